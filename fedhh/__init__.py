@@ -1,0 +1,3 @@
+"""fedhh: a simulator for interactive federated heavy-hitter discovery."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Client side: raw words live here, and nothing but reports leaves it."""

@@ -1,0 +1,199 @@
+"""Populations: who holds which words, how often."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.lexicon import Lexicon
+from fedhh.validation import InputError
+
+Ids = npt.NDArray[np.int64]
+Words = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClientBlock:
+    """Some clients and their items, as compressed sparse rows.
+
+    Attributes:
+        clients: ``(n,) int64`` client numbers.
+        offsets: ``(n + 1,) int64``; client i's items are ``offsets[i] : offsets[i + 1]``.
+        word_ids: ``(items,) int32`` into the population's lexicon, distinct within a client.
+        counts: ``(items,) int32``, at least 1: how often the client typed the word.
+    """
+
+    clients: Ids
+    offsets: Ids
+    word_ids: Words
+    counts: Counts
+
+
+class Population(ABC):
+    """Clients with their words, and the truth that a simulator may know about them.
+
+    Attributes:
+        name: What a report calls it.
+        unit: What one client stands for: a user, a nick, a post. User-level claims are about it.
+    """
+
+    name: str
+    unit: str
+
+    @property
+    @abstractmethod
+    def num_clients(self) -> int:
+        """Number of clients, those without an item included."""
+
+    @property
+    @abstractmethod
+    def lexicon(self) -> Lexicon:
+        """The distinct words that clients hold."""
+
+    @abstractmethod
+    def block(self, clients: Ids) -> ClientBlock:
+        """Return the items of the given clients, in the given order."""
+
+    @property
+    @abstractmethod
+    def word_counts(self) -> Ids:
+        """``(V,) int64``: how often each word was typed by all clients together."""
+
+    @property
+    @abstractmethod
+    def word_clients(self) -> Ids:
+        """``(V,) int64``: how many clients hold each word."""
+
+
+class StoredPopulation(Population):
+    """A population held in memory."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        lexicon: Lexicon,
+        offsets: Ids,
+        word_ids: Words,
+        counts: Counts,
+        unit: str = "user",
+    ) -> None:
+        """Take compressed sparse rows as in `ClientBlock`, over all clients.
+
+        Raises:
+            InputError: There is no client.
+        """
+        if len(offsets) < 2:
+            raise InputError(f"Expected at least one client, got an empty population ({name}).")
+        self.name = name
+        self.unit = unit
+        self._lexicon = lexicon
+        self._offsets = np.asarray(offsets, dtype=np.int64)
+        self._word_ids = np.asarray(word_ids, dtype=np.int32)
+        self._counts = np.asarray(counts, dtype=np.int32)
+
+    @classmethod
+    def from_rows(
+        cls,
+        *,
+        name: str,
+        lexicon: Lexicon,
+        clients: Ids,
+        word_ids: Ids,
+        counts: Ids,
+        num_clients: int,
+        unit: str = "user",
+    ) -> StoredPopulation:
+        """Build from rows (client, word, count) in any order; rows of one pair are summed.
+
+        Args:
+            name: What a report calls the population.
+            lexicon: The distinct words.
+            clients: ``(rows,) int64`` in [0, num_clients).
+            word_ids: ``(rows,) int64`` in [0, len(lexicon)).
+            counts: ``(rows,) int64``, at least 1.
+            num_clients: Number of clients, those without a row included.
+            unit: What one client stands for.
+        """
+        keys = clients * max(len(lexicon), 1) + word_ids
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else keys
+        totals = np.add.reduceat(counts[order], starts) if len(keys) else counts
+        firsts = order[starts]
+        sizes = np.bincount(clients[firsts], minlength=num_clients)
+        return cls(
+            name=name,
+            lexicon=lexicon,
+            offsets=np.r_[0, np.cumsum(sizes)],
+            word_ids=word_ids[firsts].astype(np.int32),
+            counts=totals.astype(np.int32),
+            unit=unit,
+        )
+
+    @property
+    def num_clients(self) -> int:
+        """Number of clients, those without an item included."""
+        return len(self._offsets) - 1
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The distinct words that clients hold."""
+        return self._lexicon
+
+    @property
+    def items(self) -> ClientBlock:
+        """All clients, in order."""
+        return ClientBlock(
+            clients=np.arange(self.num_clients),
+            offsets=self._offsets,
+            word_ids=self._word_ids,
+            counts=self._counts,
+        )
+
+    def block(self, clients: Ids) -> ClientBlock:
+        """Return the items of the given clients, in the given order."""
+        starts = self._offsets[clients]
+        sizes = self._offsets[clients + 1] - starts
+        offsets = np.r_[0, np.cumsum(sizes)]
+        rows = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return ClientBlock(
+            clients=clients,
+            offsets=offsets,
+            word_ids=self._word_ids[rows],
+            counts=self._counts[rows],
+        )
+
+    @property
+    def word_counts(self) -> Ids:
+        """``(V,) int64``: how often each word was typed by all clients together."""
+        totals = np.zeros(len(self._lexicon), dtype=np.int64)
+        np.add.at(totals, self._word_ids, self._counts)
+        return totals
+
+    @property
+    def word_clients(self) -> Ids:
+        """``(V,) int64``: how many clients hold each word."""
+        return np.bincount(self._word_ids, minlength=len(self._lexicon))
+
+    def keep_words(self, keep: npt.NDArray[np.bool_]) -> StoredPopulation:
+        """Return the population with only some words; clients stay, even with nothing left.
+
+        Args:
+            keep: ``(V,) bool``; kept words are renumbered in order.
+        """
+        kept_rows = keep[self._word_ids]
+        kept_before = np.r_[0, np.cumsum(kept_rows)]
+        renumbered = np.cumsum(keep, dtype=np.int64) - 1
+        return StoredPopulation(
+            name=self.name,
+            lexicon=Lexicon(words=[self._lexicon.words[i] for i in np.flatnonzero(keep).tolist()]),
+            offsets=kept_before[self._offsets],
+            word_ids=renumbered[self._word_ids[kept_rows]].astype(np.int32),
+            counts=self._counts[kept_rows],
+            unit=self.unit,
+        )
