@@ -1,0 +1,154 @@
+"""Subset Selection: a report is a random set of values, likelier to contain the client's own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import betaln
+
+from fedhh.kernels.votes import COUNT_MASK, add_subset_votes, draw_subsets
+from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.random import kernel_state
+from fedhh.validation import InputError, require_choice
+
+SUBSET_SIZE_RULES = ("paper", "optimal")
+
+_LARGEST_DOMAIN = 2**32 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetSelection(PureOracle):
+    """Subset Selection (Sun et al. 2024, Algorithm 1; Ye and Barg 2018; Wang et al. 2016).
+
+    With probability p the report is the client's value and d - 1 of the s - 1 others, otherwise d
+    of the others; the others are uniform without replacement. s is `domain_size`, and with
+    E = e**epsilon, p = d E / (d E + s - d) and q = (d - p) / (s - 1).
+
+    Formal guarantees:
+        * P(report | v) = p / C(s-1, d-1) if v is in the report, else (1-p) / C(s-1, d).
+        * epsilon-local differential privacy: the ratio of the two is exactly E.
+        * The estimate (votes - n q) / (p - q) is unbiased; its variance is that of a sum of
+          independent Bernoulli(p) and Bernoulli(q).
+        * With probability `blanket_probability` the report is a uniform d-subset of all values,
+          whatever the client holds.
+
+    Cost: O(d) per report, on the client and in the tally. A report is ``(d,) int64``, ascending.
+
+    Attributes:
+        subset_size: ``paper``: d = ceil(s / (E + 1)). ``optimal``: the floor or the ceiling,
+            whichever has the smaller variance for a value that nobody holds, q(1-q) / (p-q)**2;
+            they differ noticeably only when s / (E + 1) is a little above 1.
+
+    References:
+        Sun, Wang, Xu, Andrew, Lin (2024), "Private federated discovery of out-of-vocabulary words
+        for Gboard", arXiv:2404.11607, Algorithm 1.
+        Ye, Barg (2018), "Optimal schemes for discrete distribution estimation under locally
+        differential privacy", IEEE Trans. Inf. Theory 64(8).
+    """
+
+    subset_size: str = "paper"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_choice(SUBSET_SIZE_RULES, subset_size=self.subset_size)
+        if self.domain_size > _LARGEST_DOMAIN:
+            raise InputError(
+                f"Expected domain_size <= {_LARGEST_DOMAIN} for subset selection, got "
+                f"domain_size={self.domain_size}; use an oracle that hashes, such as olh."
+            )
+
+    @cached_property
+    def d(self) -> int:
+        """Number of values in a report, in [1, domain_size - 1]."""
+        best = self.domain_size * math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
+        # An e**epsilon that is a whole number up to rounding must not push the ceiling up by one.
+        ceiling = self._clip(math.ceil(best * (1 - 1e-12)))
+        if self.subset_size == "paper":
+            return ceiling
+        return min(self._clip(math.floor(best)), ceiling, key=self._noise)
+
+    def _clip(self, d: int) -> int:
+        return min(max(d, 1), self.domain_size - 1)
+
+    def _miss_probability(self, d: int) -> float:
+        others = (self.domain_size - d) * math.exp(-self.epsilon)
+        return others / (d + others)
+
+    def _noise(self, d: int) -> float:
+        p = 1 - self._miss_probability(d)
+        q = (d - p) / (self.domain_size - 1)
+        return q * (1 - q) / (p - q) ** 2
+
+    @cached_property
+    def p(self) -> float:
+        """Probability that a report contains its client's value."""
+        return 1 - self._miss_probability(self.d)
+
+    @cached_property
+    def q(self) -> float:
+        """Probability that a report contains a given value that its client does not hold."""
+        return (self.d - self.p) / (self.domain_size - 1)
+
+    @cached_property
+    def blanket_probability(self) -> float:
+        """Weight of the uniform d-subset in the report's law, seen as a mixture."""
+        s = self.domain_size
+        return self._miss_probability(self.d) * s / (s - self.d)
+
+    @property
+    def _miss(self) -> np.uint64:
+        # p is at least 1/3, so 1 - p is what has to keep its precision.
+        return np.uint64(round(self._miss_probability(self.d) * 2.0**64))
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        """Return ``(n, d) int64`` reports; rows ascend, so the order of drawing leaks nothing."""
+        self._check_values(values)
+        reports = np.empty((len(values), self.d), dtype=np.int64)
+        draw_subsets(values, self.domain_size, self._miss, reports, kernel_state(rng))
+        reports.sort(axis=1)
+        return reports
+
+    def tally(self, reports: Reports, candidates: Values) -> Tally:
+        """Return how many reports contain each candidate; O(n d + s)."""
+        self._check_values(candidates)
+        counts = np.bincount(reports.ravel(), minlength=self.domain_size)
+        return counts[candidates].astype(np.int64, copy=False)
+
+    def privatize_and_tally(
+        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
+    ) -> Tally:
+        """Return the tally of fresh reports without storing one; O(n d + s)."""
+        self._check_values(values)
+        if out is None:
+            out = np.zeros(self.domain_size, dtype=np.int64)
+        table = np.zeros(self.domain_size, dtype=np.uint64)
+        add_subset_votes(values, self.d, self._miss, table, kernel_state(rng))
+        out += (table & COUNT_MASK).astype(np.int64)
+        return out
+
+    def log_prob(self, reports: Reports, value: int) -> Floats:
+        """Return the log-probability of each ``(n, d)`` report, given the true value."""
+        s, d = self.domain_size, self.d
+        with np.errstate(divide="ignore"):
+            lacking = np.log(self._miss_probability(d)) - _log_binomial(s - 1, d)
+        containing = math.log(self.p) - _log_binomial(s - 1, d - 1)
+        held = (reports == value).any(axis=1)
+        return np.where(held, containing, lacking)
+
+    def report_space(self) -> Reports:
+        """Return all C(s, d) subsets, ``(C(s, d), d) int64``."""
+        subsets = itertools.combinations(range(self.domain_size), self.d)
+        return np.array(list(subsets), dtype=np.int64)
+
+    @property
+    def report_bits(self) -> float:
+        """log2 of C(s, d): an enumerative code of the subset."""
+        return _log_binomial(self.domain_size, self.d) / math.log(2)
+
+
+def _log_binomial(n: int, k: int) -> float:
+    return float(-np.log1p(n) - betaln(n - k + 1, k + 1))
