@@ -1,0 +1,131 @@
+"""The interface of a discovery protocol: a pure state machine on the server's side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.queries import Aggregate, PrefixQuery
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Discoveries:
+    """Discovered words, in the order of discovery; all arrays have one entry per word.
+
+    Attributes:
+        words: The words.
+        pass_index: ``int64``; in which pass, from 0.
+        layer: ``int64``; in which layer, from 1.
+        estimate: ``float64``; unbiased estimate of the contributions for the word among the
+            cohort's reports in that layer.
+        noise_std: ``float64``; standard deviation of the estimate of a word that nobody holds.
+        num_clients: ``int64``; size of the cohort that the estimate is about.
+        variance: ``float64``; variance of the estimate by the oracle's formula, at the estimated
+            count.
+    """
+
+    words: Sequence[str]
+    pass_index: npt.NDArray[np.int64]
+    layer: npt.NDArray[np.int64]
+    estimate: npt.NDArray[np.float64]
+    noise_std: npt.NDArray[np.float64]
+    num_clients: npt.NDArray[np.int64]
+    variance: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundSummary:
+    """What the server knows after a round; counts unless said otherwise.
+
+    Attributes:
+        pass_index: Which pass, from 0.
+        layer: Which layer, from 1.
+        num_prefixes: Prefixes broadcast.
+        num_candidates: Candidates voted on.
+        domain_size: Candidates and the dummy.
+        subset_size: Values in a report, where the oracle has such a number; 0 otherwise.
+        num_clients: Clients that answered.
+        num_reports: Reports received, dummies included.
+        threshold: Votes of the last candidate kept.
+        threshold_z: The same in standard deviations of the noise, above its mean.
+        noise_std: Standard deviation of a count's estimate where nobody holds the candidate.
+        num_kept: Candidates kept.
+        num_finished: Kept candidates that are words.
+        report_bits: Bits of one report.
+        download_bits: Bits of the broadcast to one client.
+    """
+
+    pass_index: int
+    layer: int
+    num_prefixes: int
+    num_candidates: int
+    domain_size: int
+    subset_size: int
+    num_clients: int
+    num_reports: int
+    threshold: int
+    threshold_z: float
+    noise_std: float
+    num_kept: int
+    num_finished: int
+    report_bits: float
+    download_bits: float
+
+    @property
+    def decides(self) -> bool:
+        """Whether the layer dropped a candidate; its votes say something only then."""
+        return self.num_kept < self.num_candidates
+
+
+class DiscoveryProtocol(ABC, Generic[State]):
+    """A server's side of a discovery: it emits queries and digests aggregates.
+
+    Subclasses are frozen dataclasses of settings. There is no I/O, no randomness and no client in
+    here, and a state says all that is needed to go on: a run can stop and resume at any round.
+    """
+
+    state_types: ClassVar[tuple[type[Any], ...]]
+    """The dataclasses that a state is made of, for the checkpoint."""
+
+    @property
+    @abstractmethod
+    def clients_needed(self) -> int:
+        """Clients that a run asks at most."""
+
+    @abstractmethod
+    def check_population(self, num_clients: int) -> None:
+        """Raise InputError, with the numbers and a cure, if there are too few clients."""
+
+    @abstractmethod
+    def initialize(self) -> State:
+        """Return the state before the first query."""
+
+    @abstractmethod
+    def next_query(self, state: State) -> PrefixQuery | None:
+        """Return what to broadcast next, or None when the discovery is over."""
+
+    @abstractmethod
+    def finish_round(self, state: State, query: PrefixQuery, aggregate: Aggregate) -> State:
+        """Return the state after the answers to a query.
+
+        Raises:
+            ValueError: The aggregate does not belong to the query.
+        """
+
+    @abstractmethod
+    def discoveries(self, state: State) -> Discoveries:
+        """Return the words found so far."""
+
+    @abstractmethod
+    def summaries(self, state: State) -> Sequence[RoundSummary]:
+        """Return one summary per finished round."""

@@ -1,0 +1,1 @@
+"""Server side: protocols, which see reports and never a raw word."""

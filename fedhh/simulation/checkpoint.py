@@ -1,0 +1,89 @@
+"""Checkpoints: a protocol's state after a round, in one file that is whole or absent.
+
+A state is a tree of frozen dataclasses, tuples, arrays and scalars. Arrays go to an npz archive
+under their path in the tree, the rest into a JSON entry of the same archive. No pickle: a
+checkpoint can be read without running what it says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.simulation.files import whole_file
+
+_SCHEMA_VERSION = 1
+_TREE = "tree"
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def save_checkpoint(path: Path, state: Any, notes: dict[str, Any]) -> None:
+    """Write a state and some notes.
+
+    Args:
+        path: A name that ends in ``.npz``.
+        state: A frozen dataclass of arrays, scalars, tuples and such dataclasses.
+        notes: What a resumed run needs beside the state, as JSON values.
+    """
+    arrays: Arrays = {}
+    tree = _pack(state, "state", arrays)
+    text = json.dumps({"schema_version": _SCHEMA_VERSION, "state": tree, "notes": notes})
+    arrays[_TREE] = np.frombuffer(text.encode(), dtype=np.uint8)
+    with whole_file(path) as temporary:
+        np.savez(temporary, **arrays)  # type: ignore[arg-type]
+
+
+def load_checkpoint(path: Path, types: Sequence[type[Any]]) -> tuple[Any, dict[str, Any]]:
+    """Return the state and the notes of a checkpoint.
+
+    Args:
+        path: What `save_checkpoint` wrote.
+        types: The dataclasses that the state may be made of.
+
+    Raises:
+        ValueError: The file is no checkpoint of this version, or of other types.
+    """
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    content = json.loads(arrays[_TREE].tobytes().decode())
+    if content["schema_version"] != _SCHEMA_VERSION:
+        raise ValueError(
+            f"Expected a checkpoint of schema {_SCHEMA_VERSION}, got {content['schema_version']} "
+            f"in {path}."
+        )
+    return _unpack(content["state"], arrays, {t.__name__: t for t in types}), content["notes"]
+
+
+def _pack(value: Any, path: str, arrays: Arrays) -> Any:
+    if isinstance(value, np.ndarray):
+        arrays[path] = value
+        return {"array": path}
+    if dataclasses.is_dataclass(value):
+        names = [f.name for f in dataclasses.fields(value)]
+        packed = {name: _pack(getattr(value, name), f"{path}.{name}", arrays) for name in names}
+        return {"type": type(value).__name__, "fields": packed}
+    if isinstance(value, tuple):
+        return {"tuple": [_pack(v, f"{path}.{i}", arrays) for i, v in enumerate(value)]}
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"scalar": value}
+    raise TypeError(f"A checkpoint cannot hold {type(value).__name__} at {path}.")
+
+
+def _unpack(packed: Any, arrays: Arrays, types: dict[str, type[Any]]) -> Any:
+    if "array" in packed:
+        return arrays[packed["array"]]
+    if "tuple" in packed:
+        return tuple(_unpack(part, arrays, types) for part in packed["tuple"])
+    if "scalar" in packed:
+        return packed["scalar"]
+    if packed["type"] not in types:
+        raise ValueError(f"The checkpoint holds {packed['type']}, which the protocol lacks.")
+    fields = {name: _unpack(part, arrays, types) for name, part in packed["fields"].items()}
+    return types[packed["type"]](**fields)

@@ -1,0 +1,52 @@
+"""The round loop, written once; it knows no protocol, no client and no oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Generic, TypeVar
+
+from fedhh.protocol import DiscoveryProtocol
+from fedhh.queries import Answer, Diagnostics, PrefixQuery
+from fedhh.simulation.executor import Executor, Progress
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Round(Generic[State]):
+    """One broadcast and one aggregate.
+
+    Attributes:
+        query: What the server broadcast.
+        diagnostics: What only a simulator can know of the answers.
+        state: The protocol's state after the round.
+    """
+
+    query: PrefixQuery
+    diagnostics: Diagnostics
+    state: State
+
+
+def rounds(
+    protocol: DiscoveryProtocol[State],
+    executor: Executor,
+    *,
+    state: State | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Round[State]]:
+    """Run a protocol and yield after each round.
+
+    Args:
+        protocol: The server.
+        executor: The way to the clients.
+        state: Where to go on; the beginning if None.
+        progress: Called with a number of clients whenever some have answered.
+    """
+    if state is None:
+        state = protocol.initialize()
+    while (query := protocol.next_query(state)) is not None:
+        answer = reduce(Answer.merge, executor.answer(query, progress))
+        state = protocol.finish_round(state, query, answer.aggregate)
+        yield Round(query=query, diagnostics=answer.diagnostics, state=state)

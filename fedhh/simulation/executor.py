@@ -1,0 +1,60 @@
+"""Executors: how a query reaches every block of its cohort. The in-process one is the reference."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Protocol, Self
+
+from fedhh.queries import Answer, PrefixQuery
+
+Progress = Callable[[int], None]
+"""Called with a number of clients that have just answered."""
+
+
+class Worker(Protocol):
+    """Answers for blocks of clients; it is told which, and draws nothing from who it is."""
+
+    def answer(
+        self, query: PrefixQuery, blocks: Iterable[int], progress: Progress | None = None
+    ) -> Answer:
+        """Return the merged answer of some blocks of the query's cohort."""
+
+
+class Executor(ABC):
+    """Carries queries to workers. Use as a context manager; leaving it frees what it holds."""
+
+    @abstractmethod
+    def answer(self, query: PrefixQuery, progress: Progress | None = None) -> Iterator[Answer]:
+        """Yield answers that together cover every block of the cohort once, in any order."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free what the executor holds; it cannot be used afterwards."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class InProcessExecutor(Executor):
+    """Answers every block in this process, one after the other."""
+
+    def __init__(self, worker: Worker) -> None:
+        """Use this worker for all blocks."""
+        self._worker = worker
+
+    def answer(self, query: PrefixQuery, progress: Progress | None = None) -> Iterator[Answer]:
+        """Yield one answer for the whole cohort."""
+        yield self._worker.answer(query, range(query.cohort.num_blocks), progress)
+
+    def close(self) -> None:
+        """Do nothing: the worker lives in this process."""

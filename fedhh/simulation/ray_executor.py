@@ -1,0 +1,210 @@
+"""Executor on Ray: client actors answer for blocks, a server actor merges what they answer.
+
+An actor is a shell around the same worker object that the in-process executor uses. Each client
+actor has a fixed share of the blocks and hands over one aggregate per round. If an actor dies, a
+new one takes over its whole share: answers are addressed by block, so the bits stay the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+# Before ray is imported, since it reads these once: no usage statistics, and no warning about how
+# a later Ray will treat accelerators, which no actor here asks for.
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+import ray
+from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError
+
+from fedhh.queries import Answer, PrefixQuery
+from fedhh.simulation.executor import Executor, Progress, Worker
+from fedhh.validation import InputError, require_at_least
+
+_CALLS_PER_SHARE = 16
+"""In how many calls an actor works off its share; each reports progress."""
+
+_MOST_FAILURES = 20
+"""Actor deaths in one round after which the run stops: something else is wrong then."""
+
+_LOST = (RayActorError, ObjectLostError)
+
+_log = logging.getLogger(__name__)
+
+
+class _ClientActor:
+    """Holds clients; adds up the answers of its blocks until they are handed over."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._answer: Answer | None = None
+
+    def absorb(self, query: PrefixQuery, blocks: Sequence[int], is_first: bool) -> int:
+        """Answer for some blocks, and return how many clients they hold."""
+        answer = self._worker.answer(query, blocks)
+        if is_first or self._answer is None:
+            self._answer = answer
+        else:
+            self._answer = self._answer.merge(answer)
+        return answer.aggregate.num_clients
+
+    def hand_over(self) -> tuple[Answer | None, int]:
+        """Return the merged answer since the first block, with its clients, and forget it."""
+        answer, self._answer = self._answer, None
+        return answer, 0 if answer is None else answer.aggregate.num_clients
+
+
+class _ServerActor:
+    """Merges the client actors' aggregates."""
+
+    def merge(self, *answers: Answer) -> Answer:
+        """Return one answer for all shares."""
+        return reduce(Answer.merge, answers)
+
+
+@dataclass(kw_only=True)
+class _Share:
+    """The blocks of one client actor in one round, and how far it is with them."""
+
+    index: int
+    blocks: range
+    pending: list[Any] = field(default_factory=list)
+    answer: Any = None
+    clients_done: int = 0
+    clients_reported: int = 0
+
+
+class RayExecutor(Executor):
+    """Spreads a cohort's blocks over client actors.
+
+    Attributes:
+        clients: Handles of the client actors, replaced when one dies.
+    """
+
+    def __init__(self, worker: Worker, *, num_workers: int, address: str = "") -> None:
+        """Start or join Ray, and place the actors.
+
+        Args:
+            worker: Answers for blocks; copied to every actor once.
+            num_workers: How many client actors.
+            address: A running cluster's address; a local Ray of our own if empty.
+
+        Raises:
+            InputError: No cluster answers at the address.
+        """
+        require_at_least(1, num_workers=num_workers)
+        self._owns_ray = not ray.is_initialized()
+        if self._owns_ray:
+            _start_ray(num_workers, address)
+        self._worker = ray.put(worker)
+        # Blocks must not depend on a free slot: an actor asks for one core, the server for none.
+        self._client_class = ray.remote(num_cpus=1)(_ClientActor)
+        self._server_class = ray.remote(num_cpus=0)(_ServerActor)
+        self.clients = [self._client_class.remote(self._worker) for _ in range(num_workers)]
+        self._server = self._server_class.remote()
+
+    def answer(self, query: PrefixQuery, progress: Progress | None = None) -> Iterator[Answer]:
+        """Yield one answer for the whole cohort, merged by the server actor."""
+        reference = ray.put(query)
+        num_blocks = query.cohort.num_blocks
+        shares = [
+            _Share(index=index, blocks=range(index, num_blocks, len(self.clients)))
+            for index in range(min(len(self.clients), num_blocks))
+        ]
+        failures = 0
+        lost = shares
+        while True:
+            for share in lost:
+                self._submit(share, reference)
+            try:
+                lost = self._work_off(shares, progress)
+                if not lost:
+                    yield ray.get(self._server.merge.remote(*(share.answer for share in shares)))
+                    return
+            except _LOST:
+                self._server = self._server_class.remote()
+                lost = [share for share in shares if not _is_there(share.answer)]
+            failures += 1
+            if failures > _MOST_FAILURES:
+                raise RuntimeError(f"Ray actors were lost {failures} times in one round.")
+            for share in lost:
+                _log.info("client actor %d was lost; another takes over its blocks", share.index)
+                ray.kill(self.clients[share.index])
+                self.clients[share.index] = self._client_class.remote(self._worker)
+
+    def close(self) -> None:
+        """Stop the actors, and Ray if this executor started it."""
+        for actor in (*self.clients, self._server):
+            ray.kill(actor)
+        self.clients = []
+        if self._owns_ray:
+            ray.shutdown()
+
+    def _submit(self, share: _Share, query: Any) -> None:
+        """Queue the calls for a whole share; an actor works them off in order."""
+        actor = self.clients[share.index]
+        size = -(-len(share.blocks) // _CALLS_PER_SHARE)
+        share.clients_done = 0
+        share.pending = [
+            actor.absorb.remote(query, share.blocks[start : start + size], start == 0)
+            for start in range(0, len(share.blocks), size)
+        ]
+        share.answer, finished = actor.hand_over.options(num_returns=2).remote()
+        share.pending.append(finished)
+
+    def _work_off(self, shares: list[_Share], progress: Progress | None) -> list[_Share]:
+        """Wait until every share is handed over or an actor is lost; return the lost shares."""
+        while any(share.pending for share in shares):
+            # In submission order, one result per share at a time; a short wait, so that a signal
+            # in the main thread is handled soon.
+            heads = {share.pending[0]: share for share in shares if share.pending}
+            done, _ = ray.wait(list(heads), num_returns=1, timeout=0.5)
+            lost = []
+            for reference in done:
+                share = heads[reference]
+                try:
+                    clients = ray.get(reference)
+                except _LOST:
+                    lost.append(share)
+                    continue
+                share.pending.pop(0)
+                if share.pending:
+                    share.clients_done += clients
+                elif clients != share.clients_done:
+                    # The actor was replaced between two calls: it answers for a part only.
+                    lost.append(share)
+                # A share that is worked off again after a death counts only once.
+                if progress is not None and share.clients_done > share.clients_reported:
+                    progress(share.clients_done - share.clients_reported)
+                    share.clients_reported = share.clients_done
+            if lost:
+                return lost
+        return []
+
+
+def _is_there(reference: Any) -> bool:
+    """Return whether a finished result can still be fetched."""
+    try:
+        ray.get(reference, timeout=60)
+    except (*_LOST, GetTimeoutError):
+        return False
+    return True
+
+
+def _start_ray(num_workers: int, address: str) -> None:
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        if address:
+            ray.init(address=address, **options)
+        else:
+            ray.init(address="local", num_cpus=num_workers, include_dashboard=False, **options)
+    except (ConnectionError, ValueError) as error:
+        raise InputError(
+            f"No Ray cluster answers at ray_address={address!r} ({error}); start one with "
+            "`ray start --head`, or leave the address empty."
+        ) from error
