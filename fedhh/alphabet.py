@@ -74,15 +74,16 @@ class Alphabet:
         Returns:
             ``(n, width) uint16`` in [0, size), with FOREIGN for symbols outside the alphabet.
         """
-        # One look-up per distinct symbol, then whole arrays: a population has millions of words.
+        # One look-up per symbol in whole arrays: a population has millions of words.
         cut = np.array([word[:width] for word in words], dtype=f"<U{max(width, 1)}")
         points = cut.view(np.uint32).reshape(len(words), max(width, 1))[:, :width]
-        distinct, inverse = np.unique(points, return_inverse=True)
-        table = np.array(
-            [END if p == 0 else self._codes.get(chr(p), FOREIGN) for p in distinct.tolist()],
-            dtype=np.uint16,
-        )
-        return table[inverse].reshape(points.shape)
+        largest = int(points.max(initial=0))
+        table = np.full(largest + 1, FOREIGN, dtype=np.uint16)
+        table[0] = END
+        for symbol, code in self._codes.items():
+            if ord(symbol) <= largest:
+                table[ord(symbol)] = code
+        return table[points]
 
     def decode(self, codes: npt.NDArray[np.uint16]) -> list[str]:
         """Return the text of each row of ``(n, width)`` codes, up to its first END."""

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.queries import Aggregate, PrefixQuery
+from fedhh.queries import Aggregate, Query
 
 State = TypeVar("State")
+QueryType = TypeVar("QueryType", bound=Query)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,7 +88,7 @@ class RoundSummary:
         return self.num_kept < self.num_candidates
 
 
-class DiscoveryProtocol(ABC, Generic[State]):
+class DiscoveryProtocol(ABC, Generic[State, QueryType]):
     """A server's side of a discovery: it emits queries and digests aggregates.
 
     Subclasses are frozen dataclasses of settings. There is no I/O, no randomness and no client in
@@ -111,11 +112,11 @@ class DiscoveryProtocol(ABC, Generic[State]):
         """Return the state before the first query."""
 
     @abstractmethod
-    def next_query(self, state: State) -> PrefixQuery | None:
+    def next_query(self, state: State) -> QueryType | None:
         """Return what to broadcast next, or None when the discovery is over."""
 
     @abstractmethod
-    def finish_round(self, state: State, query: PrefixQuery, aggregate: Aggregate) -> State:
+    def finish_round(self, state: State, query: QueryType, aggregate: Aggregate) -> State:
         """Return the state after the answers to a query.
 
         Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,24 +50,16 @@ class Cohort:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrefixQuery:
-    """A broadcast that asks for one more symbol after kept prefixes.
-
-    Candidate values, in order: ``prefix * A + symbol`` for every prefix of the trie's last level
-    and every symbol; then the ``finished`` words; last the dummy.
+class Query(ABC):
+    """What a server broadcasts in a round. Each kind has its function in `fedhh.clients.answer`.
 
     Attributes:
-        pass_index: Which trie, from 0.
-        layer: Which layer of it, from 1; candidates have ``layer + 1`` symbols, end included.
+        pass_index: Which pass, from 0; with the layer it addresses the round's randomness.
+        layer: Which round of the pass, from 1.
         cohort: Who is asked.
         alphabet: Symbols of a word.
-        trie: The kept prefixes, of length ``layer``.
-        finished: ``(f, width)`` codes of words shorter than the candidates, to be voted on beside
-            them; empty but in a pass's first layer.
-        excluded: ``(x, width)`` codes of words that clients leave out, found by earlier passes.
-        oracle: The local randomizer.
         max_items: B, contributions per client.
-        sampler: "random" or "greedy".
+        sampler: How a client with more than B values chooses: "random" or "greedy".
         pad: Whether clients fill up with the dummy to exactly B.
     """
 
@@ -74,13 +67,36 @@ class PrefixQuery:
     layer: int
     cohort: Cohort
     alphabet: Alphabet
+    max_items: int
+    sampler: str
+    pad: bool = True
+
+    @property
+    @abstractmethod
+    def tally_size(self) -> int:
+        """Length of the tally that answers it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefixQuery(Query):
+    """A broadcast that asks for one more symbol after kept prefixes.
+
+    Candidate values, in order: ``prefix * A + symbol`` for every prefix of the trie's last level
+    and every symbol; then the ``finished`` words; last the dummy. Layer i has candidates of
+    ``i + 1`` symbols, end included.
+
+    Attributes:
+        trie: The kept prefixes, of length ``layer``.
+        finished: ``(f, width)`` codes of words shorter than the candidates, to be voted on beside
+            them; empty but in a pass's first layer.
+        excluded: ``(x, width)`` codes of words that clients leave out, found by earlier passes.
+        oracle: The local randomizer.
+    """
+
     trie: PrefixTrie
     finished: Codes
     excluded: Codes
     oracle: OracleSpec
-    max_items: int
-    sampler: str
-    pad: bool = True
 
     @property
     def num_extensions(self) -> int:
@@ -103,6 +119,11 @@ class PrefixQuery:
         return self.num_candidates + 1
 
     @property
+    def tally_size(self) -> int:
+        """One entry per value."""
+        return self.domain_size
+
+    @property
     def download_bits(self) -> float:
         """Bits that a client downloads: each prefix as its parent and its symbol, and the words."""
         per_symbol = float(np.log2(self.alphabet.size))
@@ -123,7 +144,7 @@ class Aggregate:
     """What the server learns of a round, or of a part of it: exact integers, merged in any order.
 
     Attributes:
-        tally: ``(s,) int64`` support counts of all values.
+        tally: ``(query.tally_size,) int64``; for a `PrefixQuery`, support counts of all values.
         num_reports: Reports behind them, dummies included.
         num_clients: Clients that answered.
     """
@@ -133,9 +154,9 @@ class Aggregate:
     num_clients: int
 
     @classmethod
-    def empty(cls, domain_size: int) -> Aggregate:
+    def empty(cls, tally_size: int) -> Aggregate:
         """Return the aggregate of no report."""
-        return cls(tally=np.zeros(domain_size, dtype=np.int64), num_reports=0, num_clients=0)
+        return cls(tally=np.zeros(tally_size, dtype=np.int64), num_reports=0, num_clients=0)
 
     def merge(self, other: Aggregate) -> Aggregate:
         """Return the aggregate of both parts."""

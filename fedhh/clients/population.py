@@ -171,9 +171,9 @@ class StoredPopulation(Population):
     @property
     def word_counts(self) -> Ids:
         """``(V,) int64``: how often each word was typed by all clients together."""
-        totals = np.zeros(len(self._lexicon), dtype=np.int64)
-        np.add.at(totals, self._word_ids, self._counts)
-        return totals
+        # bincount adds in float64, which is exact below 2**53 contributions.
+        totals = np.bincount(self._word_ids, weights=self._counts, minlength=len(self._lexicon))
+        return totals.astype(np.int64)
 
     @property
     def word_clients(self) -> Ids:

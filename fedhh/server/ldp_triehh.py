@@ -48,6 +48,15 @@ class Found:
             num_clients=none,
         )
 
+    def without(self, codes: Codes) -> Found:
+        """Return the words that are not among ``(x, width)`` codes.
+
+        Nobody votes for a word found by an earlier pass, but noise may keep it a second time.
+        """
+        earlier = {row.tobytes() for row in codes}
+        new = np.array([row.tobytes() not in earlier for row in self.codes], dtype=np.bool_)
+        return Found(**{name: getattr(self, name)[new] for name in self.__dataclass_fields__})
+
     def append(self, other: Found) -> Found:
         """Return both, this one's words first."""
         return Found(
@@ -82,7 +91,7 @@ class TrieState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpTrieHH(DiscoveryProtocol[TrieState]):
+class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
     """Settings of LDP TrieHH.
 
     Each layer asks a cohort of fresh clients for their prefixes that extend the kept ones by one
@@ -232,7 +241,9 @@ class LdpTrieHH(DiscoveryProtocol[TrieState]):
         extensions = kept[kept < query.num_extensions]
         words = kept[(kept >= query.num_extensions) | (kept % query.trie.alphabet_size == END)]
 
-        found = state.found.append(self._found(query, aggregate, oracle, words))
+        found = state.found.append(
+            self._found(query, aggregate, oracle, words).without(query.excluded)
+        )
         history = (
             *state.history,
             self._summary(

@@ -8,14 +8,15 @@ from functools import reduce
 from typing import Generic, TypeVar
 
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries import Answer, Diagnostics, PrefixQuery
+from fedhh.queries import Answer, Diagnostics, Query
 from fedhh.simulation.executor import Executor, Progress
 
 State = TypeVar("State")
+QueryType = TypeVar("QueryType", bound=Query)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Round(Generic[State]):
+class Round(Generic[State, QueryType]):
     """One broadcast and one aggregate.
 
     Attributes:
@@ -24,18 +25,18 @@ class Round(Generic[State]):
         state: The protocol's state after the round.
     """
 
-    query: PrefixQuery
+    query: QueryType
     diagnostics: Diagnostics
     state: State
 
 
 def rounds(
-    protocol: DiscoveryProtocol[State],
+    protocol: DiscoveryProtocol[State, QueryType],
     executor: Executor,
     *,
     state: State | None = None,
     progress: Progress | None = None,
-) -> Iterator[Round[State]]:
+) -> Iterator[Round[State, QueryType]]:
     """Run a protocol and yield after each round.
 
     Args:

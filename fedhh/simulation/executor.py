@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
-from fedhh.queries import Answer, PrefixQuery
+from fedhh.queries import Answer, Query
 
 Progress = Callable[[int], None]
 """Called with a number of clients that have just answered."""
@@ -17,7 +17,7 @@ class Worker(Protocol):
     """Answers for blocks of clients; it is told which, and draws nothing from who it is."""
 
     def answer(
-        self, query: PrefixQuery, blocks: Iterable[int], progress: Progress | None = None
+        self, query: Query, blocks: Iterable[int], progress: Progress | None = None
     ) -> Answer:
         """Return the merged answer of some blocks of the query's cohort."""
 
@@ -26,7 +26,7 @@ class Executor(ABC):
     """Carries queries to workers. Use as a context manager; leaving it frees what it holds."""
 
     @abstractmethod
-    def answer(self, query: PrefixQuery, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield answers that together cover every block of the cohort once, in any order."""
 
     @abstractmethod
@@ -52,7 +52,7 @@ class InProcessExecutor(Executor):
         """Use this worker for all blocks."""
         self._worker = worker
 
-    def answer(self, query: PrefixQuery, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield one answer for the whole cohort."""
         yield self._worker.answer(query, range(query.cohort.num_blocks), progress)
 

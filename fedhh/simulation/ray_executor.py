@@ -22,7 +22,7 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 import ray
 from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError
 
-from fedhh.queries import Answer, PrefixQuery
+from fedhh.queries import Answer, Query
 from fedhh.simulation.executor import Executor, Progress, Worker
 from fedhh.validation import InputError, require_at_least
 
@@ -42,19 +42,23 @@ class _ClientActor:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
+        self._query: Query | None = None
         self._answer: Answer | None = None
 
-    def absorb(self, query: PrefixQuery, blocks: Sequence[int], is_first: bool) -> int:
+    def begin(self, query: Query) -> int:
+        """Take a round's query; the blocks follow in later calls."""
+        self._query, self._answer = query, None
+        return 0
+
+    def absorb(self, blocks: Sequence[int]) -> int:
         """Answer for some blocks, and return how many clients they hold."""
-        answer = self._worker.answer(query, blocks)
-        if is_first or self._answer is None:
-            self._answer = answer
-        else:
-            self._answer = self._answer.merge(answer)
+        assert self._query is not None
+        answer = self._worker.answer(self._query, blocks)
+        self._answer = answer if self._answer is None else self._answer.merge(answer)
         return answer.aggregate.num_clients
 
     def hand_over(self) -> tuple[Answer | None, int]:
-        """Return the merged answer since the first block, with its clients, and forget it."""
+        """Return the merged answer of the round, with its clients, and forget it."""
         answer, self._answer = self._answer, None
         return answer, 0 if answer is None else answer.aggregate.num_clients
 
@@ -108,7 +112,7 @@ class RayExecutor(Executor):
         self.clients = [self._client_class.remote(self._worker) for _ in range(num_workers)]
         self._server = self._server_class.remote()
 
-    def answer(self, query: PrefixQuery, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield one answer for the whole cohort, merged by the server actor."""
         reference = ray.put(query)
         num_blocks = query.cohort.num_blocks
@@ -151,8 +155,11 @@ class RayExecutor(Executor):
         size = -(-len(share.blocks) // _CALLS_PER_SHARE)
         share.clients_done = 0
         share.pending = [
-            actor.absorb.remote(query, share.blocks[start : start + size], start == 0)
-            for start in range(0, len(share.blocks), size)
+            actor.begin.remote(query),
+            *(
+                actor.absorb.remote(share.blocks[start : start + size])
+                for start in range(0, len(share.blocks), size)
+            ),
         ]
         share.answer, finished = actor.hand_over.options(num_returns=2).remote()
         share.pending.append(finished)
@@ -176,8 +183,9 @@ class RayExecutor(Executor):
                 if share.pending:
                     share.clients_done += clients
                 elif clients != share.clients_done:
-                    # The actor was replaced between two calls: it answers for a part only.
-                    lost.append(share)
+                    raise RuntimeError(
+                        f"Expected answers of {share.clients_done} clients, got {clients}."
+                    )
                 # A share that is worked off again after a death counts only once.
                 if progress is not None and share.clients_done > share.clients_reported:
                     progress(share.clients_done - share.clients_reported)

@@ -1,0 +1,194 @@
+"""Command line: parses words, calls the package, turns errors into one line and an exit code.
+
+Exit codes: 0 done, 1 failed, 2 wrong input, 130 interrupted (what is finished is kept). Imports
+stand inside the commands, so that `fedhh --help` loads neither Ray nor numba nor pandas.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedhh.validation import InputError
+
+app = typer.Typer(
+    help="Simulate interactive federated heavy-hitter discovery under local differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+data = typer.Typer(help="Describe, prepare and synthesize populations.", no_args_is_help=True)
+presets = typer.Typer(help="Built-in configurations.", no_args_is_help=True)
+app.add_typer(data, name="data")
+app.add_typer(presets, name="presets")
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+
+
+@app.command()
+def run(  # noqa: PLR0917 - typer makes these options, none is positional
+    preset: Annotated[str | None, typer.Option(help="A built-in configuration.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines."),
+    ] = None,
+    known: Annotated[
+        str | None, typer.Option(help="Known words: scowl70, none, or a file.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything that is drawn.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Ray actors that hold clients; 0: no Ray.")
+    ] = None,
+    ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on with the run in --out.")] = False,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Discover words: one run, with its tables and figures.
+
+    Example: fedhh run --data words.parquet --set privacy.local_epsilon=6
+    """
+    from fedhh.experiments.commands import RunRequest, run_command
+
+    changes = list(settings or [])
+    for key, value in (
+        ("population.known", known),
+        ("seed", seed),
+        ("execution.workers", workers),
+        ("execution.ray_address", ray_address),
+    ):
+        if value is not None:
+            changes.append(f"{key}={json.dumps(value)}")
+    request = RunRequest(
+        preset=preset,
+        config=config,
+        settings=tuple(changes),
+        data=data,
+        out=out,
+        resume=resume,
+    )
+    run_command(request, as_json=output_format is Format.JSON)
+
+
+@data.command("describe")
+def data_describe(
+    file: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],
+    known: Annotated[str, typer.Option(help="Known words: scowl70, none, or a file.")] = "scowl70",
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Print users, words, their concentration, and how many are unknown.
+
+    Example: fedhh data describe words.parquet
+    """
+    from fedhh.experiments.commands import describe_command
+
+    describe_command(file, known=known, as_json=output_format is Format.JSON)
+
+
+@data.command("prepare")
+def data_prepare(
+    source: Annotated[Path, typer.Argument(help="A file with columns user and text.")],
+    out: Annotated[Path, typer.Argument(help="Counted words: user, word, count.")],
+) -> None:
+    """Turn text into counted words; docs/populations.md states the tokenisation.
+
+    Example: fedhh data prepare messages.jsonl words.parquet
+    """
+    from fedhh.experiments.commands import prepare_command
+
+    prepare_command(source, out)
+
+
+@data.command("synthesize")
+def data_synthesize(
+    out: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],
+    preset: Annotated[str, typer.Option(help="chat, keyboard60d, tweet or post.")] = "chat",
+    clients: Annotated[int, typer.Option(help="How many clients to draw.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+) -> None:
+    """Write a synthetic population: its clients' unknown words.
+
+    Example: fedhh data synthesize --preset tweet --clients 100000 tweets.parquet
+    """
+    from fedhh.experiments.commands import synthesize_command
+
+    synthesize_command(out, preset=preset, clients=clients, seed=seed)
+
+
+@presets.command("list")
+def presets_list() -> None:
+    """Print the names of the built-in configurations.
+
+    Example: fedhh presets list
+    """
+    from fedhh.experiments.config import preset_names
+
+    typer.echo("\n".join(preset_names()))
+
+
+@presets.command("show")
+def presets_show(name: Annotated[str, typer.Argument(help="A preset's name.")]) -> None:
+    """Print a built-in configuration, ready to be saved and changed.
+
+    Example: fedhh presets show gboard-production > mine.toml
+    """
+    from fedhh.experiments.config import preset_text
+
+    typer.echo(preset_text(name), nl=False)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        status = app(standalone_mode=False)
+    except InputError as error:
+        status = _complain(str(error))
+    except typer.Abort:
+        status = 130
+    except KeyboardInterrupt:
+        typer.echo("Interrupted; finished layers are kept.", err=True)
+        status = 130
+    except BrokenPipeError:
+        # The reader went away, as `fedhh ... | head` does; that is no failure of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except Exception as error:
+        if os.environ.get("FEDHH_TRACEBACK"):
+            raise
+        typer.echo(
+            f"fedhh failed: {type(error).__name__}: {error}\nSet FEDHH_TRACEBACK=1 to see where.",
+            err=True,
+        )
+        status = 1
+    sys.exit(status)
+
+
+def _complain(message: str) -> int:
+    typer.echo(f"Error: {message}", err=True)
+    return 2
+
+
+def _interrupt(signum: int, frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,1 @@
+"""Configs, runs, metrics, tables and figures."""

@@ -1,0 +1,175 @@
+"""What a person sees: live progress of a run, and its summary. No number is computed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from fedhh.clients.population import Population
+from fedhh.experiments.run import RunResult
+from fedhh.server.ldp_triehh import LdpTrieHH
+
+_TOP_WORDS = 20
+
+
+class LiveProgress:
+    """Shows a run by pass and layer on a terminal; says nothing elsewhere. A run's listener."""
+
+    def __init__(self, console: Console) -> None:
+        """Draw on this console."""
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task: TaskID | None = None
+        self._protocol: LdpTrieHH | None = None
+        self._last = ""
+
+    def __enter__(self) -> LiveProgress:
+        self._progress.start()
+        self._task = self._progress.add_task("drawing clients", total=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def start(self, protocol: LdpTrieHH, population: Population, clients_done: int) -> None:
+        """Show that clients are about to be asked."""
+        self._protocol = protocol
+        assert self._task is not None
+        total = protocol.clients_per_layer * protocol.rounds_per_pass * protocol.passes
+        self._progress.reset(
+            self._task,
+            total=total,
+            completed=clients_done,
+            description=f"asking {population.num_clients:,} clients",
+        )
+
+    def advance(self, num_clients: int) -> None:
+        """Move the bar by some clients."""
+        assert self._task is not None
+        self._progress.advance(self._task, num_clients)
+
+    def finish_round(self, layer: dict[str, Any]) -> None:
+        """Show what the layer decided."""
+        assert self._task is not None
+        assert self._protocol is not None
+        self._progress.update(
+            self._task,
+            description=(
+                f"pass {layer['pass']}/{self._protocol.passes} "
+                f"layer {layer['layer']:>2}/{self._protocol.depth}  "
+                f"{layer['num_kept']:,} of {layer['num_candidates']:,} prefixes kept, "
+                f"{layer['num_reports']:,} reports, threshold {layer['threshold']:,} votes, "
+                f"coverage {layer['coverage']:.1%}"
+            ),
+        )
+
+
+def print_result(console: Console, result: RunResult, directory: Path) -> None:
+    """Print a run's summary, its top words, and where its files are."""
+    console.print(_summary(result))
+    console.print(_top_words(result))
+    console.print("Files: ", str(directory), sep="", soft_wrap=True, highlight=False)
+
+
+def _summary(result: RunResult) -> Table:
+    table = Table(title=f"LDP TrieHH on {result.population['name']}", show_header=False)
+    table.add_column("what", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("note", style="dim")
+    for row in summary_rows(result):
+        table.add_row(*row)
+    return table
+
+
+def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    """Return the summary as rows (what, value, note)."""
+    metrics, cost = result.metrics, result.cost
+    found = metrics["discovered"]
+    seconds = sum(result.timings.values())
+    unit = result.population["unit"]
+    return [
+        (
+            "clients",
+            f"{cost['clients_asked']:,}",
+            f"asked, of {result.population['clients']:,}; a client is a {unit}",
+        ),
+        ("reports", f"{cost['reports']:,}", f"{result.protocol.max_items} per client"),
+        ("layers", f"{cost['rounds']}", f"in {result.protocol.passes} passes"),
+        ("discovered", f"{found:,}", f"{metrics['significant']:,} significant"),
+        (
+            "coverage",
+            f"{metrics['coverage']:.1%}",
+            f"of new-word contributions; {metrics['reachable_mass']:.1%} can be spelled",
+        ),
+        (
+            "precision",
+            f"{metrics['precision']:.1%}",
+            f"of discoveries are held by somebody; {metrics['precision_significant']:.1%} of the "
+            "significant ones",
+        ),
+        (
+            "recall",
+            f"{metrics['recall']:.1%}",
+            f"of the {metrics['words_with_min_clients']:,} words held by at least "
+            f"{metrics['min_clients']} clients",
+        ),
+        *[
+            (
+                f"top {k}",
+                f"{metrics[f'found_top_{k}']:.1%}",
+                f"of the {k} most held words found",
+            )
+            for k in result.settings.top_k
+            if f"found_top_{k}" in metrics
+        ],
+        ("local epsilon", f"{result.local_epsilon:g}", "item level: one contribution"),
+        (
+            "",
+            f"{result.local_epsilon * result.protocol.max_items:g}",
+            f"user level: all {result.protocol.max_items} contributions of a client",
+        ),
+        (
+            "cost per client",
+            f"{cost['upload_bits_per_client_max'] / 8:,.0f} B up",
+            f"{cost['download_bits_per_client_max'] / 8e3:,.1f} kB down, at most",
+        ),
+        ("time", f"{seconds:.1f} s", f"of which {result.timings['rounds']:.1f} s in the layers"),
+    ]
+
+
+def _top_words(result: RunResult) -> Table:
+    table = Table(title=f"top {_TOP_WORDS} discovered words")
+    table.add_column("word")
+    for name in ("estimated clients", "± 2 std. errors", "true clients", "true count"):
+        table.add_column(name, justify="right")
+    for row in result.discoveries.head(_TOP_WORDS).to_dict("records"):
+        table.add_row(
+            row["word"],
+            f"{row['estimated_clients']:,.0f}",
+            f"{2 * row['std_error']:,.0f}",
+            f"{row['true_clients']:,}",
+            f"{row['true_count']:,}",
+        )
+    return table

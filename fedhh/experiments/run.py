@@ -1,0 +1,254 @@
+"""One run: a protocol over a population, its measures, and its checkpoints."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from fedhh.clients.population import Population
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.metrics import Metrics, discoveries_table, measure
+from fedhh.experiments.truth import Truth
+from fedhh.protocol import DiscoveryProtocol, RoundSummary
+from fedhh.queries import PrefixQuery
+from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.simulation import engine
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
+
+CHECKPOINT = Path("checkpoint") / "state.npz"
+
+
+class Listener(Protocol):
+    """Follows a run; the command line shows what it hears."""
+
+    def start(self, protocol: LdpTrieHH, population: Population, clients_done: int) -> None:
+        """Hear that clients are about to be asked, some perhaps before a resume."""
+
+    def advance(self, num_clients: int) -> None:
+        """Hear that some clients have answered."""
+
+    def finish_round(self, layer: dict[str, Any]) -> None:
+        """Hear a finished round's row of the layers table."""
+
+
+class Silence:
+    """A listener that does nothing."""
+
+    def start(self, protocol: LdpTrieHH, population: Population, clients_done: int) -> None:
+        """Ignore."""
+
+    def advance(self, num_clients: int) -> None:
+        """Ignore."""
+
+    def finish_round(self, layer: dict[str, Any]) -> None:
+        """Ignore."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSettings:
+    """What a run is measured against; see `fedhh.experiments.config.MetricsConfig`."""
+
+    top_k: tuple[int, ...] = (20, 100, 500)
+    min_clients: int = 100
+    significance_z: float = 4.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunResult:
+    """What a run found, how good that is, and what it cost.
+
+    Attributes:
+        protocol: The settings.
+        population: Name, unit and number of clients of the population.
+        seed: The run's seed.
+        settings: What the run was measured against.
+        discoveries: One row per word, see `metrics.discoveries_table`.
+        layers: One row per round: `protocol.RoundSummary`, and what the simulator saw: dummies,
+            clients_with_items, missed_mass, coverage.
+        metrics: See `metrics.measure`.
+        cost: Clients asked, reports, rounds, bits per client.
+        timings: Seconds; the only part that differs between two runs of one seed.
+    """
+
+    protocol: LdpTrieHH
+    population: dict[str, Any]
+    seed: int
+    settings: MetricSettings
+    discoveries: pd.DataFrame
+    layers: pd.DataFrame
+    metrics: Metrics
+    cost: dict[str, Any]
+    timings: dict[str, float]
+
+    @property
+    def local_epsilon(self) -> float:
+        """Local privacy of one contribution (item level)."""
+        return self.protocol.oracle_spec.epsilon
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure of coverage by layer, the trie, and the estimates."""
+        from fedhh.experiments.plots import overview
+
+        return overview(self)
+
+    def _repr_html_(self) -> str:
+        head = pd.Series({"coverage": self.metrics["coverage"], **self.cost}, name="run")
+        return str(head.to_frame().to_html() + self.discoveries.head(20).to_html())
+
+
+def simulate(
+    protocol: LdpTrieHH,
+    population: Population,
+    *,
+    seed: int,
+    workers: int = 0,
+    ray_address: str = "",
+    settings: MetricSettings | None = None,
+    listener: Listener | None = None,
+    checkpoint_in: Path | None = None,
+) -> RunResult:
+    """Run a protocol over a population and measure what it found.
+
+    Args:
+        protocol: The server's settings.
+        population: The clients; their known words should be removed already.
+        seed: The run's seed; the same seed gives the same result with any number of workers.
+        workers: Ray actors that hold clients; 0 for this process alone.
+        ray_address: A running Ray cluster; a local one if empty.
+        settings: What to measure against.
+        listener: Follows the run.
+        checkpoint_in: A folder for the state after each round. A state that is there already is
+            where the run goes on.
+
+    Raises:
+        InputError: The population is too small for the protocol.
+    """
+    settings = settings or MetricSettings()
+    listener = listener or Silence()
+    protocol.check_population(population.num_clients)
+    started = time.perf_counter()
+    truth = Truth(population, protocol.symbols, protocol.depth)
+    state, notes = _resume(protocol, checkpoint_in)
+    rows: list[dict[str, Any]] = notes["layers"]
+    spent: float = notes["seconds"]
+    listener.start(protocol, population, sum(row["num_clients"] for row in rows))
+    worker = ClientWorker(population, seed=seed)
+    with _executor(worker, workers, ray_address) as executor:
+        ready = time.perf_counter()
+        follow = _follow(protocol, executor, state, truth=truth, rows=rows, listener=listener)
+        for state in follow:
+            if checkpoint_in is not None:
+                seconds = spent + time.perf_counter() - started
+                notes = {"layers": rows, "seconds": seconds}
+                save_checkpoint(checkpoint_in / CHECKPOINT, state, notes)
+    asked = time.perf_counter()
+    table = discoveries_table(
+        protocol.discoveries(state), truth, significance_z=settings.significance_z
+    )
+    metrics = measure(table, truth, top_k=settings.top_k, min_clients=settings.min_clients)
+    return RunResult(
+        protocol=protocol,
+        population={
+            "name": population.name,
+            "unit": population.unit,
+            "clients": population.num_clients,
+        },
+        seed=seed,
+        settings=settings,
+        discoveries=table,
+        layers=pd.DataFrame(rows),
+        metrics=metrics,
+        cost=_cost(protocol, protocol.summaries(state)),
+        timings={
+            "prepare": ready - started,
+            "rounds": asked - ready,
+            "measure": time.perf_counter() - asked,
+            "before_resume": spent,
+        },
+    )
+
+
+def rounds(
+    protocol: LdpTrieHH, population: Population, *, seed: int
+) -> Iterator[engine.Round[TrieState, PrefixQuery]]:
+    """Run in this process and yield after each round, to look inside the interaction.
+
+    Each round has its ``query`` (what the server broadcast) and the protocol's ``state`` after
+    it: ``protocol.discoveries(state)`` and ``protocol.summaries(state)`` read it.
+    """
+    protocol.check_population(population.num_clients)
+    worker = ClientWorker(population, seed=seed)
+    yield from engine.rounds(protocol, InProcessExecutor(worker))
+
+
+def _executor(worker: ClientWorker, workers: int, ray_address: str) -> Executor:
+    if workers == 0:
+        return InProcessExecutor(worker)
+    from fedhh.simulation.ray_executor import RayExecutor
+
+    return RayExecutor(worker, num_workers=workers, address=ray_address)
+
+
+def _resume(
+    protocol: DiscoveryProtocol[TrieState, PrefixQuery], folder: Path | None
+) -> tuple[TrieState, dict[str, Any]]:
+    if folder is not None and (folder / CHECKPOINT).exists():
+        state, notes = load_checkpoint(folder / CHECKPOINT, protocol.state_types)
+        return state, notes
+    return protocol.initialize(), {"layers": [], "seconds": 0.0}
+
+
+def _follow(
+    protocol: LdpTrieHH,
+    executor: Executor,
+    state: TrieState,
+    *,
+    truth: Truth,
+    rows: list[dict[str, Any]],
+    listener: Listener,
+) -> Iterator[TrieState]:
+    """Yield the state after each round, with the round's row appended to ``rows``."""
+    progress: Progress = listener.advance
+    for finished in engine.rounds(protocol, executor, state=state, progress=progress):
+        following = protocol.next_query(finished.state)
+        same_pass = following is not None and following.pass_index == finished.query.pass_index
+        summary = protocol.summaries(finished.state)[-1]
+        rows.append(
+            {
+                **_layer_row(summary),
+                "dummies": finished.diagnostics.num_dummies,
+                "clients_with_items": finished.diagnostics.num_clients_with_items,
+                **truth.observe(
+                    finished.query,
+                    following if same_pass else None,
+                    protocol.discoveries(finished.state),
+                ),
+            }
+        )
+        listener.finish_round(rows[-1])
+        yield finished.state
+
+
+def _layer_row(summary: RoundSummary) -> dict[str, Any]:
+    row = dataclasses.asdict(summary)
+    return {"pass": row.pop("pass_index") + 1, **row, "decides": summary.decides}
+
+
+def _cost(protocol: LdpTrieHH, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
+    """Return what the run asked of clients and network."""
+    return {
+        "clients_asked": sum(s.num_clients for s in summaries),
+        "reports": sum(s.num_reports for s in summaries),
+        "rounds": len(summaries),
+        "upload_bits_per_client_max": max(
+            (s.report_bits * protocol.max_items for s in summaries), default=0.0
+        ),
+        "download_bits_per_client_max": max((s.download_bits for s in summaries), default=0.0),
+    }
