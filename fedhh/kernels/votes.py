@@ -1,4 +1,12 @@
-"""Subset Selection's inner loops: reports drawn and counted without being stored."""
+"""Subset Selection's inner loops: reports drawn and counted without being stored.
+
+All routes have the same law. A report's members other than its client's value are drawn one by one
+and repeats are rejected, which is uniform sampling without replacement. d members other than the
+client's value are always drawn; with probability p the last one gives its place to that value.
+
+A work table has two uint32 words per value, the stamp and the count, and a spare value at its end
+for whatever must not count.
+"""
 
 from __future__ import annotations
 
@@ -6,53 +14,229 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
 from fedhh.kernels.prng import next_below, next_uint64
 
 _Words = npt.NDArray[np.uint64]
+_Halves = npt.NDArray[np.uint32]
+_Coins = npt.NDArray[np.uint16]
 _Ints = npt.NDArray[np.int64]
 
-COUNT_MASK = np.uint64(0xFFFFFFFF)
+CHUNK = 1024
+_BUFFER = 4096
+_SCAN = 128
+_FAILED = np.uint32(1)
+_UNDECIDED = np.uint32(2)
+_ONE = np.uint64(1)
+_TWO = np.uint64(2)
+
+
+def work_table(domain_size: int) -> _Halves:
+    """Return the zeroed table, ``(2 * (domain_size + 1),) uint32``, that the kernels count in."""
+    return np.zeros(2 * (domain_size + 1), dtype=np.uint32)
 
 
 @numba.njit(cache=True)
-def add_subset_votes(
-    values: _Ints, subset_size: int, miss: np.uint64, table: _Words, state: _Words
-) -> None:
-    """Draw one Subset Selection report per value and count its members in ``table``.
+def move_counts(table: _Halves, out: _Ints) -> None:
+    """Add the table's counts to ``(s,) int64`` ``out``."""
+    for value in range(len(out)):
+        out[value] += np.int64(table[2 * value + 1])
 
-    An entry of the table is ``stamp << 32 | count``, the stamp being the number of the last
-    report that met the value: one access tells a repeated draw and counts a new one.
+
+def add_stamped_votes(
+    values: _Ints, subset_size: int, miss: np.uint64, table: _Halves, states: _Words
+) -> None:
+    """Draw one report per value and count its members: the route for any d.
+
+    A value's stamp is the number of the last report that met it, next to its count: one access to
+    memory tells a repeated draw and counts a new one.
 
     Args:
         values: ``(n,) int64`` in [0, s), n below 2**32.
         subset_size: d, the number of values in a report, below s.
         miss: Probability that a report lacks its client's value, times 2**64.
-        table: ``(s,) uint64``, zero at first; counts are its low 32 bits.
-        state: ``(4,) uint64`` of the generator, changed in place.
+        table: A work table over s values; its stamps must be zero.
+        states: ``(4, LANES) uint64`` of the generator, changed in place.
     """
-    bound = np.uint64(len(table))
-    stamp = np.uint64(0)
+    words = aligned_empty(_BUFFER // 2, np.uint64)
+    coins = aligned_empty(LANES, np.uint64)
+    _stamped(values, subset_size, miss, table, states, (words, words.view(np.uint32), coins))
+
+
+@numba.njit(cache=True)
+def _stamped(
+    values: _Ints,
+    subset_size: int,
+    miss: np.uint64,
+    table: _Halves,
+    states: _Words,
+    buffers: tuple[_Words, _Halves, _Words],
+) -> None:
+    words, draws, coins = buffers
+    spare = np.uint64(len(table) // 2 - 1)
+    size = len(draws)
+    next_draw = size
+    next_coin = len(coins)
+    stamp = np.uint32(0)
     for value in values:
-        stamp += np.uint64(1)
-        held = np.uint64(1) if next_uint64(state) >= miss else np.uint64(0)
-        # Stamped first, the client's own value cannot be drawn as one of the others.
-        table[value] = (stamp << np.uint64(32)) | ((table[value] & COUNT_MASK) + held)
-        missing = subset_size - np.int64(held)
+        stamp = np.uint32(stamp + np.uint32(1))
+        own = np.uint64(value) * _TWO
+        # Stamped first, neither the client's own value nor a rejected draw can be a member.
+        table[own] = stamp
+        table[spare * _TWO] = stamp
+        missing = subset_size
         while missing > 0:
-            other = next_below(state, bound)
-            entry = table[other]
-            if entry >> np.uint64(32) != stamp:
-                table[other] = (stamp << np.uint64(32)) | ((entry & COUNT_MASK) + np.uint64(1))
-                missing -= 1
+            if next_draw == size:
+                fill_words(states, words)
+                bound_in_place(draws, spare)
+                next_draw = 0
+            stop = min(size, next_draw + missing)
+            repeats = 0
+            for draw in draws[next_draw:stop]:
+                place = np.uint64(draw) * _TWO
+                if table[place] == stamp:
+                    repeats += 1
+                    continue
+                table[place] = stamp
+                table[place + _ONE] += np.uint32(1)
+            missing -= stop - next_draw - repeats
+            next_draw = stop
+        if next_coin == len(coins):
+            fill_words(states, coins)
+            next_coin = 0
+        held = np.uint32(coins[next_coin] >= miss)
+        next_coin += 1
+        # The last draw of the loop above is a member. Without a branch on the coin.
+        table[np.uint64(draws[next_draw - 1]) * _TWO + _ONE] -= held
+        table[own + _ONE] += held
+
+
+def add_quick_votes(
+    values: _Ints, subset_size: int, miss: np.uint64, table: _Halves, states: _Words
+) -> _Ints:
+    """Draw one report per value and count its members: the route for small d.
+
+    Works on chunks of reports, d vectors of draws compared pair by pair, so that nothing but the
+    count itself depends on a random address. A report with a repeat is dropped whole and its
+    client handed back: the kept reports have the exact law, as rejection sampling gives it.
+
+    Args:
+        values: ``(n,) int64`` in [0, s), n below 2**32.
+        subset_size: d, below s.
+        miss: Probability that a report lacks its client's value, times 2**64.
+        table: A work table over s values; stamps are left alone.
+        states: ``(4, LANES) uint64`` of the generator, changed in place.
+
+    Returns:
+        ``(m,) int64``: the values whose clients have no report yet, for `add_stamped_votes`.
+    """
+    retry = np.empty(len(values), dtype=np.int64)
+    words = aligned_empty(subset_size * CHUNK // 2, np.uint64)
+    coin_words = aligned_empty(CHUNK // 4, np.uint64)
+    more_words = aligned_empty(LANES, np.uint64)
+    lanes = (
+        words.view(np.uint32),
+        coin_words.view(np.uint16),
+        aligned_empty(CHUNK, np.uint32),
+        aligned_empty(CHUNK, np.uint32),
+    )
+    random = (states, words, coin_words, more_words)
+    return retry[: _quick(values, subset_size, miss, table, retry, random, lanes)]
+
+
+@numba.njit(cache=True)
+def _quick(
+    values: _Ints,
+    subset_size: int,
+    miss: np.uint64,
+    table: _Halves,
+    retry: _Ints,
+    random: tuple[_Words, _Words, _Words, _Words],
+    lanes: tuple[_Halves, _Coins, _Halves, _Halves],
+) -> int:
+    states, words, coin_words, more_words = random
+    draws, coins, own, flags = lanes
+    num_values = np.uint64(len(table) // 2 - 1)
+    spare = np.uint32(num_values)
+    # Sixteen bits settle a coin but for one case in 65,536; then 48 more bits do.
+    coarse = np.uint16(miss >> np.uint64(48))
+    fine = miss << np.uint64(16)
+    num_retry = 0
+    for start in range(0, len(values), CHUNK):
+        active = min(CHUNK, len(values) - start)
+        chunk = values[start : start + active]
+        for i in range(len(chunk)):
+            own[i] = np.uint32(chunk[i])
+        fill_words(states, words)
+        fill_words(states, coin_words)
+        bound_in_place(draws, num_values)
+        _flag_failures(draws, own, subset_size, spare, flags)
+        for i in range(active, CHUNK):
+            flags[i] = _FAILED
+        _place_own(draws, own, coins, coarse, flags)
+        for block in range(0, CHUNK, _SCAN):
+            seen = np.uint32(0)
+            for i in range(_SCAN):
+                seen |= flags[block + i]
+            if seen == 0:
+                continue
+            for i in range(block, block + _SCAN):
+                if flags[i] & _UNDECIDED:
+                    fill_words(states, more_words)
+                    if more_words[0] << np.uint64(16) >= fine:
+                        draws[i] = own[i]
+                if flags[i] & _FAILED:
+                    for row in range(subset_size):
+                        draws[row * CHUNK + i] = spare
+                    if i < active:
+                        retry[num_retry] = chunk[i]
+                        num_retry += 1
+        for draw in draws:
+            table[np.uint64(draw) * _TWO + _ONE] += np.uint32(1)
+    return num_retry
+
+
+@numba.njit
+def _flag_failures(
+    draws: _Halves, own: _Halves, subset_size: int, spare: np.uint32, flags: _Halves
+) -> None:
+    """Flag the reports with a rejected draw, a repeat, or the client's own value.
+
+    Every draw is compared, also the one that the coin may replace: a report's failure must not
+    depend on its coin, or the reports kept would favor one side of it.
+    """
+    for i in range(CHUNK):
+        flags[i] = np.uint32((draws[i] == spare) | (draws[i] == own[i]))
+    for row in range(1, subset_size):
+        here = draws[row * CHUNK : (row + 1) * CHUNK]
+        for i in range(CHUNK):
+            flags[i] |= np.uint32((here[i] == spare) | (here[i] == own[i]))
+        for earlier in range(row):
+            there = draws[earlier * CHUNK : (earlier + 1) * CHUNK]
+            for i in range(CHUNK):
+                flags[i] |= np.uint32(here[i] == there[i])
+
+
+@numba.njit
+def _place_own(
+    draws: _Halves, own: _Halves, coins: _Coins, coarse: np.uint16, flags: _Halves
+) -> None:
+    """Put the client's value in place of its report's first member where the coin is heads."""
+    for i in range(CHUNK):
+        coin = np.uint32(coins[i])
+        flags[i] |= np.uint32(coin == coarse) * _UNDECIDED
+        # Both operands are read first: a conditional load keeps the loop from vector code.
+        value, draw = own[i], draws[i]
+        draws[i] = value if coin > coarse else draw
 
 
 @numba.njit(cache=True)
 def draw_subsets(
     values: _Ints, domain_size: int, miss: np.uint64, reports: _Ints, state: _Words
 ) -> None:
-    """Fill each row of ``reports`` with one Subset Selection report, in the order of drawing.
+    """Fill each row of ``reports`` with one report, in the order of drawing.
 
-    Repeated draws are found in a hash set of O(d) places, so that no step costs O(s).
+    Repeats are found in a hash set of O(d) places, so that no step costs O(s).
 
     Args:
         values: ``(n,) int64`` in [0, domain_size), n below 2**32.
@@ -69,6 +253,7 @@ def draw_subsets(
     mask = np.uint64((1 << bits) - 1)
     shift = np.uint64(64 - bits)
     for row in range(num_reports):
+        # A place whose stamp is older than this row's is empty.
         stamp = np.uint64(row + 1) << np.uint64(32)
         value = np.uint64(values[row])
         filled = 0
@@ -81,7 +266,7 @@ def draw_subsets(
             place = (other * np.uint64(0x9E3779B97F4A7C15)) >> shift
             entry = stamp | other
             while seen[place] != entry and seen[place] >= stamp:
-                place = (place + np.uint64(1)) & mask
+                place = (place + _ONE) & mask
             if seen[place] != entry:
                 seen[place] = entry
                 if other != value:

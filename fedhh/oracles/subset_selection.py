@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln
 
-from fedhh.kernels.votes import COUNT_MASK, add_subset_votes, draw_subsets
+from fedhh.kernels.routes import add_subset_votes
+from fedhh.kernels.votes import draw_subsets
 from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_choice
@@ -125,9 +126,7 @@ class SubsetSelection(PureOracle):
         self._check_values(values)
         if out is None:
             out = np.zeros(self.domain_size, dtype=np.int64)
-        table = np.zeros(self.domain_size, dtype=np.uint64)
-        add_subset_votes(values, self.d, self._miss, table, kernel_state(rng))
-        out += (table & COUNT_MASK).astype(np.int64)
+        add_subset_votes(values, out, subset_size=self.d, miss=self._miss, rng=rng)
         return out
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
