@@ -39,6 +39,7 @@ class PopulationSummary:
         words_per_client: Distinct words of a client.
         top_token_share: Share of tokens that falls on the 10, 100 and 1000 most typed words.
         unknown_tokens: Typed words that are not known.
+        unknown_token_share: Their share of all tokens; 0 if nothing was typed.
         unknown_words: Distinct words that are not known.
         unknown_words_per_client: Distinct unknown words of a client.
         unknown_words_held_by: How many unknown words at least 10, 100 and 1000 clients hold.
@@ -55,14 +56,10 @@ class PopulationSummary:
     words_per_client: Spread
     top_token_share: dict[int, float]
     unknown_tokens: int
+    unknown_token_share: float
     unknown_words: int
     unknown_words_per_client: Spread
     unknown_words_held_by: dict[int, int]
-
-    @property
-    def unknown_token_share(self) -> float:
-        """Share of tokens that are not known; 0 if nothing was typed."""
-        return self.unknown_tokens / self.tokens if self.tokens else 0.0
 
 
 def describe(population: StoredPopulation, known: KnownWords) -> PopulationSummary:
@@ -76,6 +73,7 @@ def describe(population: StoredPopulation, known: KnownWords) -> PopulationSumma
     token_rows = np.r_[0, np.cumsum(items.counts, dtype=np.int64)]
     most_typed = np.sort(typed)[::-1]
     tokens = int(typed.sum())
+    unknown_tokens = int(typed[is_unknown].sum())
     return PopulationSummary(
         name=population.name,
         unit=population.unit,
@@ -87,7 +85,8 @@ def describe(population: StoredPopulation, known: KnownWords) -> PopulationSumma
         tokens_per_client=_spread(np.diff(token_rows[items.offsets])),
         words_per_client=_spread(sizes),
         top_token_share={top: int(most_typed[:top].sum()) / max(tokens, 1) for top in _TOP},
-        unknown_tokens=int(typed[is_unknown].sum()),
+        unknown_tokens=unknown_tokens,
+        unknown_token_share=unknown_tokens / max(tokens, 1),
         unknown_words=int(is_unknown.sum()),
         unknown_words_per_client=_spread(np.diff(unknown_rows[items.offsets])),
         unknown_words_held_by={least: int((holders >= least).sum()) for least in _HOLDERS},

@@ -1,4 +1,4 @@
-"""Populations in files: reading them, preparing text, writing them.
+"""Populations in files: reading and writing them.
 
 A file has a row for each (user, word) with how often the user typed the word, or a row for each
 text of a user. Formats: Parquet, CSV (also .gz), JSON Lines (.jsonl or .ndjson, also .gz).
@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fedhh.clients.files import read_columns, read_header, require_known_extension, write_rows
+from fedhh.clients.files import read_columns, read_header, write_rows
 from fedhh.clients.population import StoredPopulation
-from fedhh.clients.text import tokenize_all
+from fedhh.clients.tokens import tokenize_all
 from fedhh.lexicon import Lexicon
 from fedhh.validation import InputError, require_choice
 
@@ -41,7 +41,7 @@ def read_population(
 
     Columns: ``user`` (or ``user_id``), ``word`` and ``count``, or ``user`` and ``text``. Without a
     count, every row counts once; rows of the same user and word are added up. Words stay as they
-    are; text is tokenized by the rule of `fedhh.clients.text`. Users are numbered in the order of
+    are; text is tokenized by the rule of `fedhh.clients.tokens`. Users are numbered in the order of
     their first row, words are sorted. A row with no word and the count 0 stands for a user that
     holds nothing. Rows in messages are counted from 1, without the header.
 
@@ -55,7 +55,7 @@ def read_population(
             row without a user or a word, or with a count that is not a whole number from 1.
     """
     path = Path(path)
-    names = _choose_columns(read_header(path), columns or {}, path)
+    names = choose_columns(read_header(path), columns or {}, path)
     table = read_columns(path, names)
     if not table.num_rows:
         raise InputError(f"Expected at least one row, got only a header in {path}.")
@@ -80,30 +80,6 @@ def read_population(
         num_clients=num_clients,
         unit=unit,
     )
-
-
-def prepare_text(
-    in_path: str | Path, out_path: str | Path, *, columns: Mapping[str, str] | None = None
-) -> StoredPopulation:
-    """Count the words of each user's texts, write them as user, word, count, and return them.
-
-    Users are numbers in the order of their first text, so that names do not go on.
-
-    Args:
-        in_path: A file with a row for each text, as in `read_population`.
-        out_path: Where to write, as in `write_population`.
-        columns: The file's names for ``user`` and ``text``, where they differ.
-
-    Raises:
-        InputError: As `read_population` and `write_population` do.
-    """
-    require_known_extension(Path(out_path))
-    names = _choose_columns(read_header(Path(in_path)), columns or {}, Path(in_path))
-    if "text" not in names:
-        raise InputError(f"Expected a column 'text', got counted words already in {in_path}.")
-    population = read_population(in_path, columns=columns)
-    write_population(population, out_path)
-    return population
 
 
 def write_population(population: StoredPopulation, path: str | Path) -> None:
@@ -137,8 +113,17 @@ def write_population(population: StoredPopulation, path: str | Path) -> None:
     write_rows(Path(path), rows)
 
 
-def _choose_columns(found: list[str], columns: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Return the file's column for each of user, word (with count) or text."""
+def choose_columns(found: list[str], columns: Mapping[str, str], path: Path) -> dict[str, str]:
+    """Return the file's columns for user, word and perhaps count, or for user and text.
+
+    Args:
+        found: The file's columns.
+        columns: Names that the caller gave.
+        path: For the message.
+
+    Raises:
+        InputError: A name is missing, or a key of ``columns`` is unknown.
+    """
     for role in columns:
         require_choice(_NAMES, column=role)
     wanted = {role: (columns[role],) if role in columns else _NAMES[role] for role in _NAMES}

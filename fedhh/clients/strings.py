@@ -10,8 +10,9 @@ frequencies are too flat for new words. A later version of wordfreq may order wo
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,7 @@ _FEWEST_SYLLABLES = 3
 _MARK = "q"
 _CODED = re.compile(rf"([{_CONSONANTS}][{_VOWELS}]){{{_FEWEST_SYLLABLES},}}{_MARK}")
 
-_BASES = 20_000
+_BASES = 40_000
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SHORTEST_BASE = 3
 _CHANGES = {
@@ -56,7 +57,7 @@ _CHANGES = {
 }
 _LONGEST_NAME = 14
 _SHORTEST_NAME = 4
-_DRAWS_PER_WORD = 32
+_FLOATS_PER_DRAW = 32
 
 
 def rank_strings(ranks: _Ids) -> list[str]:
@@ -118,7 +119,7 @@ def _named_words(largest: int) -> list[str]:
 
 @functools.cache
 def _real_words() -> tuple[list[str], list[str]]:
-    """Return wordfreq's words that ``scowl70`` lacks, and the first 20,000 that it knows."""
+    """Return wordfreq's words that ``scowl70`` lacks, and the first 40,000 that it knows."""
     import wordfreq  # Only synthetic populations need it, and it takes a while.
 
     bins = wordfreq.get_frequency_list("en", wordlist="large")
@@ -144,49 +145,46 @@ def _real_and_changed_words() -> list[str]:
     known = load_known("scowl70")
     chain = _letter_chain(real)
     found = dict.fromkeys(real)
-    first = 0
-    while len(found) < NAMED_RANKS:
-        size = int(1.3 * (NAMED_RANKS - len(found))) + 1000
-        words = [
-            word
-            for word in _changed_words(bases, chain, first, size)
-            if word not in found and _WORD.fullmatch(word) and not _is_coded(word)
-        ]
-        is_known = known.contains_all(words)
-        found |= {word: None for word, known in zip(words, is_known, strict=True) if not known}
-        first += size
-    return list(found)[:NAMED_RANKS]
+    # Each kind fills its own share: some kinds give known or repeated words more often.
+    shares = np.cumsum(list(_CHANGES.values())) * (NAMED_RANKS - len(real))
+    ends = len(real) + np.rint(shares).astype(np.int64)
+    for number, (kind, end) in enumerate(zip(_CHANGES, ends.tolist(), strict=True)):
+        first = number << 32
+        while len(found) < end:
+            draws = _draws(first, 2 * (end - len(found)) + 1000)
+            words = _names(chain, draws) if kind == "name" else _changed(kind, bases, draws)
+            fits = [word for word in words if _WORD.fullmatch(word) and not _is_coded(word)]
+            is_known = known.contains_all(fits)
+            new = (word for word, drop in zip(fits, is_known, strict=True) if not drop)
+            found.update(dict.fromkeys(itertools.islice(_unseen(new, found), end - len(found))))
+            first += len(draws)
+    changed = list(found)[len(real) :]
+    order = np.argsort(_uniform(_draws(1 << 40, len(changed)), 0), kind="stable")
+    return real + [changed[i] for i in order.tolist()]
+
+
+def _unseen(words: Iterable[str], found: Container[str]) -> Iterator[str]:
+    """Yield words that are not found yet, each once."""
+    seen = set()
+    for word in words:
+        if word not in found and word not in seen:
+            seen.add(word)
+            yield word
 
 
 def _is_coded(word: str) -> bool:
     return word.endswith(_MARK) and _CODED.fullmatch(word) is not None
 
 
-def _changed_words(
-    bases: list[str], chain: npt.NDArray[np.float64], first: int, size: int
-) -> Iterator[str]:
-    """Yield changed words number ``first`` to ``first + size``; some are known, some repeat."""
-    numbers = np.arange(first, first + size, dtype=np.uint64) * np.uint64(_DRAWS_PER_WORD)
-    kinds = np.searchsorted(np.cumsum(list(_CHANGES.values()))[:-1], _uniform(numbers, 0), "right")
-    # Squared: frequent words are changed more often.
-    base_ids = (_uniform(numbers, 1) ** 2 * len(bases)).astype(np.int64)
-    other_ids = (_uniform(numbers, 2) ** 2 * len(bases)).astype(np.int64)
-    names = iter(_names(chain, numbers[kinds == list(_CHANGES).index("name")]))
-    rows = zip(
-        np.array(list(_CHANGES))[kinds].tolist(),
-        base_ids.tolist(),
-        other_ids.tolist(),
-        _uniform(numbers, 3).tolist(),
-        _uniform(numbers, 4).tolist(),
-        strict=True,
+def _changed(kind: str, bases: list[str], draws: _Hashes) -> list[str]:
+    """Return a word after a change for each draw; frequent words are changed more often."""
+    base_ids, other_ids = (
+        (_uniform(draws, i) ** 2 * len(bases)).astype(np.int64).tolist() for i in (0, 1)
     )
-    for kind, base_id, other_id, place, amount in rows:
-        if kind == "name":
-            yield next(names)
-        elif kind == "compound":
-            yield bases[base_id] + bases[other_id]
-        else:
-            yield _change(kind, bases[base_id], place, amount)
+    if kind == "compound":
+        return [bases[i] + bases[j] for i, j in zip(base_ids, other_ids, strict=True)]
+    rows = zip(base_ids, _uniform(draws, 2).tolist(), _uniform(draws, 3).tolist(), strict=True)
+    return [_change(kind, bases[i], place, amount) for i, place, amount in rows]
 
 
 def _change(kind: str, word: str, place: float, amount: float) -> str:
@@ -235,14 +233,13 @@ def _letter_chain(words: list[str]) -> npt.NDArray[np.float64]:
     return sums / np.maximum(sums[..., -1:], 1)
 
 
-def _names(chain: npt.NDArray[np.float64], numbers: _Hashes) -> list[str]:
-    """Return a string of the chain for each number, too short ones as the empty string."""
-    codes = np.zeros((len(numbers), _LONGEST_NAME + 2), dtype=np.int64)
-    alive = np.ones(len(numbers), dtype=bool)
+def _names(chain: npt.NDArray[np.float64], draws: _Hashes) -> list[str]:
+    """Return a string of the chain for each draw, too short ones as the empty string."""
+    codes = np.zeros((len(draws), _LONGEST_NAME + 2), dtype=np.int64)
+    alive = np.ones(len(draws), dtype=bool)
     for place in range(_LONGEST_NAME):
         law = chain[codes[:, place], codes[:, place + 1]]
-        # Draws 5 and on: the first ones say what kind of change it is.
-        letter = (law <= _uniform(numbers, 5 + place)[:, None]).sum(axis=1)
+        letter = (law <= _uniform(draws, place)[:, None]).sum(axis=1)
         alive &= letter > 0
         codes[:, place + 2] = np.where(alive, letter, 0)
     points = np.where(codes > 0, codes + ord("a") - 1, 0)[:, 2:].astype(np.uint32)
@@ -250,12 +247,17 @@ def _names(chain: npt.NDArray[np.float64], numbers: _Hashes) -> list[str]:
     return [word if len(word) >= _SHORTEST_NAME else "" for word in words]
 
 
-def _uniform(numbers: _Hashes, draw: int) -> npt.NDArray[np.float64]:
-    """Return floats in [0, 1) that depend on the number and the draw alone (SplitMix64).
+def _draws(first: int, size: int) -> _Hashes:
+    """Return the keys of draws number ``first`` to ``first + size``."""
+    return np.arange(first, first + size, dtype=np.uint64) * np.uint64(_FLOATS_PER_DRAW)
+
+
+def _uniform(draws: _Hashes, index: int) -> npt.NDArray[np.float64]:
+    """Return float number ``index`` of each draw, in [0, 1), by SplitMix64.
 
     NumPy's generators may change between versions, and strings should not.
     """
-    word = (numbers + np.uint64(draw + 1)) * np.uint64(0x9E3779B97F4A7C15)
+    word = (draws + np.uint64(index + 1)) * np.uint64(0x9E3779B97F4A7C15)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     word ^= word >> np.uint64(31)

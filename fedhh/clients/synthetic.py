@@ -30,6 +30,7 @@ from fedhh.validation import (
     require_at_least,
     require_between,
     require_choice,
+    require_inside,
     require_positive,
 )
 
@@ -87,16 +88,17 @@ class PopulationModel:
         require_at_least(1, min_words=self.min_words)
         require_at_least(self.min_words, max_words=self.max_words)
         require_at_least(_MIN_HEAD, head_ranks=self.head_ranks)
-        require_positive(
-            oov_share=self.oov_share, copy_scale=self.copy_scale, adoption=self.adoption
-        )
-        require_positive(tail_exponent_minus_1=self.tail_exponent - 1)
-        require_between(0, 1, oov_share=self.oov_share, adoption=self.adoption)
-        require_between(0, 10, log_words_sd=self.log_words_sd, rank_exponent=self.rank_exponent)
-        require_between(
-            0, 10, oov_share_log_sd=self.oov_share_log_sd, copy_exponent=self.copy_exponent
-        )
-        require_between(-0.99, math.inf, rank_shift=self.rank_shift)
+        require_positive(copy_scale=self.copy_scale)
+        require_inside(-1, math.inf, rank_shift=self.rank_shift)
+        require_inside(1, math.inf, tail_exponent=self.tail_exponent)
+        for name in ("oov_share", "adoption"):
+            value = getattr(self, name)
+            if not 0 < value <= 1:
+                raise InputError(f"Expected 0 < {name} <= 1, got {name}={value!r}.")
+        # Beyond 50, the exponential of a normal overflows what a count can be.
+        require_between(-50, 50, log_words_mean=self.log_words_mean)
+        for name in ("log_words_sd", "oov_share_log_sd", "copy_exponent", "rank_exponent"):
+            require_between(0, 50, **{name: getattr(self, name)})
 
     @property
     def typing_law(self) -> TypingLaw:

@@ -1,0 +1,362 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import zeta
+
+from fedhh.kernels.drawing import (
+    MAX_RANK,
+    RankTable,
+    TypingLaw,
+    alias_table,
+    count_tokens,
+    draw_rank,
+    draw_ranks,
+    poisson,
+    seed_client,
+    typed_words,
+)
+
+ALPHA = 1e-9
+# A normal variable passes this bound with probability ALPHA.
+Z = stats.norm.isf(ALPHA / 2)
+KEYS = np.array([0x0123456789ABCDEF, 0xFEDCBA9876543210], dtype=np.uint64)
+CHAT = TypingLaw(
+    log_mean=3.7,
+    log_sd=1.6,
+    min_words=1,
+    max_words=30_000,
+    log_share_mean=-2.7,
+    log_share_sd=0.5,
+    copy_scale=7.34,
+    copy_exponent=0.08,
+    adoption=0.3,
+)
+
+
+def rank_weights(head, exponent, tail_exponent):
+    weights = np.arange(1.0, head + 1) ** -exponent
+    scale = weights[-1] * head**tail_exponent
+    return np.r_[weights, scale * zeta(tail_exponent, head + 1)]
+
+
+def rank_table(head=50, exponent=0.9, tail_exponent=1.4):
+    cuts, aliases = alias_table(rank_weights(head, exponent, tail_exponent))
+    return RankTable(cuts=cuts, aliases=aliases, tail_exponent=tail_exponent)
+
+
+def flat_table(head):
+    """Ranks 1 to ``head``, all alike; the tail's column is given to the last of them."""
+    cuts, aliases = np.ones(head + 1), np.arange(head + 1)
+    cuts[head], aliases[head] = 0.0, head - 1
+    return RankTable(cuts=cuts, aliases=aliases, tail_exponent=2.0)
+
+
+def draw(clients, law=CHAT, table=None, keys=KEYS):
+    clients = np.asarray(clients)
+    table = rank_table() if table is None else table
+    return draw_ranks(keys, clients, law, table, count_tokens(keys, clients, law))
+
+
+def rows_of(offsets, ranks, counts):
+    rows = list(zip(ranks.tolist(), counts.tolist(), strict=True))
+    return [rows[first:last] for first, last in itertools.pairwise(offsets.tolist())]
+
+
+def new_state(number=0):
+    state = np.empty(4, dtype=np.uint64)
+    seed_client(state, KEYS[0], number)
+    return state
+
+
+def p_value(observed, chances):
+    """Chi-square of counts against chances that sum to 1, rare cells merged into one."""
+    expected = np.asarray(chances) * observed.sum()
+    rare = expected < 5
+    observed = np.r_[observed[~rare], observed[rare].sum()]
+    expected = np.r_[expected[~rare], expected[rare].sum()]
+    if expected[-1] < 5:
+        observed = np.r_[observed[:-2], observed[-2:].sum()]
+        expected = np.r_[expected[:-2], expected[-2:].sum()]
+    return stats.chisquare(observed, expected, sum_check=False).pvalue
+
+
+# A slow reference in plain Python integers and floats, written from the papers.
+
+MASK = 2**64 - 1
+
+
+def reference_mix(word):
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & MASK
+    return word ^ (word >> 31)
+
+
+class ReferenceStream:
+    def __init__(self, key, client):
+        counter = reference_mix((key + client * 0x9E3779B97F4A7C15) & MASK)
+        self.state = [reference_mix((counter + k * 0x9E3779B97F4A7C15) & MASK) for k in range(1, 5)]
+
+    def bits(self):
+        def rotate(word, by):
+            return (word << by | word >> (64 - by)) & MASK
+
+        s = self.state
+        result = (rotate((s[0] + s[3]) & MASK, 23) + s[0]) & MASK
+        t = s[1] << 17 & MASK
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = rotate(s[3], 45)
+        return result
+
+    def uniform(self):
+        return (self.bits() >> 11) / 2**53
+
+    def below(self, bound):
+        while True:
+            product = (self.bits() >> 32) * bound
+            if product % 2**32 >= 2**32 % bound:
+                return product >> 32
+
+    def poisson(self, mean):
+        if mean < 10:
+            u, number, chance = self.uniform(), 0, math.exp(-mean)
+            while u >= chance:
+                u -= chance
+                number += 1
+                chance *= mean / number
+            return number
+        # Hormann (1993), algorithm PTRS.
+        b = 0.931 + 2.53 * math.sqrt(mean)
+        a = -0.059 + 0.02483 * b
+        while True:
+            u, v = self.uniform() - 0.5, 1 - self.uniform()
+            us = 0.5 - abs(u)
+            k = math.floor((2 * a / us + b) * u + mean + 0.43)
+            if us >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2):
+                return k
+            if k >= 0 and (us >= 0.013 or v <= us):
+                hat = math.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / us**2 + b))
+                if hat <= k * math.log(mean) - mean - math.lgamma(k + 1):
+                    return k
+
+    def rank(self, table):
+        head = len(table.cuts) - 1
+        column = self.below(head + 1)
+        if self.uniform() >= table.cuts[column]:
+            column = int(table.aliases[column])
+        if column < head:
+            return column + 1
+        a = table.tail_exponent
+        while True:
+            x = (head + 0.5) * ((self.bits() + 0.5) * 2**-64) ** (-1 / (a - 1))
+            if x < 2**53:
+                rank = math.floor(x + 0.5)
+                # The integral of x^-a around the rank, divided by rank^-a.
+                sides = [(1 + s / (2 * rank)) ** (1 - a) for s in (-1, 1)]
+                if self.uniform() * rank / (a - 1) * (sides[0] - sides[1]) < 1:
+                    return rank
+
+
+def reference_rows(client, law, table):
+    stream = ReferenceStream(int(KEYS[0]), client)
+    adoption_key = reference_mix((int(KEYS[1]) + client * 0x9E3779B97F4A7C15) & MASK)
+    radius, angle = math.sqrt(-2 * math.log(1 - stream.uniform())), math.tau * stream.uniform()
+    words = round(math.exp(law.log_mean + law.log_sd * radius * math.cos(angle)))
+    words = min(max(words, law.min_words), law.max_words)
+    share = math.exp(law.log_share_mean + law.log_share_sd * radius * math.sin(angle))
+    share = min(share, 1)
+    typed = []
+    for j in range(stream.poisson(words * share)):
+        if stream.uniform() < (1 + j / share / law.copy_scale) ** -law.copy_exponent:
+            while True:
+                rank = stream.rank(table)
+                scattered = reference_mix((adoption_key + rank * 0x9E3779B97F4A7C15) & MASK)
+                if (scattered >> 11) / 2**53 < law.adoption:
+                    break
+            typed.append(rank)
+        else:
+            typed.append(typed[stream.below(j)])
+    return [(rank, typed.count(rank)) for rank in dict.fromkeys(typed)]
+
+
+@pytest.mark.parametrize("law", [CHAT, CHAT._replace(copy_exponent=1.5, log_share_mean=-0.2)])
+def test_kernel_types_what_the_reference_types(law):
+    clients = [*range(150), 10**9, 2**40]
+    table = rank_table()
+    expected = [reference_rows(client, law, table) for client in clients]
+    assert rows_of(*draw(clients, law, table)) == expected
+    assert max(count for row in expected for _, count in row) > 3
+
+
+def test_a_client_is_the_same_alone_in_a_block_or_out_of_order():
+    rows = rows_of(*draw(range(200)))
+    assert rows_of(*draw([17])) == [rows[17]]
+    shuffled = np.random.default_rng(0).permutation(200)
+    assert rows_of(*draw(shuffled)) == [rows[i] for i in shuffled]
+    assert rows_of(*draw(range(50))) + rows_of(*draw(range(50, 200))) == rows
+    assert rows_of(*draw(range(200))) == rows
+
+
+def test_both_keys_and_the_client_number_change_what_is_typed():
+    rows = rows_of(*draw(range(50)))
+    other_stream = rows_of(*draw(range(50), keys=KEYS + np.array([1, 0], dtype=np.uint64)))
+    other_adoption = rows_of(*draw(range(50), keys=KEYS + np.array([0, 1], dtype=np.uint64)))
+    assert rows[:49] != rows[1:]
+    assert rows != other_stream
+    assert rows != other_adoption
+
+
+def test_rows_are_distinct_within_a_client_and_sum_to_its_tokens():
+    clients = np.arange(2000)
+    offsets, ranks, counts = draw(clients)
+    owners = np.repeat(clients, np.diff(offsets))
+    assert len(set(zip(owners.tolist(), ranks.tolist(), strict=True))) == len(ranks)
+    tokens = count_tokens(KEYS, clients, CHAT)
+    assert np.array_equal(np.bincount(owners, counts, minlength=2000), tokens)
+    assert ranks.min() >= 1
+    assert ranks.max() < MAX_RANK
+    assert counts.min() >= 1
+    assert (ranks.dtype, counts.dtype) == (np.int64, np.int32)
+
+
+def test_no_clients_and_clients_without_a_word_are_fine():
+    assert [len(part) for part in draw(np.zeros(0, dtype=np.int64))] == [1, 0, 0]
+    offsets, ranks, _ = draw(range(10), CHAT._replace(log_share_mean=-60.0))
+    assert offsets.tolist() == [0] * 11
+    assert len(ranks) == 0
+
+
+@pytest.mark.parametrize("weights", [[1.0], [3.0, 1.0, 2.0], rank_weights(200, 0.9, 1.3)])
+def test_alias_table_holds_exactly_its_law(weights):
+    weights = np.asarray(weights)
+    cuts, aliases = alias_table(weights)
+    held = cuts.copy()
+    np.add.at(held, aliases, 1 - cuts)
+    np.testing.assert_allclose(held / len(weights), weights / weights.sum(), rtol=1e-12)
+
+
+def test_ranks_follow_their_law_and_neighboring_laws_fail():
+    head, cells, size = 20, 400, 400_000
+    state, table = new_state(), rank_table(head, 0.9, 1.4)
+    ranks = np.array([draw_rank(state, table) for _ in range(size)])
+    observed = np.bincount(np.minimum(ranks, cells + 1), minlength=cells + 2)[1:]
+
+    def chances(exponent, tail_exponent):
+        weights = rank_weights(head, exponent, tail_exponent)
+        scale = head ** (tail_exponent - exponent)
+        tail = scale * np.arange(head + 1.0, cells + 1) ** -tail_exponent
+        rest = scale * zeta(tail_exponent, cells + 1)
+        law = np.r_[weights[:-1], tail, rest]
+        return law / law.sum()
+
+    assert p_value(observed, chances(0.9, 1.4)) > ALPHA
+    for wrong in [(0.87, 1.4), (0.93, 1.4), (0.9, 1.36), (0.9, 1.44)]:
+        assert p_value(observed, chances(*wrong)) < ALPHA
+
+
+def test_heavy_tails_stay_below_the_largest_rank():
+    state, table = new_state(), rank_table(20, 0.9, 1.05)
+    ranks = np.array([draw_rank(state, table) for _ in range(20_000)])
+    assert ranks.max() < MAX_RANK
+    assert (ranks > MAX_RANK // 1000).sum() > 100
+
+
+@pytest.mark.parametrize("mean", [0.02, 0.8, 9.99, 10.01, 37.0, 800.0])
+def test_poisson_numbers_follow_their_law_and_neighboring_laws_fail(mean):
+    state, size = new_state(), 200_000
+    numbers = np.array([poisson(state, mean) for _ in range(size)])
+    observed = np.bincount(numbers)
+
+    def chances(wanted):
+        law = stats.poisson.pmf(np.arange(len(observed)), wanted)
+        return np.r_[law[:-1], stats.poisson.sf(len(observed) - 2, wanted)]
+
+    assert p_value(observed, chances(mean)) > ALPHA
+    # Twenty standard errors of the mean: chi-square over all cells is less sharp than a mean.
+    off = 20 * math.sqrt(mean / size)
+    assert p_value(observed, chances(mean + off)) < ALPHA
+    assert p_value(observed, chances(mean - off)) < ALPHA
+
+
+def draw_typed(law, size):
+    state = new_state()
+    return np.array([typed_words(state, law) for _ in range(size)]).T
+
+
+def test_numbers_of_words_are_rounded_and_clipped_log_normals():
+    law = CHAT._replace(log_mean=2.0, log_sd=0.7, min_words=2, max_words=40)
+    words, _ = draw_typed(law, 100_000)
+    observed = np.bincount(words.astype(int), minlength=41)[2:]
+    assert observed.sum() == len(words)
+
+    def chances(mean, deviation):
+        edges = stats.norm.cdf(np.log(np.arange(2.5, 40)), mean, deviation)
+        return np.diff(np.r_[0, edges, 1])
+
+    assert p_value(observed, chances(2.0, 0.7)) > ALPHA
+    for wrong in [(1.97, 0.7), (2.03, 0.7), (2.0, 0.68), (2.0, 0.72)]:
+        assert p_value(observed, chances(*wrong)) < ALPHA
+
+
+def test_shares_are_log_normal_at_most_one_and_independent_of_lengths():
+    law = CHAT._replace(log_mean=10.0, log_sd=0.5, log_share_mean=-0.5, log_share_sd=0.5)
+    words, shares = draw_typed(law, 100_000)
+    assert shares.max() == 1.0
+    normal = stats.norm.cdf(np.log(shares[shares < 1]), -0.5, 0.5)
+    below_one = stats.norm.cdf(1.0)
+    observed = np.r_[np.histogram(normal, 20, (0, below_one))[0], (shares == 1).sum()]
+    chances = np.r_[np.full(20, below_one / 20), 1 - below_one]
+    assert p_value(observed, chances) > ALPHA
+    wrong = stats.norm.cdf(np.log(shares[shares < 1]), -0.48, 0.5)
+    observed = np.r_[np.histogram(wrong, 20, (0, below_one))[0], (shares == 1).sum()]
+    assert p_value(observed, chances) < ALPHA
+    quadrants = np.histogram2d(words > math.exp(10.0), shares > math.exp(-0.5), bins=2)[0]
+    assert p_value(quadrants.ravel(), np.full(4, 0.25)) > ALPHA
+
+
+def test_words_are_copied_as_often_as_the_rule_says():
+    law = CHAT._replace(adoption=1.0, log_share_mean=-1.0)
+    clients = np.arange(3000)
+    # So many ranks that two fresh draws of a client are all but never the same.
+    offsets, _, _ = draw(clients, law, flat_table(2**22))
+    tokens = count_tokens(KEYS, clients, law)
+    state = np.empty(4, dtype=np.uint64)
+    shares = []
+    for client in clients.tolist():
+        seed_client(state, KEYS[0], client)
+        shares.append(typed_words(state, law)[1])
+
+    def z(exponent):
+        positions = [np.arange(n) / share for n, share in zip(tokens, shares, strict=True)]
+        fresh = (1 + np.concatenate(positions) / law.copy_scale) ** -exponent
+        return (offsets[-1] - fresh.sum()) / math.sqrt((fresh * (1 - fresh)).sum())
+
+    assert abs(z(0.08)) < Z
+    assert z(0.076) < -Z
+    assert z(0.084) > Z
+
+
+def test_each_client_adopts_its_own_share_of_the_ranks():
+    clients, ranks_in_all = 300, 500
+    # Long texts without copies: a client types every rank that it adopts.
+    law = CHAT._replace(log_mean=9.5, log_sd=0.0, copy_exponent=0.0)
+    law = law._replace(log_share_mean=0.0, log_share_sd=0.0)
+    offsets, ranks, _ = draw(range(clients), law, flat_table(ranks_in_all))
+    holders = np.bincount(ranks, minlength=ranks_in_all + 1)[1:]
+    # The last rank has two columns of the table; it is adopted no more often.
+    assert abs(stats.binom.cdf(holders[-1], clients, 0.3) - 0.5) < 0.5 - ALPHA
+
+    def p_values(adoption):
+        for numbers, size in ((holders, clients), (np.diff(offsets), ranks_in_all)):
+            law = stats.binom.pmf(np.arange(size + 1), size, adoption)
+            yield p_value(np.bincount(numbers, minlength=size + 1), law)
+
+    assert min(p_values(0.3)) > ALPHA
+    assert max(p_values(0.28)) < ALPHA
+    assert max(p_values(0.32)) < ALPHA
