@@ -1,3 +1,61 @@
-"""fedhh: a simulator for interactive federated heavy-hitter discovery."""
+"""fedhh: a simulator for interactive federated heavy-hitter discovery.
+
+>>> import fedhh
+>>> population = fedhh.synthetic_population("chat", 20_000, seed=0)
+>>> protocol = fedhh.LdpTrieHH(clients_per_layer=1_500, passes=1, depth=12, local_epsilon=8.0)
+>>> result = fedhh.simulate(protocol, population, seed=0)
+>>> result.discoveries["word"].head(3).tolist()
+['lol', 'pre', 'ii']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedhh.alphabet import Alphabet
+    from fedhh.clients.population import StoredPopulation
+    from fedhh.clients.synthetic import synthetic_population
+    from fedhh.experiments.populations import load_population
+    from fedhh.experiments.run import RunResult, rounds, simulate
+    from fedhh.server.ldp_triehh import LdpTrieHH
+    from fedhh.validation import InputError
 
 __version__ = "0.1.0"
+
+# Names are imported when they are first used: `import fedhh` and `fedhh --help` stay quick.
+_HOMES = {
+    "Alphabet": "fedhh.alphabet",
+    "InputError": "fedhh.validation",
+    "LdpTrieHH": "fedhh.server.ldp_triehh",
+    "RunResult": "fedhh.experiments.run",
+    "StoredPopulation": "fedhh.clients.population",
+    "load_population": "fedhh.experiments.populations",
+    "rounds": "fedhh.experiments.run",
+    "simulate": "fedhh.experiments.run",
+    "synthetic_population": "fedhh.clients.synthetic",
+}
+
+__all__ = [
+    "Alphabet",
+    "InputError",
+    "LdpTrieHH",
+    "RunResult",
+    "StoredPopulation",
+    "__version__",
+    "load_population",
+    "rounds",
+    "simulate",
+    "synthetic_population",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fedhh' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

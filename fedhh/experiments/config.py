@@ -15,13 +15,23 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from fedhh.validation import InputError, did_you_mean
 
 DEFAULT_PRESET = "default"
 
 _Count = Annotated[int, Field(ge=1)]
+
+
+def _check_count_or_auto(value: Any) -> Any:
+    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise PydanticCustomError("count_or_auto", 'an integer of at least 1, or "auto"')
+
+
+_CountOrAuto = Annotated[int | Literal["auto"], BeforeValidator(_check_count_or_auto)]
 
 
 class _Section(BaseModel):
@@ -62,7 +72,7 @@ class ProtocolConfig(_Section):
     """
 
     name: Literal["ldp-triehh"] = "ldp-triehh"
-    clients_per_layer: _Count | Literal["auto"] = "auto"
+    clients_per_layer: _CountOrAuto = "auto"
     depth: _Count = 15
     eta_max: _Count = 1_000
     max_items: _Count = 10
@@ -105,13 +115,14 @@ class MetricsConfig(_Section):
 
     Attributes:
         top_k: Sizes of the true top to compare with.
-        min_clients: Words held by at least so many clients are the ones to find.
+        min_clients: Words held by at least so many clients are the ones to find; "auto": by one
+            client in a thousand, and at least 10.
         significance_z: A discovery is significant if its estimate exceeds so many standard
             deviations of the noise.
     """
 
     top_k: tuple[_Count, ...] = Field(default=(20, 100, 500), strict=False)
-    min_clients: _Count = 100
+    min_clients: _CountOrAuto = "auto"
     significance_z: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 4.0
 
 

@@ -9,7 +9,13 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    MaxNLocator,
+    NullLocator,
+    PercentFormatter,
+)
 
 if TYPE_CHECKING:
     from fedhh.experiments.run import RunResult
@@ -122,13 +128,22 @@ def draw_estimates(axes: Axes, result: RunResult) -> None:
     if not shown.empty:
         limits = np.array([1, shown["true_clients"].max() * 1.3])
         axes.plot(limits, limits, color=GREY, linestyle="--", label="exact")
-        noise = float((found["std_error"]).median())
-        axes.set_xscale("symlog", linthresh=max(noise, 1.0))
-        axes.set_yscale("symlog", linthresh=max(noise, 1.0))
-        axes.set_xlim(left=0)
+        _count_scales(axes, float(found["std_error"].median()), limits[1])
     axes.set_xlabel("clients that hold the word")
     axes.set_ylabel("estimated clients, 95 % error bars")
     axes.legend(loc="upper left")
+
+
+def _count_scales(axes: Axes, noise: float, largest: float) -> None:
+    """Scale both axes by logarithm above the noise, and linearly from there through 0."""
+    first = max(int(np.floor(np.log10(max(noise, 1.0)))), 0)
+    powers = 10.0 ** np.arange(first, max(int(np.ceil(np.log10(largest))), first + 1) + 1)
+    for axis, set_scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
+        set_scale("symlog", linthresh=powers[0], linscale=0.6)
+        axis.set_major_locator(FixedLocator([0.0, *powers]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axis.set_minor_locator(NullLocator())
+    axes.set_xlim(0, largest)
 
 
 def _single(draw: Callable[[Axes, RunResult], None], result: RunResult) -> Figure:

@@ -56,8 +56,14 @@ class MetricSettings:
     """What a run is measured against; see `fedhh.experiments.config.MetricsConfig`."""
 
     top_k: tuple[int, ...] = (20, 100, 500)
-    min_clients: int = 100
+    min_clients: int | str = "auto"
     significance_z: float = 4.0
+
+    def min_clients_of(self, num_clients: int) -> int:
+        """Return the least number of holders of a word to find, in a population of this size."""
+        if isinstance(self.min_clients, int):
+            return self.min_clients
+        return max(10, -(-num_clients // 1000))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,7 +158,12 @@ def simulate(
     table = discoveries_table(
         protocol.discoveries(state), truth, significance_z=settings.significance_z
     )
-    metrics = measure(table, truth, top_k=settings.top_k, min_clients=settings.min_clients)
+    metrics = measure(
+        table,
+        truth,
+        top_k=settings.top_k,
+        min_clients=settings.min_clients_of(population.num_clients),
+    )
     return RunResult(
         protocol=protocol,
         population={

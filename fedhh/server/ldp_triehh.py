@@ -155,8 +155,8 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
         )
         require_choice(SAMPLERS, sampler=self.sampler)
         require_choice(TIES, ties=self.ties)
-        # Made once here so that a bad alphabet or oracle is refused before anything runs.
-        self._oracle(2)
+        # Made once here so that a bad oracle or alphabet is refused before anything runs.
+        self._oracle(self.symbols.size)
 
     @property
     def symbols(self) -> Alphabet:

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.files import whole_file
+from tests.conftest import LETTERS
+
+
+@dataclass(frozen=True)
+class Leaf:
+    name: str
+    size: float
+
+
+@dataclass(frozen=True)
+class Tree:
+    numbers: np.ndarray
+    leaves: tuple[Leaf, ...]
+    note: str | None = None
+
+
+def test_a_state_comes_back_as_it_was(tmp_path):
+    state = Tree(np.array([1, 2**62]), (Leaf("nan", float("inf")), Leaf("é", 0.1)), None)
+    save_checkpoint(tmp_path / "s.npz", state, {"rows": [1, 2]})
+    back, notes = load_checkpoint(tmp_path / "s.npz", (Tree, Leaf))
+    assert np.array_equal(back.numbers, state.numbers)
+    assert back.numbers.dtype == state.numbers.dtype
+    assert back.leaves == state.leaves
+    assert back.note is None
+    assert notes == {"rows": [1, 2]}
+
+
+def test_foreign_types_are_refused_when_read_and_when_written(tmp_path):
+    save_checkpoint(tmp_path / "s.npz", Leaf("a", 1.0), {})
+    with pytest.raises(ValueError, match="holds Leaf, which the protocol lacks"):
+        load_checkpoint(tmp_path / "s.npz", (Tree,))
+    with pytest.raises(TypeError, match=r"cannot hold set at state\.name"):
+        save_checkpoint(tmp_path / "t.npz", Leaf({1}, 1.0), {})  # type: ignore[arg-type]
+    assert not (tmp_path / "t.npz").exists()
+
+
+def test_resuming_after_any_round_gives_the_same_bits(population, tmp_path):
+    protocol = LdpTrieHH(
+        alphabet=LETTERS, clients_per_layer=300, depth=5, passes=2, eta_max=20, max_items=4
+    )
+    executor = InProcessExecutor(ClientWorker(population, seed=3))
+    states = [r.state for r in rounds(protocol, executor)]
+    for number, state in enumerate(states[:-1]):
+        path = tmp_path / f"{number}.npz"
+        save_checkpoint(path, state, {})
+        loaded, _ = load_checkpoint(path, protocol.state_types)
+        fresh = InProcessExecutor(ClientWorker(population, seed=3))
+        *_, last = rounds(protocol, fresh, state=loaded)
+        for name in ("codes", "estimate", "layer", "pass_index"):
+            assert np.array_equal(getattr(last.state.found, name), getattr(states[-1].found, name))
+        assert last.state.history == states[-1].history
+
+
+def test_a_failing_writer_leaves_the_old_file_and_no_litter(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail() -> None:
+        with whole_file(path) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]

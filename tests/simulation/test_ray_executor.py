@@ -1,0 +1,144 @@
+"""Ray gives the reference's bits: with any number of workers, and when actors die."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from fedhh.clients.population import ClientBlock
+from fedhh.clients.worker import ClientWorker
+from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import Executor, InProcessExecutor
+from tests.conftest import LETTERS, zipf_population
+
+ray = pytest.importorskip("ray")
+
+from fedhh.simulation.ray_executor import RayExecutor  # noqa: E402 - only where ray is there
+
+PROTOCOL = LdpTrieHH(
+    alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        ray.init(
+            address="local", num_cpus=4, include_dashboard=False, log_to_driver=False,
+            logging_level="ERROR",
+        )  # fmt: skip
+        yield
+        ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def reference() -> TrieState:
+    return last_state(InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)))
+
+
+def last_state(executor: Executor) -> TrieState:
+    with executor:
+        *_, last = rounds(PROTOCOL, executor)
+    return last.state
+
+
+def assert_same(state: TrieState, reference: TrieState) -> None:
+    assert np.array_equal(state.found.codes, reference.found.codes)
+    assert np.array_equal(state.found.estimate, reference.found.estimate)
+    assert state.history == reference.history
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_any_number_of_workers_gives_the_reference(workers: int, reference: TrieState):
+    worker = ClientWorker(zipf_population(6_000), seed=9)
+    seen: list[int] = []
+    executor = RayExecutor(worker, num_workers=workers)
+    with executor:
+        for round_ in rounds(PROTOCOL, executor, progress=seen.append):
+            state = round_.state
+    assert_same(state, reference)
+    assert sum(seen) == PROTOCOL.clients_needed
+
+
+class DyingWorker(ClientWorker):
+    """Kills its process once, in the middle of a layer, when it meets a chosen block."""
+
+    def __init__(self, *args: object, marker: str, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._marker = marker
+
+    def answer(self, query, blocks, progress=None):
+        import os
+        from pathlib import Path
+
+        if query.layer == 2 and 3 in blocks and not Path(self._marker).exists():
+            Path(self._marker).touch()
+            os._exit(1)
+        return super().answer(query, blocks, progress)
+
+
+def test_an_actor_that_exits_in_a_layer_changes_nothing(tmp_path, reference: TrieState):
+    marker = tmp_path / "died"
+    worker = DyingWorker(zipf_population(6_000), seed=9, marker=str(marker))
+    assert_same(last_state(RayExecutor(worker, num_workers=2)), reference)
+    assert marker.exists()
+
+
+class SlowPopulation:
+    """Delegates, but takes its time over each block, so that a kill falls into a layer."""
+
+    def __init__(self, population) -> None:
+        self._population = population
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__dict__["_population"], name)
+
+    def __getstate__(self):
+        return self.__dict__
+
+    def __setstate__(self, state) -> None:
+        self.__dict__.update(state)
+
+    def block(self, clients) -> ClientBlock:
+        import time
+
+        time.sleep(0.1)
+        return self._population.block(clients)
+
+
+@pytest.mark.parametrize("victim", ["client", "server"])
+def test_killing_an_actor_from_outside_changes_nothing(victim: str, reference: TrieState):
+    worker = ClientWorker(SlowPopulation(zipf_population(6_000)), seed=9)  # type: ignore[arg-type]
+    executor = RayExecutor(worker, num_workers=2)
+    handle = executor.clients[1] if victim == "client" else executor._server
+    killed = threading.Event()
+
+    def kill() -> None:
+        ray.kill(handle)
+        killed.set()
+
+    timer = threading.Timer(0.4, kill)
+    with executor:
+        for number, round_ in enumerate(rounds(PROTOCOL, executor)):
+            state = round_.state
+            if number == 0:
+                timer.start()
+    assert killed.is_set()
+    assert executor.clients == []
+    assert_same(state, reference)
+
+
+def test_a_workers_own_error_is_raised_and_not_retried():
+    class Broken(ClientWorker):
+        def answer(self, query, blocks, progress=None):
+            raise ZeroDivisionError("of the worker")
+
+    executor = RayExecutor(Broken(zipf_population(6_000), seed=9), num_workers=2)
+    with pytest.raises(ZeroDivisionError, match="of the worker"):
+        last_state(executor)
