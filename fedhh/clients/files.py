@@ -55,8 +55,8 @@ def read_columns(path: Path, names: Mapping[str, str]) -> pa.Table:
 
     Args:
         path: A file whose header `read_header` has returned.
-        names: The file's column for each of ``user``, ``word`` or ``text``, and ``count``. A
-            column of JSON Lines may be absent from any record.
+        names: The file's column for each of ``user``, ``word`` or ``text``, and ``count``.
+            Counts that no record of JSON Lines has are left out.
 
     Returns:
         A table with the keys of ``names`` as columns, as the file has them or as dictionaries of
@@ -89,6 +89,11 @@ def write_rows(path: Path, rows: pa.Table) -> None:
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"Expected a file that can be written, got {path}: {reason}.") from None
+
+
+def has_free_records(path: Path) -> bool:
+    """Return whether records may differ in their columns, as in JSON Lines."""
+    return _format_of(path) is _JSON
 
 
 def require_known_extension(path: Path) -> None:
@@ -206,7 +211,10 @@ def _read_json(path: Path, names: Mapping[str, str]) -> pa.Table:
     except pa.ArrowInvalid:
         _refuse_json(path, names, int if whole_user else str)
         raise
-    return table.select(list(names.values())).rename_columns(list(names))
+    table = table.select(list(names.values())).rename_columns(list(names))
+    if "count" in names and table["count"].null_count == table.num_rows:
+        table = table.drop_columns(["count"])
+    return table
 
 
 def _refuse_json(path: Path, names: Mapping[str, str], user_type: type) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fedhh.clients.files import read_columns, read_header, write_rows
+from fedhh.clients.files import has_free_records, read_columns, read_header, write_rows
 from fedhh.clients.population import StoredPopulation
 from fedhh.clients.tokens import tokenize_all
 from fedhh.lexicon import Lexicon
@@ -56,13 +56,20 @@ def read_population(
     """
     path = Path(path)
     names = choose_columns(read_header(path), columns or {}, path)
+    if "word" in names and has_free_records(path):
+        # The first record tells the columns, but a later one may have the first count.
+        names.setdefault("count", _NAMES["count"][0])
     table = read_columns(path, names)
     if not table.num_rows:
         raise InputError(f"Expected at least one row, got only a header in {path}.")
     users, num_clients = _user_numbers(table["user"], path)
     if "word" in names:
         words, word_ids = _words(table["word"], path)
-        counts = _counts(table["count"], path) if "count" in names else np.ones(len(users), int)
+        counts = (
+            _counts(table["count"], path)
+            if "count" in table.column_names
+            else np.ones(len(users), dtype=np.int64)
+        )
         holds = _rows_with_a_word(word_ids, counts, path)
         if not holds.all():
             users, word_ids, counts = users[holds], word_ids[holds], counts[holds]
