@@ -6,6 +6,7 @@ Text columns stay text: ``nan``, ``null``, ``NA``, ``true`` and ``007`` are word
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import io
 import json
@@ -27,6 +28,7 @@ from fedhh.validation import InputError
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 # Of bytes; the longest line that can be read.
 _BLOCK_SIZE = 2**24
+_ROWS_AT_ONCE = 2**18
 _UNREADABLE = (OSError, EOFError, zlib.error, pa.ArrowInvalid)
 
 
@@ -70,7 +72,7 @@ def read_columns(path: Path, names: Mapping[str, str]) -> pa.Table:
 
 
 def write_rows(path: Path, rows: pa.Table) -> None:
-    """Write columns user, word (a dictionary of strings) and count in the extension's format.
+    """Write columns user, word (one dictionary array) and count in the extension's format.
 
     The file appears whole or not at all.
 
@@ -267,22 +269,43 @@ def _write_parquet(file: BinaryIO, rows: pa.Table) -> None:
 
 
 def _write_csv(file: BinaryIO, rows: pa.Table) -> None:
-    file.write((",".join(rows.column_names) + "\n").encode())
-    for batch in rows.to_batches(max_chunksize=2**18):
-        text = io.StringIO(newline="")
-        columns = [column.to_pylist() for column in batch.columns]
-        csv.writer(text, lineterminator="\n").writerows(zip(*columns, strict=True))
-        file.write(text.getvalue().encode())
+    file.write(b"user,word,count\n")
+    for batch in _encoded_rows(rows, _csv_cell, missing=""):
+        lines = [f"{user},{word},{count}\n" for user, word, count in batch]
+        file.write("".join(lines).encode())
+
+
+def _csv_cell(word: str) -> str:
+    cell = io.StringIO(newline="")
+    csv.writer(cell, lineterminator="").writerow([word])
+    return cell.getvalue()
 
 
 def _write_json(file: BinaryIO, rows: pa.Table) -> None:
-    for batch in rows.to_batches(max_chunksize=2**18):
-        columns = [column.to_pylist() for column in batch.columns]
-        records = (
-            dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)
-        )
-        lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+    for batch in _encoded_rows(rows, functools.partial(json.dumps, ensure_ascii=False), "null"):
+        lines = [
+            f'{{"user": {user}, "word": {word}, "count": {count}}}\n' for user, word, count in batch
+        ]
         file.write("".join(lines).encode())
+
+
+def _encoded_rows(
+    rows: pa.Table, encode: Callable[[str], str], missing: str
+) -> Iterator[Iterator[tuple[int, str, int]]]:
+    """Yield rows in pieces, each distinct word encoded once."""
+    column = rows["word"].chunk(0)
+    # Of no word, the last entry stands in: the index -1.
+    words = [encode(word) for word in column.dictionary.to_pylist()] + [missing]
+    ids = column.indices.fill_null(-1).to_numpy()
+    users, counts = rows["user"].to_numpy(), rows["count"].to_numpy()
+    for first in range(0, len(ids), _ROWS_AT_ONCE):
+        piece = slice(first, first + _ROWS_AT_ONCE)
+        yield zip(
+            users[piece].tolist(),
+            [words[i] for i in ids[piece].tolist()],
+            counts[piece].tolist(),
+            strict=True,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
