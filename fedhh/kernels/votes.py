@@ -186,8 +186,7 @@ def _quick(
                     if more_words[0] << np.uint64(16) >= fine:
                         draws[i] = own[i]
                 if flags[i] & _FAILED:
-                    for row in range(subset_size):
-                        draws[row * CHUNK + i] = spare
+                    draws[i::CHUNK] = spare
                     if i < active:
                         retry[num_retry] = chunk[i]
                         num_retry += 1
