@@ -20,6 +20,18 @@ _DRAW_NS = 0.8
 _REPEAT_NS = 7.0
 
 
+def coin_threshold(*, heads: float, tails: float) -> np.uint64:
+    """Return ``tails * 2**64``: a uniform 64-bit word is below it with probability ``tails``.
+
+    Args:
+        heads: Probability of the other side; the smaller of the two keeps its precision.
+        tails: 1 - heads.
+    """
+    if heads < tails:
+        return np.uint64(2**64 - round(heads * 2.0**64))
+    return np.uint64(round(tails * 2.0**64))
+
+
 def add_subset_votes(
     values: _Ints,
     out: _Ints,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +16,12 @@ import numpy.typing as npt
 from fedhh.validation import InputError, require_at_least, require_positive
 
 Values = npt.NDArray[np.int64]
-Reports = npt.NDArray[np.int64]
+Reports = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+LARGEST_TALLY = 2**32 - 1
+"""Most values that one tally counts: kernels number them, and one spare, with 32 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +34,14 @@ class FrequencyOracle(ABC):
         epsilon: Local privacy of one report: for any two values, any report's probabilities
             differ by a factor of at most e**epsilon.
         domain_size: Number of values, at least 2; a protocol's dummy is one of them.
+        has_public_coins: Whether a report shows coins drawn independently of the value, such as
+            the seed of a hash function. `log_prob` and `report_space` are then given those.
     """
 
     epsilon: float
     domain_size: int
+
+    has_public_coins: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self._check_epsilon()
@@ -82,8 +90,7 @@ class FrequencyOracle(ABC):
         Returns:
             ``(domain_size,) int64``, ``out`` if it was given.
         """
-        if out is None:
-            out = np.zeros(self.domain_size, dtype=np.int64)
+        out = self._tally_of_all(out)
         out += self.tally(self.privatize(values, rng=rng), np.arange(self.domain_size))
         return out
 
@@ -116,12 +123,51 @@ class FrequencyOracle(ABC):
     def report_bits(self) -> float:
         """Bits that one report needs on the wire, under the encoding the subclass states."""
 
-    def _check_values(self, values: Values) -> None:
-        if values.size and not (values.min() >= 0 and values.max() < self.domain_size):
+    def _check_values(self, values: npt.ArrayLike, name: str = "values") -> Values:
+        """Return ``values`` as a contiguous ``(n,) int64`` array, or raise InputError."""
+        array = np.asarray(values)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise InputError(
-                f"Expected values in [0, {self.domain_size}), got values from {values.min()} to "
-                f"{values.max()}."
+                f"Expected {name} as one axis of integers, got shape {array.shape} of "
+                f"{array.dtype}; pass each client's value as its number."
             )
+        if array.size and not (array.min() >= 0 and array.max() < self.domain_size):
+            raise InputError(
+                f"Expected {name} in [0, {self.domain_size}), got {name} from {array.min()} to "
+                f"{array.max()}; they are numbers of values in the oracle's domain."
+            )
+        return np.ascontiguousarray(array, dtype=np.int64)
+
+    def _tally_of_all(self, out: Tally | None) -> Tally:
+        """Return ``out`` if it can hold a tally of all values, zeros if it is None."""
+        if self.domain_size > LARGEST_TALLY:
+            raise InputError(
+                f"Expected domain_size <= {LARGEST_TALLY} for a tally of all values, got "
+                f"domain_size={self.domain_size}; privatize, then tally some candidates."
+            )
+        if out is None:
+            return np.zeros(self.domain_size, dtype=np.int64)
+        if out.shape != (self.domain_size,) or out.dtype != np.int64:
+            raise InputError(
+                f"Expected out of shape ({self.domain_size},) and int64, got {out.shape} and "
+                f"{out.dtype}; leave it out for a new array."
+            )
+        return out
+
+    def _check_true_counts(self, true_counts: npt.ArrayLike, num_reports: int) -> Values:
+        """Return ``(domain_size,) int64`` non-negative counts that sum to ``num_reports``."""
+        counts = np.asarray(true_counts, dtype=np.int64)
+        if counts.shape != (self.domain_size,) or counts.min() < 0:
+            raise InputError(
+                f"Expected {self.domain_size} true_counts >= 0, one per value, got shape "
+                f"{counts.shape} with minimum {counts.min() if counts.size else None}."
+            )
+        if counts.sum() != num_reports:
+            raise InputError(
+                f"Expected true_counts to sum to num_reports={num_reports}, got {counts.sum()}; "
+                f"every report has a value, the dummy's count included."
+            )
+        return counts
 
 
 class PureOracle(FrequencyOracle):

@@ -6,11 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from fedhh.oracles.base import FrequencyOracle
+from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
+from fedhh.oracles.identity import Identity
+from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
+from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
 from fedhh.oracles.subset_selection import SubsetSelection
 from fedhh.validation import InputError, did_you_mean, require_choice
 
 ORACLES: dict[str, type[FrequencyOracle]] = {
     "ss": SubsetSelection,
+    "grr": GeneralizedRandomizedResponse,
+    "oue": OptimizedUnaryEncoding,
+    "olh": OptimizedLocalHashing,
+    "none": Identity,
 }
 
 

@@ -10,15 +10,13 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln
 
-from fedhh.kernels.routes import add_subset_votes
+from fedhh.kernels.routes import add_subset_votes, coin_threshold
 from fedhh.kernels.votes import draw_subsets
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import LARGEST_TALLY, Floats, PureOracle, Reports, Tally, Values
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_choice
 
 SUBSET_SIZE_RULES = ("paper", "optimal")
-
-_LARGEST_DOMAIN = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +54,9 @@ class SubsetSelection(PureOracle):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice(SUBSET_SIZE_RULES, subset_size=self.subset_size)
-        if self.domain_size > _LARGEST_DOMAIN:
+        if self.domain_size > LARGEST_TALLY:
             raise InputError(
-                f"Expected domain_size <= {_LARGEST_DOMAIN} for subset selection, got "
+                f"Expected domain_size <= {LARGEST_TALLY} for subset selection, got "
                 f"domain_size={self.domain_size}; use an oracle that hashes, such as olh."
             )
 
@@ -102,12 +100,11 @@ class SubsetSelection(PureOracle):
 
     @property
     def _miss(self) -> np.uint64:
-        # p is at least 1/3, so 1 - p is what has to keep its precision.
-        return np.uint64(round(self._miss_probability(self.d) * 2.0**64))
+        return coin_threshold(heads=self.p, tails=self._miss_probability(self.d))
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, d) int64`` reports; rows ascend, so the order of drawing leaks nothing."""
-        self._check_values(values)
+        values = self._check_values(values)
         reports = np.empty((len(values), self.d), dtype=np.int64)
         draw_subsets(values, self.domain_size, self._miss, reports, kernel_state(rng))
         reports.sort(axis=1)
@@ -115,7 +112,7 @@ class SubsetSelection(PureOracle):
 
     def tally(self, reports: Reports, candidates: Values) -> Tally:
         """Return how many reports contain each candidate; O(n d + s)."""
-        self._check_values(candidates)
+        candidates = self._check_values(candidates, "candidates")
         counts = np.bincount(reports.ravel(), minlength=self.domain_size)
         return counts[candidates].astype(np.int64, copy=False)
 
@@ -123,9 +120,8 @@ class SubsetSelection(PureOracle):
         self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
     ) -> Tally:
         """Return the tally of fresh reports without storing one; O(n d + s)."""
-        self._check_values(values)
-        if out is None:
-            out = np.zeros(self.domain_size, dtype=np.int64)
+        values = self._check_values(values)
+        out = self._tally_of_all(out)
         add_subset_votes(values, out, subset_size=self.d, miss=self._miss, rng=rng)
         return out
 
