@@ -12,11 +12,14 @@ import signal
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fedhh.validation import InputError
+
+# Typer brings click under its own name or click's, depending on its version.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     help="Simulate interactive federated heavy-hitter discovery under local differential privacy.",
@@ -165,9 +168,9 @@ def main() -> None:
         status = app(standalone_mode=False)
     except InputError as error:
         status = _complain(str(error))
-    except typer.Abort:
-        status = 130
-    except KeyboardInterrupt:
+    except _UsageError as error:
+        status = _explain_usage(error)
+    except (typer.Abort, KeyboardInterrupt):
         typer.echo("Interrupted; finished layers are kept.", err=True)
         status = 130
     except BrokenPipeError:
@@ -183,6 +186,14 @@ def main() -> None:
         )
         status = 1
     sys.exit(status)
+
+
+def _explain_usage(error: Any) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
+        error.show()
+    else:
+        typer.echo(f"Error: {error.format_message()} See --help.", err=True)
+    return 2
 
 
 def _complain(message: str) -> int:

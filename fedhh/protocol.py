@@ -26,7 +26,9 @@ class Discoveries:
         layer: ``int64``; in which layer, from 1.
         estimate: ``float64``; unbiased estimate of the contributions for the word among the
             cohort's reports in that layer.
-        noise_std: ``float64``; standard deviation of the estimate of a word that nobody holds.
+        z: ``float64``; how far above the noise the word's votes lie: the standard normal quantile
+            of the chance that a word which nobody holds gets fewer. Votes of rare candidates are
+            skewed, so that is less than the estimate over the noise's standard deviation.
         num_clients: ``int64``; size of the cohort that the estimate is about.
         variance: ``float64``; variance of the estimate by the oracle's formula, at the estimated
             count.
@@ -36,7 +38,7 @@ class Discoveries:
     pass_index: npt.NDArray[np.int64]
     layer: npt.NDArray[np.int64]
     estimate: npt.NDArray[np.float64]
-    noise_std: npt.NDArray[np.float64]
+    z: npt.NDArray[np.float64]
     num_clients: npt.NDArray[np.int64]
     variance: npt.NDArray[np.float64]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fedhh.experiments import output
-from fedhh.experiments.config import Config, load_config
+from fedhh.experiments.config import Config, change_config, load_config
 from fedhh.validation import InputError
 
 
@@ -44,10 +46,15 @@ def run_command(request: RunRequest, *, as_json: bool) -> None:
     from fedhh.experiments.run import MetricSettings, simulate
 
     config = _resolve(request)
-    build_protocol(config)  # refuses impossible settings before any client is drawn
+    # Refuse what cannot work before any client is drawn.
+    build_protocol(config)
+    if request.out is not None and not request.resume:
+        output.check_directory(request.out)
     console = Console(stderr=as_json)
+    started = time.perf_counter()
     with LiveProgress(console) as listener:
         population, facts = build_population(config.population, seed=config.seed)
+        drawn = time.perf_counter()
         config = resolve_cohorts(config, population.num_clients)
         protocol = build_protocol(config)
         protocol.check_population(population.num_clients)
@@ -62,6 +69,7 @@ def run_command(request: RunRequest, *, as_json: bool) -> None:
             listener=listener,
             checkpoint_in=directory,
         )
+        result.timings["population"] = drawn - started
         output.write_result(directory, result, config, facts)
     if as_json:
         print_json({**output.result_record(result, config, facts), "directory": str(directory)})
@@ -115,15 +123,16 @@ def _resolve(request: RunRequest) -> Config:
     stored = output.resumed_config(request.out)
     if output.is_finished(request.out):
         raise InputError(f"The run in {request.out} is finished; there is nothing to resume.")
-    if any((request.preset, request.config, request.settings, request.data)):
+    if any((request.preset, request.config, request.data)):
         requested = _as_stored(_requested(request), stored)
-        if requested.result_key != stored.result_key:
-            raise InputError(
-                f"The run in {request.out} has another configuration; resume it without options "
-                "that change the result, or start a new run in another directory."
-            )
-        return stored.model_copy(update={"execution": requested.execution})
-    return stored
+    else:
+        requested = change_config(stored, request.settings, str(request.out))
+    if requested.result_key != stored.result_key:
+        raise InputError(
+            f"The run in {request.out} has another configuration; resume it without options "
+            "that change the result, or start a new run in another directory."
+        )
+    return stored.model_copy(update={"execution": requested.execution})
 
 
 def _as_stored(requested: Config, stored: Config) -> Config:
@@ -158,7 +167,18 @@ def _facts_table(title: str, facts: dict[str, Any]) -> Table:
     table = Table(title=title, show_header=False)
     table.add_column("what")
     table.add_column("value", justify="right")
-    for name, value in facts.items():
-        text = f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
-        table.add_row(name.replace("_", " "), text)
+    for name, value in _flat(facts):
+        table.add_row(name, value)
     return table
+
+
+def _flat(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield rows of a nested dictionary: its path in words, and its value as text."""
+    for name, value in facts.items():
+        words = str(name).replace("_", " ")
+        if isinstance(value, dict):
+            yield from ((f"{words}: {path}", text) for path, text in _flat(value))
+        elif isinstance(value, float):
+            yield words, f"{value:,.4f}" if value < 1 else f"{value:,.1f}"
+        else:
+            yield words, f"{value:,}" if isinstance(value, int) else str(value)

@@ -117,8 +117,8 @@ class MetricsConfig(_Section):
         top_k: Sizes of the true top to compare with.
         min_clients: Words held by at least so many clients are the ones to find; "auto": by one
             client in a thousand, and at least 10.
-        significance_z: A discovery is significant if its estimate exceeds so many standard
-            deviations of the noise.
+        significance_z: A discovery is significant if its votes lie above the noise's by more than
+            so many standard deviations, or as improbably.
     """
 
     top_k: tuple[_Count, ...] = Field(default=(20, 100, 500), strict=False)
@@ -216,6 +216,14 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         return Config.model_validate(table)
     except ValidationError as error:
         raise InputError(f"{origin}: {_explain(error)}") from None
+
+
+def change_config(config: Config, settings: Sequence[str], origin: str) -> Config:
+    """Return a configuration with some ``section.key=value`` settings changed."""
+    table = config.model_dump(mode="json", exclude_none=True)
+    for setting in settings:
+        _apply(table, setting)
+    return parse_config(table, origin)
 
 
 def preset_names() -> list[str]:

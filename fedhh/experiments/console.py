@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
@@ -16,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from fedhh.clients.population import Population
 from fedhh.experiments.run import RunResult
@@ -24,12 +26,23 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 _TOP_WORDS = 20
 
 
+class _TwoLines(Progress):
+    """A bar, and below it a line of text."""
+
+    text = ""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Yield the bar and the text."""
+        yield self.make_tasks_table(self.tasks)
+        yield Text(self.text, style="dim", no_wrap=True, overflow="ellipsis")
+
+
 class LiveProgress:
     """Shows a run by pass and layer on a terminal; says nothing elsewhere. A run's listener."""
 
     def __init__(self, console: Console) -> None:
         """Draw on this console."""
-        self._progress = Progress(
+        self._progress = _TwoLines(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -43,7 +56,6 @@ class LiveProgress:
         )
         self._task: TaskID | None = None
         self._protocol: LdpTrieHH | None = None
-        self._last = ""
 
     def __enter__(self) -> LiveProgress:
         self._progress.start()
@@ -74,15 +86,14 @@ class LiveProgress:
         """Show what the layer decided."""
         assert self._task is not None
         assert self._protocol is not None
+        passes, depth = self._protocol.passes, self._protocol.depth
         self._progress.update(
-            self._task,
-            description=(
-                f"pass {layer['pass']}/{self._protocol.passes} "
-                f"layer {layer['layer']:>2}/{self._protocol.depth}  "
-                f"{layer['num_kept']:,} of {layer['num_candidates']:,} prefixes kept, "
-                f"{layer['num_reports']:,} reports, threshold {layer['threshold']:,} votes, "
-                f"coverage {layer['coverage']:.1%}"
-            ),
+            self._task, description=f"pass {layer['pass']}/{passes} layer {layer['layer']}/{depth}"
+        )
+        self._progress.text = (
+            f"  {layer['num_reports']:,} reports, {layer['num_candidates']:,} prefixes, "
+            f"{layer['num_kept']:,} with {layer['threshold']:,} votes or more, "
+            f"coverage {layer['coverage']:.1%}"
         )
 
 
@@ -160,7 +171,13 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
 
 
 def _top_words(result: RunResult) -> Table:
-    table = Table(title=f"top {_TOP_WORDS} discovered words")
+    table = Table(
+        title=f"top {_TOP_WORDS} discovered words",
+        caption=(
+            f"Clients with more than {result.protocol.max_items} candidates leave some unsaid, so "
+            "estimates\nof words that such clients hold fall short of the true number of clients."
+        ),
+    )
     table.add_column("word")
     for name in ("estimated clients", "± 2 std. errors", "true clients", "true count"):
         table.add_column(name, justify="right")

@@ -24,8 +24,8 @@ def discoveries_table(
     ``std_error`` covers both the randomizer's noise and the draw of the cohort. It does not cover
     what clients with more than B words left unsaid.
 
-    Columns: word, pass and layer (from 1), estimated_clients, std_error, z (estimate over the
-    noise of a word that nobody holds), is_significant (z above ``significance_z``), true_count,
+    Columns: word, pass and layer (from 1), estimated_clients, std_error, z (how far above the
+    noise, see `protocol.Discoveries`), is_significant (z above ``significance_z``), true_count,
     true_clients, is_target (somebody holds the word).
     """
     ids = truth.ids(discoveries)
@@ -37,8 +37,6 @@ def discoveries_table(
     scale = truth.num_clients / np.maximum(cohort, 1)
     fraction = np.clip(discoveries.estimate / np.maximum(cohort, 1), 0, 1)
     drawn = cohort * fraction * (1 - fraction) * (1 - cohort / truth.num_clients)
-    z = discoveries.estimate / np.where(discoveries.noise_std > 0, discoveries.noise_std, 1)
-    z = np.where(discoveries.noise_std > 0, z, np.where(discoveries.estimate > 0, np.inf, 0.0))
     table = pd.DataFrame(
         {
             "word": list(discoveries.words),
@@ -46,8 +44,8 @@ def discoveries_table(
             "layer": discoveries.layer,
             "estimated_clients": discoveries.estimate * scale,
             "std_error": np.sqrt(discoveries.variance + drawn) * scale,
-            "z": z,
-            "is_significant": z > significance_z,
+            "z": discoveries.z,
+            "is_significant": discoveries.z > significance_z,
             "true_count": counts,
             "true_clients": clients,
             "is_target": real,

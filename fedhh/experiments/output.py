@@ -26,6 +26,22 @@ RESULT = "result.json"
 CHECKPOINT_FOLDER = "checkpoint"
 
 
+def check_directory(out: Path) -> None:
+    """Raise InputError if a new run cannot have this directory; looks only.
+
+    A directory that is missing or empty is fine.
+    """
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise InputError(f"{out} is a file; give another --out.")
+    if any(out.iterdir()):
+        holds = "another run" if (out / CONFIG).exists() else "other files"
+        raise InputError(
+            f"{out} holds {holds}; give another --out, or --resume to go on with a run."
+        )
+
+
 def new_directory(config: Config, out: Path | None, *, name: str) -> Path:
     """Make and return a run's directory, with its config inside.
 
@@ -38,12 +54,8 @@ def new_directory(config: Config, out: Path | None, *, name: str) -> Path:
         InputError: The directory holds something already, or cannot be written.
     """
     directory = out if out is not None else _unused(Path(config.output.directory), name)
+    check_directory(directory)
     try:
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            holds = "another run" if (directory / CONFIG).exists() else "other files"
-            raise InputError(
-                f"{directory} holds {holds}; give another --out, or --resume to go on with a run."
-            )
         directory.mkdir(parents=True, exist_ok=True)
         write_text(directory / CONFIG, config.to_toml())
     except OSError as error:

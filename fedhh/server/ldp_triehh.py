@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.alphabet import END, Alphabet
-from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
+from fedhh.oracles import OracleSpec, PureOracle, make_oracle
 from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
 from fedhh.queries import SAMPLERS, Aggregate, Cohort, PrefixQuery
-from fedhh.server.pruning import TIES, top_eta
+from fedhh.server.pruning import TIES, noise_z, top_eta
 from fedhh.trie import Codes, PrefixTrie
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
 
@@ -31,7 +31,7 @@ class Found:
     layer: npt.NDArray[np.int64]
     estimate: npt.NDArray[np.float64]
     variance: npt.NDArray[np.float64]
-    noise_std: npt.NDArray[np.float64]
+    z: npt.NDArray[np.float64]
     num_clients: npt.NDArray[np.int64]
 
     @classmethod
@@ -44,7 +44,7 @@ class Found:
             layer=none,
             estimate=none.astype(np.float64),
             variance=none.astype(np.float64),
-            noise_std=none.astype(np.float64),
+            z=none.astype(np.float64),
             num_clients=none,
         )
 
@@ -270,7 +270,7 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
             pass_index=found.pass_index,
             layer=found.layer,
             estimate=found.estimate,
-            noise_std=found.noise_std,
+            z=found.z,
             num_clients=found.num_clients,
             variance=found.variance,
         )
@@ -279,8 +279,13 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
         """Return one summary per finished layer."""
         return state.history
 
-    def _oracle(self, domain_size: int) -> FrequencyOracle:
-        return make_oracle(self.oracle_spec, domain_size)
+    def _oracle(self, domain_size: int) -> PureOracle:
+        oracle = make_oracle(self.oracle_spec, domain_size)
+        if not isinstance(oracle, PureOracle):
+            raise InputError(
+                f"Expected an oracle that votes for values, got oracle={self.oracle!r}; use ss."
+            )
+        return oracle
 
     def _start_pass(
         self, pass_index: int, found: Found, history: tuple[RoundSummary, ...]
@@ -317,7 +322,7 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
         self,
         query: PrefixQuery,
         aggregate: Aggregate,
-        oracle: FrequencyOracle,
+        oracle: PureOracle,
         words: npt.NDArray[np.int64],
     ) -> Found:
         estimate = oracle.estimate(aggregate.tally[words], aggregate.num_reports)
@@ -334,25 +339,24 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
             layer=np.full(len(words), query.layer),
             estimate=estimate,
             variance=oracle.variance(held, aggregate.num_reports),
-            noise_std=np.full(len(words), self._noise_std(oracle, aggregate)),
+            z=noise_z(aggregate.tally[words], aggregate.num_reports, oracle),
             num_clients=np.full(len(words), aggregate.num_clients),
         )
 
-    def _noise_std(self, oracle: FrequencyOracle, aggregate: Aggregate) -> float:
+    def _noise_std(self, oracle: PureOracle, aggregate: Aggregate) -> float:
         return float(np.sqrt(oracle.variance(0, aggregate.num_reports)))
 
     def _summary(
         self,
         query: PrefixQuery,
         aggregate: Aggregate,
-        oracle: FrequencyOracle,
+        oracle: PureOracle,
         *,
         threshold: int,
         kept: int,
         words: int,
     ) -> RoundSummary:
         noise_std = self._noise_std(oracle, aggregate)
-        at_threshold = float(oracle.estimate(np.array([threshold]), aggregate.num_reports)[0])
         return RoundSummary(
             pass_index=query.pass_index,
             layer=query.layer,
@@ -363,7 +367,7 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=threshold,
-            threshold_z=at_threshold / noise_std if noise_std > 0 else float("inf"),
+            threshold_z=float(noise_z(np.array([threshold]), aggregate.num_reports, oracle)[0]),
             noise_std=noise_std,
             num_kept=kept,
             num_finished=words,

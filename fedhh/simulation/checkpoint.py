@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.simulation.files import whole_file
+from fedhh.validation import InputError
 
 _SCHEMA_VERSION = 1
 _TREE = "tree"
@@ -48,17 +50,21 @@ def load_checkpoint(path: Path, types: Sequence[type[Any]]) -> tuple[Any, dict[s
         types: The dataclasses that the state may be made of.
 
     Raises:
-        ValueError: The file is no checkpoint of this version, or of other types.
+        InputError: The file is no checkpoint, or one of another version.
     """
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    content = json.loads(arrays[_TREE].tobytes().decode())
-    if content["schema_version"] != _SCHEMA_VERSION:
-        raise ValueError(
-            f"Expected a checkpoint of schema {_SCHEMA_VERSION}, got {content['schema_version']} "
-            f"in {path}."
-        )
-    return _unpack(content["state"], arrays, {t.__name__: t for t in types}), content["notes"]
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        content = json.loads(arrays[_TREE].tobytes().decode())
+        if content["schema_version"] != _SCHEMA_VERSION:
+            raise ValueError(f"schema {content['schema_version']}, expected {_SCHEMA_VERSION}")
+        state = _unpack(content["state"], arrays, {t.__name__: t for t in types})
+    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"Cannot go on from the checkpoint {path}: it is damaged or of another version of "
+            f"fedhh ({error}). Start the run again in a new directory."
+        ) from error
+    return state, content["notes"]
 
 
 def _pack(value: Any, path: str, arrays: Arrays) -> Any:

@@ -35,7 +35,7 @@ def found(words: list[str], estimates: list[float], noise: float = 0.5) -> Disco
         pass_index=np.zeros(n, dtype=np.int64),
         layer=np.full(n, 2),
         estimate=np.array(estimates, dtype=np.float64),
-        noise_std=np.full(n, noise),
+        z=np.array(estimates) / noise,
         num_clients=np.full(n, 2),
         variance=np.full(n, noise**2),
     )
@@ -88,8 +88,3 @@ def test_nothing_found_is_measured_as_zeros_not_as_an_error(truth: Truth):
     assert metrics["coverage"] == metrics["precision"] == metrics["recall"] == metrics["f1"] == 0
     assert metrics["count_error_mean"] is None
     assert "precision_top_50" not in metrics  # there are only four words
-
-
-def test_a_noiseless_oracle_makes_every_held_word_significant(truth: Truth):
-    table = discoveries_table(found(["aa", "ba"], [2.0, 0.0], noise=0.0), truth, significance_z=4)
-    assert table["is_significant"].tolist() == [True, False]

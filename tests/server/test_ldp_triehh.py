@@ -64,11 +64,13 @@ def test_estimates_are_within_five_standard_deviations_of_the_cohorts_truth(popu
     discovered = protocol.discoveries(state)
     worker = ClientWorker(population, seed=0)
     order = worker._client_order(protocol.next_query(protocol.initialize()).cohort)
+    noise_of = {s.layer: s.noise_std for s in state.history}
     first_layer = state.history[0].layer
-    for word, layer, estimate, noise in zip(
-        discovered.words, discovered.layer, discovered.estimate, discovered.noise_std, strict=True
+    for word, layer, estimate in zip(
+        discovered.words, discovered.layer.tolist(), discovered.estimate, strict=True
     ):
-        start = (int(layer) - first_layer) * 400
+        start = (layer - first_layer) * 400
+        noise = noise_of[layer]
         rows = population.block(order[start : start + 400])
         word_id = int(population.lexicon.ids([word])[0])
         held = int((rows.word_ids == word_id).sum()) if word_id >= 0 else 0

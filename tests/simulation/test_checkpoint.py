@@ -11,6 +11,7 @@ from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.simulation.files import whole_file
+from fedhh.validation import InputError
 from tests.conftest import LETTERS
 
 
@@ -40,11 +41,19 @@ def test_a_state_comes_back_as_it_was(tmp_path):
 
 def test_foreign_types_are_refused_when_read_and_when_written(tmp_path):
     save_checkpoint(tmp_path / "s.npz", Leaf("a", 1.0), {})
-    with pytest.raises(ValueError, match="holds Leaf, which the protocol lacks"):
+    with pytest.raises(InputError, match="holds Leaf, which the protocol lacks"):
         load_checkpoint(tmp_path / "s.npz", (Tree,))
     with pytest.raises(TypeError, match=r"cannot hold set at state\.name"):
         save_checkpoint(tmp_path / "t.npz", Leaf({1}, 1.0), {})  # type: ignore[arg-type]
     assert not (tmp_path / "t.npz").exists()
+
+
+def test_a_damaged_checkpoint_is_refused_with_a_cure(tmp_path):
+    save_checkpoint(tmp_path / "s.npz", Leaf("a", 1.0), {})
+    whole = (tmp_path / "s.npz").read_bytes()
+    (tmp_path / "s.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="damaged or of another version"):
+        load_checkpoint(tmp_path / "s.npz", (Leaf,))
 
 
 def test_resuming_after_any_round_gives_the_same_bits(population, tmp_path):
