@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.alphabet import Alphabet
 from fedhh.queries import Aggregate, Query
 
 State = TypeVar("State")
@@ -97,13 +98,41 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
     here, and a state says all that is needed to go on: a run can stop and resume at any round.
     """
 
+    title: ClassVar[str]
+    """What tables and figures call the protocol."""
+
     state_types: ClassVar[tuple[type[Any], ...]]
     """The dataclasses that a state is made of, for the checkpoint."""
 
     @property
     @abstractmethod
-    def clients_needed(self) -> int:
-        """Clients that a run asks at most."""
+    def symbols(self) -> Alphabet:
+        """Symbols that a discovered word may have."""
+
+    @property
+    @abstractmethod
+    def longest_word(self) -> int:
+        """Symbols of the longest word that can be discovered."""
+
+    @property
+    @abstractmethod
+    def contribution_epsilon(self) -> float:
+        """Local privacy of one contribution (item level); infinite without any."""
+
+    @property
+    @abstractmethod
+    def contributions_per_client(self) -> int:
+        """Contributions that a client makes at most, in all its reports together."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Passes, and the number of a pass's last layer."""
+
+    @property
+    @abstractmethod
+    def answers_expected(self) -> int:
+        """Answers of clients that a run collects at most; a client reused counts each time."""
 
     @abstractmethod
     def check_population(self, num_clients: int) -> None:

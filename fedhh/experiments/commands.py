@@ -42,8 +42,8 @@ def run_command(request: RunRequest, *, as_json: bool) -> None:
     """Run, print the summary, and leave the run's directory."""
     from fedhh.experiments.console import LiveProgress, print_result
     from fedhh.experiments.populations import build_population
-    from fedhh.experiments.protocols import build_protocol, resolve_cohorts
-    from fedhh.experiments.run import MetricSettings, simulate
+    from fedhh.experiments.protocols import build_protocol
+    from fedhh.experiments.run import run_config
 
     config = _resolve(request)
     # Refuse what cannot work before any client is drawn.
@@ -51,25 +51,22 @@ def run_command(request: RunRequest, *, as_json: bool) -> None:
     if request.out is not None and not request.resume:
         output.check_directory(request.out)
     console = Console(stderr=as_json)
-    started = time.perf_counter()
+    directory: Path | None = None
+
+    def make_directory(resolved: Config) -> Path:
+        nonlocal directory
+        directory = _directory(request, resolved)
+        return directory
+
     with LiveProgress(console) as listener:
+        started = time.perf_counter()
         population, facts = build_population(config.population, seed=config.seed)
-        drawn = time.perf_counter()
-        config = resolve_cohorts(config, population.num_clients)
-        protocol = build_protocol(config)
-        protocol.check_population(population.num_clients)
-        directory = _directory(request, config)
-        result = simulate(
-            protocol,
-            population,
-            seed=config.seed,
-            workers=config.execution.workers,
-            ray_address=config.execution.ray_address,
-            settings=MetricSettings(**config.metrics.model_dump()),
-            listener=listener,
-            checkpoint_in=directory,
+        drawn = time.perf_counter() - started
+        config, result = run_config(
+            config, population, listener=listener, checkpoint_in=make_directory
         )
-        result.timings["population"] = drawn - started
+        result.timings["population"] = drawn
+        assert directory is not None
         output.write_result(directory, result, config, facts)
     if as_json:
         print_json({**output.result_record(result, config, facts), "directory": str(directory)})

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from fedhh.clients.population import Population
 from fedhh.experiments.run import RunResult
-from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.protocol import DiscoveryProtocol
 
 _TOP_WORDS = 20
 
@@ -55,7 +55,7 @@ class LiveProgress:
             disable=not console.is_terminal,
         )
         self._task: TaskID | None = None
-        self._protocol: LdpTrieHH | None = None
+        self._shape = (0, 0)
 
     def __enter__(self) -> LiveProgress:
         self._progress.start()
@@ -65,14 +65,15 @@ class LiveProgress:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def start(self, protocol: LdpTrieHH, population: Population, clients_done: int) -> None:
+    def start(
+        self, protocol: DiscoveryProtocol[Any, Any], population: Population, clients_done: int
+    ) -> None:
         """Show that clients are about to be asked."""
-        self._protocol = protocol
+        self._shape = protocol.shape
         assert self._task is not None
-        total = protocol.clients_per_layer * protocol.rounds_per_pass * protocol.passes
         self._progress.reset(
             self._task,
-            total=total,
+            total=protocol.answers_expected,
             completed=clients_done,
             description=f"asking {population.num_clients:,} clients",
         )
@@ -85,10 +86,9 @@ class LiveProgress:
     def finish_round(self, layer: dict[str, Any]) -> None:
         """Show what the layer decided."""
         assert self._task is not None
-        assert self._protocol is not None
-        passes, depth = self._protocol.passes, self._protocol.depth
+        passes, layers = self._shape
         self._progress.update(
-            self._task, description=f"pass {layer['pass']}/{passes} layer {layer['layer']}/{depth}"
+            self._task, description=f"pass {layer['pass']}/{passes} layer {layer['layer']}/{layers}"
         )
         self._progress.text = (
             f"  {layer['num_reports']:,} reports, {layer['num_candidates']:,} prefixes, "
@@ -105,7 +105,8 @@ def print_result(console: Console, result: RunResult, directory: Path) -> None:
 
 
 def _summary(result: RunResult) -> Table:
-    table = Table(title=f"LDP TrieHH on {result.population['name']}", show_header=False)
+    name = result.population["name"]
+    table = Table(title=f"{result.protocol.title} on {name}", show_header=False)
     table.add_column("what", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("note", style="dim")
@@ -117,18 +118,20 @@ def _summary(result: RunResult) -> Table:
 def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
     """Return the summary as rows (what, value, note)."""
     metrics, cost = result.metrics, result.cost
-    found = metrics["discovered"]
-    seconds = sum(result.timings.values())
+    passes, _ = result.protocol.shape
+    items = result.protocol.contributions_per_client
+    epsilon = result.protocol.contribution_epsilon
     unit = result.population["unit"]
+    tops = [k for k in result.settings.top_k if f"found_top_{k}" in metrics]
     return [
         (
             "clients",
             f"{cost['clients_asked']:,}",
             f"asked, of {result.population['clients']:,}; a client is a {unit}",
         ),
-        ("reports", f"{cost['reports']:,}", f"{result.protocol.max_items} per client"),
-        ("layers", f"{cost['rounds']}", f"in {result.protocol.passes} passes"),
-        ("discovered", f"{found:,}", f"{metrics['significant']:,} significant"),
+        ("reports", f"{cost['reports']:,}", f"at most {items} per client"),
+        ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
+        ("discovered", f"{metrics['discovered']:,}", f"{metrics['significant']:,} significant"),
         (
             "coverage",
             f"{metrics['coverage']:.1%}",
@@ -144,38 +147,34 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             "recall",
             f"{metrics['recall']:.1%}",
             f"of the {metrics['words_with_min_clients']:,} words held by at least "
-            f"{metrics['min_clients']} clients",
+            f"{metrics['min_clients']:,} clients",
         ),
         *[
-            (
-                f"top {k}",
-                f"{metrics[f'found_top_{k}']:.1%}",
-                f"of the {k} most held words found",
-            )
-            for k in result.settings.top_k
-            if f"found_top_{k}" in metrics
+            (f"top {k}", f"{metrics[f'found_top_{k}']:.1%}", f"of the {k} most held words found")
+            for k in tops
         ],
-        ("local epsilon", f"{result.local_epsilon:g}", "item level: one contribution"),
-        (
-            "",
-            f"{result.local_epsilon * result.protocol.max_items:g}",
-            f"user level: all {result.protocol.max_items} contributions of a client",
-        ),
+        ("local epsilon", f"{epsilon:g}", "item level: one contribution"),
+        ("", f"{epsilon * items:g}", f"user level: all {items} contributions of a client"),
         (
             "cost per client",
             f"{cost['upload_bits_per_client_max'] / 8:,.0f} B up",
             f"{cost['download_bits_per_client_max'] / 8e3:,.1f} kB down, at most",
         ),
-        ("time", f"{seconds:.1f} s", f"of which {result.timings['rounds']:.1f} s in the layers"),
+        (
+            "time",
+            f"{sum(result.timings.values()):.1f} s",
+            f"of which {result.timings['rounds']:.1f} s in the layers",
+        ),
     ]
 
 
 def _top_words(result: RunResult) -> Table:
+    items = result.protocol.contributions_per_client
     table = Table(
         title=f"top {_TOP_WORDS} discovered words",
         caption=(
-            f"Clients with more than {result.protocol.max_items} candidates leave some unsaid, so "
-            "estimates\nof words that such clients hold fall short of the true number of clients."
+            f"Clients with more than {items} candidates leave some unsaid, so estimates of\n"
+            "words that such clients hold fall short of the true number of clients."
         ),
     )
     table.add_column("word")

@@ -105,7 +105,7 @@ def result_record(result: RunResult, config: Config, facts: dict[str, Any]) -> d
         "population": {**result.population, "known_words": facts},
         "protocol": config.protocol.model_dump(mode="json"),
         "local_epsilon": {
-            "value": result.local_epsilon,
+            "value": result.protocol.contribution_epsilon,
             "unit": "item: one contribution",
         },
         "metrics": result.metrics,

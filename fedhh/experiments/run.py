@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,14 +13,16 @@ import pandas as pd
 
 from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.config import Config
 from fedhh.experiments.metrics import Metrics, discoveries_table, measure
+from fedhh.experiments.protocols import build_protocol, resolve_cohorts
 from fedhh.experiments.truth import Truth
 from fedhh.protocol import DiscoveryProtocol, RoundSummary
-from fedhh.queries import PrefixQuery
-from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.simulation import engine
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
+
+AnyProtocol = DiscoveryProtocol[Any, Any]
 
 CHECKPOINT = Path("checkpoint") / "state.npz"
 
@@ -28,7 +30,7 @@ CHECKPOINT = Path("checkpoint") / "state.npz"
 class Listener(Protocol):
     """Follows a run; the command line shows what it hears."""
 
-    def start(self, protocol: LdpTrieHH, population: Population, clients_done: int) -> None:
+    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
         """Hear that clients are about to be asked, some perhaps before a resume."""
 
     def advance(self, num_clients: int) -> None:
@@ -41,7 +43,7 @@ class Listener(Protocol):
 class Silence:
     """A listener that does nothing."""
 
-    def start(self, protocol: LdpTrieHH, population: Population, clients_done: int) -> None:
+    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
         """Ignore."""
 
     def advance(self, num_clients: int) -> None:
@@ -83,7 +85,7 @@ class RunResult:
         timings: Seconds; the only part that differs between two runs of one seed.
     """
 
-    protocol: LdpTrieHH
+    protocol: AnyProtocol
     population: dict[str, Any]
     seed: int
     settings: MetricSettings
@@ -92,11 +94,6 @@ class RunResult:
     metrics: Metrics
     cost: dict[str, Any]
     timings: dict[str, float]
-
-    @property
-    def local_epsilon(self) -> float:
-        """Local privacy of one contribution (item level)."""
-        return self.protocol.oracle_spec.epsilon
 
     def plot(self) -> Any:
         """Return a matplotlib figure of coverage by layer, the trie, and the estimates."""
@@ -110,7 +107,7 @@ class RunResult:
 
 
 def simulate(
-    protocol: LdpTrieHH,
+    protocol: AnyProtocol,
     population: Population,
     *,
     seed: int,
@@ -140,7 +137,7 @@ def simulate(
     listener = listener or Silence()
     protocol.check_population(population.num_clients)
     started = time.perf_counter()
-    truth = Truth(population, protocol.symbols, protocol.depth)
+    truth = Truth(population, protocol.symbols, protocol.longest_word)
     state, notes = _resume(protocol, checkpoint_in)
     rows: list[dict[str, Any]] = notes["layers"]
     spent: float = notes["seconds"]
@@ -186,9 +183,46 @@ def simulate(
     )
 
 
+def run_config(
+    config: Config,
+    population: Population,
+    *,
+    listener: Listener | None = None,
+    checkpoint_in: Callable[[Config], Path] | None = None,
+) -> tuple[Config, RunResult]:
+    """Run a configuration over its population, which the caller may use again for another.
+
+    Args:
+        config: What to run; "auto" cohorts are settled here.
+        population: Its clients, see `populations.build_population`.
+        listener: Follows the run.
+        checkpoint_in: Makes the run's directory, once nothing can be refused any more.
+
+    Returns:
+        The settled configuration, and the result.
+
+    Raises:
+        InputError: The population is too small for the protocol.
+    """
+    config = resolve_cohorts(config, population.num_clients)
+    protocol = build_protocol(config)
+    protocol.check_population(population.num_clients)
+    result = simulate(
+        protocol,
+        population,
+        seed=config.seed,
+        workers=config.execution.workers,
+        ray_address=config.execution.ray_address,
+        settings=MetricSettings(**config.metrics.model_dump()),
+        listener=listener,
+        checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
+    )
+    return config, result
+
+
 def rounds(
-    protocol: LdpTrieHH, population: Population, *, seed: int
-) -> Iterator[engine.Round[TrieState, PrefixQuery]]:
+    protocol: AnyProtocol, population: Population, *, seed: int
+) -> Iterator[engine.Round[Any, Any]]:
     """Run in this process and yield after each round, to look inside the interaction.
 
     Each round has its ``query`` (what the server broadcast) and the protocol's ``state`` after
@@ -207,9 +241,7 @@ def _executor(worker: ClientWorker, workers: int, ray_address: str) -> Executor:
     return RayExecutor(worker, num_workers=workers, address=ray_address)
 
 
-def _resume(
-    protocol: DiscoveryProtocol[TrieState, PrefixQuery], folder: Path | None
-) -> tuple[TrieState, dict[str, Any]]:
+def _resume(protocol: AnyProtocol, folder: Path | None) -> tuple[Any, dict[str, Any]]:
     if folder is not None and (folder / CHECKPOINT).exists():
         state, notes = load_checkpoint(folder / CHECKPOINT, protocol.state_types)
         return state, notes
@@ -217,14 +249,14 @@ def _resume(
 
 
 def _follow(
-    protocol: LdpTrieHH,
+    protocol: AnyProtocol,
     executor: Executor,
-    state: TrieState,
+    state: Any,
     *,
     truth: Truth,
     rows: list[dict[str, Any]],
     listener: Listener,
-) -> Iterator[TrieState]:
+) -> Iterator[Any]:
     """Yield the state after each round, with the round's row appended to ``rows``."""
     progress: Progress = listener.advance
     for finished in engine.rounds(protocol, executor, state=state, progress=progress):
@@ -252,14 +284,14 @@ def _layer_row(summary: RoundSummary) -> dict[str, Any]:
     return {"pass": row.pop("pass_index") + 1, **row, "decides": summary.decides}
 
 
-def _cost(protocol: LdpTrieHH, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
+def _cost(protocol: AnyProtocol, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
     """Return what the run asked of clients and network."""
     return {
         "clients_asked": sum(s.num_clients for s in summaries),
         "reports": sum(s.num_reports for s in summaries),
         "rounds": len(summaries),
         "upload_bits_per_client_max": max(
-            (s.report_bits * protocol.max_items for s in summaries), default=0.0
+            (s.report_bits * protocol.contributions_per_client for s in summaries), default=0.0
         ),
         "download_bits_per_client_max": max((s.download_bits for s in summaries), default=0.0),
     }

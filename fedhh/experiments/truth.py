@@ -11,7 +11,7 @@ from fedhh.alphabet import Alphabet
 from fedhh.clients.population import Population
 from fedhh.lexicon import LexiconWalk
 from fedhh.protocol import Discoveries
-from fedhh.queries import PrefixQuery
+from fedhh.queries import PrefixQuery, Query
 from fedhh.trie import ABSENT
 
 Shares = npt.NDArray[np.float64]
@@ -51,9 +51,7 @@ class Truth:
         """Return the share of all contributions that fall on some words (a mask or ids)."""
         return float(self.counts[words].sum() / self.mass) if self.mass else 0.0
 
-    def observe(
-        self, query: PrefixQuery, kept: PrefixQuery | None, discoveries: Discoveries
-    ) -> dict[str, Any]:
+    def observe(self, query: Query, kept: Query | None, discoveries: Discoveries) -> dict[str, Any]:
         """Return what became of the target in a round.
 
         Args:
@@ -63,15 +61,23 @@ class Truth:
 
         Returns:
             ``coverage``: share of contributions for words found so far; ``missed_mass``: share
-            for words that were still in the trie, and neither kept nor found in this round.
+            for words that were still in the trie, and neither kept nor found in this round (NaN
+            for protocols without a trie).
         """
-        was_alive = self._walk.nodes(query.trie) != ABSENT
         ids = self.ids(discoveries)
+        was_alive = self._alive(query)
         self._found[ids[ids >= 0]] = True
-        still_alive = np.zeros_like(was_alive)
-        if kept is not None:
-            still_alive = self._walk.nodes(kept.trie) != ABSENT
-        return {
-            "coverage": self.share(self._found),
-            "missed_mass": self.share(was_alive & ~still_alive & ~self._found),
-        }
+        coverage = self.share(self._found)
+        if was_alive is None:
+            return {"coverage": coverage, "missed_mass": float("nan")}
+        still_alive = None if kept is None else self._alive(kept)
+        lost = was_alive & ~self._found
+        if still_alive is not None:
+            lost &= ~still_alive
+        return {"coverage": coverage, "missed_mass": self.share(lost)}
+
+    def _alive(self, query: Query) -> npt.NDArray[np.bool_] | None:
+        """Return which words begin with a broadcast prefix, if the query broadcasts any."""
+        if not isinstance(query, PrefixQuery):
+            return None
+        return np.asarray(self._walk.nodes(query.trie) != ABSENT)

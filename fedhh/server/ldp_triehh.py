@@ -125,6 +125,7 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
             Off in the paper; needed only for populations too small for fresh cohorts.
     """
 
+    title: ClassVar[str] = "LDP TrieHH"
     state_types: ClassVar[tuple[type[Any], ...]] = (TrieState, Found, PrefixTrie, RoundSummary)
 
     local_epsilon: float = 8.0
@@ -176,15 +177,34 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
         return self.depth - self._initial_trie(self.symbols)[0].length + 1
 
     @property
-    def clients_needed(self) -> int:
-        """Clients that a run asks at most."""
-        if self.reuse_clients:
-            return self.clients_per_layer
+    def longest_word(self) -> int:
+        """As many symbols as layers."""
+        return self.depth
+
+    @property
+    def contribution_epsilon(self) -> float:
+        """The randomizer's epsilon."""
+        return self.oracle_spec.epsilon
+
+    @property
+    def contributions_per_client(self) -> int:
+        """B, since a client takes part in one layer."""
+        return self.max_items
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Passes and depth."""
+        return self.passes, self.depth
+
+    @property
+    def answers_expected(self) -> int:
+        """N for every layer that asks."""
         return self.clients_per_layer * self.rounds_per_pass * self.passes
 
     def check_population(self, num_clients: int) -> None:
         """Raise InputError if a population has too few clients for the cohorts."""
-        if self.clients_needed <= num_clients:
+        needed = self.clients_per_layer if self.reuse_clients else self.answers_expected
+        if needed <= num_clients:
             return
         if self.reuse_clients:
             raise InputError(
@@ -195,7 +215,7 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
         raise InputError(
             f"The population has {num_clients:,} clients, but {self.passes} passes x "
             f"{self.rounds_per_pass} layers x {self.clients_per_layer:,} clients per layer need "
-            f"{self.clients_needed:,}, since no client is asked twice. Set clients_per_layer <= "
+            f"{needed:,}, since no client is asked twice. Set clients_per_layer <= "
             f"{num_clients // rounds:,}, or lower passes or depth."
         )
 

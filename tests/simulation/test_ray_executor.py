@@ -61,7 +61,7 @@ def test_any_number_of_workers_gives_the_reference(workers: int, reference: Trie
         for round_ in rounds(PROTOCOL, executor, progress=seen.append):
             state = round_.state
     assert_same(state, reference)
-    assert sum(seen) == PROTOCOL.clients_needed
+    assert sum(seen) == PROTOCOL.answers_expected
 
 
 class DyingWorker(ClientWorker):

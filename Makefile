@@ -1,0 +1,21 @@
+# The same commands as CI, for daily use in an installed checkout.
+PYTHON ?= .venv/bin/python
+
+.PHONY: check test format bench
+
+check: ## style, types, import contracts, tests
+	$(PYTHON) -m ruff format --check fedhh tests benchmarks tools
+	$(PYTHON) -m ruff check fedhh tests benchmarks tools
+	$(PYTHON) -m mypy
+	$(dir $(PYTHON))lint-imports
+	$(PYTHON) -m pytest -n auto
+
+test: ## tests and doctests
+	$(PYTHON) -m pytest -n auto
+
+format: ## rewrite in the project's style
+	$(PYTHON) -m ruff format fedhh tests benchmarks tools
+	$(PYTHON) -m ruff check --fix fedhh tests benchmarks tools
+
+bench: ## speed, as ratios measured in one run
+	$(PYTHON) -m benchmarks.subset_selection
