@@ -1,0 +1,248 @@
+"""Inner loops of the sketching oracles: hashing, noisy rows, and sums over a sketch's rows.
+
+A hash function is a polynomial of degree two over the integers modulo the prime 2**61 - 1, then
+reduced modulo the number of cells. `fedhh.hashing` says what is claimed of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.kernels.lanes import LANES, aligned_empty, fill_words
+
+_Words = npt.NDArray[np.uint64]
+_Ints = npt.NDArray[np.int64]
+_Coins = npt.NDArray[np.uint16]
+
+PRIME = 2**61 - 1
+
+_PRIME = np.uint64(PRIME)
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_LOW_29 = np.uint64((1 << 29) - 1)
+
+_KEYS_AT_ONCE = 4096
+_COINS_AT_ONCE = 2**15
+_COINS_PER_WORD = 4
+
+
+@numba.njit(inline="always")
+def _fold(number: Any) -> Any:
+    """Return a number below 2**64 modulo the prime."""
+    number = (number & _PRIME) + (number >> np.uint64(61))
+    return number - _PRIME if number >= _PRIME else number
+
+
+@numba.njit(inline="always")
+def _multiply(a: Any, b: Any) -> Any:
+    """Return a b modulo the prime, for a and b below it.
+
+    2**61 is 1 modulo the prime, so a 122-bit product is the sum of its 61-bit halves; here, of
+    what the four products of 32-bit parts contribute to them.
+    """
+    a_low, a_high = a & _LOW_32, a >> np.uint64(32)
+    b_low, b_high = b & _LOW_32, b >> np.uint64(32)
+    low = a_low * b_low
+    middle = a_low * b_high + a_high * b_low
+    return _fold(
+        (low & _PRIME)
+        + (low >> np.uint64(61))
+        + ((middle & _LOW_29) << np.uint64(32))
+        + (middle >> np.uint64(29))
+        + ((a_high * b_high) << np.uint64(3))
+    )
+
+
+@numba.njit(inline="always")
+def _polynomial(coefficients: Any, row: Any, key: Any) -> Any:
+    inner = _fold(_multiply(coefficients[row, 2], key) + coefficients[row, 1])
+    return _fold(_multiply(inner, key) + coefficients[row, 0])
+
+
+@numba.njit(cache=True)
+def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
+    """Return each row of ``(n, width)`` codes as a polynomial at ``point``, modulo the prime."""
+    keys = np.empty(len(codes), dtype=np.int64)
+    for i in range(len(codes)):
+        key = np.uint64(0)
+        for code in codes[i]:
+            key = _fold(_multiply(key, point) + np.uint64(code))
+        keys[i] = np.int64(key)
+    return keys
+
+
+@numba.njit(cache=True)
+def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -> _Ints:
+    """Return ``(n,) int64``: the cell of each key under the hash function of its row.
+
+    Args:
+        coefficients: ``(k, 3) uint64`` below the prime, lowest degree first.
+        num_cells: m, at least 1.
+        rows: ``(n,) int64`` in [0, k).
+        keys: ``(n,) int64`` in [0, prime).
+    """
+    cells = np.empty(len(keys), dtype=np.int64)
+    for i in range(len(keys)):
+        value = _polynomial(coefficients, rows[i], np.uint64(keys[i]))
+        cells[i] = np.int64(value % np.uint64(num_cells))
+    return cells
+
+
+@numba.njit(cache=True)
+def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
+    """Return, for each table, the sum over all rows of the cell that a key is hashed to.
+
+    Args:
+        coefficients: ``(k, 3) uint64``.
+        tables: ``(t, k, m) int64``.
+        keys: ``(n,) int64`` in [0, prime).
+
+    Returns:
+        ``(t, n) int64``.
+    """
+    num_tables, num_rows, num_cells = tables.shape
+    sums = np.zeros((num_tables, len(keys)), dtype=np.int64)
+    cells = np.empty(_KEYS_AT_ONCE, dtype=np.int64)
+    # Keys in the outer loop: a chunk's cells and sums, and one row, stay in the cache.
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        size = min(_KEYS_AT_ONCE, len(keys) - start)
+        for row in range(num_rows):
+            for i in range(size):
+                value = _polynomial(coefficients, row, np.uint64(keys[start + i]))
+                cells[i] = np.int64(value % np.uint64(num_cells))
+            _gather(tables, row, cells, size, sums, start)
+    return sums
+
+
+@numba.njit(cache=True)
+def sum_cells_of_range(coefficients: _Words, tables: _Ints, num_keys: int) -> _Ints:
+    """Return `sum_cells` for the keys 0 .. num_keys - 1, without a multiplication per key.
+
+    A polynomial of degree two has constant second differences, so the next key's value is two
+    additions away.
+    """
+    num_tables, num_rows, num_cells = tables.shape
+    sums = np.zeros((num_tables, num_keys), dtype=np.int64)
+    cells = np.empty(_KEYS_AT_ONCE, dtype=np.int64)
+    value = coefficients[:, 0].copy()
+    step = np.empty(num_rows, dtype=np.uint64)
+    for row in range(num_rows):
+        step[row] = _fold(coefficients[row, 1] + coefficients[row, 2])
+    is_power_of_two = num_cells & (num_cells - 1) == 0
+    mask = np.uint64(num_cells - 1)
+    for start in range(0, num_keys, _KEYS_AT_ONCE):
+        size = min(_KEYS_AT_ONCE, num_keys - start)
+        for row in range(num_rows):
+            here, by = value[row], step[row]
+            bend = _fold(np.uint64(2) * coefficients[row, 2])
+            if is_power_of_two:
+                for i in range(size):
+                    cells[i] = np.int64(here & mask)
+                    here = _add(here, by)
+                    by = _add(by, bend)
+            else:
+                for i in range(size):
+                    cells[i] = np.int64(here % np.uint64(num_cells))
+                    here = _add(here, by)
+                    by = _add(by, bend)
+            value[row], step[row] = here, by
+            _gather(tables, row, cells, size, sums, start)
+    return sums
+
+
+@numba.njit(inline="always")
+def _add(a: Any, b: Any) -> Any:
+    """Return a + b modulo the prime, for a and b below it."""
+    total = a + b
+    return total - _PRIME if total >= _PRIME else total
+
+
+@numba.njit
+def _gather(tables: _Ints, row: int, cells: _Ints, size: int, sums: _Ints, start: int) -> None:
+    for table in range(len(tables)):
+        line = tables[table, row]
+        out = sums[table, start : start + size]
+        for i in range(size):
+            out[i] += line[cells[i]]
+
+
+def add_noisy_rows(
+    rows: _Ints, cells: _Ints, flip: np.uint64, table: _Ints, states: _Words
+) -> None:
+    """Add one noisy indicator vector per report to its row of the table.
+
+    A report's vector has a one at its cell and zeros elsewhere; each entry is flipped with the
+    same probability, independently.
+
+    Args:
+        rows: ``(n,) int64`` in [0, k).
+        cells: ``(n,) int64`` in [0, m).
+        flip: Probability of a flip, times 2**64.
+        table: ``(k, m) int64``, changed in place.
+        states: ``(4, LANES) uint64`` of the generator, changed in place.
+    """
+    num_cells = table.shape[1]
+    reports_at_once = max(1, _COINS_AT_ONCE // num_cells)
+    words_per_line = _COINS_PER_WORD * LANES
+    num_words = -(-reports_at_once * num_cells // words_per_line) * LANES
+    words = aligned_empty(num_words, np.uint64)
+    more_words = aligned_empty(LANES, np.uint64)
+    buffers = (words, words.view(np.uint16), more_words)
+    _noisy_rows(rows, cells, flip, table, states, buffers, reports_at_once)
+
+
+@numba.njit(cache=True)
+def _noisy_rows(
+    rows: _Ints,
+    cells: _Ints,
+    flip: np.uint64,
+    table: _Ints,
+    states: _Words,
+    buffers: tuple[_Words, _Coins, _Words],
+    reports_at_once: int,
+) -> None:
+    words, coins, more_words = buffers
+    num_cells = table.shape[1]
+    # Sixteen bits settle a coin but for one case in 65,536; then 48 more bits do.
+    coarse = np.uint16(flip >> np.uint64(48))
+    fine = flip << np.uint64(16)
+    for start in range(0, len(rows), reports_at_once):
+        fill_words(states, words)
+        for i in range(start, min(start + reports_at_once, len(rows))):
+            first = (i - start) * num_cells
+            line = coins[first : first + num_cells]
+            counts = table[rows[i]]
+            undecided = np.uint16(0)
+            for cell in range(num_cells):
+                counts[cell] += np.int64(line[cell] < coarse)
+                undecided |= np.uint16(line[cell] == coarse)
+            own = np.int64(cells[i])
+            counts[own] += np.int64(1) - np.int64(2) * np.int64(line[own] < coarse)
+            if undecided:
+                for cell in range(num_cells):
+                    if line[cell] == coarse:
+                        fill_words(states, more_words)
+                        if more_words[0] << np.uint64(16) < fine:
+                            counts[cell] += np.int64(-1 if cell == own else 1)
+
+
+@numba.njit(cache=True)
+def hadamard_rows(table: _Ints) -> None:
+    """Replace each row of ``(k, m) int64`` by its product with the Hadamard matrix, in place.
+
+    The matrix has entries (-1)**popcount(i & j), i and j from 0; m is a power of two. Cost
+    O(k m log m).
+    """
+    num_rows, size = table.shape
+    for row in range(num_rows):
+        line = table[row]
+        half = 1
+        while half < size:
+            for start in range(0, size, 2 * half):
+                for i in range(start, start + half):
+                    a, b = line[i], line[i + half]
+                    line[i], line[i + half] = a + b, a - b
+            half *= 2
