@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from fedhh.oracles.base import FrequencyOracle
+from fedhh.oracles.count_mean_sketch import CountMeanSketch
+from fedhh.oracles.fast_local_hashing import FastLocalHashing
 from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
+from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
 from fedhh.oracles.identity import Identity
 from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
 from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
@@ -18,6 +21,9 @@ ORACLES: dict[str, type[FrequencyOracle]] = {
     "grr": GeneralizedRandomizedResponse,
     "oue": OptimizedUnaryEncoding,
     "olh": OptimizedLocalHashing,
+    "cms": CountMeanSketch,
+    "hcms": HadamardCountMeanSketch,
+    "flh": FastLocalHashing,
     "none": Identity,
 }
 

@@ -1,0 +1,308 @@
+"""What Count Mean Sketch, its Hadamard twin and Fast Local Hashing have in common."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from fedhh.hashing import HashFamily
+from fedhh.oracles.count_mean_sketch import CountMeanSketch
+from fedhh.oracles.fast_local_hashing import FastLocalHashing
+from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+from fedhh.oracles.sketch import SketchOracle
+from fedhh.validation import InputError
+
+ALPHA = 1e-9
+PRIME = 2**61 - 1
+
+TINY = [
+    CountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=3, hash_seed=1),
+    HadamardCountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
+    FastLocalHashing(epsilon=1.08, domain_size=4, num_hashes=2, hash_seed=2),
+]
+MEDIUM = [
+    CountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
+    HadamardCountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
+    FastLocalHashing(epsilon=2.0, domain_size=8, num_hashes=8),
+]
+COUNTS = np.array([300, 250, 200, 100, 80, 50, 15, 5])
+
+
+def name(oracle: object) -> str:
+    return type(oracle).__name__
+
+
+each_tiny = pytest.mark.parametrize("oracle", TINY, ids=name)
+each_medium = pytest.mark.parametrize("oracle", MEDIUM, ids=name)
+
+
+def cell(oracle: SketchOracle, row: int, value: int) -> int:
+    return int(oracle.hashes.cells(np.array([row]), np.array([value]))[0])
+
+
+@each_tiny
+def test_probabilities_of_all_reports_add_up_to_one(oracle):
+    space = oracle.report_space()
+    assert len({tuple(report) for report in space.tolist()}) == len(space)
+    for value in range(4):
+        assert math.isclose(np.exp(oracle.log_prob(space, value)).sum(), 1, rel_tol=1e-12)
+
+
+@each_tiny
+def test_the_largest_log_ratio_is_epsilon_exactly(oracle):
+    space = oracle.report_space()
+    logs = np.array([oracle.log_prob(space, value) for value in range(4)])
+    assert math.isclose((logs.max(axis=0) - logs.min(axis=0)).max(), oracle.epsilon, rel_tol=1e-12)
+
+
+def report_statistic(oracle: SketchOracle, claimed: SketchOracle) -> tuple[float, int]:
+    reports = oracle.privatize(np.full(20_000, 3), rng=np.random.default_rng(7))
+    seen = Counter(tuple(report) for report in reports.tolist())
+    space = claimed.report_space()
+    expected = 20_000 * np.exp(claimed.log_prob(space, 3))
+    observed = np.array([seen[tuple(report)] for report in space.tolist()])
+    assert observed.sum() == 20_000
+    assert expected.min() > 5
+    return float(((observed - expected) ** 2 / expected).sum()), len(space) - 1
+
+
+@each_tiny
+def test_reports_follow_the_stated_law(oracle):
+    statistic, freedom = report_statistic(oracle, oracle)
+    assert statistic < chi2.isf(ALPHA, freedom)
+
+
+@each_tiny
+@pytest.mark.parametrize("change", [0.3, -0.3])
+def test_the_test_of_reports_notices_a_wrong_epsilon(oracle, change):
+    # Half as much for local hashing, which keeps its number of cells then.
+    if isinstance(oracle, FastLocalHashing):
+        change /= 2
+    wrong = replace(oracle, epsilon=oracle.epsilon + change)
+    statistic, freedom = report_statistic(wrong, oracle)
+    assert statistic > chi2.isf(ALPHA, freedom)
+
+
+def sketch_law(oracle: SketchOracle, values: list[int]) -> dict[tuple[int, ...], float]:
+    """The exact law of the sketch of these clients' reports, from the law of single reports."""
+    law: dict[tuple[int, ...], float] = {(0,) * oracle.sketch_size: 1.0}
+    space = oracle.report_space()
+    single = [oracle.sketch(report[None]) for report in space]
+    for value in values:
+        chances = np.exp(oracle.log_prob(space, value))
+        following: Counter[tuple[int, ...]] = Counter()
+        for sketch, chance in law.items():
+            for addition, weight in zip(single, chances.tolist(), strict=True):
+                following[tuple((np.array(sketch) + addition).tolist())] += chance * weight
+        law = dict(following)
+    return law
+
+
+SMALLEST = [
+    CountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
+    HadamardCountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
+    FastLocalHashing(epsilon=1.08, domain_size=3, num_hashes=2, hash_seed=2),
+]
+
+
+def sketch_statistic(
+    oracle: SketchOracle, claimed: SketchOracle, *, from_histogram: bool
+) -> tuple[float, int]:
+    """Chi-square of drawn sketches of two clients against the exact law."""
+    values, runs = [0, 2], 12_000
+    law = sketch_law(claimed, values)
+    rng = np.random.default_rng(8)
+    if from_histogram:
+        draw = lambda: oracle.sample_sketch(np.array([1, 0, 1]), rng=rng)  # noqa: E731
+    else:
+        draw = lambda: oracle.privatize_and_sketch(np.array(values), rng=rng)  # noqa: E731
+    seen = Counter(tuple(draw().tolist()) for _ in range(runs))
+    assert set(seen) <= set(law)
+    # Rare sketches share one bin, so that every expected count is large enough.
+    common = {sketch for sketch, chance in law.items() if runs * chance >= 5}
+    rest = 1 - sum(law[sketch] for sketch in common)
+    statistic = sum((seen[s] - runs * law[s]) ** 2 / (runs * law[s]) for s in common)
+    if runs * rest >= 5:
+        others = runs - sum(seen[s] for s in common)
+        statistic += (others - runs * rest) ** 2 / (runs * rest)
+    return statistic, len(common)
+
+
+each_way = pytest.mark.parametrize("from_histogram", [False, True])
+each_smallest = pytest.mark.parametrize("oracle", SMALLEST, ids=name)
+
+
+@each_way
+@each_smallest
+def test_a_sketch_drawn_without_storing_reports_has_the_law_of_a_sketch_of_reports(
+    oracle, from_histogram
+):
+    statistic, freedom = sketch_statistic(oracle, oracle, from_histogram=from_histogram)
+    assert statistic < chi2.isf(ALPHA, freedom)
+
+
+@each_way
+@each_smallest
+@pytest.mark.parametrize("change", [0.45, -0.45])
+def test_the_test_of_sketches_notices_a_wrong_epsilon(oracle, from_histogram, change):
+    if isinstance(oracle, FastLocalHashing):
+        change *= 0.36
+    wrong = replace(oracle, epsilon=oracle.epsilon + change)
+    statistic, freedom = sketch_statistic(wrong, oracle, from_histogram=from_histogram)
+    assert statistic > chi2.isf(ALPHA, freedom)
+
+
+def supports(oracle: SketchOracle, report: list[int], value: int) -> bool:
+    """The definition, for one report and one value."""
+    own = cell(oracle, report[0], value)
+    if isinstance(oracle, CountMeanSketch):
+        return bool(report[1 + own // 64] >> (own % 64) & 1)
+    if isinstance(oracle, HadamardCountMeanSketch):
+        return report[2] == (-1) ** (own & report[1]).bit_count()
+    return report[1] == own
+
+
+@each_medium
+def test_a_tally_counts_the_reports_that_support_each_candidate(oracle):
+    rng = np.random.default_rng(9)
+    reports = oracle.privatize(rng.integers(8, size=120), rng=rng)
+    expected = [sum(supports(oracle, r, v) for r in reports.tolist()) for v in range(8)]
+    assert oracle.tally(reports, np.arange(8)).tolist() == expected
+    assert oracle.tally(reports, np.array([5, 2])).tolist() == [expected[5], expected[2]]
+    sketch = oracle.sketch(reports)
+    assert oracle.support(sketch, np.arange(8)).tolist() == expected
+    assert oracle.support_of_all(np.stack([sketch, 0 * sketch]))[0].tolist() == expected
+    halves = oracle.sketch(reports[:50]) + oracle.sketch(reports[50:])
+    assert (halves == sketch).all()
+
+
+@each_medium
+def test_fused_tallies_add_to_what_is_there(oracle):
+    values = np.arange(8)
+    fresh = oracle.privatize_and_tally(values, rng=np.random.default_rng(3))
+    out = np.full(8, 100)
+    oracle.privatize_and_tally(values, rng=np.random.default_rng(3), out=out)
+    assert (out == fresh + 100).all()
+    sketch = oracle.privatize_and_sketch(values, rng=np.random.default_rng(3))
+    more = np.full(oracle.sketch_size, 7)
+    oracle.privatize_and_sketch(values, rng=np.random.default_rng(3), out=more)
+    assert (more == sketch + 7).all()
+
+
+def all_hash_families(num_cells: int, num_hashes: int) -> list[HashFamily]:
+    """Every way to send the values 0, 1, 2 to cells, as polynomials that do it."""
+
+    def polynomial(c0: int, c1: int, c2: int) -> list[int]:
+        half = pow(2, -1, PRIME)
+        square = (c2 - 2 * c1 + c0) * half % PRIME
+        return [c0, (c1 - c0 - square) % PRIME, square]
+
+    functions = [polynomial(*cells) for cells in itertools.product(range(num_cells), repeat=3)]
+    return [
+        HashFamily(coefficients=np.array(rows, dtype=np.uint64), num_cells=num_cells)
+        for rows in itertools.product(functions, repeat=num_hashes)
+    ]
+
+
+EXACT = [
+    (CountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=2, num_cells=2), 2),
+    (CountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=4), 4),
+    (HadamardCountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=2, num_cells=2), 2),
+    (HadamardCountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=4), 4),
+    (FastLocalHashing(epsilon=0.3, domain_size=3, num_hashes=2), 2),
+    (FastLocalHashing(epsilon=1.2, domain_size=3, num_hashes=1), 4),
+]
+
+
+@pytest.mark.parametrize(("oracle", "num_cells"), EXACT, ids=name)
+def test_over_all_hash_functions_estimates_are_unbiased_with_the_exact_variance(oracle, num_cells):
+    # Exact: every assignment of three values to cells is equally likely, and given one, a count
+    # is a sum of independent supports whose chances follow from the law of reports.
+    counts = np.array([7, 4, 1])
+    num_reports = int(counts.sum())
+    space = oracle.report_space()
+    means, variances = [], []
+    assert oracle.row_size == num_cells
+    for family in all_hash_families(num_cells, oracle.num_hashes):
+        oracle.__dict__["hashes"] = family
+        supported = np.array([oracle.tally(report[None], np.arange(3)) for report in space])
+        law = np.exp([oracle.log_prob(space, value) for value in range(3)])
+        chances = law @ supported
+        means.append(oracle.estimate(counts @ chances, num_reports))
+        variances.append(counts @ (chances * (1 - chances)))
+    del oracle.__dict__["hashes"]
+    assert np.allclose(np.mean(means, axis=0), counts, rtol=1e-12)
+    total = np.mean(variances, axis=0) / (oracle.p - oracle.q) ** 2 + np.var(means, axis=0)
+    assert np.allclose(total, oracle.exact_variance(counts), rtol=1e-10)
+
+
+@each_medium
+def test_drawn_hash_functions_give_the_exact_variance_within_five_percent(oracle):
+    runs = 4000
+    estimates = np.empty((runs, 8))
+    rng = np.random.default_rng(10)
+    for run in range(runs):
+        drawn = replace(oracle, hash_seed=run)
+        tally = drawn.sample_tally(COUNTS, 1000, rng=rng)
+        estimates[run] = drawn.estimate(tally, 1000)
+    variance = oracle.exact_variance(COUNTS)
+    bias = np.abs(estimates.mean(axis=0) - COUNTS) / np.sqrt(variance / runs)
+    assert bias.max() < 5
+    # Items share most of the noise's law; their mean ratio is steadier than any single one.
+    ratio = ((estimates - COUNTS) ** 2).mean(axis=0) / variance
+    assert abs(ratio.mean() - 1) < 0.05
+    assert np.abs(ratio - 1).max() < 0.1
+
+
+@each_medium
+def test_collisions_add_to_the_variance_only_where_clients_hold_equal_values(oracle):
+    alone = np.ones(8, dtype=np.int64)
+    assert np.allclose(oracle.exact_variance(alone), oracle.variance(1, 8), rtol=1e-12)
+    assert (oracle.exact_variance(COUNTS) > oracle.variance(COUNTS, 1000)).all()
+
+
+@each_medium
+def test_hash_functions_are_shared_by_equal_parameters_and_differ_by_seed(oracle):
+    assert (replace(oracle).hashes.coefficients == oracle.hashes.coefficients).all()
+    other = replace(oracle, hash_seed=1)
+    assert (other.hashes.coefficients != oracle.hashes.coefficients).any()
+
+
+@each_medium
+def test_bad_arguments_are_refused_in_one_line(oracle):
+    with pytest.raises(InputError, match=r"values in \[0, 8\)"):
+        oracle.privatize(np.array([8]), rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match=r"candidates in \[0, 8\)"):
+        oracle.support(np.zeros(oracle.sketch_size, dtype=np.int64), np.array([-1]))
+    with pytest.raises(InputError, match="num_hashes >= 1, got num_hashes=0"):
+        replace(oracle, num_hashes=0)
+    with pytest.raises(InputError, match="lower num_hashes"):
+        replace(oracle, num_hashes=2**30)
+    with pytest.raises(InputError, match="every report has a value"):
+        oracle.sample_tally(COUNTS, 1001, rng=np.random.default_rng(0))
+    large = replace(oracle, domain_size=2**60)
+    with pytest.raises(InputError, match="then tally some candidates"):
+        large.privatize_and_tally(np.array([2**59]), rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="ask about candidates"):
+        large.support_of_all(np.zeros((1, oracle.sketch_size), dtype=np.int64))
+    with pytest.raises(InputError, match="contiguous int64"):
+        oracle.privatize_and_sketch(
+            np.array([1]), rng=np.random.default_rng(0), out=np.zeros(3, dtype=np.int64)
+        )
+
+
+@each_medium
+def test_values_may_be_keys_of_sixty_one_bits(oracle):
+    large = replace(oracle, domain_size=PRIME, epsilon=6.0, num_hashes=64)
+    held = np.array([PRIME - 1, 2**60, 12345])
+    values = np.repeat(held, [6000, 3000, 1000])
+    sketch = large.privatize_and_sketch(values, rng=np.random.default_rng(11))
+    estimates = large.estimate(large.support(sketch, np.r_[held, 77]), 10_000)
+    deviations = np.sqrt(large.exact_variance(np.array([6000, 3000, 1000, 0])))
+    assert (np.abs(estimates - [6000, 3000, 1000, 0]) < 5 * deviations).all()
