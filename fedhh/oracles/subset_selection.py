@@ -128,9 +128,11 @@ class SubsetSelection(PureOracle):
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each ``(n, d)`` report, given the true value."""
         s, d = self.domain_size, self.d
+        # C(s-1, d-1) = C(s-1, d) d / (s-d): of the same rounded term, the ratio stays exact.
+        subsets = _log_binomial(s - 1, d)
+        containing = math.log(self.p) - math.log(d / (s - d)) - subsets
         with np.errstate(divide="ignore"):
-            lacking = np.log(self._miss_probability(d)) - _log_binomial(s - 1, d)
-        containing = math.log(self.p) - _log_binomial(s - 1, d - 1)
+            lacking = np.log(self._miss_probability(d)) - subsets
         held = (reports == value).any(axis=1)
         return np.where(held, containing, lacking)
 

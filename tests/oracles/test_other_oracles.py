@@ -1,0 +1,171 @@
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.oracles import (
+    GeneralizedRandomizedResponse,
+    Identity,
+    OptimizedLocalHashing,
+    OptimizedUnaryEncoding,
+    SubsetSelection,
+)
+from fedhh.validation import InputError
+from tests.chi_square import ALPHA, follows_law, law_p_value
+from tests.conformance.oracle_suite import report_law
+
+# epsilon, s, V0 of randomized response, V0 of unary encoding: independently computed, four digits.
+NOISE_TABLE = [
+    (0.5, 100, 236.8, 15.67), (1, 100, 34.11, 3.683), (1, 10**6, 338700, 3.683),
+    (2, 10**4, 245.1, 0.7241), (4, 100, 0.05312, 0.07602), (4, 10**6, 348.1, 0.07602),
+    (8, 10**4, 0.001462, 0.001343), (8, 10**6, 0.1129, 0.001343),
+    (10, 10**4, 6.601e-5, 1.816e-4), (10, 10**6, 0.002107, 1.816e-4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("epsilon", "s", "grr", "oue"), NOISE_TABLE)
+def test_noise_equals_the_reference_table_to_four_digits(epsilon, s, grr, oue):
+    for oracle_class, v0 in ((GeneralizedRandomizedResponse, grr), (OptimizedUnaryEncoding, oue)):
+        oracle = oracle_class(epsilon=epsilon, domain_size=s)
+        assert f"{float(oracle.variance(0, 1)):.3e}" == f"{v0:.3e}"
+    # Local hashing has a whole number of cells, the table the best real one.
+    hashing = OptimizedLocalHashing(epsilon=epsilon, domain_size=s).variance(0, 1)
+    assert oue * 0.9995 < hashing < oue * 1.01
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 6.0])
+def test_randomized_response_is_subset_selection_of_one_value(epsilon):
+    response = GeneralizedRandomizedResponse(epsilon=epsilon, domain_size=5)
+    selection = SubsetSelection(epsilon=epsilon, domain_size=5)
+    assert selection.d == 1
+    assert report_law(response, 2) == pytest.approx(report_law(selection, 2), abs=1e-14)
+    assert response.p == pytest.approx(selection.p, rel=1e-14)
+    assert response.q == pytest.approx(selection.q, rel=1e-14)
+
+
+def test_randomized_response_keeps_its_coin_exact_when_p_is_tiny():
+    # p is 1.5e-5 at s = 100,000: a coin of 16 bits would always or never come up.
+    oracle = GeneralizedRandomizedResponse(epsilon=0.4, domain_size=100_000)
+    tally = oracle.privatize_and_tally(np.full(20_000_000, 7), rng=np.random.default_rng(0))
+    expected = 20_000_000 * oracle.p
+    assert abs(tally[7] - expected) < 6.2 * math.sqrt(expected)
+    assert tally.sum() == 20_000_000
+
+
+def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large():
+    oracle = GeneralizedRandomizedResponse(epsilon=2.0, domain_size=4)
+    rng = np.random.default_rng(1)
+    counts = np.array([500, 0, 0, 0])
+    tallies = np.array([oracle.sample_tally(counts, 500, rng=rng) for _ in range(20_000)])
+    assert (tallies.sum(axis=1) == 500).all()
+    law = np.array([oracle.p, oracle.q, oracle.q, oracle.q])
+    covariance = 500 * (np.diag(law) - np.outer(law, law))
+    # 20,000 tallies fix each covariance to about one percent of the product of deviations.
+    deviations = np.sqrt(np.diag(covariance))
+    scale = np.outer(deviations, deviations)
+    assert (np.abs(np.cov(tallies.T) - covariance) < 0.06 * scale).all()
+
+
+@pytest.mark.parametrize("name", [GeneralizedRandomizedResponse, OptimizedUnaryEncoding, Identity])
+@pytest.mark.parametrize("counts", [[1, 1, 0], [-1, 2, 0, 2], [1, 1, 0, 0]], ids=str)
+def test_histograms_that_do_not_fit_the_reports_are_refused(name, counts):
+    epsilon = math.inf if name is Identity else 1.0
+    oracle = name(epsilon=epsilon, domain_size=4)
+    with pytest.raises(InputError, match="true_counts"):
+        oracle.sample_tally(np.array(counts), 3, rng=np.random.default_rng(0))
+
+
+def test_the_null_mechanism_reports_the_truth():
+    oracle = Identity(epsilon=math.inf, domain_size=4)
+    rng = np.random.default_rng(2)
+    values = np.array([3, 0, 3, 3])
+    assert oracle.privatize(values, rng=rng).tolist() == [3, 0, 3, 3]
+    assert oracle.privatize_and_tally(values, rng=rng).tolist() == [1, 0, 0, 3]
+    assert oracle.estimate(np.array([1, 0, 0, 3]), 4).tolist() == [1, 0, 0, 3]
+    assert oracle.variance(np.array([1, 0, 0, 3]), 4).tolist() == [0, 0, 0, 0]
+
+
+def test_the_null_mechanism_cannot_claim_a_finite_epsilon():
+    with pytest.raises(InputError, match=r"Expected epsilon=inf, got epsilon=3.0"):
+        Identity(epsilon=3.0, domain_size=4)
+
+
+# Local hashing: over seeds, what the suite tests by enumeration for the others.
+
+
+def relative_cells(oracle, value, size, seed):
+    """Each report's cell, counted from the true one."""
+    reports = oracle.privatize(np.full(size, value), rng=np.random.default_rng(seed))
+    true_cells = oracle._cells(reports.view(np.uint64), np.full(size, value))
+    return ((reports[:, 3] - true_cells) % oracle.num_cells).tolist()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+def test_local_hashing_answers_by_randomized_response_on_cells(epsilon):
+    oracle = OptimizedLocalHashing(epsilon=epsilon, domain_size=2**40)
+    other = (1 - oracle.p) / (oracle.num_cells - 1)
+    law = {0: oracle.p} | dict.fromkeys(range(1, oracle.num_cells), other)
+    assert math.log(oracle.p / other) == pytest.approx(epsilon, abs=1e-12)
+    assert follows_law(relative_cells(oracle, 2**39 + 12_345, 100_000, seed=3), law)
+
+
+@pytest.mark.parametrize("wrong", [2.1, 1.9])
+def test_local_hashing_with_a_wrong_coin_is_caught(wrong):
+    right = OptimizedLocalHashing(epsilon=2.0, domain_size=50)
+    off = OptimizedLocalHashing(epsilon=wrong, domain_size=50)
+    assert off.num_cells - right.num_cells in (0, 1, -1)
+    other = (1 - right.p) / (right.num_cells - 1)
+    law = {0: right.p} | dict.fromkeys(range(1, right.num_cells), other)
+    assert law_p_value(relative_cells(off, 7, 100_000, seed=4), law) < ALPHA
+
+
+@pytest.mark.parametrize(
+    ("one", "two"), [(0, 1), (3, 2**31 + 3), (5, 2**32 + 5), (2**47, 2**47 + 2**33)], ids=str
+)
+def test_hashes_of_two_values_are_uniform_and_independent(one, two):
+    oracle = OptimizedLocalHashing(epsilon=1.5, domain_size=2**48)
+    size, g = 100_000, oracle.num_cells
+    words = np.random.default_rng(5).integers(0, 2**64, size=(size, 4), dtype=np.uint64)
+    cells = [oracle._cells(words, np.full(size, value)) for value in (one, two)]
+    pairs = (cells[0] * g + cells[1]).tolist()
+    assert follows_law(pairs, dict.fromkeys(range(g * g), 1 / g**2))
+
+
+def test_local_hashing_supports_held_values_with_p_and_others_with_q():
+    oracle = OptimizedLocalHashing(epsilon=2.0, domain_size=1_000)
+    reports = oracle.privatize(np.full(200_000, 123), rng=np.random.default_rng(6))
+    candidates = np.array([123, 0, 124, 999])
+    tally = oracle.tally(reports, candidates)
+    for support, probability in zip(tally, [oracle.p, oracle.q, oracle.q, oracle.q], strict=True):
+        deviation = math.sqrt(200_000 * probability * (1 - probability))
+        assert abs(support - 200_000 * probability) < 6.2 * deviation
+    estimates = oracle.estimate(tally, 200_000)
+    errors = np.sqrt(oracle.variance(np.array([200_000, 0, 0, 0]), 200_000))
+    assert (np.abs(estimates - [200_000, 0, 0, 0]) < 6.2 * errors).all()
+
+
+def test_local_hashing_shows_the_true_cell_in_its_log_probability():
+    oracle = OptimizedLocalHashing(epsilon=1.0, domain_size=2**40)
+    reports = oracle.privatize(np.arange(5_000), rng=np.random.default_rng(7))
+    log_probs = np.array([oracle.log_prob(reports[i : i + 1], i)[0] for i in range(5_000)])
+    supports = np.array([oracle.tally(reports[i : i + 1], np.array([i]))[0] for i in range(5_000)])
+    assert np.array_equal(log_probs > math.log(0.4), supports == 1)
+
+
+def test_local_hashing_refuses_more_cells_than_hashes():
+    with pytest.raises(InputError, match=r"epsilon <= 21.49 for local hashing, got epsilon=25"):
+        OptimizedLocalHashing(epsilon=25, domain_size=4)
+
+
+def test_local_hashing_over_a_huge_domain_tallies_candidates_only():
+    oracle = OptimizedLocalHashing(epsilon=1.0, domain_size=2**48)
+    with pytest.raises(InputError, match="privatize, then tally some candidates"):
+        oracle.privatize_and_tally(np.array([1]), rng=np.random.default_rng(8))
+
+
+def test_report_sizes_are_those_of_the_stated_encodings():
+    assert GeneralizedRandomizedResponse(epsilon=1, domain_size=1024).report_bits == 10
+    assert Identity(epsilon=math.inf, domain_size=1024).report_bits == 10
+    assert OptimizedUnaryEncoding(epsilon=1, domain_size=1024).report_bits == 1024
+    assert OptimizedLocalHashing(epsilon=1, domain_size=1024).report_bits == 128 + 2
+    assert OptimizedLocalHashing(epsilon=1, domain_size=2**40).report_bits == 192 + 2
