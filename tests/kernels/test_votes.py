@@ -1,0 +1,230 @@
+"""All routes that count votes have one law: that of Subset Selection."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.kernels.bit_votes import density
+from fedhh.kernels.routes import _best_route, add_subset_votes, coin_threshold
+from fedhh.kernels.votes import CHUNK, draw_subsets
+from fedhh.oracles import SubsetSelection
+from fedhh.random import kernel_state
+from tests.chi_square import ALPHA, follows_law, law_p_value, rows
+
+ROUTES = ["quick", "stamped", "bits"]
+
+# Sizes, subset sizes, p, value: among them d = 1, d = s - 1, and rows that fill whole words.
+TINY = [
+    (2, 1, 0.7, 1),
+    (4, 2, 0.55, 1),
+    (5, 3, 0.6, 4),
+    (6, 5, 0.9, 2),
+    (7, 1, 0.2, 0),
+    (8, 4, 0.51, 0),
+]
+
+
+def tally_of(values, s, d, p, rng, route):
+    out = np.zeros(s, dtype=np.int64)
+    miss = coin_threshold(heads=p, tails=1 - p)
+    add_subset_votes(np.asarray(values), out, subset_size=d, miss=miss, rng=rng, route=route)
+    return out
+
+
+def subset_law(s, d, p, value):
+    with_value, without = p / math.comb(s - 1, d - 1), (1 - p) / math.comb(s - 1, d)
+    return {
+        tuple(int(v in subset) for v in range(s)): with_value if value in subset else without
+        for subset in itertools.combinations(range(s), d)
+    }
+
+
+def sum_law(laws):
+    total = {(0,) * len(next(iter(laws[0]))): 1.0}
+    for law in laws:
+        fresh = {}
+        for (a, pa), (b, pb) in itertools.product(total.items(), law.items()):
+            key = tuple(map(sum, zip(a, b, strict=True)))
+            fresh[key] = fresh.get(key, 0) + pa * pb
+        total = fresh
+    return total
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(("s", "d", "p", "value"), TINY)
+def test_the_tally_of_one_report_is_a_subset_of_the_exact_law(route, s, d, p, value):
+    rng = np.random.default_rng(0)
+    drawn = [tuple(tally_of([value], s, d, p, rng, route)) for _ in range(6_000)]
+    assert follows_law(drawn, subset_law(s, d, p, value))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_the_tally_of_three_reports_has_the_exact_joint_law(route):
+    rng = np.random.default_rng(1)
+    law = sum_law([subset_law(5, 2, 0.6, value) for value in (0, 3, 3)])
+    drawn = [tuple(tally_of([0, 3, 3], 5, 2, 0.6, rng, route)) for _ in range(10_000)]
+    assert follows_law(drawn, law)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("wrong", [0.65, 0.55])
+def test_a_coin_five_percent_off_is_caught(route, wrong):
+    rng = np.random.default_rng(2)
+    drawn = [tuple(tally_of([3], 5, 2, wrong, rng, route)) for _ in range(10_000)]
+    assert law_p_value(drawn, subset_law(5, 2, 0.6, 3)) < ALPHA
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(("wrong_d", "wrong_value"), [(3, 3), (1, 3), (2, 4)])
+def test_a_wrong_size_or_value_is_caught(route, wrong_d, wrong_value):
+    rng = np.random.default_rng(3)
+    drawn = [tuple(tally_of([wrong_value], 5, wrong_d, 0.6, rng, route)) for _ in range(500)]
+    assert law_p_value(drawn, subset_law(5, 2, 0.6, 3)) < ALPHA
+
+
+def power(law: np.ndarray, n: int) -> np.ndarray:
+    """The law of the sum of n draws from a law on 0, 1, 2, ..."""
+    size = n * (len(law) - 1) + 1
+    return np.clip(np.fft.irfft(np.fft.rfft(law, 2 * size) ** n, 2 * size)[:size], 0, None)
+
+
+def binned(law: np.ndarray, draws: np.ndarray, bins: int = 24):
+    """Draws and law in bins of about equal probability."""
+    bin_of = np.minimum((np.cumsum(law) * bins).astype(int), bins - 1)
+    probabilities = np.bincount(bin_of, weights=law, minlength=bins)
+    return bin_of[draws].tolist(), dict(enumerate((probabilities / probabilities.sum()).tolist()))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(("s", "d", "p"), [(6, 2, 0.4), (70, 9, 0.55), (300, 60, 0.5)])
+def test_long_calls_sum_independent_reports(route, s, d, p):
+    # Sums over more than one chunk, buffer and bit plane: own + 2 other has a law that any tie
+    # between coins or draws of different reports would widen or narrow.
+    n, repeats = CHUNK + 300, 600
+    rng = np.random.default_rng(4)
+    values = np.zeros(n, dtype=np.int64)
+    tallies = np.array([tally_of(values, s, d, p, rng, route) for _ in range(repeats)])
+    assert (tallies.sum(axis=1) == n * d).all()
+    both = p * (d - 1) / (s - 1)
+    neither = (1 - p) * (1 - d / (s - 1))
+    other = (1 - p) * d / (s - 1)
+    law = power(np.array([neither, p - both, other, both]), n)
+    for candidate in (1, s - 1):
+        drawn, bins = binned(law, tallies[:, 0] + 2 * tallies[:, candidate])
+        assert follows_law(drawn, bins)
+
+
+def test_correlated_reports_would_be_caught():
+    # The same coin for pairs of reports: right marginals, twice the variance.
+    n, p = 1_000, 0.4
+    rng = np.random.default_rng(5)
+    law = power(np.array([1 - p, p]), n)
+    drawn, bins = binned(law, 2 * rng.binomial(n // 2, p, size=600))
+    assert law_p_value(drawn, bins) < ALPHA
+    drawn, bins = binned(law, rng.binomial(n, p, size=600))
+    assert follows_law(drawn, bins)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_all_values_get_equal_shares_of_the_votes_they_do_not_hold(route):
+    s, d, n = 129, 40, 20_000
+    rng = np.random.default_rng(6)
+    tally = tally_of(np.full(n, 64), s, d, 0.5, rng, route)
+    q = (d - 0.5) / (s - 1)
+    others = np.delete(tally, 64)
+    assert (np.abs(others - n * q) < 6.2 * math.sqrt(n * q * (1 - q))).all()
+
+
+@pytest.mark.parametrize("route", ["quick", "stamped"])
+@pytest.mark.parametrize("rare_side", ["heads", "tails"])
+def test_a_coin_finer_than_its_first_sixteen_bits_is_exact(route, rare_side):
+    # 305 of 40 million coins come up on a side of probability 2**-17. The quick route's first
+    # sixteen bits alone would give none or twice as many.
+    rare, n, calls = 2.0**-17, 4_000_000, 10
+    rng = np.random.default_rng(7)
+    values = np.zeros(n, dtype=np.int64)
+    p = rare if rare_side == "heads" else 1 - rare
+    held = sum(int(tally_of(values, 1_000, 1, p, rng, route)[0]) for _ in range(calls))
+    count = held if rare_side == "heads" else n * calls - held
+    expected = n * calls * rare
+    assert abs(count - expected) < 6.2 * math.sqrt(expected)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("n", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5])
+@pytest.mark.parametrize(("s", "d"), [(2, 1), (63, 7), (64, 12), (65, 64), (1_000, 3), (40_000, 9)])
+def test_every_report_gives_d_votes_to_distinct_values(route, n, s, d):
+    rng = np.random.default_rng(8)
+    tally = tally_of(rng.integers(0, s, size=n), s, d, 0.5, rng, route)
+    assert tally.sum() == n * d
+    assert tally.min() >= 0
+    assert tally.max() <= n
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_votes_are_added_to_what_is_there(route):
+    values = np.arange(50) % 20
+    fresh = tally_of(values, 20, 4, 0.5, np.random.default_rng(9), route)
+    out = np.arange(20) * 10**12
+    miss = coin_threshold(heads=0.5, tails=0.5)
+    add_subset_votes(
+        values, out, subset_size=4, miss=miss, rng=np.random.default_rng(9), route=route
+    )
+    assert (out - np.arange(20) * 10**12).tolist() == fresh.tolist()
+
+
+def test_coin_thresholds_keep_the_smaller_side_exact():
+    assert coin_threshold(heads=0.25, tails=0.75) == 3 * 2**62
+    assert coin_threshold(heads=0.75, tails=0.25) == 2**62
+    assert coin_threshold(heads=1.0, tails=1e-18) == round(1e-18 * 2**64)
+    assert coin_threshold(heads=1.0, tails=0.0) == 0
+    assert coin_threshold(heads=2.0**-40, tails=1 - 2.0**-40) == 2**64 - 2**24
+
+
+def test_the_route_depends_on_sizes_alone_and_each_is_chosen_somewhere():
+    def chosen(s, epsilon):
+        return _best_route(s, SubsetSelection(epsilon=epsilon, domain_size=s).d)
+
+    assert chosen(1_000, 10) == "quick"
+    assert chosen(30_000, 8) == "quick"
+    assert chosen(1_000_001, 10) == "stamped"
+    assert chosen(1_000_001, 1) == "bits"
+    # Half of all quick reports would have to be drawn again.
+    assert chosen(20, 1.5) == "stamped"
+
+
+@pytest.mark.parametrize("s", [2, 3, 65, 1_000, 1_000_001])
+def test_bit_rows_start_near_the_wanted_density(s):
+    for d in {1, s // 50, s // 9, s // 4, s // 2, s - 1} - {0}:
+        k, levels = density(s, d)
+        assert k % 2 == 1
+        assert 0 < k < 2**levels
+        if s >= 1_000 and d > s // 100:
+            assert abs(k / 2**levels - d / s) < 0.01
+
+
+@pytest.mark.parametrize(("s", "d", "p", "value"), TINY)
+def test_drawn_subsets_have_the_exact_law(s, d, p, value):
+    values = np.full(60_000, value)
+    reports = np.empty((60_000, d), dtype=np.int64)
+    state = kernel_state(np.random.default_rng(10))
+    draw_subsets(values, s, coin_threshold(heads=p, tails=1 - p), reports, state)
+    members = np.zeros((60_000, s), dtype=np.int64)
+    np.put_along_axis(members, reports, 1, axis=1)
+    assert follows_law(rows(members), subset_law(s, d, p, value))
+
+
+def test_drawn_subsets_of_a_large_domain_are_distinct_values():
+    values = np.arange(300)
+    reports = np.empty((300, 5_000), dtype=np.int64)
+    state = kernel_state(np.random.default_rng(11))
+    draw_subsets(values, 2**32 - 1, coin_threshold(heads=0.5, tails=0.5), reports, state)
+    reports.sort(axis=1)
+    assert (np.diff(reports, axis=1) > 0).all()
+    assert reports.min() >= 0
+    assert reports.max() < 2**32 - 1
+    # The mean of 1.5 million uniform values is within six deviations of the middle.
+    spread = 2**32 / math.sqrt(12 * reports.size)
+    assert abs(reports.mean() - 2**31) < 6.2 * spread
