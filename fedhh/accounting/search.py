@@ -1,0 +1,125 @@
+"""Searches over monotone bounds that return the safe end of their last bracket."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from scipy import optimize
+
+_SMALLEST_EPSILON = 1e-9
+_RELATIVE_PRECISION = 1e-9
+_SMALLEST_DELTA = 1e-30
+
+
+def smallest_epsilon(
+    delta_at: Callable[[float], float], *, delta: float, upper: float, lower: float = 0.0
+) -> float:
+    """Return an epsilon with ``delta_at(epsilon) <= delta``, the smallest up to 1e-8 relative.
+
+    Args:
+        delta_at: Non-increasing function; the epsilon returned was evaluated and satisfies it.
+        delta: Target.
+        upper: An epsilon that is known to satisfy the target, for example the local epsilon.
+        lower: A guess from below; used if it does not satisfy the target.
+
+    Returns:
+        0.0 if epsilon = 0 satisfies the target; never more than ``upper``.
+    """
+    if upper <= _SMALLEST_EPSILON:
+        return upper
+    if lower < _SMALLEST_EPSILON or delta_at(lower) <= delta:
+        if delta_at(0.0) <= delta:
+            return 0.0
+        lower = _SMALLEST_EPSILON
+        if delta_at(lower) <= delta:
+            return lower
+    root = _crossing(delta_at, delta=delta, low=lower, high=upper)
+    step = _RELATIVE_PRECISION
+    while root * (1 + step) < upper:
+        candidate = root * (1 + step)
+        if delta_at(candidate) <= delta:
+            return candidate
+        step *= 4
+    return upper
+
+
+def largest_epsilon_above(
+    delta_at: Callable[[float], float], *, delta: float, upper: float
+) -> float:
+    """Return an epsilon with ``delta_at(epsilon) > delta``, the largest up to 1e-8 relative.
+
+    The twin of `smallest_epsilon` for lower bounds: a mechanism whose delta is at least
+    ``delta_at`` is not (epsilon, delta)-private at the returned value. 0.0 says nothing.
+    """
+    low = _SMALLEST_EPSILON
+    if delta_at(low) <= delta:
+        return 0.0
+    root = _crossing(delta_at, delta=delta, low=low, high=upper)
+    step = _RELATIVE_PRECISION
+    while step < 1:
+        candidate = root * (1 - step)
+        if delta_at(candidate) > delta:
+            return candidate
+        step *= 4
+    return low
+
+
+def _crossing(
+    delta_at: Callable[[float], float], *, delta: float, low: float, high: float
+) -> float:
+    """Return about where ``delta_at`` falls through ``delta`` between ``low`` and ``high``."""
+    log_delta = math.log(delta)
+
+    def log_ratio(log_epsilon: float) -> float:
+        # Clipped, since delta is 0 at the local epsilon; below the target there by definition.
+        return math.log(max(delta_at(math.exp(log_epsilon)), _SMALLEST_DELTA)) - log_delta
+
+    ends = (math.log(low), math.log(high))
+    if log_ratio(ends[1]) >= 0:
+        return high
+    root = optimize.toms748(log_ratio, *ends, rtol=_RELATIVE_PRECISION, xtol=_RELATIVE_PRECISION)
+    return math.exp(root)
+
+
+def largest_true(holds: Callable[[float], bool], *, low: float, high: float) -> float | None:
+    """Return the largest x in [low, high] that holds, to 1e-9 relative, rounded down; else None.
+
+    Args:
+        holds: True up to some point and false beyond it.
+        low: Smallest candidate, above 0.
+        high: Largest candidate.
+    """
+    if holds(high):
+        return high
+    if not holds(low):
+        return None
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def smallest_true(holds: Callable[[int], bool], *, low: int, high: int) -> int | None:
+    """Return the smallest integer in [low, high] that holds; None if ``high`` does not.
+
+    Args:
+        holds: False up to some integer and true beyond it.
+        low: Smallest candidate, at least 1.
+        high: Largest candidate.
+    """
+    if holds(low):
+        return low
+    if not holds(high):
+        return None
+    while high - low > 1:
+        # A geometric middle first: sizes are searched over nine decades.
+        middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
