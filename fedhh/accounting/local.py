@@ -1,0 +1,35 @@
+"""Local privacy: what one report, or all reports of one client, tell the server that reads them."""
+
+from __future__ import annotations
+
+import math
+
+from fedhh.validation import InputError, require_at_least
+
+ITEM_THEOREM = "Sun et al. (2024), Theorem 1"
+USER_THEOREM = "basic composition over the reports of one client"
+
+
+def local_item_epsilon(local_epsilon: float, *, uses: int = 1) -> float:
+    """Return the local epsilon of one item, which at most ``uses`` reports tell about.
+
+    Args:
+        local_epsilon: Privacy of one report, above 0; math.inf for no randomizer.
+        uses: Rounds in which one client takes part; in each, an item is in one report.
+    """
+    if not local_epsilon > 0:
+        raise InputError(f"Expected 0 < local_epsilon <= inf, got local_epsilon={local_epsilon!r}.")
+    require_at_least(1, uses=uses)
+    return uses * local_epsilon if math.isfinite(local_epsilon) else math.inf
+
+
+def local_user_epsilon(local_epsilon: float, *, max_items: int, uses: int = 1) -> float:
+    """Return the local epsilon of one client: B reports in each of its rounds.
+
+    Args:
+        local_epsilon: Privacy of one report, above 0; math.inf for no randomizer.
+        max_items: B, most reports of one client in one round.
+        uses: Rounds in which one client takes part.
+    """
+    require_at_least(1, max_items=max_items)
+    return max_items * local_item_epsilon(local_epsilon, uses=uses)
