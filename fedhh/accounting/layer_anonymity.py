@@ -1,0 +1,88 @@
+"""Approximate k-anonymity of a run: layer by layer, and over its passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from fedhh.accounting.anonymity import ASSUMPTIONS, THEOREMS, VARIANTS, LayerAnonymity, anonymity
+from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
+from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.shuffle_bound import out_of_range
+
+
+def anonymity_of_run(
+    records: Sequence[LayerRecord], *, local_epsilon: float, alpha: float
+) -> list[AnonymityGuarantee]:
+    """Return, for both variants, the claim of each layer and the claim over the whole run.
+
+    A word ends in the same layer of every pass, where it must be kept to surface. Over the run,
+    the probabilities of that layer in all passes combine, and the layer with the smallest k counts.
+    The claim covers words that end in layers that decide in every pass.
+
+    Args:
+        records: Layers of a run with Subset Selection.
+        local_epsilon: Privacy of one report, from 0.1 to 16.
+        alpha: Required probability that a rare value does not surface.
+    """
+    claims = []
+    numbers = sorted({record.layer for record in records})
+    for variant in VARIANTS:
+        claim = partial(_claim, local_epsilon=local_epsilon, alpha=alpha, variant=variant)
+        claims += [
+            replace(claim([record]), pass_index=record.pass_index, layer=record.layer)
+            for record in records
+        ]
+        over_passes = [
+            claim([record for record in records if record.layer == number]) for number in numbers
+        ]
+        decided = [each for each in over_passes if not isinstance(each.k, NotApplicable)]
+        claims.append(min(decided or over_passes, key=_strength))
+    return claims
+
+
+def _claim(
+    records: Sequence[LayerRecord], *, local_epsilon: float, alpha: float, variant: str
+) -> AnonymityGuarantee:
+    """Return the claim for a value that may surface in any of these layers."""
+    claim = AnonymityGuarantee(
+        k=None,
+        alpha=alpha,
+        variant=variant,
+        probability=None,
+        theorem=THEOREMS[variant],
+        assumptions=ASSUMPTIONS,
+        smallest_cohort=min(record.num_clients for record in records),
+        claimed_in_paper=variant == "lemma",
+    )
+    for record in records:
+        problem = out_of_range(local_epsilon=local_epsilon, num_reports=record.num_reports)
+        if not record.decides:
+            problem = f"the layer keeps all of its {record.domain_size - 1} candidates"
+        if problem:
+            return replace(claim, k=NotApplicable(problem))
+    layers = tuple(
+        LayerAnonymity(
+            local_epsilon=local_epsilon,
+            domain_size=record.domain_size,
+            subset_size=record.subset_size or 0,
+            num_kept=record.num_kept,
+            num_reports=record.num_reports,
+            variant=variant,
+        )
+        for record in records
+    )
+    found = _anonymity_once(layers, alpha)
+    return replace(claim, k=found.k, probability=found.probability)
+
+
+@lru_cache(maxsize=256)
+def _anonymity_once(layers: tuple[LayerAnonymity, ...], alpha: float) -> AnonymityGuarantee:
+    """Return `anonymity`; layers of a run are often alike."""
+    return anonymity(layers, alpha=alpha)
+
+
+def _strength(claim: AnonymityGuarantee) -> int:
+    """Return k, -1 where there is none."""
+    return claim.k if isinstance(claim.k, int) else -1
