@@ -1,0 +1,250 @@
+"""Differential privacy of a run: local and central, of an item and of a user, by every bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from fedhh.accounting.blanket import (
+    Blanket,
+    dominating_blanket,
+    subset_selection_blanket,
+    worst_blankets,
+)
+from fedhh.accounting.clones import Clones, Clones2023
+from fedhh.accounting.closed_form import (
+    CLOSED_FORM_ASSUMPTIONS,
+    CLOSED_FORM_THEOREM,
+    closed_form_epsilon,
+)
+from fedhh.accounting.composition import (
+    COMPOSITION_THEOREM,
+    QUICK,
+    Use,
+    composed_epsilon,
+    disjoint_epsilon,
+)
+from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit
+from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.local import (
+    ITEM_THEOREM,
+    USER_THEOREM,
+    local_item_epsilon,
+    local_user_epsilon,
+)
+from fedhh.accounting.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
+from fedhh.accounting.user_level import GROUP_THEOREM, user_level_from
+
+_CLAIMED = ("clones", "closed-form")
+"""Theorem 2 of Sun et al. (2024), and the bound whose public implementation gave their number."""
+Bounds = Sequence[ShuffleBound]
+"""Bounds of one kind, one for each layer that may be the worst."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """What has to be known about a run to account for it.
+
+    Attributes:
+        oracle: Registry key of the oracle.
+        layers: What took part, one record for each layer of each pass.
+        local_epsilon: Privacy of one report, math.inf without a randomizer.
+        max_items: B, most contributions of one client in one layer.
+        delta: Central target.
+        padded: Whether every client sent exactly B reports.
+        uses: Most layers in which one client took part.
+    """
+
+    oracle: str
+    layers: tuple[LayerRecord, ...]
+    local_epsilon: float
+    max_items: int
+    delta: float
+    padded: bool
+    uses: int
+
+    @property
+    def cohort(self) -> int:
+        """Fewest clients in one layer."""
+        return min(record.num_clients for record in self.layers)
+
+    @property
+    def reports(self) -> int:
+        """Fewest reports in one layer, cut to what the bounds are computed for."""
+        return min(NUM_REPORTS_RANGE[1], *(record.num_reports for record in self.layers))
+
+
+def local_guarantees(run: RunFacts) -> list[Guarantee]:
+    """Return what holds against the server, which reads every report."""
+    item = Guarantee(
+        unit="item",
+        trust="local",
+        method="randomizer",
+        epsilon=local_item_epsilon(run.local_epsilon, uses=run.uses),
+        delta=0.0,
+        theorem=ITEM_THEOREM,
+        assumptions="an item enters one report of each round its client takes part in",
+        smallest_cohort=run.cohort,
+        best=True,
+        claimed_in_paper=True,
+    )
+    user = replace(
+        item,
+        unit="user",
+        epsilon=local_user_epsilon(run.local_epsilon, max_items=run.max_items, uses=run.uses),
+        theorem=USER_THEOREM,
+        assumptions=f"a client sends at most {run.max_items} reports in one round",
+        claimed_in_paper=False,
+    )
+    return [item, user]
+
+
+def central_guarantees(run: RunFacts) -> list[Guarantee]:
+    """Return what holds against readers of the results, the best of each unit marked."""
+    problem = out_of_range(
+        local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
+    )
+    if problem:
+        # Results are computed from reports, so no bound on them is above the local one.
+        return [
+            replace(
+                each,
+                trust="central",
+                assumptions=f"no amplification: {problem}",
+                claimed_in_paper=False,
+            )
+            for each in local_guarantees(run)
+        ]
+    closed = closed_form_epsilon(
+        local_epsilon=run.local_epsilon, num_reports=run.reports, delta=run.delta
+    )
+    if run.uses > 1:
+        closed = NotApplicable("clients take part in several rounds, the theorem covers one")
+    proven, compared = _bounds_of_layers(run)
+    return [
+        *_with_best([_item(run, bounds) for bounds in proven]),
+        *(_item(run, bounds) for bounds in compared),
+        _central(
+            run,
+            unit="item",
+            method="closed-form",
+            epsilon=closed,
+            theorem=CLOSED_FORM_THEOREM,
+            assumptions=CLOSED_FORM_ASSUMPTIONS,
+        ),
+        *_with_best([each for bounds in proven for each in _user(run, bounds)]),
+    ]
+
+
+def _bounds_of_layers(run: RunFacts) -> tuple[list[Bounds], list[Bounds]]:
+    """Return the proven bounds, and those for comparison, each over the layers of the run.
+
+    Of the layers, those that another one dominates are left out, and the worst comes first.
+    """
+    local_epsilon, num_reports = run.local_epsilon, run.reports
+    proven: list[Bounds] = [[Clones(local_epsilon=local_epsilon, num_reports=num_reports)]]
+    if run.oracle == "ss":
+        sizes = {
+            (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size, record.subset_size)
+            for record in run.layers
+        }
+        blankets = [
+            subset_selection_blanket(
+                local_epsilon=local_epsilon,
+                num_reports=layer_reports,
+                domain_size=domain_size,
+                subset_size=subset_size or 0,
+            )
+            for layer_reports, domain_size, subset_size in sizes
+        ]
+        proven.append(worst_blankets(blankets))
+    return proven, [[Clones2023(local_epsilon=local_epsilon, num_reports=num_reports)]]
+
+
+def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
+    """Return the item-level guarantee by one kind of bound."""
+    epsilon: float | NotApplicable
+    if run.uses == 1:
+        epsilon = disjoint_epsilon(bounds, delta=run.delta)
+    else:
+        use = Use(bound=_dominating(bounds)(run.reports), times=run.uses)
+        epsilon = composed_epsilon([use], delta=run.delta, precision=QUICK)
+    kind = bounds[0]
+    return _central(
+        run,
+        unit="item",
+        method=kind.name,
+        epsilon=epsilon,
+        theorem=kind.theorem,
+        assumptions=kind.assumptions,
+    )
+
+
+def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
+    """Return the user-level guarantees by groups and by slots."""
+    found = user_level_from(
+        _dominating(bounds),
+        num_clients=run.cohort,
+        max_items=run.max_items,
+        delta=run.delta,
+        num_reports=None if run.padded else run.reports,
+        uses=run.uses,
+        precision=QUICK,
+    )
+    kind = bounds[0]
+    same_size = "" if run.padded else "; neighbors send equally many reports"
+    return [
+        _central(
+            run,
+            unit="user",
+            method=f"{kind.name}, groups",
+            epsilon=found.groups,
+            theorem=f"{kind.theorem}; {GROUP_THEOREM}",
+            assumptions=kind.assumptions + same_size,
+        ),
+        _central(
+            run,
+            unit="user",
+            method=f"{kind.name}, slots",
+            epsilon=found.slots,
+            theorem=f"{kind.theorem}; {COMPOSITION_THEOREM}",
+            assumptions=f"{kind.assumptions}; exactly {run.max_items} reports from every client",
+        ),
+    ]
+
+
+def _central(
+    run: RunFacts,
+    *,
+    unit: Unit,
+    method: str,
+    epsilon: float | NotApplicable,
+    theorem: str,
+    assumptions: str,
+) -> Guarantee:
+    return Guarantee(
+        unit=unit,
+        trust="central",
+        method=method,
+        epsilon=epsilon,
+        delta=run.delta,
+        theorem=theorem,
+        assumptions=assumptions,
+        smallest_cohort=run.cohort,
+        claimed_in_paper=unit == "item" and method in _CLAIMED,
+    )
+
+
+def _dominating(bounds: Bounds) -> Callable[[int], ShuffleBound]:
+    """Return a bound at least as large as each of these, as a function of the number of reports."""
+    blankets = [bound for bound in bounds if isinstance(bound, Blanket)]
+    worst = dominating_blanket(blankets) if blankets else bounds[0]
+    return lambda num_reports: replace(worst, num_reports=num_reports)
+
+
+def _with_best(guarantees: list[Guarantee]) -> list[Guarantee]:
+    """Return the guarantees, the one with the smallest epsilon marked."""
+    known = [each for each in guarantees if not isinstance(each.epsilon, NotApplicable)]
+    best = min(known, key=lambda each: cast(float, each.epsilon), default=None)
+    return [replace(each, best=each is best) for each in guarantees]
