@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedhh.oracles import OracleSpec
 from fedhh.trie import Codes, PrefixTrie
 
 Tally = npt.NDArray[np.int64]
+Messages = npt.NDArray[np.int64]
 
 SAMPLERS = ("random", "greedy")
 """How a client chooses B of its values; Gboard paper, section 3, "Local dataset sampler"."""
@@ -75,6 +77,11 @@ class Query(ABC):
     @abstractmethod
     def tally_size(self) -> int:
         """Length of the tally that answers it."""
+
+    @property
+    def message_size(self) -> int:
+        """Integers in a report where reports reach the server as they are; 0 where they add up."""
+        return 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -147,11 +154,14 @@ class Aggregate:
         tally: ``(query.tally_size,) int64``; for a `PrefixQuery`, support counts of all values.
         num_reports: Reports behind them, dummies included.
         num_clients: Clients that answered.
+        messages: For queries with a ``message_size``, the reports themselves, ``(num_reports,
+            message_size) int64``; their order follows the merges and must not matter.
     """
 
     tally: Tally
     num_reports: int
     num_clients: int
+    messages: Messages | None = None
 
     @classmethod
     def empty(cls, tally_size: int) -> Aggregate:
@@ -164,7 +174,14 @@ class Aggregate:
             tally=self.tally + other.tally,
             num_reports=self.num_reports + other.num_reports,
             num_clients=self.num_clients + other.num_clients,
+            messages=merge_messages([self.messages, other.messages]),
         )
+
+
+def merge_messages(parts: Iterable[Messages | None]) -> Messages | None:
+    """Return all parts' messages, or None if no part has any."""
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.answer import Answerer, WordMatcher, make_answerer
+from fedhh.clients.answer import make_answerer
+from fedhh.clients.answerer import Answerer
+from fedhh.clients.matching import WordMatcher
 from fedhh.clients.population import Population
-from fedhh.queries import Aggregate, Answer, Cohort, Diagnostics, Query
+from fedhh.queries import Aggregate, Answer, Cohort, Diagnostics, Query, merge_messages
 from fedhh.random import Stream, generator
 
 Progress = Callable[[int], None]
@@ -47,11 +49,13 @@ class ClientWorker:
         tally = np.zeros(query.tally_size, dtype=np.int64)
         reports = clients_asked = 0
         diagnostics = Diagnostics()
+        messages = []
         for block in blocks:
             clients = order[query.cohort.block(block)]
             counts = answerer.add_block(self._population.block(clients), block, tally)
             reports += counts.num_reports
             clients_asked += len(clients)
+            messages.append(counts.messages)
             diagnostics = diagnostics.merge(
                 Diagnostics(
                     num_dummies=counts.num_dummies,
@@ -60,7 +64,12 @@ class ClientWorker:
             )
             if progress is not None:
                 progress(len(clients))
-        aggregate = Aggregate(tally=tally, num_reports=reports, num_clients=clients_asked)
+        aggregate = Aggregate(
+            tally=tally,
+            num_reports=reports,
+            num_clients=clients_asked,
+            messages=merge_messages(messages),
+        )
         return Answer(aggregate=aggregate, diagnostics=diagnostics)
 
     def _answerer_of(self, query: Query) -> Answerer:

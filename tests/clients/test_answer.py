@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import chi2
 
 from fedhh.alphabet import Alphabet
-from fedhh.clients.answer import WordMatcher, make_answerer, match_rows
+from fedhh.clients.answer import make_answerer
+from fedhh.clients.matching import WordMatcher, match_rows
 from fedhh.clients.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.sampling import choose_contributions

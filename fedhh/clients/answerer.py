@@ -1,0 +1,75 @@
+"""What answers a query for blocks of clients, and how a client chooses its contributions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.population import ClientBlock
+from fedhh.kernels.sampling import choose_contributions
+from fedhh.queries import Messages, Query
+from fedhh.random import Stream, generator, kernel_state
+
+Values = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockCounts:
+    """What a block's answer was made of.
+
+    Attributes:
+        num_reports: Reports, dummies included.
+        num_dummies: Reports of the dummy.
+        num_clients_with_items: Clients that held at least one value.
+        messages: ``(num_reports, query.message_size) int64``: the reports themselves, for queries
+            that ask for them.
+    """
+
+    num_reports: int
+    num_dummies: int
+    num_clients_with_items: int
+    messages: Messages | None = None
+
+
+class Answerer(ABC):
+    """Answers one query for blocks of clients."""
+
+    @abstractmethod
+    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
+        """Add the block's privatized reports to the tally; raw items end here.
+
+        Args:
+            rows: The block's clients and their items.
+            block: The block's number, which addresses its randomness.
+            tally: ``(query.tally_size,) int64``, changed in place.
+        """
+
+
+def contributions(
+    query: Query, rows: ClientBlock, block: int, word_values: Values, *, seed: int
+) -> tuple[Values, Values]:
+    """Return each client's sampled values, at most B.
+
+    Returns:
+        ``(n, B) int64``, -1 where a client has fewer than B values; and ``(n,) int64``, how many
+        it has.
+    """
+    address = (query.pass_index, query.layer)
+    tie_key = generator(seed, Stream.TIE_BREAK, *address).integers(0, 2**64, dtype=np.uint64)
+    chosen: Values
+    sizes: Values
+    chosen, sizes = choose_contributions(
+        rows.clients,
+        rows.offsets,
+        rows.word_ids,
+        rows.counts,
+        word_values,
+        query.max_items,
+        query.sampler == "greedy",
+        tie_key,
+        kernel_state(generator(seed, Stream.SAMPLING, *address, block)),
+    )
+    return chosen, sizes
