@@ -24,6 +24,17 @@ NUM_KEYS = PRIME
 """Keys are the integers below this prime, 2**61 - 1."""
 
 
+def derived_seeds(seed: int, count: int) -> list[int]:
+    """Return independent seeds for several hash families of one run.
+
+    Args:
+        seed: The run's hash seed, a non-negative integer.
+        count: How many.
+    """
+    seeds: list[int] = generator(seed, Stream.HASHING).integers(2**63, size=count).tolist()
+    return seeds
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HashFamily:
     """k hash functions from keys into m cells, drawn independently.
@@ -43,17 +54,16 @@ class HashFamily:
     num_cells: int
 
     @classmethod
-    def draw(cls, *, num_hashes: int, num_cells: int, seed: int, path: int = 0) -> HashFamily:
+    def draw(cls, *, num_hashes: int, num_cells: int, seed: int) -> HashFamily:
         """Return a family drawn from the hashing stream of a seed.
 
         Args:
             num_hashes: k.
             num_cells: m.
             seed: A non-negative integer.
-            path: Tells families of the same seed apart.
         """
         require_at_least(1, num_hashes=num_hashes, num_cells=num_cells)
-        rng = generator(seed, Stream.HASHING, path)
+        rng = generator(seed, Stream.HASHING)
         coefficients = rng.integers(PRIME, size=(num_hashes, 3), dtype=np.uint64)
         return cls(coefficients=coefficients, num_cells=num_cells)
 
@@ -74,18 +84,21 @@ class StringKeys:
 
     Attributes:
         point: Where the polynomial is evaluated.
+        num_keys: Keys lie below.
     """
 
     point: int
+    num_keys: int
 
     @classmethod
-    def draw(cls, *, alphabet_size: int, length: int, seed: int, path: int = 0) -> StringKeys:
+    def draw(cls, *, alphabet_size: int, length: int, seed: int) -> StringKeys:
         """Return the naming of strings of ``length`` codes in [0, alphabet_size)."""
         if alphabet_size**length <= PRIME:
-            return cls(point=alphabet_size)
-        return cls(point=int(generator(seed, Stream.HASHING, path).integers(1, PRIME)))
+            return cls(point=alphabet_size, num_keys=alphabet_size**length)
+        point = int(generator(seed, Stream.HASHING).integers(1, PRIME))
+        return cls(point=point, num_keys=PRIME)
 
     def keys(self, codes: Codes) -> Keys:
-        """Return ``(n,) int64`` in [0, 2**61 - 1): the key of each row of ``(n, length)`` codes."""
+        """Return ``(n,) int64`` in [0, num_keys): the key of each row of ``(n, length)`` codes."""
         keys: Keys = evaluate_strings(np.ascontiguousarray(codes), np.uint64(self.point))
         return keys

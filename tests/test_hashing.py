@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from fedhh.hashing import NUM_KEYS, HashFamily, StringKeys
+from fedhh.hashing import NUM_KEYS, HashFamily, StringKeys, derived_seeds
 from fedhh.validation import InputError
 
 ALPHA = 1e-9
@@ -61,21 +61,24 @@ def limit() -> float:
     return float(chi2.isf(ALPHA, 63))
 
 
-def test_a_family_is_fixed_by_its_seed_and_path():
-    def draw(seed: int, path: int = 0) -> list[list[int]]:
-        return HashFamily.draw(
-            num_hashes=3, num_cells=7, seed=seed, path=path
-        ).coefficients.tolist()
+def test_a_family_is_fixed_by_its_seed():
+    def draw(seed: int) -> list[list[int]]:
+        return HashFamily.draw(num_hashes=3, num_cells=7, seed=seed).coefficients.tolist()
 
     assert draw(4) == draw(4)
     assert draw(4) != draw(5)
-    assert draw(4) != draw(4, path=1)
+
+
+def test_derived_seeds_differ_within_a_run_and_between_runs():
+    assert derived_seeds(4, 3) == derived_seeds(4, 3)
+    assert len({*derived_seeds(4, 3), *derived_seeds(5, 3), 4, 5}) == 8
 
 
 def test_short_strings_are_read_as_numbers_and_so_never_share_a_key():
     keys = StringKeys.draw(alphabet_size=3, length=4, seed=0)
     codes = np.array(list(itertools.product(range(3), repeat=4)), dtype=np.uint16)
     assert keys.keys(codes).tolist() == list(range(81))
+    assert keys.num_keys == 81
 
 
 def test_long_strings_get_keys_from_a_random_polynomial():
@@ -87,7 +90,7 @@ def test_long_strings_get_keys_from_a_random_polynomial():
     for row, key in zip(codes[:50].tolist(), got.tolist(), strict=False):
         assert key == sum(c * keys.point ** (11 - i) for i, c in enumerate(row)) % PRIME
     assert len(set(got.tolist())) == len(np.unique(codes, axis=0))
-    assert got.max() < NUM_KEYS
+    assert got.max() < keys.num_keys == NUM_KEYS
 
 
 def test_bad_sizes_are_refused():
