@@ -3,16 +3,18 @@
 An actor is a shell around the same worker object that the in-process executor uses. Each client
 actor has a fixed share of the blocks and hands over one aggregate per round. If an actor dies, a
 new one takes over its whole share: answers are addressed by block, so the bits stay the same.
+
+`map_on_ray` is for many small runs side by side, in place of one large one.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 # Before ray is imported, since it reads these once: no usage statistics, and no warning about how
 # a later Ray will treat accelerators, which no actor here asks for.
@@ -35,6 +37,8 @@ _MOST_FAILURES = 20
 _LOST = (RayActorError, ObjectLostError)
 
 _log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
 
 
 class _ClientActor:
@@ -193,6 +197,83 @@ class RayExecutor(Executor):
             if lost:
                 return lost
         return []
+
+
+@dataclass(kw_only=True, eq=False)
+class Shared:
+    """An argument of several calls of `map_on_ray`: stored once, and freed with this object.
+
+    Attributes:
+        value: What the called function gets.
+    """
+
+    value: Any
+    _reference: Any = field(default=None, repr=False)
+
+    def reference(self) -> Any:
+        """Return where Ray keeps the value."""
+        if self._reference is None:
+            self._reference = ray.put(self.value)
+        return self._reference
+
+
+def map_on_ray(
+    function: Callable[..., _Result],
+    arguments: Iterable[tuple[Any, ...]],
+    *,
+    num_workers: int,
+    address: str = "",
+) -> Iterator[tuple[int, _Result | Exception]]:
+    """Call a function for each tuple of arguments, each call a task of its own on one core.
+
+    A task whose worker dies is started again; what its function raises is handed back, and the
+    other tasks go on.
+
+    Args:
+        function: Importable on every node.
+        arguments: Taken one by one, whenever a worker is free; a `Shared` argument is stored once
+            and passed as its value.
+        num_workers: How many calls run at a time.
+        address: A running cluster's address; a local Ray of our own if empty.
+
+    Yields:
+        The number of a call, from 0, and what it returned or raised, in the order of completion.
+
+    Raises:
+        InputError: No cluster answers at the address.
+    """
+    require_at_least(1, num_workers=num_workers)
+    owns_ray = not ray.is_initialized()
+    if owns_ray:
+        _start_ray(num_workers, address)
+    task = ray.remote(num_cpus=1, max_retries=_MOST_FAILURES)(function)
+    waiting = enumerate(arguments)
+    running: dict[Any, int] = {}
+    try:
+        while True:
+            while len(running) < num_workers and (call := next(waiting, None)) is not None:
+                number, values = call
+                passed = [v.reference() if isinstance(v, Shared) else v for v in values]
+                running[task.remote(*passed)] = number
+            if not running:
+                return
+            # A short wait, so that a signal in the main thread is handled soon.
+            done, _ = ray.wait(list(running), num_returns=1, timeout=0.5)
+            for reference in done:
+                yield running.pop(reference), _outcome(reference)
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+        if owns_ray:
+            ray.shutdown()
+
+
+def _outcome(reference: Any) -> Any:
+    """Return a finished task's result, or the exception that ended it."""
+    try:
+        return ray.get(reference)
+    except Exception as error:
+        return error
 
 
 def _is_there(reference: Any) -> bool:

@@ -16,7 +16,11 @@ from tests.conftest import LETTERS, zipf_population
 
 ray = pytest.importorskip("ray")
 
-from fedhh.simulation.ray_executor import RayExecutor  # noqa: E402 - only where ray is there
+from fedhh.simulation.ray_executor import (  # noqa: E402 - only where ray is there
+    RayExecutor,
+    Shared,
+    map_on_ray,
+)
 
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
@@ -142,3 +146,65 @@ def test_a_workers_own_error_is_raised_and_not_retried():
     executor = RayExecutor(Broken(zipf_population(6_000), seed=9), num_workers=2)
     with pytest.raises(ZeroDivisionError, match="of the worker"):
         last_state(executor)
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def total(numbers: np.ndarray, factor: int) -> int:
+    return int(numbers.sum()) * factor
+
+
+def die_once(number: int, marker: str) -> int:
+    import os
+    from pathlib import Path
+
+    if number == 1 and not Path(marker).exists():
+        Path(marker).touch()
+        os._exit(1)
+    return number
+
+
+def fail_at_two(number: int) -> int:
+    if number == 2:
+        raise ZeroDivisionError("of the call")
+    return number
+
+
+def test_map_on_ray_gives_every_result_with_its_number():
+    calls = ((number,) for number in range(7))
+    assert dict(map_on_ray(square, calls, num_workers=3)) == {n: n * n for n in range(7)}
+
+
+def test_map_on_ray_takes_arguments_only_when_a_worker_is_free():
+    taken = 0
+
+    def calls():
+        nonlocal taken
+        for number in range(6):
+            taken += 1
+            yield (number,)
+
+    results = map_on_ray(square, calls(), num_workers=2)
+    next(results)
+    assert taken == 2
+    assert len(list(results)) == 5
+
+
+def test_map_on_ray_passes_a_shared_argument_as_its_value():
+    shared = Shared(value=np.arange(10))
+    results = dict(map_on_ray(total, [(shared, 1), (shared, 2)], num_workers=2))
+    assert results == {0: 45, 1: 90}
+
+
+def test_map_on_ray_starts_a_lost_task_again(tmp_path):
+    marker = str(tmp_path / "died")
+    results = dict(map_on_ray(die_once, [(n, marker) for n in range(3)], num_workers=2))
+    assert results == {0: 0, 1: 1, 2: 2}
+
+
+def test_map_on_ray_hands_back_what_a_call_raises_and_goes_on():
+    results = dict(map_on_ray(fail_at_two, [(n,) for n in range(4)], num_workers=2))
+    assert isinstance(results[2], ZeroDivisionError)
+    assert [results[n] for n in (0, 1, 3)] == [0, 1, 3]
