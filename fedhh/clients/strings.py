@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.known_words import load_known
-from fedhh.kernels.drawing import MAX_RANK
+from fedhh.kernels.ranks import MAX_RANK
 from fedhh.validation import InputError
 
 _Ids = npt.NDArray[np.int64]

@@ -18,11 +18,11 @@ from importlib import resources
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import zeta
 
 from fedhh.clients.population import StoredPopulation
 from fedhh.clients.strings import rank_strings
-from fedhh.kernels.drawing import RankTable, TypingLaw, alias_table, count_tokens, draw_ranks
+from fedhh.kernels.drawing import TypingLaw, count_tokens, draw_ranks
+from fedhh.kernels.ranks import RankTable, rank_table
 from fedhh.lexicon import Lexicon
 from fedhh.random import Stream, generator
 from fedhh.validation import (
@@ -121,11 +121,11 @@ class PopulationModel:
     def rank_table(self) -> RankTable:
         """The law of the ranks of new words, ready to draw from."""
         ranks = np.arange(1, self.head_ranks + 1)
-        head = (ranks + self.rank_shift) ** -self.rank_exponent
+        head = np.asarray((ranks + self.rank_shift) ** -self.rank_exponent, dtype=np.float64)
         continuous_at_head = head[-1] * float(self.head_ranks) ** self.tail_exponent
-        tail = continuous_at_head * zeta(self.tail_exponent, self.head_ranks + 1)
-        cuts, aliases = alias_table(np.r_[head, tail])
-        return RankTable(cuts=cuts, aliases=aliases, tail_exponent=float(self.tail_exponent))
+        return rank_table(
+            head, tail_scale=float(continuous_at_head), tail_exponent=self.tail_exponent
+        )
 
 
 @functools.cache

@@ -6,11 +6,8 @@ any block and on any worker, and types the same words.
 
 Exact draws, apart from the 53 bits of a float: normals by Box and Muller (1958); Poisson numbers by
 inversion below a mean of 10 and by PTRS above (Hormann 1993, "The transformed rejection method for
-generating Poisson random variables", Insurance: Mathematics and Economics 12); ranks of the head by
-an alias table (Vose 1991, "A linear algorithm for generating random numbers with a given
-distribution", IEEE TSE 17); ranks of the tail by rejection from a continuous power law (Hormann and
-Derflinger 1996, "Rejection-inversion to generate variates from monotone discrete distributions",
-TOMACS 6).
+generating Poisson random variables", Insurance: Mathematics and Economics 12); ranks as
+`fedhh.kernels.ranks` says.
 """
 
 from __future__ import annotations
@@ -22,17 +19,17 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.prng import mix, next_below, next_float, next_uint64
+from fedhh.kernels.prng import mix, next_below, next_float
+from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
 
-_Floats = npt.NDArray[np.float64]
+_Flags = npt.NDArray[np.bool_]
 _Ids = npt.NDArray[np.int64]
 _Keys = npt.NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _INVERSION_BELOW = 10.0
-
-MAX_RANK = 2**53
-"""Ranks stay below: float64 holds no larger integer exactly. Larger draws are drawn again."""
+# So many words share the two powers that bound their chances of being fresh.
+_WORDS_PER_BOUND = 16
 
 
 class TypingLaw(NamedTuple):
@@ -59,38 +56,6 @@ class TypingLaw(NamedTuple):
     copy_scale: float
     copy_exponent: float
     adoption: float
-
-
-class RankTable(NamedTuple):
-    """A law of ranks 1, 2, ...: an alias table for the head, a power law for the tail.
-
-    Attributes:
-        cuts: ``(head + 1,) float64`` in [0, 1]: how much of a column is its own.
-        aliases: ``(head + 1,) int64``: whose the rest is. Column i is rank i + 1; the last column
-            is the whole tail, ranks above ``head``, at least 16.
-        tail_exponent: Ranks r of the tail weigh r to the minus this, which is above 1.
-    """
-
-    cuts: _Floats
-    aliases: _Ids
-    tail_exponent: float
-
-
-def alias_table(weights: _Floats) -> tuple[_Floats, _Ids]:
-    """Return the cuts and aliases (Vose 1991) of a law with these positive weights."""
-    size = len(weights)
-    scaled = (weights * (size / weights.sum())).tolist()
-    cuts = np.ones(size)
-    aliases = np.arange(size)
-    poor = [i for i in range(size) if scaled[i] < 1]
-    rich = [i for i in range(size) if scaled[i] >= 1]
-    while poor and rich:
-        taker, giver = poor.pop(), rich.pop()
-        cuts[taker] = scaled[taker]
-        aliases[taker] = giver
-        scaled[giver] -= 1 - scaled[taker]
-        (poor if scaled[giver] < 1 else rich).append(giver)
-    return cuts, aliases
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -139,9 +104,12 @@ def draw_ranks(
     ranks = np.empty(tokens.sum(), dtype=np.int64)
     counts = np.empty(len(ranks), dtype=np.int32)
     most = tokens.max() if len(tokens) else 0
-    row_of = np.empty(most, dtype=np.int64)
+    is_fresh = np.empty(most, dtype=np.bool_)
+    fresh_ranks = np.empty(most, dtype=np.int64)
+    row_of = np.empty(most, dtype=np.int32)
     # A client's rows by hashed rank; at least half of the slots stay free.
-    slots = np.empty(_slot_count(most), dtype=np.int64)
+    slots = np.empty(_slot_count(most), dtype=np.int32)
+    candidates = np.empty((2, BATCH + 1), dtype=np.int64)
     state = np.empty(4, dtype=np.uint64)
     rows = 0
     for i in range(len(clients)):
@@ -150,19 +118,21 @@ def draw_ranks(
         words, share = typed_words(state, law)
         num_tokens = poisson(state, words * share)
         stretched = share * law.copy_scale
-        surely_fresh = (1 + max(num_tokens - 1, 0) / stretched) ** -law.copy_exponent
-        mask = _slot_count(num_tokens) - 1
+        num_fresh = _choose_fresh(state, num_tokens, stretched, law.copy_exponent, is_fresh)
+        draw_adopted(state, table, adoption_key, law.adoption, fresh_ranks, num_fresh, candidates)
+        mask = _slot_count(num_fresh) - 1
         slots[: mask + 1] = -1
+        first = rows
+        drawn = 0
         for j in range(num_tokens):
-            u = next_float(state)
-            # The chance falls with j, so most draws are decided without a power.
-            if u < surely_fresh or u < (1 + j / stretched) ** -law.copy_exponent:
-                rank = _adopted_rank(state, table, adoption_key, law.adoption)
+            if is_fresh[j]:
+                rank = fresh_ranks[drawn]
+                drawn += 1
                 slot = np.int64(mix(np.uint64(rank)) & np.uint64(mask))
-                while slots[slot] >= 0 and ranks[slots[slot]] != rank:
+                while slots[slot] >= 0 and ranks[first + slots[slot]] != rank:
                     slot = (slot + 1) & mask
                 if slots[slot] < 0:
-                    slots[slot] = rows
+                    slots[slot] = rows - first
                     ranks[rows] = rank
                     counts[rows] = 0
                     rows += 1
@@ -170,9 +140,29 @@ def draw_ranks(
             else:
                 row = row_of[next_below(state, np.uint64(j))]
             row_of[j] = row
-            counts[row] += 1
+            counts[first + row] += 1
         offsets[i + 1] = rows
     return offsets, ranks[:rows].copy(), counts[:rows].copy()
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _choose_fresh(
+    state: _Keys, num_tokens: int, stretched: float, exponent: float, is_fresh: _Flags
+) -> int:
+    """Say of each word whether it is a fresh draw, and return how many are."""
+    num_fresh = 0
+    # The chance falls with j: that of a range's ends decides for most words between them.
+    most = 1.0
+    for start in range(0, num_tokens, _WORDS_PER_BOUND):
+        end = start + _WORDS_PER_BOUND
+        least = (1.0 + end / stretched) ** -exponent
+        for j in range(start, min(end, num_tokens)):
+            u = next_float(state)
+            fresh = u < least or (u < most and u < (1.0 + j / stretched) ** -exponent)
+            is_fresh[j] = fresh
+            num_fresh += int(fresh)
+        most = least
+    return num_fresh
 
 
 @numba.njit(inline="always")
@@ -235,48 +225,3 @@ def poisson(state: _Keys, mean: float) -> Any:
         log_hat = math.log(v * inverse_alpha / (a / (us * us) + b))
         if log_hat <= number * log_mean - mean - math.lgamma(number + 1.0):
             return number
-
-
-@numba.njit(inline="always")
-def _adopted_rank(state: _Keys, table: RankTable, adoption_key: Any, adoption: float) -> Any:
-    while True:
-        rank = draw_rank(state, table)
-        scattered = mix(adoption_key + np.uint64(rank) * _GOLDEN)
-        if np.float64(scattered >> np.uint64(11)) * 2.0**-53 < adoption:
-            return rank
-
-
-@numba.njit(inline="always")
-def draw_rank(state: _Keys, table: RankTable) -> Any:
-    """Return a rank drawn from the table."""
-    head = len(table.cuts) - 1
-    column = np.int64(next_below(state, np.uint64(head + 1)))
-    if next_float(state) >= table.cuts[column]:
-        column = table.aliases[column]
-    if column < head:
-        return column + 1
-    return _tail_rank(state, head, table.tail_exponent)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _tail_rank(state: _Keys, head: int, exponent: float) -> Any:
-    """Return a rank r above ``head`` with chance proportional to r^-exponent.
-
-    r^-a is convex, so it is at most its integral from r - 1/2 to r + 1/2: a rounded continuous
-    draw is accepted with the ratio of the two, which is 1 - O(r^-2).
-    """
-    a = exponent
-    while True:
-        # 64 bits: the power stretches the lowest values of u far apart.
-        u = (np.float64(next_uint64(state)) + 0.5) * 2.0**-64
-        x = (head + 0.5) * u ** (-1.0 / (a - 1.0))
-        if x >= MAX_RANK:
-            continue
-        rank = math.floor(x + 0.5)
-        # Series of the integral divided by r^-a; from 17 on its next term is below 1e-12.
-        inverse_square = 1.0 / (np.float64(rank) * rank)
-        series = 1.0 + (a + 4.0) * (a + 5.0) / 168.0 * inverse_square
-        series = 1.0 + (a + 2.0) * (a + 3.0) / 80.0 * inverse_square * series
-        series = 1.0 + a * (a + 1.0) / 24.0 * inverse_square * series
-        if next_float(state) * series < 1.0:
-            return rank

@@ -82,18 +82,24 @@ def test_clients_without_a_word_stay(chat):
 def test_the_head_and_the_tail_of_ranks_meet_without_a_jump(preset):
     model = population_presets()[preset]
     table = model.rank_table
-    held = table.cuts.copy()
-    np.add.at(held, table.aliases, 1 - table.cuts)
-    weights = held / held.sum()
+    bits = table.bits
+    whole = 2.0 ** (64 - bits)
+    aliases = (table.entries & np.uint64(2**bits - 1)).astype(np.int64)
+    held = (table.entries >> np.uint64(bits)) / whole
+    np.add.at(held, aliases, 1 - held)
+    # Columns without a rank are at the end and are never drawn.
+    used = table.starts > np.arange(2**bits)
+    assert abs(held[~used]).max(initial=0) < 1e-12
+    held = held[used]
+    starts = table.starts[: len(held)]
     ranks = np.arange(1, model.head_ranks + 1)
     law = (ranks + model.rank_shift) ** -model.rank_exponent
-    np.testing.assert_allclose(weights[:-1] / weights[0], law / law[0], rtol=1e-9)
-    # The tail's sum by brute force, its far end by the integral.
-    far = 2_000_000
-    tail = (np.arange(model.head_ranks + 1, far) / model.head_ranks) ** -model.tail_exponent
-    a, h = model.tail_exponent, model.head_ranks
-    rest = (far - 0.5) ** (1 - a) / (a - 1) * h**a
-    np.testing.assert_allclose(weights[-1] / weights[-2], tail.sum() + rest, rtol=1e-6)
+    np.testing.assert_allclose(held[ranks - 1] / held[0], law / law[0], rtol=1e-9)
+    # A group is drawn as if all its ranks weighed what its first does, and then thinned.
+    tail = np.arange(model.head_ranks, len(held))
+    per_rank = held[tail] / table.widths[tail]
+    expected = (starts[tail] / model.head_ranks) ** -model.tail_exponent
+    np.testing.assert_allclose(per_rank / held[model.head_ranks - 1], expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize(

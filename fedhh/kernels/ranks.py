@@ -1,0 +1,176 @@
+"""Laws of ranks 1, 2, ... with a long tail, and fast draws of the ranks that a client adopts.
+
+One alias table holds both the ranks that have a column of their own and, beyond them, groups of
+ranks that grow with the rank. A draw of a group is a uniform rank of it, accepted with the ratio of
+the two ranks' weights, which is at least (1 + 1/16)^-a: so the law is exact, and no draw needs a
+power but where a quadratic squeeze leaves it open.
+
+Sources: alias tables by Vose (1991), "A linear algorithm for generating random numbers with a given
+distribution", IEEE TSE 17; squeezed rejection by Devroye (1986), "Non-Uniform Random Variate
+Generation", section II.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.kernels.prng import mix, next_float, next_uint64
+
+_Floats = npt.NDArray[np.float64]
+_Ids = npt.NDArray[np.int64]
+_Words = npt.NDArray[np.uint64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_GROUPS_PER_RANK = 16
+
+MAX_RANK = 2**53
+"""Ranks stay below: float64 holds no larger integer exactly. The law is cut there."""
+
+BATCH = 512
+"""Most candidates that are drawn before they are looked at."""
+
+
+class RankTable(NamedTuple):
+    """A law of ranks, ready to draw from.
+
+    Attributes:
+        entries: ``(2**bits,) uint64``: the upper bits say how much of a column is its own, as a
+            fraction of ``2**(64 - bits)``; the lower ``bits`` whose the rest is.
+        starts: ``(2**bits,) int64``: the first rank of each column.
+        widths: ``(2**bits,) float64``: its number of ranks.
+        bits: Logarithm of the number of columns.
+        tail_exponent: Within a column, rank r weighs r to the minus this.
+    """
+
+    entries: _Words
+    starts: _Ids
+    widths: _Floats
+    bits: int
+    tail_exponent: float
+
+
+def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> RankTable:
+    """Return the table of a law.
+
+    Args:
+        head: ``(h,) float64``: weights of the ranks 1 to h, h at least 16.
+        tail_scale: A rank r above h, up to `MAX_RANK`, weighs ``tail_scale`` ...
+        tail_exponent: ... times r to the minus this.
+    """
+    bits = int(len(head) + len(_group_starts(len(head) + 1)) - 1).bit_length()
+    own = len(head)
+    # As many ranks of the tail as there is room for get a column of their own.
+    while own + 1 + len(_group_starts(own + 2)) <= 2**bits:
+        own += 1
+    groups = _group_starts(own + 1)
+    starts = np.r_[np.arange(1, own + 1), groups]
+    widths = np.r_[np.ones(own), np.diff(np.r_[groups, MAX_RANK])]
+    tail = tail_scale * starts[len(head) :].astype(np.float64) ** -tail_exponent
+    weights = np.r_[head, tail * widths[len(head) :]]
+    empty = 2**bits - len(weights)
+    cuts, aliases = alias_table(np.r_[weights, np.zeros(empty)])
+    whole = 2 ** (64 - bits)
+    # A full column falls to itself also in the one case that its fraction cannot express.
+    own_part = np.minimum(np.rint(cuts * whole), whole - 1).astype(np.uint64)
+    return RankTable(
+        entries=(own_part << np.uint64(bits)) | aliases.astype(np.uint64),
+        starts=np.r_[starts, np.ones(empty, dtype=np.int64)],
+        widths=np.r_[widths, np.ones(empty)],
+        bits=bits,
+        tail_exponent=float(tail_exponent),
+    )
+
+
+def alias_table(weights: _Floats) -> tuple[_Floats, _Ids]:
+    """Return the cuts and aliases (Vose 1991) of a law with these weights, zeros last."""
+    size = len(weights)
+    scaled = (weights * (size / weights.sum())).tolist()
+    cuts = np.ones(size)
+    aliases = np.arange(size)
+    # Taken from the end: columns of weight zero are settled before rounding can leave them over.
+    poor = [i for i in range(size) if scaled[i] < 1]
+    rich = [i for i in range(size) if scaled[i] >= 1]
+    while poor and rich:
+        taker, giver = poor.pop(), rich.pop()
+        cuts[taker] = scaled[taker]
+        aliases[taker] = giver
+        scaled[giver] -= 1 - scaled[taker]
+        (poor if scaled[giver] < 1 else rich).append(giver)
+    return cuts, aliases
+
+
+def _group_starts(first: int) -> _Ids:
+    """Return the first ranks of groups that together hold the ranks from ``first`` on."""
+    starts = []
+    while first < MAX_RANK:
+        starts.append(first)
+        first += max(1, first // _GROUPS_PER_RANK)
+    return np.array(starts, dtype=np.int64)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def draw_adopted(
+    state: _Words,
+    table: RankTable,
+    adoption_key: Any,
+    adoption: float,
+    out: _Ids,
+    size: int,
+    candidates: _Ids,
+) -> None:
+    """Fill ``out[:size]`` with independent ranks of the law, given that the client adopts them.
+
+    Candidates are drawn many at a time, without a branch, so that a processor works on several of
+    them at once; most are not adopted.
+
+    Args:
+        state: ``(4,) uint64`` of the generator, changed in place.
+        table: The law of ranks.
+        adoption_key: Which ranks are adopted: those whose hash with it, as a float, is below
+        adoption: this share.
+        out: ``(>= size,) int64``.
+        size: How many ranks to draw.
+        candidates: ``(2, BATCH + 1) int64`` to work in.
+    """
+    bits = np.uint64(table.bits)
+    shift = np.uint64(64) - bits
+    column_mask = (np.uint64(1) << bits) - np.uint64(1)
+    fraction_mask = (np.uint64(1) << shift) - np.uint64(1)
+    ranks, columns = candidates[0], candidates[1]
+    exponent = table.tail_exponent
+    filled = 0
+    while filled < size:
+        adopted = 0
+        for _ in range(min(BATCH, 4 * (size - filled) + 8)):
+            word = next_uint64(state)
+            inside = next_float(state)
+            drawn = word >> shift
+            entry = table.entries[drawn]
+            column = np.int64(
+                drawn if word & fraction_mask < entry >> bits else entry & column_mask
+            )
+            rank = table.starts[column] + np.int64(table.widths[column] * inside)
+            ranks[adopted] = rank
+            columns[adopted] = column
+            scattered = mix(adoption_key + np.uint64(rank) * _GOLDEN)
+            adopted += int(np.float64(scattered >> np.uint64(11)) * 2.0**-53 < adoption)
+        for i in range(adopted):
+            if filled == size:
+                break
+            start = table.starts[columns[i]]
+            if table.widths[columns[i]] > 1.0:
+                x = (ranks[i] - start) / np.float64(start)
+                u = next_float(state)
+                # (1 + x)^-a lies between its Taylor polynomials of degree one and two.
+                line = 1.0 - exponent * x
+                if u >= line and (
+                    u >= line + 0.5 * exponent * (exponent + 1.0) * x * x
+                    or u >= (1.0 + x) ** -exponent
+                ):
+                    continue
+            out[filled] = ranks[i]
+            filled += 1
