@@ -17,54 +17,10 @@ from fedhh.alphabet import END, Alphabet
 from fedhh.oracles import OracleSpec, PureOracle, make_oracle
 from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
 from fedhh.queries import SAMPLERS, Aggregate, Cohort, PrefixQuery
+from fedhh.server.found import Found
 from fedhh.server.pruning import TIES, noise_z, top_eta
 from fedhh.trie import Codes, PrefixTrie
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
-    """Words found so far: codes ``(h, width)``, all other arrays ``(h,)``."""
-
-    codes: Codes
-    pass_index: npt.NDArray[np.int64]
-    layer: npt.NDArray[np.int64]
-    estimate: npt.NDArray[np.float64]
-    variance: npt.NDArray[np.float64]
-    z: npt.NDArray[np.float64]
-    num_clients: npt.NDArray[np.int64]
-
-    @classmethod
-    def nothing(cls, width: int) -> Found:
-        """Return no word of at most ``width`` codes."""
-        none = np.zeros(0, dtype=np.int64)
-        return cls(
-            codes=np.zeros((0, width), dtype=np.uint16),
-            pass_index=none,
-            layer=none,
-            estimate=none.astype(np.float64),
-            variance=none.astype(np.float64),
-            z=none.astype(np.float64),
-            num_clients=none,
-        )
-
-    def without(self, codes: Codes) -> Found:
-        """Return the words that are not among ``(x, width)`` codes.
-
-        Nobody votes for a word found by an earlier pass, but noise may keep it a second time.
-        """
-        earlier = {row.tobytes() for row in codes}
-        new = np.array([row.tobytes() not in earlier for row in self.codes], dtype=np.bool_)
-        return Found(**{name: getattr(self, name)[new] for name in self.__dataclass_fields__})
-
-    def append(self, other: Found) -> Found:
-        """Return both, this one's words first."""
-        return Found(
-            **{
-                name: np.concatenate([getattr(self, name), getattr(other, name)])
-                for name in self.__dataclass_fields__
-            }
-        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -284,16 +240,7 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
 
     def discoveries(self, state: TrieState) -> Discoveries:
         """Return the words found so far, in the order of discovery."""
-        found = state.found
-        return Discoveries(
-            words=self.symbols.decode(found.codes),
-            pass_index=found.pass_index,
-            layer=found.layer,
-            estimate=found.estimate,
-            z=found.z,
-            num_clients=found.num_clients,
-            variance=found.variance,
-        )
+        return state.found.discoveries(self.symbols)
 
     def summaries(self, state: TrieState) -> Sequence[RoundSummary]:
         """Return one summary per finished layer."""
@@ -345,23 +292,13 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
         oracle: PureOracle,
         words: npt.NDArray[np.int64],
     ) -> Found:
-        estimate = oracle.estimate(aggregate.tally[words], aggregate.num_reports)
-        held = np.clip(estimate, 0, aggregate.num_reports)
         extended = query.trie.spell(words[words < query.num_extensions])
         codes = np.zeros((len(words), self.depth + 1), dtype=np.uint16)
         codes[: len(extended), : extended.shape[1]] = extended
         codes[len(extended) :] = query.finished[
             words[words >= query.num_extensions] - query.num_extensions
         ]
-        return Found(
-            codes=codes,
-            pass_index=np.full(len(words), query.pass_index),
-            layer=np.full(len(words), query.layer),
-            estimate=estimate,
-            variance=oracle.variance(held, aggregate.num_reports),
-            z=noise_z(aggregate.tally[words], aggregate.num_reports, oracle),
-            num_clients=np.full(len(words), aggregate.num_clients),
-        )
+        return Found.counted(query, aggregate, oracle, codes=codes, support=aggregate.tally[words])
 
     def _noise_std(self, oracle: PureOracle, aggregate: Aggregate) -> float:
         return float(np.sqrt(oracle.variance(0, aggregate.num_reports)))
