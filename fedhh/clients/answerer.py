@@ -12,6 +12,7 @@ from fedhh.clients.population import ClientBlock
 from fedhh.kernels.sampling import choose_contributions
 from fedhh.queries import Messages, Query
 from fedhh.random import Stream, generator, kernel_state
+from fedhh.validation import InputError
 
 Values = npt.NDArray[np.int64]
 
@@ -24,8 +25,7 @@ class BlockCounts:
         num_reports: Reports, dummies included.
         num_dummies: Reports of the dummy.
         num_clients_with_items: Clients that held at least one value.
-        messages: ``(num_reports, query.message_size) int64``: the reports themselves, for queries
-            that ask for them.
+        messages: The reports themselves, first axis one per report, if the query keeps them.
     """
 
     num_reports: int
@@ -49,14 +49,38 @@ class Answerer(ABC):
 
 
 def contributions(
-    query: Query, rows: ClientBlock, block: int, word_values: Values, *, seed: int
+    query: Query,
+    rows: ClientBlock,
+    block: int,
+    word_values: Values,
+    *,
+    seed: int,
+    coded_values: Values | None = None,
 ) -> tuple[Values, Values]:
     """Return each client's sampled values, at most B.
+
+    Args:
+        query: The broadcast.
+        rows: A block's clients and their items.
+        block: Its number.
+        word_values: ``(V,) int64``: the value of each word of the lexicon, -1 for none.
+        seed: The run's seed.
+        coded_values: Those of the block's coded words.
 
     Returns:
         ``(n, B) int64``, -1 where a client has fewer than B values; and ``(n,) int64``, how many
         it has.
+
+    Raises:
+        InputError: The block has coded words, and the caller has no values for them.
     """
+    if coded_values is None:
+        if len(rows.coded):
+            raise InputError(
+                f"Clients cannot answer a {type(query).__name__} from a population that is drawn "
+                "again when asked; set population.virtual = false, and use fewer clients."
+            )
+        coded_values = np.zeros(0, dtype=np.int64)
     address = (query.pass_index, query.layer)
     tie_key = generator(seed, Stream.TIE_BREAK, *address).integers(0, 2**64, dtype=np.uint64)
     chosen: Values
@@ -67,6 +91,7 @@ def contributions(
         rows.word_ids,
         rows.counts,
         word_values,
+        coded_values,
         query.max_items,
         query.sampler == "greedy",
         tie_key,

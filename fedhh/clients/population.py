@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,15 @@ class ClientBlock:
         offsets: ``(n + 1,) int64``; client i's items are ``offsets[i] : offsets[i + 1]``.
         word_ids: ``(items,) int32`` into the population's lexicon, distinct within a client.
         counts: ``(items,) int32``, at least 1: how often the client typed the word.
+        coded: ``(m,) int64``: words that the lexicon lacks. Word id ``len(lexicon) + i`` is the
+            coded word (see `fedhh.clients.strings.coded_words`) with number ``coded[i]``.
     """
 
     clients: Ids
     offsets: Ids
     word_ids: Words
     counts: Counts
+    coded: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 class Population(ABC):

@@ -8,25 +8,27 @@ import numpy.typing as npt
 
 from fedhh.kernels.prng import mix, next_below
 
-_INSERTION_SORT_LIMIT = 32
+_Ids = npt.NDArray[np.int64]
+_Words = npt.NDArray[np.uint64]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def choose_contributions(
-    clients: npt.NDArray[np.int64],
-    offsets: npt.NDArray[np.int64],
+    clients: _Ids,
+    offsets: _Ids,
     word_ids: npt.NDArray[np.int32],
     counts: npt.NDArray[np.int32],
-    word_values: npt.NDArray[np.int64],
+    word_values: _Ids,
+    coded_values: _Ids,
     max_items: int,
     greedy: bool,
     tie_key: np.uint64,
-    state: npt.NDArray[np.uint64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    state: _Words,
+) -> tuple[_Ids, _Ids]:
     """Return each client's contributions: at most ``max_items`` of its distinct values.
 
-    A client's values are those of its words, without repeats and in ascending order; a value's
-    count is the sum over the client's words that have it.
+    A client's values are those of its words, without repeats and in the order of its words; a
+    value's count is the sum over the client's words that have it.
 
     Args:
         clients: ``(n,) int64`` client numbers, for ties only.
@@ -34,6 +36,7 @@ def choose_contributions(
         word_ids: ``(rows,) int32``.
         counts: ``(rows,) int32``.
         word_values: ``(V,) int64`` value of each word, negative for words with none.
+        coded_values: ``(m,) int64``: those of the words V to V + m - 1.
         max_items: B.
         greedy: Take the B largest counts, ties by a hash of client and value; otherwise a uniform
             B-subset.
@@ -52,19 +55,33 @@ def choose_contributions(
         longest = max(longest, offsets[i + 1] - offsets[i])
     values = np.empty(longest, dtype=np.int64)
     totals = np.empty(longest, dtype=np.int64)
+    hashes = np.empty(longest, dtype=np.uint64)
+    slots = np.empty(_slot_count(longest), dtype=np.int32)
 
     for i in range(num_clients):
-        size = 0
+        rows = 0
         for row in range(offsets[i], offsets[i + 1]):
-            value = word_values[word_ids[row]]
-            if value >= 0:
-                values[size] = value
-                totals[size] = counts[row]
-                size += 1
-        size = _merge_equal(values, totals, size)
+            word = word_ids[row]
+            value = (
+                word_values[word]
+                if word < len(word_values)
+                else coded_values[word - len(word_values)]
+            )
+            # Written in any case, and kept if it is a value: most words are past the first layers
+            # without one, and which is hard to guess.
+            values[rows] = value
+            totals[rows] = counts[row]
+            rows += int(value >= 0)
+        size = _merge_equal(values, totals, rows, slots)
         if size > max_items:
             if greedy:
-                _move_largest_to_front(values, totals, size, max_items, tie_key, clients[i])
+                # The hash of client and value alone decides a tie: adding or removing another item
+                # of the client then changes at most one contribution, which item-level privacy
+                # rests on.
+                client_key = mix(tie_key ^ np.uint64(clients[i]))
+                for j in range(size):
+                    hashes[j] = mix(client_key ^ np.uint64(values[j]))
+                _move_largest_to_front(values, totals, hashes, size, max_items)
             else:
                 for j in range(max_items):
                     other = j + np.int64(next_below(state, np.uint64(size - j)))
@@ -76,52 +93,66 @@ def choose_contributions(
     return chosen, sizes
 
 
-@numba.njit(cache=True)
-def _merge_equal(values: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], size: int) -> int:
-    """Sort the first ``size`` pairs by value, add up equal ones, and return how many are left."""
-    if size <= _INSERTION_SORT_LIMIT:
-        for j in range(1, size):
-            value, total = values[j], totals[j]
-            k = j - 1
-            while k >= 0 and values[k] > value:
-                values[k + 1], totals[k + 1] = values[k], totals[k]
-                k -= 1
-            values[k + 1], totals[k + 1] = value, total
-    else:
-        order = np.argsort(values[:size])
-        values[:size] = values[:size][order]
-        totals[:size] = totals[:size][order]
+@numba.njit(inline="always")
+def _slot_count(size: int) -> int:
+    """Return how many slots keep a hash table of so many entries at most half full."""
+    slots = 2
+    while slots < 2 * size:
+        slots *= 2
+    return slots
+
+
+@numba.njit(cache=True, nogil=True)
+def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.int32]) -> int:
+    """Add up the totals of equal values among the first ``size``; return how many are left.
+
+    Equal values are found by hashing: clients hold some dozens, and sorting them costs more.
+    """
+    mask = _slot_count(size) - 1
+    slots[: mask + 1] = -1
     left = 0
     for j in range(size):
-        if left and values[left - 1] == values[j]:
-            totals[left - 1] += totals[j]
-        else:
-            values[left], totals[left] = values[j], totals[j]
+        value = values[j]
+        slot = np.int64(mix(np.uint64(value)) & np.uint64(mask))
+        while slots[slot] >= 0 and values[slots[slot]] != value:
+            slot = (slot + 1) & mask
+        if slots[slot] < 0:
+            slots[slot] = left
+            values[left], totals[left] = value, totals[j]
             left += 1
+        else:
+            totals[slots[slot]] += totals[j]
     return left
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _move_largest_to_front(
-    values: npt.NDArray[np.int64],
-    totals: npt.NDArray[np.int64],
-    size: int,
-    front: int,
-    tie_key: np.uint64,
-    client: int,
+    values: _Ids, totals: _Ids, hashes: _Words, size: int, front: int
 ) -> None:
-    """Put the ``front`` values with the largest counts first; equal counts by hash."""
-    # The hash of client and value alone decides a tie: adding or removing another item of the
-    # client then changes at most one contribution, which item-level privacy rests on.
-    client_key = mix(tie_key ^ np.uint64(client))
-    hashes = np.empty(size, dtype=np.uint64)
-    for j in range(size):
-        hashes[j] = mix(client_key ^ np.uint64(values[j]))
-    for j in range(front):
-        best = j
-        for k in range(j + 1, size):
-            if totals[k] > totals[best] or (totals[k] == totals[best] and hashes[k] > hashes[best]):
-                best = k
-        values[j], values[best] = values[best], values[j]
-        totals[j], totals[best] = totals[best], totals[j]
-        hashes[j], hashes[best] = hashes[best], hashes[j]
+    """Put the ``front`` values with the largest (total, hash) first, in any order.
+
+    Quickselect (Hoare 1961, "Algorithm 65: Find", CACM 4(7)): O(size) on average.
+    """
+    first, last = 0, size - 1
+    while first < last:
+        middle = (first + last) // 2
+        total, tie = totals[middle], hashes[middle]
+        low, high = first, last
+        while low <= high:
+            while totals[low] > total or (totals[low] == total and hashes[low] > tie):
+                low += 1
+            while totals[high] < total or (totals[high] == total and hashes[high] < tie):
+                high -= 1
+            if low <= high:
+                values[low], values[high] = values[high], values[low]
+                totals[low], totals[high] = totals[high], totals[low]
+                hashes[low], hashes[high] = hashes[high], hashes[low]
+                low += 1
+                high -= 1
+        # Everything up to high is at least the pivot, everything from low on at most.
+        if front - 1 <= high:
+            last = high
+        elif front - 1 >= low:
+            first = low
+        else:
+            return

@@ -23,6 +23,14 @@ from tests.reference import END, client_prefixes
 
 ALPHA = 1e-9
 SYMBOLS = "abcdef"
+NO_VALUES = np.zeros(0, dtype=np.int64)
+
+
+def reference_mix(word: int) -> int:
+    """SplitMix64's finalizer, in Python's integers."""
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB % 2**64
+    return word ^ (word >> 31)
 
 
 def make_query(**changes: object) -> PrefixQuery:
@@ -65,7 +73,7 @@ def test_contributions_are_distinct_candidates_of_the_clients_own_words(populati
     values = WordMatcher(population.lexicon).prefix_values(query)
     rows = population.block(np.arange(300))
     chosen, sizes = choose_contributions(
-        rows.clients, rows.offsets, rows.word_ids, rows.counts, values, 3, greedy,
+        rows.clients, rows.offsets, rows.word_ids, rows.counts, values, NO_VALUES, 3, greedy,
         np.uint64(9), kernel_state(np.random.default_rng(0)),
     )  # fmt: skip
     for client in range(300):
@@ -86,7 +94,7 @@ def test_greedy_ties_depend_on_client_and_value_alone():
     def choose(client: int, held: list[int]) -> set[int]:
         chosen, sizes = choose_contributions(
             np.array([client]), np.array([0, len(held)]), np.arange(len(held), dtype=np.int32),
-            np.ones(len(held), dtype=np.int32), np.array(held), 3, True, np.uint64(4),
+            np.ones(len(held), dtype=np.int32), np.array(held), NO_VALUES, 3, True, np.uint64(4),
             np.array([1, 2, 3, 4], dtype=np.uint64),
         )  # fmt: skip
         return set(chosen[0, : sizes[0]].tolist())
@@ -108,7 +116,8 @@ def subset_counts(held: int, take: int, draws: int) -> Counter[frozenset[int]]:
         np.arange(draws), np.arange(draws + 1) * held,
         np.tile(np.arange(held, dtype=np.int32), draws),
         np.tile(np.array([9, *[1] * (held - 1)], dtype=np.int32), draws),
-        np.arange(held), take, False, np.uint64(0), kernel_state(np.random.default_rng(3)),
+        np.arange(held), NO_VALUES, take, False, np.uint64(0),
+        kernel_state(np.random.default_rng(3)),
     )  # fmt: skip
     assert (sizes == take).all()
     return Counter(frozenset(row) for row in chosen.tolist())
@@ -132,17 +141,41 @@ def test_random_sampling_is_uniform_over_subsets_whatever_the_counts():
         assert chi_square_p(skewed, cells) < ALPHA
 
 
-def test_large_and_small_clients_take_the_same_path_to_the_same_values():
-    # 40 values go through the sort, 20 through insertion; both merge equal values.
-    rng = np.random.default_rng(0)
-    for held in (20, 40):
-        values = rng.integers(0, 12, size=held)
-        chosen, sizes = choose_contributions(
-            np.array([0]), np.array([0, held]), np.arange(held, dtype=np.int32),
-            np.ones(held, dtype=np.int32), values, 12, False, np.uint64(0),
-            np.array([1, 2, 3, 4], dtype=np.uint64),
-        )  # fmt: skip
-        assert chosen[0, : sizes[0]].tolist() == sorted(set(values.tolist()))
+@pytest.mark.parametrize("held", [1, 7, 40, 3_000])
+def test_equal_values_are_merged_and_stay_in_the_order_of_their_words(held):
+    values = np.random.default_rng(0).integers(0, max(held // 3, 2), size=held)
+    values[: held // 4] -= 1  # Some have none: -1.
+    chosen, sizes = choose_contributions(
+        np.array([0]), np.array([0, held]), np.arange(held, dtype=np.int32),
+        np.ones(held, dtype=np.int32), values[: held // 2], values[held // 2 :], held, False,
+        np.uint64(0), np.array([1, 2, 3, 4], dtype=np.uint64),
+    )  # fmt: skip
+    expected = list(dict.fromkeys(v for v in values.tolist() if v >= 0))
+    assert chosen[0, : sizes[0]].tolist() == expected
+    assert (chosen[0, sizes[0] :] == -1).all()
+
+
+@pytest.mark.parametrize(("held", "take"), [(61, 60), (200, 60), (200, 1), (2_000, 30)])
+@pytest.mark.parametrize("largest", [1, 3, 1_000])
+def test_greedy_takes_the_largest_sums_as_a_full_sort_would(held, take, largest):
+    rng = np.random.default_rng(held + largest)
+    clients, words = 20, 2 * held
+    values = rng.permutation(np.arange(words) % held)
+    counts = rng.integers(1, largest + 1, size=clients * words).astype(np.int32)
+    chosen, sizes = choose_contributions(
+        np.arange(clients), np.arange(clients + 1) * words,
+        np.tile(np.arange(words, dtype=np.int32), clients), counts, values, NO_VALUES, take, True,
+        np.uint64(77), np.array([1, 2, 3, 4], dtype=np.uint64),
+    )  # fmt: skip
+    assert (sizes == take).all()
+    for client in range(clients):
+        sums: Counter[int] = Counter()
+        for value, count in zip(values.tolist(), counts[client * words :].tolist(), strict=False):
+            sums[value] += count
+        key = reference_mix(77 ^ client)
+        rank = {value: (total, reference_mix(key ^ value)) for value, total in sums.items()}
+        ordered = sorted(rank, key=lambda value: rank[value], reverse=True)
+        assert set(chosen[client].tolist()) == set(ordered[:take])
 
 
 def test_a_client_without_items_sends_exactly_b_dummies():
