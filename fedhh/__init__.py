@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fedhh.clients.synthetic import synthetic_population
     from fedhh.experiments.populations import load_population
     from fedhh.experiments.run import RunResult, rounds, simulate
+    from fedhh.experiments.sweep import sweep
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.validation import InputError
 
@@ -34,6 +35,7 @@ _HOMES = {
     "load_population": "fedhh.experiments.populations",
     "rounds": "fedhh.experiments.run",
     "simulate": "fedhh.experiments.run",
+    "sweep": "fedhh.experiments.sweep",
     "synthetic_population": "fedhh.clients.synthetic",
 }
 
@@ -47,6 +49,7 @@ __all__ = [
     "load_population",
     "rounds",
     "simulate",
+    "sweep",
     "synthetic_population",
 ]
 

@@ -74,24 +74,75 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
     """
     from fedhh.experiments.commands import RunRequest, run_command
 
-    changes = list(settings or [])
-    for key, value in (
-        ("population.known", known),
-        ("seed", seed),
-        ("execution.workers", workers),
-        ("execution.ray_address", ray_address),
-    ):
-        if value is not None:
-            changes.append(f"{key}={json.dumps(value)}")
     request = RunRequest(
         preset=preset,
         config=config,
-        settings=tuple(changes),
+        settings=_changes(
+            settings,
+            {
+                "population.known": known,
+                "seed": seed,
+                "execution.workers": workers,
+                "execution.ray_address": ray_address,
+            },
+        ),
         data=data,
         out=out,
         resume=resume,
     )
     run_command(request, as_json=output_format is Format.JSON)
+
+
+@app.command()
+def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positional
+    file: Annotated[Path | None, typer.Argument(help="A TOML file with [sweep].")] = None,
+    preset: Annotated[str | None, typer.Option(help="A built-in sweep.")] = None,
+    config: Annotated[Path | None, typer.Option(help="The same as FILE.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Seeds per cell.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Cells that run side by side; 0: no Ray.")
+    ] = None,
+    ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
+    parallel: Annotated[
+        str, typer.Option(help="What workers share: cells, clients (of one cell), or auto.")
+    ] = "auto",
+    out: Annotated[Path | None, typer.Option(help="The sweep's directory.")] = None,
+    resume: Annotated[bool, typer.Option(help="Run what is missing in --out.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Check and list the cells only.")] = False,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Run many settings and seeds: one table of results.
+
+    Example: fedhh sweep --preset epsilon-n-quick --out runs/map
+    """
+    from fedhh.experiments.sweep_commands import SweepRequest, sweep_command
+
+    if file is not None and config is not None:
+        raise InputError("Expected FILE or --config, got both; give one.")
+    request = SweepRequest(
+        file=file or config,
+        preset=preset,
+        settings=_changes(
+            settings,
+            {
+                "sweep.seeds": seeds,
+                "seed": seed,
+                "execution.workers": workers,
+                "execution.ray_address": ray_address,
+            },
+        ),
+        out=out,
+        resume=resume,
+        parallel=parallel,
+        dry_run=dry_run,
+    )
+    if not sweep_command(request, as_json=output_format is Format.JSON):
+        raise typer.Exit(1)
 
 
 @data.command("describe")
@@ -161,6 +212,12 @@ def presets_show(name: Annotated[str, typer.Argument(help="A preset's name.")]) 
     typer.echo(preset_text(name), nl=False)
 
 
+def _changes(settings: list[str] | None, options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the settings, and the options that stand for a setting."""
+    given = [f"{key}={json.dumps(value)}" for key, value in options.items() if value is not None]
+    return (*(settings or ()), *given)
+
+
 def main() -> None:
     """Run the command line and exit."""
     signal.signal(signal.SIGTERM, _interrupt)
@@ -171,7 +228,6 @@ def main() -> None:
     except _UsageError as error:
         status = _explain_usage(error)
     except (typer.Abort, KeyboardInterrupt):
-        typer.echo("Interrupted; finished layers are kept.", err=True)
         status = 130
     except BrokenPipeError:
         # The reader went away, as `fedhh ... | head` does; that is no failure of ours.
@@ -185,6 +241,8 @@ def main() -> None:
             err=True,
         )
         status = 1
+    if status == 130:
+        typer.echo("Interrupted; finished layers are kept.", err=True)
     sys.exit(status)
 
 

@@ -22,7 +22,7 @@ from fedhh.validation import InputError, did_you_mean
 
 DEFAULT_PRESET = "default"
 
-_Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1)]
 
 
 def _check_count_or_auto(value: Any) -> Any:
@@ -34,13 +34,13 @@ def _check_count_or_auto(value: Any) -> Any:
 _CountOrAuto = Annotated[int | Literal["auto"], BeforeValidator(_check_count_or_auto)]
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
     """A frozen table of the file; unknown keys and loose types are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class PopulationConfig(_Section):
+class PopulationConfig(Section):
     """Who is simulated.
 
     Attributes:
@@ -56,7 +56,7 @@ class PopulationConfig(_Section):
     """
 
     source: str = "chat"
-    clients: _Count | None = None
+    clients: Count | None = None
     known: str = "scowl70"
     alphabet: Annotated[str, Field(min_length=1)] = "lower"
     user_column: str = ""
@@ -65,7 +65,7 @@ class PopulationConfig(_Section):
     text_column: str = ""
 
 
-class ProtocolConfig(_Section):
+class ProtocolConfig(Section):
     """How words are discovered; see `fedhh.LdpTrieHH` for what each setting means.
 
     ``clients_per_layer`` may be "auto": the whole population is divided among the layers.
@@ -73,11 +73,11 @@ class ProtocolConfig(_Section):
 
     name: Literal["ldp-triehh"] = "ldp-triehh"
     clients_per_layer: _CountOrAuto = "auto"
-    depth: _Count = 15
-    eta_max: _Count = 1_000
-    max_items: _Count = 10
+    depth: Count = 15
+    eta_max: Count = 1_000
+    max_items: Count = 10
     sampler: Literal["random", "greedy"] = "random"
-    passes: _Count = 2
+    passes: Count = 2
     ties: Literal["strict", "paper"] = "strict"
     skip_free_layers: bool = True
     oracle: str = "ss"
@@ -86,7 +86,7 @@ class ProtocolConfig(_Section):
     reuse_clients: bool = False
 
 
-class PrivacyConfig(_Section):
+class PrivacyConfig(Section):
     """What privacy costs are stated for.
 
     Attributes:
@@ -100,7 +100,7 @@ class PrivacyConfig(_Section):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
 
-class SimulationConfig(_Section):
+class SimulationConfig(Section):
     """How faithfully clients are simulated.
 
     Attributes:
@@ -110,7 +110,7 @@ class SimulationConfig(_Section):
     fidelity: Literal["per-report"] = "per-report"
 
 
-class MetricsConfig(_Section):
+class MetricsConfig(Section):
     """What the result is measured against.
 
     Attributes:
@@ -121,12 +121,12 @@ class MetricsConfig(_Section):
             so many standard deviations, or as improbably.
     """
 
-    top_k: tuple[_Count, ...] = Field(default=(20, 100, 500), strict=False)
+    top_k: tuple[Count, ...] = Field(default=(20, 100, 500), strict=False)
     min_clients: _CountOrAuto = "auto"
     significance_z: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 4.0
 
 
-class ExecutionConfig(_Section):
+class ExecutionConfig(Section):
     """How fast; changes no result.
 
     Attributes:
@@ -138,7 +138,7 @@ class ExecutionConfig(_Section):
     ray_address: str = ""
 
 
-class OutputConfig(_Section):
+class OutputConfig(Section):
     """Where files go.
 
     Attributes:
@@ -150,7 +150,7 @@ class OutputConfig(_Section):
     keep_checkpoint: bool = False
 
 
-class Config(_Section):
+class Config(Section):
     """The whole file."""
 
     seed: Annotated[int, Field(ge=0)] = 0
@@ -195,7 +195,7 @@ def load_config(
     if preset is not None and file is not None:
         raise InputError("Expected --preset or --config, got both; choose one.")
     if file is not None:
-        table, origin = _read(file), str(file)
+        table, origin = read_toml(file), str(file)
     else:
         name = preset or DEFAULT_PRESET
         table, origin = tomllib.loads(preset_text(name)), f"preset {name}"
@@ -206,7 +206,7 @@ def load_config(
         if file is None:
             table.setdefault("protocol", {})["clients_per_layer"] = "auto"
     for setting in settings:
-        _apply(table, setting)
+        apply_setting(table, setting)
     return parse_config(table, origin)
 
 
@@ -215,14 +215,14 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
     try:
         return Config.model_validate(table)
     except ValidationError as error:
-        raise InputError(f"{origin}: {_explain(error)}") from None
+        raise InputError(f"{origin}: {explain(error)}") from None
 
 
 def change_config(config: Config, settings: Sequence[str], origin: str) -> Config:
     """Return a configuration with some ``section.key=value`` settings changed."""
     table = config.model_dump(mode="json", exclude_none=True)
     for setting in settings:
-        _apply(table, setting)
+        apply_setting(table, setting)
     return parse_config(table, origin)
 
 
@@ -242,7 +242,8 @@ def preset_text(name: str) -> str:
     return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read_toml(file: Path) -> dict[str, Any]:
+    """Return a TOML file's content; InputError says what is wrong with it."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -253,7 +254,8 @@ def _read(file: Path) -> dict[str, Any]:
         raise InputError(f"{file}: not valid TOML: {error}.") from None
 
 
-def _apply(table: dict[str, Any], setting: str) -> None:
+def apply_setting(table: dict[str, Any], setting: str) -> None:
+    """Put one ``section.key=value`` into a table; the value is read as TOML, else as text."""
     path, separator, text = setting.partition("=")
     keys = path.strip().split(".")
     if not separator or not all(keys):
@@ -269,20 +271,19 @@ def _apply(table: dict[str, Any], setting: str) -> None:
     table[keys[-1]] = value
 
 
-def _explain(error: ValidationError) -> str:
+def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: str = "") -> str:
     """Return the first finding as one line: path, value, and what is expected."""
     first = error.errors()[0]
-    path = ".".join(str(part) for part in first["loc"])
+    path = ".".join(str(part) for part in (prefix, *first["loc"]) if part != "")
     if first["type"] == "extra_forbidden":
         *parents, key = first["loc"]
-        known = _fields_at(parents)
+        known = _fields_at(section, parents)
         return f"unknown key {path}{did_you_mean(str(key), known)}"
     expected = first["msg"].removeprefix("Input should be ")
     return f"{path} = {_literal(first['input'])}: expected {expected}."
 
 
-def _fields_at(parents: Sequence[str | int]) -> list[str]:
-    section: type[BaseModel] = Config
+def _fields_at(section: type[BaseModel], parents: Sequence[str | int]) -> list[str]:
     for parent in parents:
         annotation = section.model_fields[str(parent)].annotation
         assert isinstance(annotation, type)

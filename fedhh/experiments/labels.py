@@ -1,0 +1,78 @@
+"""What figures and tables call settings and metrics, with units."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+_SETTINGS = {
+    "privacy.local_epsilon": ("epsilon", "local epsilon per contribution"),
+    "protocol.clients_per_layer": ("clients per layer", "clients per layer"),
+    "protocol.eta_max": ("eta_max", "prefixes kept per layer (eta_max)"),
+    "protocol.max_items": ("max items", "contributions per client (B)"),
+    "protocol.depth": ("depth", "layers of the trie (symbols)"),
+    "protocol.passes": ("passes", "passes"),
+    "protocol.sampler": ("sampler", "sampling on the device"),
+    "protocol.oracle": ("oracle", "local randomizer"),
+    "protocol.name": ("protocol", "protocol"),
+    "population.clients": ("clients", "clients in the population"),
+    "population.source": ("population", "population"),
+}
+
+_METRICS = {
+    "coverage": "coverage of new-word contributions",
+    "coverage_significant": "coverage, significant discoveries",
+    "item_coverage": "share of distinct new words found",
+    "precision": "precision (share of discoveries that are held)",
+    "precision_significant": "precision, significant discoveries",
+    "recall": "recall (share of widely held words found)",
+    "recall_significant": "recall, significant discoveries",
+    "f1": "F1 of precision and recall",
+    "f1_significant": "F1, significant discoveries",
+    "central_epsilon": "central epsilon per contribution",
+    "discovered": "discovered words",
+    "local_epsilon": "local epsilon per contribution",
+}
+
+# Metrics that are shares, to be shown in percent.
+_SHARES = ("coverage", "precision", "recall", "f1", "found", "item_coverage", "reachable")
+
+
+def short_label(path: str) -> str:
+    """Return a setting's name for a table's head or a legend.
+
+    >>> short_label("privacy.local_epsilon"), short_label("population.model.adoption")
+    ('epsilon', 'adoption')
+    """
+    if path in _SETTINGS:
+        return _SETTINGS[path][0]
+    return path.rsplit(".", maxsplit=1)[-1].replace("_", " ")
+
+
+def axis_label(path: str) -> str:
+    """Return a setting's or metric's name for a figure's axis, with its unit."""
+    if path in _SETTINGS:
+        return _SETTINGS[path][1]
+    return _METRICS.get(path, short_label(path))
+
+
+def is_share(metric: str) -> bool:
+    """Return whether a metric is a share, shown in percent."""
+    return metric.startswith(_SHARES)
+
+
+def value_text(value: Any) -> str:
+    """Return a setting's value as text.
+
+    >>> value_text(200000), value_text(8.0), value_text("greedy"), value_text(float("nan"))
+    ('200,000', '8', 'greedy', '-')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, Real):
+        number = float(value)
+        return f"{int(number):,}" if number.is_integer() else f"{number:,}"
+    return str(value)

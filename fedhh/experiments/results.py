@@ -1,0 +1,240 @@
+"""A sweep's directory: one whole file per finished cell, and the tables made of them.
+
+`results.parquet` and `results.csv` have one row per cell and seed and hold nothing that differs
+between two runs of a sweep: times stand in `timings.csv` alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import fedhh
+from fedhh.experiments.output import check_directory
+from fedhh.experiments.sweep_config import Cell, Sweep
+from fedhh.simulation.files import whole_file, write_text
+from fedhh.validation import InputError
+
+SCHEMA_VERSION = 1
+SWEEP_FILE = "sweep.toml"
+IDENTITY = "identity.json"
+CELLS = "cells"
+RESULTS = "results.parquet"
+DONE, FAILED = "done", "failed"
+
+Record = dict[str, Any]
+"""What a cell's file holds: status, error, result (flat), timings."""
+
+_METADATA = b"fedhh"
+
+
+def open_directory(directory: Path, sweep: Sweep, *, resume: bool) -> None:
+    """Make a sweep's directory, or make sure that it is this sweep's.
+
+    Raises:
+        InputError: The directory holds something else, or cannot be written.
+    """
+    identity = _identity(sweep)
+    if not resume:
+        check_directory(directory)
+        try:
+            write_text(directory / SWEEP_FILE, sweep.to_toml())
+            _grid(sweep).to_csv(directory / "grid.csv", index=False)
+            write_text(directory / IDENTITY, json.dumps(identity, indent=2) + "\n")
+        except OSError as error:
+            raise InputError(f"Cannot write to {directory}: {error.strerror}.") from None
+        return
+    stored = _read_json(directory / IDENTITY)
+    if stored != identity:
+        changed = [key for key in identity if stored.get(key) != identity[key]]
+        raise InputError(
+            f"{directory} holds another sweep (differs in: {', '.join(changed)}), and cells of two "
+            "must not be mixed; resume it without changes, or give another --out."
+        )
+
+
+def stored_sweep_table(directory: Path) -> dict[str, Any]:
+    """Return the file of the sweep that a directory holds."""
+    path = directory / SWEEP_FILE
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{directory} holds no sweep to resume: {path} is missing.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML: {error}.") from None
+
+
+def write_record(directory: Path, cell: Cell, record: Record) -> None:
+    """Write a cell's record, whole or not at all."""
+    content = {"schema_version": SCHEMA_VERSION, "cell": cell.id, **record}
+    write_text(_cell_path(directory, cell), json.dumps(content, indent=1) + "\n")
+
+
+def read_record(directory: Path, cell: Cell) -> Record | None:
+    """Return a cell's record, or None if it has none yet."""
+    path = _cell_path(directory, cell)
+    return _read_json(path) if path.exists() else None
+
+
+def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
+    """Write the tables of all recorded cells, and return the results."""
+    rows: list[dict[str, Any]] = []
+    timings: list[dict[str, Any]] = []
+    for cell in sweep.to_run:
+        record = read_record(directory, cell)
+        if record is None:
+            continue
+        rows.append(result_row(cell, record))
+        timings.append({"cell": cell.id, "seed": cell.config.seed, **record["timings"]})
+    table = pd.DataFrame(rows)
+    description = {
+        "schema_version": SCHEMA_VERSION,
+        "title": sweep.title,
+        "axes": list(sweep.axes),
+        "best": sweep.best,
+        "sweep": sweep.to_result_toml(),
+    }
+    with whole_file(directory / RESULTS) as temporary:
+        arrow = pa.Table.from_pandas(table, preserve_index=False)
+        metadata = {**(arrow.schema.metadata or {}), _METADATA: json.dumps(description).encode()}
+        pq.write_table(arrow.replace_schema_metadata(metadata), temporary)
+    with whole_file(directory / "results.csv") as temporary:
+        table.to_csv(temporary, index=False)
+    with whole_file(directory / "timings.csv") as temporary:
+        pd.DataFrame(timings).to_csv(temporary, index=False)
+    return table
+
+
+def result_row(cell: Cell, record: Record) -> dict[str, Any]:
+    """Return a cell's row of the results: what varies, then what came out."""
+    return {
+        "cell": cell.id,
+        **cell.varied,
+        "seed": cell.config.seed,
+        "status": record["status"],
+        "error": record["error"],
+        **{name: _number(value) for name, value in record["result"].items()},
+        **record["versions"],
+    }
+
+
+def read_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the results of a sweep's directory, and title, axes and file of the sweep.
+
+    Failed cells are left out.
+
+    Raises:
+        InputError: There are no results, or the file is damaged.
+    """
+    path = directory / RESULTS
+    if not path.exists():
+        raise InputError(
+            f"{directory} holds no results: {path} is missing; make them with fedhh sweep."
+        )
+    try:
+        table = pq.read_table(path)
+        description = json.loads(table.schema.metadata[_METADATA])
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(f"{path} is no results file of fedhh ({error}).") from None
+    frame = table.to_pandas()
+    done = frame[frame["status"] == DONE].reset_index(drop=True)
+    if done.empty:
+        raise InputError(f"{path} holds no finished cell.")
+    return done, description
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a record states: those whose change may change numbers."""
+    return {
+        "fedhh_version": fedhh.__version__,
+        "numpy_version": np.__version__,
+        "python_version": platform.python_version(),
+    }
+
+
+def flat_result(record: dict[str, Any]) -> dict[str, Any]:
+    """Return metrics, cost and privacy of a run's record, without nesting.
+
+    Args:
+        record: See `output.result_record`.
+    """
+    population = record["population"]
+    return {
+        **record["metrics"],
+        "local_epsilon": record["local_epsilon"]["value"],
+        **record["cost"],
+        "population": population["name"],
+        "population_clients": population["clients"],
+        "fidelity": record["fidelity"],
+    }
+
+
+def _identity(sweep: Sweep) -> dict[str, Any]:
+    """Return what makes a sweep this one: its cells, and the content of files that they read."""
+    files = set()
+    for cell in sweep.to_run:
+        files |= {cell.config.population.source, cell.config.population.known}
+    hashes = {name: _file_hash(Path(name)) for name in sorted(files) if Path(name).is_file()}
+    return {"schema_version": SCHEMA_VERSION, "configuration": sweep.key, "files": hashes}
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _grid(sweep: Sweep) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "cell": cell.id,
+                **cell.varied,
+                "seed": cell.config.seed,
+                "skipped_by": cell.skipped,
+                "why": cell.why,
+            }
+            for cell in sweep.cells
+        ]
+    )
+
+
+def _cell_path(directory: Path, cell: Cell) -> Path:
+    return directory / CELLS / f"{cell.id}.json"
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"{path.parent} holds no sweep to resume: {path.name} is missing."
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path} is damaged ({error}); delete it.") from None
+    return content
+
+
+def _number(value: Any) -> Any:
+    """Return a value of a record, infinities as numbers again."""
+    return {"inf": math.inf, "-inf": -math.inf}.get(value, value) if value is not None else None
+
+
+def missing_cells(directory: Path, sweep: Sweep) -> Sequence[Cell]:
+    """Return the cells that have no result yet; failed ones are tried again."""
+    missing = []
+    for cell in sweep.to_run:
+        record = read_record(directory, cell)
+        if record is None or record["status"] != DONE:
+            missing.append(cell)
+    return missing

@@ -1,0 +1,320 @@
+"""Sweeps: many runs that differ in a few settings, side by side or one after the other."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from fedhh.clients.population import Population, StoredPopulation
+from fedhh.clients.synthetic import RankDrawer, population_presets
+from fedhh.experiments import results
+from fedhh.experiments.config import Config, PopulationConfig
+from fedhh.experiments.output import result_record
+from fedhh.experiments.populations import build_population
+from fedhh.experiments.results import DONE, FAILED, Record
+from fedhh.experiments.run import run_config
+from fedhh.experiments.sweep_config import Cell, Sweep, load_sweep_table, parse_sweep
+from fedhh.validation import InputError, require_choice
+
+PARALLEL = ("auto", "cells", "clients")
+"""What workers share: the cells of a sweep, or the clients of one cell after the other."""
+
+# A row of a population: int32 word and int32 count.
+_BYTES_PER_ROW = 8
+_SAMPLE = 1_000
+# The population itself, its copy in the object store, and what runs need beside it.
+_COPIES = 3
+
+
+class Listener(Protocol):
+    """Follows a sweep; the command line shows what it hears."""
+
+    def start(self, cells: Sequence[Cell], done: int) -> None:
+        """Hear which cells are about to run, and how many were done before."""
+
+    def begin(self, cell: Cell) -> None:
+        """Hear that a cell runs."""
+
+    def finish(self, cell: Cell, record: Record) -> None:
+        """Hear a cell's record."""
+
+
+class Silence:
+    """A listener that does nothing."""
+
+    def start(self, cells: Sequence[Cell], done: int) -> None:
+        """Ignore."""
+
+    def begin(self, cell: Cell) -> None:
+        """Ignore."""
+
+    def finish(self, cell: Cell, record: Record) -> None:
+        """Ignore."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawn:
+    """A population that is ready, or the reason why it is not.
+
+    Attributes:
+        population: The clients.
+        facts: What the removal of known words took away.
+        error: Why there is no population.
+        seconds: What it took.
+    """
+
+    population: Population | None
+    facts: dict[str, Any]
+    error: str
+    seconds: float
+
+
+class PopulationStore:
+    """Draws or reads a population once for all cells in a row that share it."""
+
+    def __init__(self) -> None:
+        self._key: tuple[PopulationConfig, int] | None = None
+        self._drawn: Drawn | None = None
+
+    def get(self, config: Config) -> Drawn:
+        """Return the population of a configuration; the last one is kept."""
+        key = population_key(config)
+        if self._drawn is None or self._key != key:
+            self._drawn = None  # Two populations at a time may be more than fits.
+            self._drawn, self._key = _draw(config), key
+        return self._drawn
+
+    def num_clients(self, config: Config) -> int:
+        """Return the number of clients, where the configuration does not say it.
+
+        Raises:
+            InputError: There is no such population.
+        """
+        drawn = self.get(config)
+        if drawn.population is None:
+            raise InputError(drawn.error)
+        return drawn.population.num_clients
+
+
+def population_key(config: Config) -> tuple[PopulationConfig, int]:
+    """Return what a population depends on; a file is the same with every seed."""
+    is_file = config.population.clients is None
+    return config.population, -1 if is_file else config.seed
+
+
+def sweep(
+    file: str | Path | None = None,
+    *,
+    preset: str | None = None,
+    settings: Sequence[str] = (),
+    seeds: int | None = None,
+    workers: int = 0,
+    ray_address: str = "",
+    out: str | Path | None = None,
+    resume: bool = False,
+) -> pd.DataFrame:
+    """Run a sweep and return its results, one row per cell and seed.
+
+    Args:
+        file: A TOML file with a base configuration and `[sweep]`.
+        preset: A built-in sweep, in place of a file.
+        settings: ``section.key=value`` changes each.
+        seeds: Seeds per cell, in place of the file's.
+        workers: Cells that run side by side on Ray; 0 for one after the other in this process.
+        ray_address: A running Ray cluster; a local one if empty.
+        out: The sweep's directory; without one, only the returned table remains.
+        resume: Go on with the sweep in ``out``.
+
+    Raises:
+        InputError: The sweep cannot run as it is; nothing has run.
+    """
+    changes = [*settings, *([] if seeds is None else [f"sweep.seeds={seeds}"])]
+    table, origin = load_sweep_table(
+        preset=preset, file=None if file is None else Path(file), settings=changes
+    )
+    store = PopulationStore()
+    plan = parse_sweep(table, origin, num_clients=store.num_clients)
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch) / "sweep" if out is None else Path(out)
+        return run_sweep(
+            plan, directory, workers=workers, ray_address=ray_address, resume=resume, store=store
+        )
+
+
+def run_sweep(
+    plan: Sweep,
+    directory: Path,
+    *,
+    workers: int,
+    ray_address: str = "",
+    parallel: str = "auto",
+    resume: bool = False,
+    listener: Listener | None = None,
+    store: PopulationStore | None = None,
+) -> pd.DataFrame:
+    """Run the cells that have no result yet, and write and return the tables of all.
+
+    A cell's record is written as soon as the cell is done. A cell that fails is recorded with its
+    error, and the others go on.
+
+    Args:
+        plan: What to run.
+        directory: The sweep's directory.
+        workers: How many processes work; 0 for this one alone.
+        ray_address: A running Ray cluster; a local one if empty.
+        parallel: See `PARALLEL`; "auto" shares clients where a population is too large for all
+            that happens beside it.
+        resume: Go on with the sweep in the directory.
+        listener: Follows the sweep.
+        store: Holds the population of the first cells already, perhaps.
+
+    Raises:
+        InputError: The directory holds something else, or no cluster answers.
+    """
+    require_choice(PARALLEL, parallel=parallel)
+    listener = listener or Silence()
+    store = store or PopulationStore()
+    results.open_directory(directory, plan, resume=resume)
+    missing = results.missing_cells(directory, plan)
+    # Cells of one population follow each other, so that it is drawn once.
+    order = {key: i for i, key in enumerate(dict.fromkeys(_population_of(c) for c in plan.cells))}
+    missing = sorted(missing, key=lambda cell: order[_population_of(cell)])
+    listener.start(missing, len(plan.to_run) - len(missing))
+    share_cells = workers > 0 and (
+        parallel == "cells" or (parallel == "auto" and _fits_beside_others(missing, store))
+    )
+    if share_cells:
+        finished = _side_by_side(missing, store, listener, workers, ray_address)
+    else:
+        finished = _in_turn(missing, store, listener, workers, ray_address)
+    for cell, record in finished:
+        results.write_record(directory, cell, record)
+        listener.finish(cell, record)
+    return results.write_tables(directory, plan)
+
+
+def run_cell(config: Config, drawn: Drawn) -> Record:
+    """Return the record of one configuration; what goes wrong is part of it."""
+    started = time.perf_counter()
+    result: dict[str, Any] = {}
+    timings: dict[str, float] = {}
+    error = drawn.error
+    if drawn.population is not None:
+        try:
+            config, run = run_config(config, drawn.population)
+            result = results.flat_result(result_record(run, config, drawn.facts))
+            timings = dict(run.timings)
+        except Exception as problem:  # A cell's fault must not end the sweep.
+            error = _one_line(problem)
+    return {
+        "status": FAILED if error else DONE,
+        "error": error,
+        "result": result,
+        "versions": results.versions(),
+        "timings": {
+            "seconds": time.perf_counter() - started,
+            "population_seconds": drawn.seconds,
+            **timings,
+        },
+    }
+
+
+def _in_turn(
+    cells: Sequence[Cell],
+    store: PopulationStore,
+    listener: Listener,
+    workers: int,
+    ray_address: str,
+) -> Iterator[tuple[Cell, Record]]:
+    execution = {"workers": workers, "ray_address": ray_address}
+    for cell in cells:
+        listener.begin(cell)
+        yield cell, run_cell(_executed(cell.config, execution), store.get(cell.config))
+
+
+def _side_by_side(
+    cells: Sequence[Cell],
+    store: PopulationStore,
+    listener: Listener,
+    workers: int,
+    ray_address: str,
+) -> Iterator[tuple[Cell, Record]]:
+    from fedhh.simulation.ray_executor import Shared, map_on_ray
+
+    def calls() -> Iterator[tuple[Any, ...]]:
+        shared: Shared | None = None
+        for cell in cells:
+            drawn = store.get(cell.config)
+            if shared is None or shared.value is not drawn:
+                shared = Shared(value=drawn)
+            listener.begin(cell)
+            yield _executed(cell.config, {"workers": 0, "ray_address": ""}), shared
+
+    outcomes = map_on_ray(run_cell, calls(), num_workers=workers, address=ray_address)
+    for number, outcome in outcomes:
+        record = _lost(outcome) if isinstance(outcome, Exception) else outcome
+        yield cells[number], record
+
+
+def _lost(error: Exception) -> Record:
+    """Return the record of a cell whose worker gave no answer."""
+    return {
+        "status": FAILED,
+        "error": _one_line(error),
+        "result": {},
+        "versions": results.versions(),
+        "timings": {},
+    }
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _executed(config: Config, execution: dict[str, Any]) -> Config:
+    section = config.execution.model_copy(update=execution)
+    return config.model_copy(update={"execution": section})
+
+
+def _population_of(cell: Cell) -> tuple[PopulationConfig, int]:
+    return population_key(cell.config)
+
+
+def _draw(config: Config) -> Drawn:
+    started = time.perf_counter()
+    population, error = None, ""
+    facts: dict[str, Any] = {}
+    try:
+        population, facts = build_population(config.population, seed=config.seed)
+    except Exception as problem:  # Recorded with every cell of this population.
+        error = str(problem) if isinstance(problem, InputError) else _one_line(problem)
+    return Drawn(
+        population=population, facts=facts, error=error, seconds=time.perf_counter() - started
+    )
+
+
+def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
+    """Return whether the largest population leaves room for what runs beside it."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    configs = {_population_of(cell): cell.config for cell in cells}
+    return all(_COPIES * _bytes(config, store) < memory for config in configs.values())
+
+
+def _bytes(config: Config, store: PopulationStore) -> int:
+    """Return the size of a population in memory, about."""
+    model = population_presets().get(config.population.source)
+    if model is not None and config.population.clients is not None:
+        sample = pd.RangeIndex(min(_SAMPLE, config.population.clients)).to_numpy()
+        tokens = RankDrawer(model=model, seed=config.seed).count_tokens(sample)
+        return int(tokens.mean() * config.population.clients) * _BYTES_PER_ROW
+    population = store.get(config).population
+    if isinstance(population, StoredPopulation):
+        return int(population.items.offsets[-1]) * _BYTES_PER_ROW
+    return 0

@@ -1,0 +1,103 @@
+"""What the commands about sweeps do, between the command line and the package."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from fedhh.experiments import results
+from fedhh.experiments.config import parse_config
+from fedhh.experiments.output import check_directory
+from fedhh.experiments.sweep_config import SWEEP, load_sweep_table, parse_sweep
+from fedhh.validation import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepRequest:
+    """What `fedhh sweep` was asked for.
+
+    Attributes:
+        file: A TOML file, or None.
+        preset: Name of a built-in sweep, or None.
+        settings: ``KEY=VALUE`` changes.
+        out: The sweep's directory, or None.
+        resume: Go on with the sweep in ``out``.
+        parallel: What workers share, see `sweep.PARALLEL`.
+        dry_run: Check and list the cells, and run none.
+    """
+
+    file: Path | None
+    preset: str | None
+    settings: tuple[str, ...]
+    out: Path | None
+    resume: bool
+    parallel: str
+    dry_run: bool
+
+
+def sweep_command(request: SweepRequest, *, as_json: bool) -> bool:
+    """Run a sweep, print its summary, and return whether every cell has a result."""
+    from fedhh.experiments.sweep import PopulationStore, run_sweep
+    from fedhh.experiments.sweep_console import LiveSweep, print_plan, print_sweep
+
+    table, origin = _requested(request)
+    if request.out is not None and not request.resume:
+        check_directory(request.out)
+    store = PopulationStore()
+    plan = parse_sweep(table, origin, num_clients=store.num_clients)
+    base = parse_config({key: table[key] for key in table if key != SWEEP}, origin)
+    console = Console(stderr=as_json)
+    print_plan(console, plan)
+    if request.dry_run:
+        return True
+    directory = request.out or _new_directory(Path(base.output.directory), request)
+    with LiveSweep(console, plan.best) as listener:
+        frame = run_sweep(
+            plan,
+            directory,
+            workers=base.execution.workers,
+            ray_address=base.execution.ray_address,
+            parallel=request.parallel,
+            resume=request.resume,
+            listener=listener,
+            store=store,
+        )
+    if as_json:
+        Console(soft_wrap=True).print_json(frame.to_json(orient="records"))
+    else:
+        print_sweep(console, plan, frame, directory)
+    return bool((frame["status"] == results.DONE).all())
+
+
+def _requested(request: SweepRequest) -> tuple[dict[str, Any], str]:
+    """Return the sweep's table; a resumed sweep's is the one in its directory."""
+    if not request.resume:
+        return load_sweep_table(preset=request.preset, file=request.file, settings=request.settings)
+    if request.out is None:
+        raise InputError(
+            "Expected --out DIR with --resume: the directory of the sweep to go on with."
+        )
+    if request.preset is not None or request.file is not None:
+        # Compared by the directory with what it holds, cell by cell.
+        return load_sweep_table(preset=request.preset, file=request.file, settings=request.settings)
+    from fedhh.experiments.config import apply_setting
+
+    table = results.stored_sweep_table(request.out)
+    for setting in request.settings:
+        apply_setting(table, setting)
+    return table, str(request.out)
+
+
+def _new_directory(parent: Path, request: SweepRequest) -> Path:
+    name = request.preset or (request.file.stem if request.file is not None else SWEEP)
+    stamp = datetime.datetime.now().strftime("%Y-%m-%d_%H%M%S")
+    directory = parent / f"{stamp}_{name}"
+    number = 2
+    while directory.exists():
+        directory = parent / f"{stamp}_{name}_{number}"
+        number += 1
+    return directory

@@ -1,0 +1,397 @@
+"""A sweep's file: a base configuration and `[sweep]`, which says what varies.
+
+All cells are made and checked here, before the first one runs.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pydantic import BaseModel, Field, ValidationError
+
+from fedhh.experiments.config import (
+    Config,
+    Count,
+    Section,
+    apply_setting,
+    explain,
+    parse_config,
+    read_toml,
+)
+from fedhh.experiments.protocols import build_protocol, resolve_cohorts
+from fedhh.validation import InputError, did_you_mean
+
+Settings = dict[str, Any]
+"""Values by path, such as ``{"protocol.eta_max": 500}``."""
+
+SWEEP = "sweep"
+
+SKIP_RULES = {
+    "too-few-clients": "the population has fewer clients than the cohorts need",
+    "duplicate": "an earlier cell has the same configuration",
+}
+"""Reasons for which a sweep may leave out cells; without the rule they are errors."""
+
+_LARGEST_AXIS = 10_000
+# What changes no result cannot be an axis; seeds have a key of their own.
+_NO_RESULT = ("execution", "output")
+_NO_AXES = (*_NO_RESULT, "seed", SWEEP)
+
+
+class SweepSection(Section):
+    """What varies.
+
+    Attributes:
+        title: Heading of tables and figures.
+        seeds: Every cell runs with so many seeds: ``seed``, ``seed + 1``, ...
+        axes: Values by path, all combined with one another: a list, or ``{from, to, step}``.
+        linked: Groups of axes that go together: lists of one length, taken row by row.
+        extra: Cells beside the grid: settings on top of the base alone.
+        skip: Names of `SKIP_RULES` that may leave out cells.
+        best: The metric that the live table and the summary rank by.
+    """
+
+    title: str = ""
+    seeds: Count = 1
+    axes: dict[str, Any] = Field(default_factory=dict)
+    linked: list[dict[str, Any]] = Field(default_factory=list)
+    extra: list[dict[str, Any]] = Field(default_factory=list)
+    skip: list[str] = Field(default_factory=list)
+    best: str = "coverage"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One configuration of a sweep with one seed.
+
+    Attributes:
+        config: Everything resolved, cohorts included; its ``result_key`` names the cell.
+        varied: The values that differ between the sweep's cells, by path.
+        skipped: Name of the rule that leaves the cell out; empty for cells that run.
+        why: What the rule found.
+    """
+
+    config: Config
+    varied: Settings
+    skipped: str = ""
+    why: str = ""
+
+    @property
+    def id(self) -> str:
+        """Hexadecimal hash of everything that makes the cell's result, the seed included."""
+        return self.config.result_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """All cells of a sweep, in the order of its grid, seeds innermost.
+
+    Attributes:
+        title: Heading of tables and figures.
+        axes: Paths of what the file varies, the seed apart, in its order.
+        cells: Every cell, skipped ones too.
+        best: The metric to rank by.
+        table: The file's content, with all changes applied.
+    """
+
+    title: str
+    axes: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    best: str
+    table: dict[str, Any]
+
+    @property
+    def to_run(self) -> list[Cell]:
+        """The cells that no rule skips."""
+        return [cell for cell in self.cells if not cell.skipped]
+
+    @property
+    def key(self) -> str:
+        """Hexadecimal hash of all cells: two sweeps with one key are the same sweep."""
+        content = [[cell.id, cell.skipped] for cell in self.cells]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+    def to_toml(self) -> str:
+        """Return the file that gives this sweep again."""
+        return tomli_w.dumps(self.table)
+
+    def to_result_toml(self) -> str:
+        """Return the part of the file that makes the results."""
+        kept = {key: part for key, part in self.table.items() if key not in _NO_RESULT}
+        return tomli_w.dumps(kept)
+
+
+def load_sweep_table(
+    *, preset: str | None = None, file: Path | None = None, settings: Sequence[str] = ()
+) -> tuple[dict[str, Any], str]:
+    """Return a sweep's file or preset with some settings changed, and its name for errors.
+
+    Raises:
+        InputError: Neither or both are given, or the file cannot be read.
+    """
+    if (preset is None) == (file is None):
+        raise InputError(
+            "Expected one sweep, FILE or --preset NAME. Presets: "
+            f"{', '.join(sweep_preset_names())}."
+        )
+    if file is not None:
+        table, origin = read_toml(file), str(file)
+    else:
+        assert preset is not None
+        table, origin = tomllib.loads(sweep_preset_text(preset)), f"preset {preset}"
+    for setting in settings:
+        apply_setting(table, setting)
+    return table, origin
+
+
+def parse_sweep(
+    table: dict[str, Any], origin: str, *, num_clients: Callable[[Config], int] | None = None
+) -> Sweep:
+    """Return all cells of a parsed file, every one of them checked.
+
+    Args:
+        table: The file's content.
+        origin: Names it in errors.
+        num_clients: Returns the size of a configuration's population, where it is not in the
+            configuration; without it, such cells keep "auto" cohorts and are not checked for size.
+
+    Raises:
+        InputError: One line about the first thing that is wrong, with the cell it is in.
+    """
+    base = copy.deepcopy(table)
+    section = _parse_section(base.pop(SWEEP, None), origin)
+    first_seed = parse_config(base, origin).seed
+    axes = _axes(section, origin)
+    cells: list[Cell] = []
+    seen: set[str] = set()
+    for settings in _combinations(section, axes):
+        for seed in range(first_seed, first_seed + section.seeds):
+            cell = _cell(base, {**settings, "seed": seed}, section, origin, num_clients)
+            if not cell.skipped and cell.id in seen:
+                cell = _skip(
+                    cell, "duplicate", f"{_where(settings)} repeats a cell", section, origin
+                )
+            seen.add(cell.id)
+            cells.append(cell)
+    if all(cell.skipped for cell in cells):
+        raise InputError(f"{origin}: every cell is skipped; nothing is left to run.")
+    return Sweep(
+        title=section.title,
+        axes=tuple(dict.fromkeys(path for group in axes for path in group[0])),
+        cells=_with_varied(cells, axes),
+        best=section.best,
+        table=table,
+    )
+
+
+def sweep_preset_names() -> list[str]:
+    """Return the names of the built-in sweeps."""
+    folder = resources.files("fedhh.experiments") / "sweeps"
+    return sorted(
+        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
+    )
+
+
+def sweep_preset_text(name: str) -> str:
+    """Return a built-in sweep as TOML text."""
+    if name not in sweep_preset_names():
+        raise InputError(f"Unknown sweep {name!r}{did_you_mean(name, sweep_preset_names())}")
+    folder = resources.files("fedhh.experiments") / "sweeps"
+    return (folder / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def value_at(config: Config, path: str) -> Any:
+    """Return a configuration's value at a path, as plain data; None where there is none."""
+    value: Any = config.model_dump(mode="json")
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _parse_section(content: Any, origin: str) -> SweepSection:
+    if not isinstance(content, dict):
+        raise InputError(f"{origin}: expected a table [sweep] that says what varies, got none.")
+    try:
+        section = SweepSection.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{origin}: {explain(error, SweepSection, SWEEP)}") from None
+    for rule in section.skip:
+        if rule not in SKIP_RULES:
+            raise InputError(
+                f"{origin}: unknown rule {rule!r} in sweep.skip{did_you_mean(rule, SKIP_RULES)}"
+            )
+    return section
+
+
+_Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+"""Paths that vary together, and the rows of their values."""
+
+
+def _axes(section: SweepSection, origin: str) -> list[_Axis]:
+    """Return the independent axes, then the linked groups."""
+    axes: list[_Axis] = []
+    for path, values in _flat(section.axes):
+        axes.append(((path,), [(value,) for value in _values(path, values, origin)]))
+    for number, group in enumerate(section.linked, start=1):
+        columns = {path: _values(path, values, origin) for path, values in _flat(group)}
+        sizes = {len(values) for values in columns.values()}
+        if len(sizes) != 1:
+            lengths = ", ".join(f"{path} has {len(values)}" for path, values in columns.items())
+            raise InputError(
+                f"{origin}: sweep.linked group {number}: expected lists of one length, got "
+                f"{lengths or 'no axis'}."
+            )
+        axes.append((tuple(columns), list(zip(*columns.values(), strict=True))))
+    paths = [path for group in axes for path in group[0]]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise InputError(f"{origin}: sweep varies {path} twice; keep one of its axes.")
+    for settings in section.extra:
+        paths.extend(path for path, _ in _flat(settings))
+    for path in paths:
+        _check_path(path, origin)
+    return axes
+
+
+def _combinations(section: SweepSection, axes: list[_Axis]) -> Iterator[Settings]:
+    for rows in itertools.product(*(values for _, values in axes)):
+        yield {
+            path: value
+            for (paths, _), row in zip(axes, rows, strict=True)
+            for path, value in zip(paths, row, strict=True)
+        }
+    for settings in section.extra:
+        yield dict(_flat(settings))
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield values by path; both ``"a.b" = [1]`` and ``a.b = [1]`` in TOML give ``a.b``."""
+    for key, value in table.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, dict) and "from" not in value:
+            yield from _flat(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def _values(path: str, values: Any, origin: str) -> list[Any]:
+    if isinstance(values, dict):
+        values = _range(path, values, origin)
+    if not isinstance(values, list) or not values:
+        raise InputError(
+            f"{origin}: sweep axis {path} = {json.dumps(values)}: expected a list of values or "
+            "{from = 1, to = 12, step = 1}."
+        )
+    return values
+
+
+def _range(path: str, parts: dict[str, Any], origin: str) -> list[Any]:
+    """Return from, from + step, ... up to and including ``to``; decimal, so that 0.1 stays 0.1."""
+    numbers = [parts.get(key) for key in ("from", "to", "step")]
+    if set(parts) == {"from", "to", "step"} and all(
+        isinstance(x, int | float) and not isinstance(x, bool) for x in numbers
+    ):
+        first, last, step = (Decimal(str(x)) for x in numbers)
+        if first.is_finite() and last.is_finite() and step > 0 and first <= last:
+            count = int((last - first) / step) + 1
+            if count <= _LARGEST_AXIS:
+                whole = all(isinstance(x, int) for x in numbers)
+                exact = [first + i * step for i in range(count)]
+                return [int(x) if whole else float(x) for x in exact]
+    raise InputError(
+        f"{origin}: sweep axis {path} = {json.dumps(parts)}: expected finite numbers "
+        f"from <= to and step > 0 that give at most {_LARGEST_AXIS:,} values."
+    )
+
+
+def _check_path(path: str, origin: str) -> None:
+    """Raise InputError unless a path names a key that makes the result."""
+    first, *_ = path.split(".")
+    if first in _NO_AXES:
+        cure = "set sweep.seeds" if first == "seed" else "it changes no result"
+        raise InputError(f"{origin}: {path} cannot be a sweep axis; {cure}.")
+    section: Any = Config
+    known = [name for name in Config.model_fields if name not in _NO_AXES]
+    for key in path.split("."):
+        if not (isinstance(section, type) and issubclass(section, BaseModel)):
+            raise InputError(f"{origin}: sweep axis {path} goes below a value.")
+        if key not in section.model_fields:
+            names = known if section is Config else list(section.model_fields)
+            raise InputError(f"{origin}: unknown sweep axis {path}{did_you_mean(key, names)}")
+        section = section.model_fields[key].annotation
+    if isinstance(section, type) and issubclass(section, BaseModel):
+        raise InputError(f"{origin}: sweep axis {path} is a table; vary one of its keys.")
+
+
+def _cell(
+    base: dict[str, Any],
+    settings: Settings,
+    section: SweepSection,
+    origin: str,
+    num_clients: Callable[[Config], int] | None,
+) -> Cell:
+    """Return one checked cell, its cohorts resolved."""
+    table = copy.deepcopy(base)
+    for path, value in settings.items():
+        _put(table, path, value)
+    where = f"{origin}, cell {_where(settings)}"
+    config = parse_config(table, where)
+    cell = Cell(config=config, varied={})
+    try:
+        build_protocol(config)
+        clients = config.population.clients
+        if clients is None and num_clients is not None:
+            clients = num_clients(config)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    if clients is None:
+        return cell
+    try:
+        config = resolve_cohorts(config, clients)
+        build_protocol(config).check_population(clients)
+    except InputError as error:
+        return _skip(cell, "too-few-clients", str(error), section, where)
+    return replace(cell, config=config)
+
+
+def _skip(cell: Cell, rule: str, why: str, section: SweepSection, origin: str) -> Cell:
+    if rule not in section.skip:
+        raise InputError(f'{origin}: {why} Or leave such cells out: sweep.skip = ["{rule}"].')
+    return replace(cell, skipped=rule, why=why)
+
+
+def _put(table: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    for key in parents:
+        table = table.setdefault(key, {})
+    table[last] = value
+
+
+def _where(settings: Settings) -> str:
+    return ", ".join(f"{path}={json.dumps(value)}" for path, value in settings.items())
+
+
+def _with_varied(cells: list[Cell], axes: list[_Axis]) -> tuple[Cell, ...]:
+    """Return the cells with the values that the file varies or that differ between them."""
+    dumps = [dict(_flat(cell.config.model_dump(mode="json"))) for cell in cells]
+    paths = [path for group in axes for path in group[0]]
+    for path in dict.fromkeys(path for dump in dumps for path in dump):
+        if path.split(".")[0] in _NO_AXES or path in paths:
+            continue
+        if len({json.dumps(dump.get(path)) for dump in dumps}) > 1:
+            paths.append(path)
+    return tuple(
+        replace(cell, varied={path: dump.get(path) for path in paths})
+        for cell, dump in zip(cells, dumps, strict=True)
+    )
