@@ -2,7 +2,7 @@
 
 All routes have the same law. A report's members other than its client's value are drawn one by one
 and repeats are rejected, which is uniform sampling without replacement. d members other than the
-client's value are always drawn; with probability p the last one gives its place to that value.
+client's value are always drawn; with probability p one of them gives its place to that value.
 
 A work table has two uint32 words per value, the stamp and the count, and a spare value at its end
 for whatever must not count.
@@ -22,7 +22,7 @@ _Halves = npt.NDArray[np.uint32]
 _Coins = npt.NDArray[np.uint16]
 _Ints = npt.NDArray[np.int64]
 
-CHUNK = 1024
+CHUNK = 2048
 _BUFFER = 4096
 _SCAN = 128
 _FAILED = np.uint32(1)
@@ -121,14 +121,15 @@ def add_quick_votes(
     client handed back: the kept reports have the exact law, as rejection sampling gives it.
 
     Args:
-        values: ``(n,) int64`` in [0, s), n below 2**32.
+        values: ``(n,) int64``, n below 2**32; those outside [0, s) are handed back, uncounted.
         subset_size: d, below s.
         miss: Probability that a report lacks its client's value, times 2**64.
         table: A work table over s values; stamps are left alone.
         states: ``(4, LANES) uint64`` of the generator, changed in place.
 
     Returns:
-        ``(m,) int64``: the values whose clients have no report yet, for `add_stamped_votes`.
+        ``(m,) int64``: the values whose clients have no report yet, for `add_stamped_votes` once
+        they are known to lie in [0, s).
     """
     retry = np.empty(len(values), dtype=np.int64)
     words = aligned_empty(subset_size * CHUNK // 2, np.uint64)
@@ -163,16 +164,14 @@ def _quick(
     fine = miss << np.uint64(16)
     num_retry = 0
     for start in range(0, len(values), CHUNK):
-        active = min(CHUNK, len(values) - start)
-        chunk = values[start : start + active]
+        chunk = values[start : start + CHUNK]
         for i in range(len(chunk)):
-            own[i] = np.uint32(chunk[i])
+            own[i] = np.uint32(min(np.uint64(chunk[i]), num_values))
+        own[len(chunk) :] = spare
         fill_words(states, words)
         fill_words(states, coin_words)
         bound_in_place(draws, num_values)
         _flag_failures(draws, own, subset_size, spare, flags)
-        for i in range(active, CHUNK):
-            flags[i] = _FAILED
         _place_own(draws, own, coins, coarse, flags)
         for block in range(0, CHUNK, _SCAN):
             seen = np.uint32(0)
@@ -181,13 +180,15 @@ def _quick(
             if seen == 0:
                 continue
             for i in range(block, block + _SCAN):
+                if flags[i] == 0:
+                    continue
                 if flags[i] & _UNDECIDED:
                     fill_words(states, more_words)
                     if more_words[0] << np.uint64(16) >= fine:
                         draws[i] = own[i]
                 if flags[i] & _FAILED:
                     draws[i::CHUNK] = spare
-                    if i < active:
+                    if i < len(chunk):
                         retry[num_retry] = chunk[i]
                         num_retry += 1
         for draw in draws:
@@ -199,13 +200,14 @@ def _quick(
 def _flag_failures(
     draws: _Halves, own: _Halves, subset_size: int, spare: np.uint32, flags: _Halves
 ) -> None:
-    """Flag the reports with a rejected draw, a repeat, or the client's own value.
+    """Flag reports with a rejected draw, a repeat, or the client's own value; or without any.
 
     Every draw is compared, also the one that the coin may replace: a report's failure must not
     depend on its coin, or the reports kept would favor one side of it.
     """
     for i in range(CHUNK):
-        flags[i] = np.uint32((draws[i] == spare) | (draws[i] == own[i]))
+        absent = (draws[i] == spare) | (own[i] == spare)
+        flags[i] = np.uint32(absent | (draws[i] == own[i]))
     for row in range(1, subset_size):
         here = draws[row * CHUNK : (row + 1) * CHUNK]
         for i in range(CHUNK):

@@ -24,6 +24,27 @@ LARGEST_TALLY = 2**32 - 1
 """Most values that one tally counts: kernels number them, and one spare, with 32 bits."""
 
 
+def as_numbers(values: npt.ArrayLike, name: str = "values") -> Values:
+    """Return one axis of integers as a contiguous ``(n,) int64`` array, or raise InputError."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InputError(
+            f"Expected {name} as one axis of integers, got shape {array.shape} of {array.dtype}; "
+            f"pass each client's value as its number."
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def require_in_domain(numbers: Values, domain_size: int, name: str = "values") -> None:
+    """Raise InputError unless all of ``(n,) int64`` are in [0, domain_size)."""
+    # One pass over the memory: as unsigned words, negative numbers are the largest.
+    if numbers.size and numbers.view(np.uint64).max() >= domain_size:
+        raise InputError(
+            f"Expected {name} in [0, {domain_size}), got {name} from {numbers.min()} to "
+            f"{numbers.max()}; they are numbers of values in the oracle's domain."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class FrequencyOracle(ABC):
     """A local randomizer over the values 0 .. domain_size - 1, and its unbiased estimator.
@@ -125,18 +146,9 @@ class FrequencyOracle(ABC):
 
     def _check_values(self, values: npt.ArrayLike, name: str = "values") -> Values:
         """Return ``values`` as a contiguous ``(n,) int64`` array, or raise InputError."""
-        array = np.asarray(values)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError(
-                f"Expected {name} as one axis of integers, got shape {array.shape} of "
-                f"{array.dtype}; pass each client's value as its number."
-            )
-        if array.size and not (array.min() >= 0 and array.max() < self.domain_size):
-            raise InputError(
-                f"Expected {name} in [0, {self.domain_size}), got {name} from {array.min()} to "
-                f"{array.max()}; they are numbers of values in the oracle's domain."
-            )
-        return np.ascontiguousarray(array, dtype=np.int64)
+        numbers = as_numbers(values, name)
+        require_in_domain(numbers, self.domain_size, name)
+        return numbers
 
     def _tally_of_all(self, out: Tally | None) -> Tally:
         """Return ``out`` if it can hold a tally of all values, zeros if it is None."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.kernels.routes import add_subset_votes, coin_threshold
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values, as_numbers
+from fedhh.oracles.subset_votes import add_subset_votes, coin_threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class GeneralizedRandomizedResponse(PureOracle):
         self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
     ) -> Tally:
         """Return the tally of fresh reports without storing one; O(n + s)."""
-        values = self._check_values(values)
+        values = as_numbers(values)
         out = self._tally_of_all(out)
         miss = coin_threshold(heads=self.p, tails=(self.domain_size - 1) * self.q)
         add_subset_votes(values, out, subset_size=1, miss=miss, rng=rng)

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln
 
-from fedhh.kernels.routes import add_subset_votes, coin_threshold
 from fedhh.kernels.votes import draw_subsets
-from fedhh.oracles.base import LARGEST_TALLY, Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import LARGEST_TALLY, Floats, PureOracle, Reports, Tally, Values, as_numbers
+from fedhh.oracles.subset_votes import add_subset_votes, coin_threshold
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_choice
 
@@ -120,7 +120,7 @@ class SubsetSelection(PureOracle):
         self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
     ) -> Tally:
         """Return the tally of fresh reports without storing one; O(n d + s)."""
-        values = self._check_values(values)
+        values = as_numbers(values)
         out = self._tally_of_all(out)
         add_subset_votes(values, out, subset_size=self.d, miss=self._miss, rng=rng)
         return out

@@ -6,11 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.kernels.bit_votes import density
-from fedhh.kernels.routes import _best_route, add_subset_votes, coin_threshold
+from fedhh.kernels.bit_votes import _fill_bernoulli, density
+from fedhh.kernels.lanes import aligned_empty, lane_states
 from fedhh.kernels.votes import CHUNK, draw_subsets
 from fedhh.oracles import SubsetSelection
+from fedhh.oracles.subset_votes import add_subset_votes, best_route, coin_threshold
 from fedhh.random import kernel_state
+from fedhh.validation import InputError
 from tests.chi_square import ALPHA, follows_law, law_p_value, rows
 
 ROUTES = ["quick", "stamped", "bits"]
@@ -175,6 +177,24 @@ def test_votes_are_added_to_what_is_there(route):
     assert (out - np.arange(20) * 10**12).tolist() == fresh.tolist()
 
 
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("stranger", [-1, 30, 2**32, 2**32 + 3, 2**63 - 1])
+def test_values_outside_the_domain_are_refused_before_any_vote_counts(route, stranger):
+    values = np.zeros(3 * CHUNK, dtype=np.int64)
+    values[CHUNK + 7] = stranger
+    out = np.arange(30)
+    with pytest.raises(InputError, match=r"Expected values in \[0, 30\)"):
+        add_subset_votes(
+            values,
+            out,
+            subset_size=2,
+            miss=coin_threshold(heads=0.5, tails=0.5),
+            rng=np.random.default_rng(10),
+            route=route,
+        )
+    assert out.tolist() == list(range(30))
+
+
 def test_coin_thresholds_keep_the_smaller_side_exact():
     assert coin_threshold(heads=0.25, tails=0.75) == 3 * 2**62
     assert coin_threshold(heads=0.75, tails=0.25) == 2**62
@@ -185,7 +205,7 @@ def test_coin_thresholds_keep_the_smaller_side_exact():
 
 def test_the_route_depends_on_sizes_alone_and_each_is_chosen_somewhere():
     def chosen(s, epsilon):
-        return _best_route(s, SubsetSelection(epsilon=epsilon, domain_size=s).d)
+        return best_route(s, SubsetSelection(epsilon=epsilon, domain_size=s).d)
 
     assert chosen(1_000, 10) == "quick"
     assert chosen(30_000, 8) == "quick"
@@ -203,6 +223,19 @@ def test_bit_rows_start_near_the_wanted_density(s):
         assert 0 < k < 2**levels
         if s >= 1_000 and d > s // 100:
             assert abs(k / 2**levels - d / s) < 0.01
+
+
+@pytest.mark.parametrize("plan", [(1, 1), (1, 3), (7, 3), (11, 5), (93, 8)])
+def test_bits_of_a_row_have_the_stated_density(plan):
+    # Mending hides a wrong density from the law, at the price of time.
+    bits, scratch = aligned_empty(4_096, np.uint64), aligned_empty(512, np.uint64)
+    _fill_bernoulli(bits, scratch, plan, lane_states(np.random.default_rng(12)))
+    density = plan[0] / 2 ** plan[1]
+    shown = np.unpackbits(bits.view(np.uint8))
+    assert follows_law(shown.tolist(), {1: density, 0: 1 - density})
+    pairs = (shown[::2] * 2 + shown[1::2]).tolist()
+    single = np.array([1 - density, density])
+    assert follows_law(pairs, dict(enumerate(np.outer(single, single).ravel().tolist())))
 
 
 @pytest.mark.parametrize(("s", "d", "p", "value"), TINY)

@@ -1,0 +1,161 @@
+"""What a Subset Selection vote costs, next to a plain scattered increment.
+
+Every row draws n reports over s values by `SubsetSelection.privatize_and_tally` and, in the same
+run and in turn with it, two baselines that add as many ones to an int64 table of s entries:
+
+* drawn: uniform indices from the same generator, drawn and added in one plain loop;
+* ready: indices drawn beforehand, so that only the scattered increments are timed.
+
+Times are the thread's own, medians of at least three rounds. Subset Selection's include all that
+it does per call: the work table, the coins, rejected repeats, and the pass that adds to the tally.
+
+Run: python benchmarks/subset_selection.py [--json FILE] [--rounds N] [--votes N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from fedhh import __version__
+from fedhh.oracles import SubsetSelection
+from fedhh.oracles.subset_votes import best_route
+from fedhh.random import kernel_state
+
+CELLS = [
+    (1_000, 1.0),
+    (1_000, 4.0),
+    (1_000, 8.0),
+    (1_000, 10.0),
+    (30_000, 1.0),
+    (30_000, 4.0),
+    (30_000, 8.0),
+    (30_000, 10.0),
+    (1_000_001, 1.0),
+    (1_000_001, 4.0),
+    (1_000_001, 8.0),
+    (1_000_001, 10.0),
+]
+
+
+@numba.njit
+def add_drawn(table: np.ndarray, num_votes: int, state: np.ndarray) -> None:
+    """Draw indices by xoshiro256++ and Lemire's method, two per word, and count them."""
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    bound, half, low = np.uint64(len(table)), np.uint64(32), np.uint64(0xFFFFFFFF)
+    threshold = (np.uint64(0x100000000) - bound) % bound
+    votes = 0
+    while votes < num_votes:
+        mixed = s0 + s3
+        word = ((mixed << np.uint64(23)) | (mixed >> np.uint64(41))) + s0
+        t = s1 << np.uint64(17)
+        s2 ^= s0
+        s3 ^= s1
+        s1 ^= s2
+        s0 ^= s3
+        s2 ^= t
+        s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
+        first, second = (word & low) * bound, (word >> half) * bound
+        if first & low >= threshold:
+            table[first >> half] += 1
+            votes += 1
+        if second & low >= threshold and votes < num_votes:
+            table[second >> half] += 1
+            votes += 1
+    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
+
+
+@numba.njit
+def add_ready(table: np.ndarray, indices: np.ndarray) -> None:
+    """Count indices."""
+    for index in indices:
+        table[index] += 1
+
+
+def medians(calls: list[Callable[[], object]], rounds: int) -> list[float]:
+    """Return each call's median seconds; the calls take turns, after one round of warm-up."""
+    seconds: list[list[float]] = [[] for _ in calls]
+    for turn in range(rounds + 1):
+        for call, taken in zip(calls, seconds, strict=True):
+            start = time.thread_time()
+            call()
+            if turn:
+                taken.append(time.thread_time() - start)
+    return [statistics.median(taken) for taken in seconds]
+
+
+def measure(domain_size: int, epsilon: float, num_votes: int, rounds: int) -> dict[str, object]:
+    """Return one row of the table."""
+    oracle = SubsetSelection(epsilon=epsilon, domain_size=domain_size)
+    num_reports = max(1, num_votes // oracle.d)
+    num_votes = num_reports * oracle.d
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, domain_size, size=num_reports)
+    indices = rng.integers(0, domain_size, size=num_votes)
+    table = np.zeros(domain_size, dtype=np.int64)
+    state = kernel_state(rng)
+    reports_s, drawn_s, ready_s = medians(
+        [
+            lambda: oracle.privatize_and_tally(values, rng=rng, out=table),
+            lambda: add_drawn(table, num_votes, state),
+            lambda: add_ready(table, indices),
+        ],
+        rounds,
+    )
+    return {
+        "domain_size": domain_size,
+        "epsilon": epsilon,
+        "subset_size": oracle.d,
+        "route": best_route(domain_size, oracle.d),
+        "num_reports": num_reports,
+        "reports_per_s": num_reports / reports_s,
+        "votes_per_s": num_votes / reports_s,
+        "vote_ns": reports_s / num_votes * 1e9,
+        "drawn_ns": drawn_s / num_votes * 1e9,
+        "ready_ns": ready_s / num_votes * 1e9,
+        "ratio_drawn": reports_s / drawn_s,
+        "ratio_ready": reports_s / ready_s,
+    }
+
+
+def main() -> None:
+    """Print the table; save it if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--json", type=Path, help="also save the rows here")
+    parser.add_argument("--rounds", type=int, default=5, help="timed rounds per row (at least 3)")
+    parser.add_argument("--votes", type=int, default=4_000_000, help="votes per timed call")
+    options = parser.parse_args()
+    rounds = max(3, options.rounds)
+    print("        s  eps       d    route  reports/s    votes/s  ns/vote   drawn x   ready x")
+    rows = []
+    for domain_size, epsilon in CELLS:
+        row = measure(domain_size, epsilon, options.votes, rounds)
+        rows.append(row)
+        print(
+            f"{domain_size:9d} {epsilon:4g} {row['subset_size']:7d} {row['route']:>8s} "
+            f"{row['reports_per_s']:10.3g} {row['votes_per_s']:10.3g} {row['vote_ns']:8.3f} "
+            f"{row['drawn_ns']:5.2f}{row['ratio_drawn']:5.2f} "
+            f"{row['ready_ns']:5.2f}{row['ratio_ready']:5.2f}",
+            flush=True,
+        )
+    if options.json:
+        machine = {
+            "fedhh": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+            "machine": platform.processor() or platform.machine(),
+        }
+        options.json.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
