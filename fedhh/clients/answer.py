@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.clients.answerer import Answerer, BlockCounts, Values, contributions
+from fedhh.clients.coded_words import CodedMatcher
 from fedhh.clients.matching import WordMatcher
 from fedhh.clients.population import ClientBlock
 from fedhh.oracles import make_oracle
@@ -27,11 +28,19 @@ class PrefixAnswerer(Answerer):
         self._seed = seed
         self._oracle = make_oracle(query.oracle, query.domain_size)
         self._word_values = words.prefix_values(query)
+        self._coded = CodedMatcher(query)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
         """Sample each client's contributions, randomize them, and add the votes."""
         query = self._query
-        chosen, sizes = contributions(query, rows, block, self._word_values, seed=self._seed)
+        chosen, sizes = contributions(
+            query,
+            rows,
+            block,
+            self._word_values,
+            seed=self._seed,
+            coded_values=self._coded.values(rows.coded),
+        )
         if query.pad:
             chosen[chosen < 0] = query.dummy
             values = chosen.ravel()

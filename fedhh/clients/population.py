@@ -36,16 +36,34 @@ class ClientBlock:
     coded: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RareWords:
+    """What clients hold beside the words of their population's lexicon.
+
+    Attributes:
+        contributions: How often all clients together typed such words.
+        sample: ``(m,) int64`` numbers of coded words, drawn as some clients typed them.
+        sample_counts: ``(m,) int64``: how often.
+    """
+
+    contributions: int
+    sample: Ids
+    sample_counts: Ids
+
+
 class Population(ABC):
     """Clients with their words, and the truth that a simulator may know about them.
 
     Attributes:
         name: What a report calls it.
         unit: What one client stands for: a user, a nick, a post. User-level claims are about it.
+        exchangeable: Whether clients are independent draws of one law, so that asking them in
+            their own order is as good as asking them in a random one.
     """
 
     name: str
     unit: str
+    exchangeable: bool = False
 
     @property
     @abstractmethod
@@ -71,6 +89,21 @@ class Population(ABC):
     def word_clients(self) -> Ids:
         """``(V,) int64``: how many clients hold each word."""
 
+    @property
+    def rare_words(self) -> RareWords | None:
+        """What clients hold beside the lexicon; None if the lexicon has every word."""
+        return None
+
+    @property
+    def counted_clients(self) -> int:
+        """On how many clients the counts of words rest; if fewer than all, they are scaled up."""
+        return self.num_clients
+
+    @property
+    def share_std_error(self) -> float:
+        """At most the standard error of a share of all contributions, from counting only some."""
+        return 0.0
+
 
 class StoredPopulation(Population):
     """A population held in memory."""
@@ -84,6 +117,7 @@ class StoredPopulation(Population):
         word_ids: Words,
         counts: Counts,
         unit: str = "user",
+        exchangeable: bool = False,
     ) -> None:
         """Take compressed sparse rows as in `ClientBlock`, over all clients.
 
@@ -94,6 +128,7 @@ class StoredPopulation(Population):
             raise InputError(f"Expected at least one client, got an empty population ({name}).")
         self.name = name
         self.unit = unit
+        self.exchangeable = exchangeable
         self._lexicon = lexicon
         self._offsets = np.asarray(offsets, dtype=np.int64)
         self._word_ids = np.asarray(word_ids, dtype=np.int32)
@@ -199,4 +234,5 @@ class StoredPopulation(Population):
             word_ids=renumbered[self._word_ids[kept_rows]].astype(np.int32),
             counts=self._counts[kept_rows],
             unit=self.unit,
+            exchangeable=self.exchangeable,
         )

@@ -33,13 +33,13 @@ LONGEST_WORD = 24
 _WORD = re.compile(rf"(?=.*[a-z])[a-z0-9']{{1,{LONGEST_WORD}}}")
 # wordfreq writes every run of two or more digits as zeros: no one typed such a word.
 _ZEROED = re.compile(r"[0-9]{2}")
-_CONSONANTS = "bcdfghjklmnprstvwxyz"
-_VOWELS = "aeiou"
-_SYLLABLES = len(_CONSONANTS) * len(_VOWELS)
-_FEWEST_SYLLABLES = 3
+CONSONANTS = "bcdfghjklmnprstvwxyz"
+VOWELS = "aeiou"
+_SYLLABLES = len(CONSONANTS) * len(VOWELS)
+FEWEST_SYLLABLES = 3
 # No other string ends like this: the mark keeps coded words apart from all earlier ones.
-_MARK = "q"
-_CODED = re.compile(rf"([{_CONSONANTS}][{_VOWELS}]){{{_FEWEST_SYLLABLES},}}{_MARK}")
+MARK = "q"
+_CODED = re.compile(rf"([{CONSONANTS}][{VOWELS}]){{{FEWEST_SYLLABLES},}}{MARK}")
 
 _BASES = 40_000
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -94,22 +94,42 @@ def coded_words(numbers: _Ids) -> list[str]:
     ['bababaq', 'bebabaq', 'babebaq', 'zuzuzuq', 'babababaq']
     """
     rest = numbers.copy()
-    syllables = np.full(len(rest), _FEWEST_SYLLABLES)
+    syllables = np.full(len(rest), FEWEST_SYLLABLES)
     while (long := rest >= np.power(_SYLLABLES, syllables)).any():
         rest[long] -= np.power(_SYLLABLES, syllables[long])
         syllables[long] += 1
-    consonants = np.array([ord(symbol) for symbol in _CONSONANTS], dtype=np.uint32)
-    vowels = np.array([ord(symbol) for symbol in _VOWELS], dtype=np.uint32)
+    consonants = np.array([ord(symbol) for symbol in CONSONANTS], dtype=np.uint32)
+    vowels = np.array([ord(symbol) for symbol in VOWELS], dtype=np.uint32)
     width = 2 * int(syllables.max(initial=0)) + 1
     points = np.zeros((len(rest), width), dtype=np.uint32)
     for place in range(width // 2):
         rest, digit = np.divmod(rest, _SYLLABLES)
         there = place < syllables
-        points[:, 2 * place] = np.where(there, consonants[digit // len(_VOWELS)], 0)
-        points[:, 2 * place + 1] = np.where(there, vowels[digit % len(_VOWELS)], 0)
-    points[np.arange(len(rest)), 2 * syllables] = ord(_MARK)
+        points[:, 2 * place] = np.where(there, consonants[digit // len(VOWELS)], 0)
+        points[:, 2 * place + 1] = np.where(there, vowels[digit % len(VOWELS)], 0)
+    points[np.arange(len(rest)), 2 * syllables] = ord(MARK)
     words: list[str] = points.view(f"<U{width}").ravel().tolist()
     return words
+
+
+def coded_numbers(words: Iterable[str]) -> _Ids:
+    """Return each word's number, ``int64``; -1 for words that no number below 2**53 has.
+
+    >>> coded_numbers(["bababaq", "babababaq", "word"]).tolist()
+    [0, 1000000, -1]
+    """
+    numbers = []
+    for word in words:
+        number = -1
+        if _is_coded(word):
+            digits = [
+                CONSONANTS.index(word[i]) * len(VOWELS) + VOWELS.index(word[i + 1])
+                for i in range(0, len(word) - 1, 2)
+            ]
+            shorter = sum(_SYLLABLES**size for size in range(FEWEST_SYLLABLES, len(digits)))
+            number = shorter + sum(d * _SYLLABLES**place for place, d in enumerate(digits))
+        numbers.append(number if number < MAX_RANK else -1)
+    return np.array(numbers, dtype=np.int64)
 
 
 def _named_words(largest: int) -> list[str]:
@@ -173,7 +193,7 @@ def _unseen(words: Iterable[str], found: Container[str]) -> Iterator[str]:
 
 
 def _is_coded(word: str) -> bool:
-    return word.endswith(_MARK) and _CODED.fullmatch(word) is not None
+    return word.endswith(MARK) and _CODED.fullmatch(word) is not None
 
 
 def _changed(kind: str, bases: list[str], draws: _Hashes) -> list[str]:

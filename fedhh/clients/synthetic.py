@@ -201,11 +201,7 @@ def synthetic_population(
     Raises:
         InputError: The preset is unknown, or the population would have 2^31 or more new words.
     """
-    if isinstance(preset, str):
-        require_choice(population_presets(), preset=preset)
-        model = population_presets()[preset]
-    else:
-        model = preset
+    model = model_of(preset)
     require_at_least(1, num_clients=num_clients)
     drawer = RankDrawer(model=model, seed=seed)
     _refuse_too_large(drawer, num_clients)
@@ -223,7 +219,16 @@ def synthetic_population(
         word_ids=word_ids,
         counts=np.concatenate([block.counts for block in blocks]),
         unit=model.unit,
+        exchangeable=True,
     )
+
+
+def model_of(preset: str | PopulationModel) -> PopulationModel:
+    """Return a preset's model, or the model itself; InputError names the known presets."""
+    if isinstance(preset, PopulationModel):
+        return preset
+    require_choice(population_presets(), preset=preset)
+    return population_presets()[preset]
 
 
 def _refuse_too_large(drawer: RankDrawer, num_clients: int) -> None:

@@ -45,13 +45,12 @@ class ClientWorker:
             progress: Called with the number of clients after each block.
         """
         answerer = self._answerer_of(query)
-        order = self._client_order(query.cohort)
         tally = np.zeros(query.tally_size, dtype=np.int64)
         reports = clients_asked = 0
         diagnostics = Diagnostics()
         messages = []
         for block in blocks:
-            clients = order[query.cohort.block(block)]
+            clients = self._clients(query.cohort, block)
             counts = answerer.add_block(self._population.block(clients), block, tally)
             reports += counts.num_reports
             clients_asked += len(clients)
@@ -78,6 +77,13 @@ class ClientWorker:
             self._answerer = make_answerer(query, self._words, self._seed)
             self._query = query
         return self._answerer
+
+    def _clients(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
+        """Return the numbers of a block's clients."""
+        positions = cohort.block(block)
+        if self._population.exchangeable and cohort.redraw is None:
+            return np.arange(positions.start, positions.stop)
+        return self._client_order(cohort)[positions]
 
     def _client_order(self, cohort: Cohort) -> npt.NDArray[np.int64]:
         """Return the run's random order of clients, or the cohort's own if it is redrawn."""

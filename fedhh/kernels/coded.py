@@ -1,0 +1,116 @@
+"""Coded words in a trie: their candidate values straight from their numbers, without a string.
+
+`fedhh.clients.strings.coded_words` says how a number is spelled. Few coded words stay in a trie for
+long, so a word is spelled only as far as it is followed.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+_Ids = npt.NDArray[np.int64]
+
+
+@numba.njit(cache=True, nogil=True)
+def coded_values(
+    numbers: _Ids,
+    consonants: _Ids,
+    vowels: _Ids,
+    mark: int,
+    fewest_syllables: int,
+    level_starts: _Ids,
+    candidates: _Ids,
+    alphabet_size: int,
+) -> _Ids:
+    """Return ``(n,) int64``: each coded word's value ``node * A + symbol``, or -1.
+
+    Args:
+        numbers: ``(n,) int64`` numbers of coded words.
+        consonants: Codes of the consonants in a query's alphabet, A or more for foreign ones.
+        vowels: Codes of the vowels.
+        mark: Code of the mark at a word's end; the end symbol has code 0.
+        fewest_syllables: Of the shortest coded words.
+        level_starts: ``(length + 1,) int64``: where each level of the trie begins ...
+        candidates: ... among the levels, one after the other.
+        alphabet_size: A.
+    """
+    base = len(consonants) * len(vowels)
+    length = len(level_starts) - 1
+    values = np.full(len(numbers), -1, dtype=np.int64)
+    for i in range(len(numbers)):
+        rest = numbers[i]
+        syllables = fewest_syllables
+        words_of_length = base**fewest_syllables
+        while rest >= words_of_length:
+            rest -= words_of_length
+            words_of_length *= base
+            syllables += 1
+        node = 0
+        digit = 0
+        for place in range(min(length, 2 * syllables + 1) + 1):
+            if place < 2 * syllables:
+                if place % 2 == 0:
+                    digit = rest % base
+                    rest //= base
+                    symbol = consonants[digit // len(vowels)]
+                else:
+                    symbol = vowels[digit % len(vowels)]
+            else:
+                symbol = mark if place == 2 * syllables else 0
+            if symbol >= alphabet_size:
+                break
+            if place == length:
+                values[i] = node * alphabet_size + symbol
+                break
+            # No level holds a finished word, so a word that ends before the trie is not found.
+            wanted = node * alphabet_size + symbol
+            level = candidates[level_starts[place] : level_starts[place + 1]]
+            node = np.searchsorted(level, wanted)
+            if node == len(level) or level[node] != wanted:
+                break
+    return values
+
+
+@numba.njit(cache=True, nogil=True)
+def part_ranks(ranks: _Ids, largest: int) -> tuple[npt.NDArray[np.int32], _Ids]:
+    """Return word ids, and the ranks above ``largest``.
+
+    Args:
+        ranks: ``(n,) int64`` from 1.
+        largest: Ranks up to here have id ``rank - 1``; the others ``largest`` and up, in order.
+
+    Returns:
+        ``(n,) int32`` and ``(m,) int64``.
+    """
+    ids = np.empty(len(ranks), dtype=np.int32)
+    beyond = np.empty(len(ranks), dtype=np.int64)
+    size = 0
+    for i in range(len(ranks)):
+        rank = ranks[i]
+        if rank <= largest:
+            ids[i] = rank - 1
+        else:
+            ids[i] = largest + size
+            beyond[size] = rank
+            size += 1
+    return ids, beyond[:size].copy()
+
+
+@numba.njit(cache=True, nogil=True)
+def count_words(
+    word_ids: npt.NDArray[np.int32], counts: npt.NDArray[np.int32], totals: _Ids
+) -> None:
+    """Add a block's rows to ``(V, 2) int64`` totals: contributions, and clients.
+
+    Args:
+        word_ids: ``(rows,) int32``, distinct within a client; those of V and more are left out.
+        counts: ``(rows,) int32``.
+        totals: Changed in place.
+    """
+    for i in range(len(word_ids)):
+        word = word_ids[i]
+        if word < len(totals):
+            totals[word, 0] += counts[i]
+            totals[word, 1] += 1
