@@ -39,6 +39,8 @@ from fedhh.accounting.selection import Selection
 from fedhh.accounting.shuffle_bound import ShuffleBound
 
 _ROWS_AT_ONCE = 400_000
+_FINE_TOLERANCE, _FINE_SPACING, _QUICK_SPACING = 1e-4, 0.25, 0.75
+"""Nodes of K are spread wider where the tolerance is above the first."""
 _LARGEST_LOG_ODDS = 32.0
 """-ln of the smallest delta, about the slope of ln delta in ln(number of blanket reports)."""
 
@@ -95,9 +97,12 @@ class Blanket(ShuffleBound):
         rest = np.append(trials - pairs.last, 0.0)
         outside = 1 - 2 * self.one
         slope = _LARGEST_LOG_ODDS / max(1.0, self.num_reports * (self.both + self.neither))
-        both = chords(rest, self.both / growth / outside, slope=slope * growth)
+        spacing = _FINE_SPACING if self.tolerance <= _FINE_TOLERANCE else _QUICK_SPACING
+        both = chords(rest, self.both / growth / outside, slope=slope * growth, spacing=spacing)
         left, row_of = np.unique(rest[:, None] - both.nodes, return_inverse=True)
-        neither = chords(left, self.neither / (outside - self.both / growth), slope=slope)
+        neither = chords(
+            left, self.neither / (outside - self.both / growth), slope=slope, spacing=spacing
+        )
         row_of = row_of.reshape(both.nodes.shape)
         shape = (rest.size, -1)
         others = growth * both.nodes[:, :, None] + neither.nodes[row_of]

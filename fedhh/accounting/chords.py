@@ -28,7 +28,7 @@ class Chords:
     weights: Floats
 
 
-def chords(trials: Floats, p: float, *, slope: float) -> Chords:
+def chords(trials: Floats, p: float, *, slope: float, spacing: float = 0.25) -> Chords:
     """Return nodes and weights for X ~ Bin(trials, p), one row for each number of trials.
 
     Between nodes, f is replaced by its chord; right of the last node by its value there.
@@ -38,12 +38,14 @@ def chords(trials: Floats, p: float, *, slope: float) -> Chords:
         p: Success probability in [0, 1].
         slope: Largest expected |d ln f / dX| at the mean: where it is large, nodes are dense, and
             more of them lie to the left. It matters for tightness only.
+        spacing: Distance of nodes, in units over which ln f changes by 1, but at most two
+            standard deviations. The bound is larger by about ``spacing**2 / 12``, relatively.
     """
     mean = trials * p
     deviation = np.sqrt(mean * (1 - p))
     largest = float(deviation.max())
     tilt = slope * largest
-    step = max(1.0, np.floor(largest * min(2.0, 0.25 / max(tilt, 1e-9))))
+    step = max(1.0, np.floor(largest * min(2.0, spacing / max(tilt, 1e-9))))
     low = np.maximum(0.0, np.floor(mean - (_LEFT + tilt) * deviation - 1))
     high = np.minimum(trials, np.ceil(mean + _RIGHT * deviation + 1))
     count = int(np.ceil((high - low).max() / step)) + 1

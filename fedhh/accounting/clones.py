@@ -79,7 +79,8 @@ class Clones2023(_ClonePair):
 
     Feldman, McMillan, Talwar (2023), "Stronger privacy amplification by shuffling for Renyi and
     approximate differential privacy", SODA, Theorem 3.1. Its authors published an erratum: the
-    proof covers a restricted class of randomizers. For binary randomized response it is exact.
+    proof covers a restricted class of randomizers. For binary randomized response these clones are
+    the privacy blanket, so there the bound holds.
     """
 
     name: ClassVar[str] = "clones-2023"

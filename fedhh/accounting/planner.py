@@ -44,7 +44,7 @@ def largest_local_epsilon(
         domain_size: Number of values s; needed by "blanket" only.
 
     Returns:
-        In [0.1, 16], to a relative 1e-9, rounded down; NotApplicable if even 0.1 is too much.
+        In [0.1, 16], to a relative 1e-8, rounded down; NotApplicable if even 0.1 is too much.
     """
     require_choice(BOUNDS, bound=bound)
     check_epsilon(epsilon)

@@ -83,7 +83,7 @@ def _crossing(
 
 
 def largest_true(holds: Callable[[float], bool], *, low: float, high: float) -> float | None:
-    """Return the largest x in [low, high] that holds, to 1e-9 relative, rounded down; else None.
+    """Return the largest x in [low, high] that holds, to 1e-8 relative, rounded down; else None.
 
     Args:
         holds: True up to some point and false beyond it.
@@ -94,7 +94,7 @@ def largest_true(holds: Callable[[float], bool], *, low: float, high: float) -> 
         return high
     if not holds(low):
         return None
-    while high - low > 1e-9 * high:
+    while high - low > 1e-8 * high:
         middle = (low + high) / 2
         if holds(middle):
             low = middle

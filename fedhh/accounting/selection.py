@@ -11,9 +11,17 @@ from fedhh.validation import InputError, require_at_least, require_between
 
 def paper_subset_size(local_epsilon: float, domain_size: int) -> int:
     """Return ceil(s / (e**local_epsilon + 1)), at least 1 and below s (Sun et al. 2024, Alg. 1)."""
+    check_local_epsilon(local_epsilon)
+    _check_domain_size(domain_size)
     best = domain_size / (math.exp(local_epsilon) + 1)
     # An e**local_epsilon that is a whole number up to rounding must not push the ceiling up by one.
     return min(max(math.ceil(best * (1 - 1e-12)), 1), domain_size - 1)
+
+
+def _check_domain_size(domain_size: int) -> None:
+    """Raise InputError unless there are 2 to 2**53 values: more are not whole floats."""
+    require_between(2, 2**53, domain_size=domain_size)
+    require_at_least(2, domain_size=domain_size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +40,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         check_local_epsilon(self.local_epsilon)
-        require_between(2, 2**53, domain_size=self.domain_size)
-        require_at_least(2, domain_size=self.domain_size)
+        _check_domain_size(self.domain_size)
         require_at_least(1, subset_size=self.subset_size)
         if self.subset_size >= self.domain_size:
             raise InputError(
