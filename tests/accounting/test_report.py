@@ -1,0 +1,271 @@
+"""The report of a run: every guarantee from what took part, and nothing that does not hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from fedhh.accounting import (
+    Clones,
+    LayerRecord,
+    NotApplicable,
+    account_run,
+    paper_subset_size,
+    shuffle_epsilon,
+    subset_selection_blanket,
+    user_level_epsilon,
+)
+from fedhh.validation import InputError
+
+LOCAL_EPSILON, ITEMS, KEPT, SYMBOLS = 8.0, 4, 60, 20
+
+
+def layer(pass_index: int, number: int, candidates: int, **changes) -> LayerRecord:
+    kept = min(KEPT, candidates)
+    record = LayerRecord(
+        pass_index=pass_index,
+        layer=number,
+        num_clients=2000,
+        num_reports=2000 * ITEMS,
+        domain_size=candidates + 1,
+        subset_size=paper_subset_size(LOCAL_EPSILON, candidates + 1),
+        num_kept=kept,
+        decides=kept < candidates,
+    )
+    return replace(record, **changes)
+
+
+LAYERS = [
+    layer(p, i, candidates)
+    for p in range(2)
+    for i, candidates in enumerate((50, 1000, 1200, 1180 - 20 * p))
+]
+RUN = {
+    "oracle": "ss",
+    "layers": LAYERS,
+    "local_epsilon": LOCAL_EPSILON,
+    "max_items": ITEMS,
+    "delta": 1e-8,
+    "alpha": 0.95,
+}
+
+
+def by_method(report, unit, trust):
+    return {
+        each.method: each for each in report.guarantees if (each.unit, each.trust) == (unit, trust)
+    }
+
+
+@pytest.fixture(scope="module")
+def report():
+    return account_run(**RUN)
+
+
+def test_local_guarantees_are_pure_and_multiply_by_the_items(report):
+    assert report.best("item", "local").epsilon == LOCAL_EPSILON
+    assert report.best("user", "local").epsilon == ITEMS * LOCAL_EPSILON
+    for unit in ("item", "user"):
+        assert report.best(unit, "local").delta == 0.0
+    assert report.best("item", "local").theorem == "Sun et al. (2024), Theorem 1"
+
+
+def test_item_level_is_the_maximum_over_layers(report):
+    item = by_method(report, "item", "central")
+    n = 2000 * ITEMS
+    common = {"local_epsilon": LOCAL_EPSILON, "num_reports": n}
+    assert item["clones"].epsilon == pytest.approx(Clones(**common).epsilon(1e-8), rel=1e-9)
+    blankets = [
+        subset_selection_blanket(
+            **common, domain_size=record.domain_size, subset_size=record.subset_size
+        ).epsilon(1e-8)
+        for record in LAYERS
+    ]
+    # Layers differ: the small first one is the worst, and the maximum is over all.
+    assert max(blankets) > 1.05 * min(blankets)
+    assert item["blanket"].epsilon == pytest.approx(max(blankets), rel=1e-6)
+    assert item["clones-2023"].epsilon == shuffle_epsilon("clones-2023", **common, delta=1e-8)
+    assert isinstance(item["closed-form"].epsilon, NotApplicable)
+    assert report.best("item", "central").method == "blanket"
+    assert "erratum" in item["clones-2023"].theorem
+    assert not item["clones-2023"].best
+
+
+def test_user_level_takes_the_better_of_groups_and_slots(report):
+    user = by_method(report, "user", "central")
+    expected = user_level_epsilon(
+        bound="clones",
+        local_epsilon=LOCAL_EPSILON,
+        num_clients=2000,
+        max_items=ITEMS,
+        delta=1e-8,
+    )
+    assert user["clones, groups"].epsilon == pytest.approx(expected.groups, rel=2e-3)
+    assert user["clones, slots"].epsilon == pytest.approx(expected.slots, rel=2e-3)
+    best = report.best("user", "central")
+    assert best.epsilon == min(each.epsilon for each in user.values())
+    assert best.method.startswith("blanket")
+    # Above what the worst layer alone gives.
+    worst = user_level_epsilon(
+        bound="blanket",
+        local_epsilon=LOCAL_EPSILON,
+        num_clients=2000,
+        max_items=ITEMS,
+        delta=1e-8,
+        domain_size=51,
+    )
+    assert best.epsilon >= worst.epsilon * (1 - 1e-3)
+
+
+def test_every_guarantee_says_what_it_is_and_what_the_paper_claimed(report):
+    for each in report.guarantees:
+        assert each.neighboring == "swap"
+        assert each.smallest_cohort == 2000
+        assert each.theorem
+        assert "\n" not in each.assumptions
+    claimed = {
+        (each.unit, each.trust, each.method) for each in report.guarantees if each.claimed_in_paper
+    }
+    assert claimed == {
+        ("item", "local", "randomizer"),
+        ("item", "central", "clones"),
+        ("item", "central", "closed-form"),
+    }
+    assert all(each.claimed_in_paper == (each.variant == "lemma") for each in report.anonymity)
+
+
+def test_anonymity_is_by_layer_and_over_passes(report):
+    tight = [each for each in report.anonymity if each.variant == "tight"]
+    assert len(tight) == len(LAYERS) + 1
+    for record, claim in zip(LAYERS, tight[:-1], strict=True):
+        assert (claim.pass_index, claim.layer) == (record.pass_index, record.layer)
+        assert isinstance(claim.k, NotApplicable) == (not record.decides)
+    overall = tight[-1]
+    assert overall.layer is None
+    by_layer = [claim.k for claim in tight[:-1] if not isinstance(claim.k, NotApplicable)]
+    # Two passes are two chances to surface, so the claim over the run is the weaker one.
+    strengths = [-1 if k is None else k for k in by_layer]
+    assert (-1 if overall.k is None else overall.k) <= min(strengths)
+    lemma = [each for each in report.anonymity if each.variant == "lemma"]
+    assert isinstance(lemma[1].k, NotApplicable)
+
+
+def test_a_run_whose_layers_decide_nothing_has_no_anonymity():
+    report = account_run(**{**RUN, "layers": [layer(0, 0, 50), layer(0, 1, 40)]})
+    assert isinstance(report.anonymity[-1].k, NotApplicable)
+
+
+def test_the_report_survives_json_and_makes_rows(report):
+    data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert len(data["guarantees"]) == len(report.guarantees)
+    assert data["guarantees"][0]["neighboring"] == "swap"
+    reasons = [each["reason"] for each in data["guarantees"] if each["epsilon"] is None]
+    assert reasons
+    assert all(reasons)
+    rows = report.rows()
+    assert len({tuple(row) for row in rows}) == 1
+    methods = [row["method"] for row in rows]
+    assert "blanket *" in methods
+    assert any(method.startswith("k-anonymity (tight)") for method in methods)
+    assert all(isinstance(value, str) for row in rows for value in row.values())
+
+
+def test_other_oracles_get_generic_bounds_only():
+    records = [replace(record, subset_size=None) for record in LAYERS]
+    report = account_run(**{**RUN, "oracle": "grr", "layers": records})
+    methods = by_method(report, "item", "central")
+    assert set(methods) == {"clones", "clones-2023", "closed-form"}
+    assert report.best("item", "central").method == "clones"
+    assert report.anonymity == ()
+
+
+def test_without_a_randomizer_nothing_is_private():
+    report = account_run(**{**RUN, "oracle": "none"})
+    assert {each.epsilon for each in report.guarantees} == {math.inf}
+    assert len(report.guarantees) == 4
+    assert report.anonymity == ()
+    assert "Without a randomizer nothing is private." in report.notes
+    assert (
+        json.loads(json.dumps(report.to_dict(), allow_nan=False))["guarantees"][0]["epsilon"]
+        == "inf"
+    )
+
+
+def test_clients_that_do_not_pad_lose_the_slots():
+    records = [replace(record, num_reports=5000) for record in LAYERS]
+    report = account_run(**{**RUN, "layers": records, "padded": False})
+    user = by_method(report, "user", "central")
+    assert isinstance(user["clones, slots"].epsilon, NotApplicable)
+    assert isinstance(user["blanket, slots"].epsilon, NotApplicable)
+    assert report.best("user", "central").method == "blanket, groups"
+    assert any("slots" in note and "dropped" in note for note in report.notes)
+    # Fewer reports arrived, so less is hidden.
+    assert (
+        report.best("item", "central").epsilon > account_run(**RUN).best("item", "central").epsilon
+    )
+
+
+def test_reused_clients_compose_instead_of_taking_the_maximum(report):
+    reused = account_run(**{**RUN, "rounds_per_client": 2})
+    assert reused.best("item", "local").epsilon == 2 * LOCAL_EPSILON
+    assert reused.best("user", "local").epsilon == 2 * ITEMS * LOCAL_EPSILON
+    for unit in ("item", "user"):
+        once, twice = (each.best(unit, "central").epsilon for each in (report, reused))
+        assert once < twice <= 2.2 * once
+    assert any("up to 2 rounds" in note for note in reused.notes)
+    assert isinstance(by_method(reused, "item", "central")["closed-form"].epsilon, NotApplicable)
+
+
+def test_lost_reports_make_the_cohort_smaller_and_are_said(report):
+    lossy = [
+        *LAYERS[:-1],
+        replace(LAYERS[-1], num_clients=1500, num_reports=6000, lost_clients=500),
+    ]
+    found = account_run(**{**RUN, "layers": lossy})
+    assert found.best("item", "central").smallest_cohort == 1500
+    assert any("500 clients' reports were lost" in note for note in found.notes)
+    clones = [by_method(each, "item", "central")["clones"].epsilon for each in (report, found)]
+    assert clones[0] < clones[1]
+
+
+@pytest.mark.parametrize("local_epsilon", [0.05, 20.0])
+def test_outside_the_computed_range_only_the_local_guarantee_remains(local_epsilon):
+    report = account_run(**{**RUN, "local_epsilon": local_epsilon})
+    central = report.best("item", "central")
+    assert central.epsilon == local_epsilon
+    assert "no amplification" in central.assumptions
+    assert not central.claimed_in_paper
+    assert all(isinstance(each.k, NotApplicable) for each in report.anonymity)
+
+
+def test_a_cohort_of_one_client_hides_nothing():
+    alone = [replace(LAYERS[0], num_clients=1, num_reports=ITEMS)]
+    report = account_run(**{**RUN, "layers": alone})
+    assert report.best("user", "central").epsilon == ITEMS * LOCAL_EPSILON
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"layers": []}, "Expected an integer num_layers >= 1, got num_layers=0"),
+        ({"delta": 0.0}, "1e-14 <= delta"),
+        ({"alpha": 1.5}, "Expected 0 < alpha < 1, got alpha=1.5"),
+        ({"max_items": 5}, "num_reports = num_clients [*] max_items = 10000 in pass 0, layer 0"),
+        ({"rounds_per_client": 0}, "rounds_per_client=0"),
+        ({"local_epsilon": -1.0}, "local_epsilon=-1.0"),
+        (
+            {"layers": [replace(LAYERS[0], subset_size=None)]},
+            "Expected subset_size for oracle='ss'",
+        ),
+    ],
+)
+def test_contradictions_are_named(change, message):
+    with pytest.raises(InputError, match=message):
+        account_run(**{**RUN, **change})
+
+
+def test_a_record_must_make_sense():
+    with pytest.raises(InputError, match="num_clients=0"):
+        layer(0, 0, 50, num_clients=0)
