@@ -46,6 +46,8 @@ class PopulationConfig(Section):
     Attributes:
         source: A preset of the synthetic population (chat, keyboard60d, tweet, post), or a file.
         clients: Size of a synthetic population; not for files.
+        virtual: Whether clients of a synthetic population are drawn again whenever they are
+            asked, instead of being held in memory; "auto": if they are many.
         known: Words that devices know and keep to themselves: "scowl70", "none", or a file with a
             word per line.
         alphabet: "printable", "lower", or the symbols themselves.
@@ -57,6 +59,7 @@ class PopulationConfig(Section):
 
     source: str = "chat"
     clients: Count | None = None
+    virtual: bool | Literal["auto"] = "auto"
     known: str = "scowl70"
     alphabet: Annotated[str, Field(min_length=1)] = "lower"
     user_column: str = ""

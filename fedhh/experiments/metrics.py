@@ -67,12 +67,14 @@ def measure(
     * ..._significant: the same over significant discoveries alone.
     * ..._top_K: the K largest estimates against the K words held by most clients; found_top_K:
       share of the latter among all discoveries.
+    * target_words: held words of the lexicon; item_coverage: the share of them discovered.
     * count errors: of estimated clients, over discoveries that somebody holds.
     """
     significant = table[table["is_significant"]]
     wanted = {truth.words[i] for i in np.flatnonzero(truth.clients >= min_clients).tolist()}
+    num_words = int((truth.clients > 0).sum())
     metrics: Metrics = {
-        "target_words": len(truth.words),
+        "target_words": num_words,
         "target_contributions": truth.mass,
         "reachable_mass": truth.reachable_mass,
         "discovered": len(table),
@@ -81,7 +83,7 @@ def measure(
         "significant": len(significant),
         "min_clients": min_clients,
         "words_with_min_clients": len(wanted),
-        "item_coverage": _ratio(int(table["is_target"].sum()), len(truth.words)),
+        "item_coverage": _ratio(int(table["is_target"].sum()), num_words),
     }
     for suffix, rows in (("", table), ("_significant", significant)):
         metrics[f"coverage{suffix}"] = _ratio(int(rows["true_count"].sum()), truth.mass)

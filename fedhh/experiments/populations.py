@@ -6,16 +6,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fedhh.clients.known_words import load_known, remove_known
-from fedhh.clients.population import StoredPopulation
-from fedhh.clients.synthetic import population_presets, synthetic_population
+import numpy as np
+
+from fedhh.clients.known_words import KnownRemoval, load_known, remove_known
+from fedhh.clients.population import Population, StoredPopulation
+from fedhh.clients.synthetic import RankDrawer, population_presets, synthetic_population
+from fedhh.clients.virtual import VirtualPopulation
 from fedhh.experiments.config import PopulationConfig
 from fedhh.validation import InputError
 
+_STORED_TOKENS = 2**26
+"""Populations of more new words than that are not held in memory, unless asked for."""
 
-def build_population(
-    config: PopulationConfig, *, seed: int
-) -> tuple[StoredPopulation, dict[str, Any]]:
+
+def build_population(config: PopulationConfig, *, seed: int) -> tuple[Population, dict[str, Any]]:
     """Return the clients with their unknown words, and facts about what was removed.
 
     Raises:
@@ -27,8 +31,15 @@ def build_population(
                 f"population.clients is missing: source = {config.source!r} is synthetic; say "
                 "how many clients to draw."
             )
+        if _is_virtual(config, config.clients, seed):
+            return _virtual(config, config.clients, seed)
         population = synthetic_population(config.source, config.clients, seed=seed)
         return _without_known(population, config.known)
+    if config.virtual is True:
+        raise InputError(
+            f"population.virtual = true: expected a synthetic source, since the clients of the "
+            f"file {config.source} cannot be drawn again; remove the key."
+        )
     if config.clients is not None:
         raise InputError(
             f"population.clients = {config.clients}: expected none, since the file "
@@ -68,12 +79,45 @@ def load_population(path: str | Path, *, known: str = "scowl70") -> StoredPopula
     return _without_known(read_population(Path(path)), known)[0]
 
 
-def _without_known(
-    population: StoredPopulation, known: str
-) -> tuple[StoredPopulation, dict[str, Any]]:
-    target, facts = remove_known(population, load_known(known))
-    return target, {
+def _is_virtual(config: PopulationConfig, num_clients: int, seed: int) -> bool:
+    if config.virtual != "auto":
+        return config.virtual
+    drawer = RankDrawer(model=population_presets()[config.source], seed=seed)
+    tokens = drawer.count_tokens(np.arange(min(num_clients, 10_000))).mean()
+    return bool(tokens * num_clients > _STORED_TOKENS)
+
+
+def _virtual(
+    config: PopulationConfig, num_clients: int, seed: int
+) -> tuple[VirtualPopulation, dict[str, Any]]:
+    """Return a population whose clients are drawn when asked; its words are all new ones."""
+    if config.known not in ("scowl70", "none"):
+        raise InputError(
+            f"population.known = {config.known!r}: expected scowl70 or none for a population "
+            "that is drawn again when asked, since its words are made to be in neither; set "
+            "population.virtual = false, and use fewer clients."
+        )
+    population = VirtualPopulation(config.source, num_clients, seed=seed)
+    facts = KnownRemoval(
+        known=config.known,
+        tokens=int(population.word_counts.sum()) + population.rare_words.contributions,
+        words=int((population.word_clients > 0).sum()),
+        known_tokens=0,
+        known_words=0,
+    )
+    return population, _facts(facts)
+
+
+def _facts(facts: KnownRemoval) -> dict[str, Any]:
+    return {
         **asdict(facts),
         "known_token_share": facts.known_token_share,
         "known_word_share": facts.known_word_share,
     }
+
+
+def _without_known(
+    population: StoredPopulation, known: str
+) -> tuple[StoredPopulation, dict[str, Any]]:
+    target, facts = remove_known(population, load_known(known))
+    return target, _facts(facts)

@@ -167,6 +167,8 @@ def simulate(
             "name": population.name,
             "unit": population.unit,
             "clients": population.num_clients,
+            "counted_clients": truth.counted_clients,
+            "coverage_std_error_at_most": truth.share_std_error,
         },
         seed=seed,
         settings=settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy.typing as npt
 
 from fedhh.alphabet import Alphabet
 from fedhh.clients.population import Population
-from fedhh.lexicon import LexiconWalk
+from fedhh.clients.strings import coded_words
+from fedhh.lexicon import Lexicon, LexiconWalk
 from fedhh.protocol import Discoveries
 from fedhh.queries import PrefixQuery, Query
 from fedhh.trie import ABSENT
@@ -24,8 +26,10 @@ class Truth:
         words: The population's words.
         counts: ``(V,) int64``: contributions for each word.
         clients: ``(V,) int64``: clients that hold each word.
-        mass: Contributions in all.
+        mass: Contributions in all, those for words beside the lexicon included.
         num_clients: Clients in all.
+        counted_clients: On how many of them all this rests.
+        share_std_error: At most the standard error of a share, from not counting all.
         reachable_mass: Share of contributions for words that the protocol could spell.
     """
 
@@ -38,14 +42,36 @@ class Truth:
         self.clients = population.word_clients
         self.mass = int(self.counts.sum())
         self.num_clients = population.num_clients
+        self.counted_clients = population.counted_clients
+        self.share_std_error = population.share_std_error
+        self._rare: _RareSample | None = None
+        rare = population.rare_words
+        if rare is not None and rare.contributions:
+            self.mass += rare.contributions
+            sample = Lexicon(words=coded_words(rare.sample))
+            weights = rare.sample_counts / rare.sample_counts.sum()
+            self._rare = _RareSample(
+                walk=LexiconWalk(sample, alphabet, depth + 1),
+                reachable=sample.reachable(alphabet, depth),
+                weights=weights * (rare.contributions / self.mass),
+            )
         self.reachable = population.lexicon.reachable(alphabet, depth)
         self.reachable_mass = self.share(self.reachable)
+        if self._rare is not None:
+            self.reachable_mass += float(self._rare.weights[self._rare.reachable].sum())
         self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
         self._found = np.zeros(len(self.words), dtype=np.bool_)
 
     def ids(self, words: Discoveries) -> npt.NDArray[np.int64]:
-        """Return each discovered word's id, -1 for words that nobody holds."""
-        return self._lexicon.ids(words.words)
+        """Return each discovered word's id, -1 for words that nobody holds.
+
+        Of a population larger than its lexicon, a word beside the lexicon counts as held by
+        nobody: so few clients hold it that only chance could find it.
+        """
+        ids = self._lexicon.ids(words.words)
+        known = np.flatnonzero(ids >= 0)
+        ids[known[self.clients[ids[known]] == 0]] = -1
+        return ids
 
     def share(self, words: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> float:
         """Return the share of all contributions that fall on some words (a mask or ids)."""
@@ -74,10 +100,32 @@ class Truth:
         lost = was_alive & ~self._found
         if still_alive is not None:
             lost &= ~still_alive
-        return {"coverage": coverage, "missed_mass": self.share(lost)}
+        return {"coverage": coverage, "missed_mass": self.share(lost) + self._lost(query, kept)}
 
     def _alive(self, query: Query) -> npt.NDArray[np.bool_] | None:
         """Return which words begin with a broadcast prefix, if the query broadcasts any."""
         if not isinstance(query, PrefixQuery):
             return None
-        return np.asarray(self._walk.nodes(query.trie) != ABSENT)
+        return _begin(self._walk, query)
+
+    def _lost(self, query: Query, kept: Query | None) -> float:
+        """Return the missed mass among words beside the lexicon, from the sample of them."""
+        if self._rare is None or not isinstance(query, PrefixQuery):
+            return 0.0
+        lost = _begin(self._rare.walk, query)
+        if isinstance(kept, PrefixQuery):
+            lost &= ~_begin(self._rare.walk, kept)
+        return float(self._rare.weights[lost].sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RareSample:
+    """A sample of the words beside the lexicon; weights are shares of all contributions."""
+
+    walk: LexiconWalk
+    reachable: npt.NDArray[np.bool_]
+    weights: Shares
+
+
+def _begin(walk: LexiconWalk, query: PrefixQuery) -> npt.NDArray[np.bool_]:
+    return np.asarray(walk.nodes(query.trie) != ABSENT)
