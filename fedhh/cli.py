@@ -145,6 +145,40 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
         raise typer.Exit(1)
 
 
+@app.command()
+def table(
+    name: Annotated[str, typer.Argument(help="summary, or gboard-table1.")],
+    results: Annotated[Path, typer.Option(help="A sweep's directory.")],
+    kind: Annotated[str, typer.Option("--format", help="markdown, csv or latex.")] = "markdown",
+) -> None:
+    """Print a table of a sweep's results.
+
+    Example: fedhh table gboard-table1 --results runs/table1 --format latex
+    """
+    from fedhh.experiments.sweep_commands import table_command
+
+    table_command(name, results, kind=kind)
+
+
+@app.command()
+def plot(
+    directory: Annotated[Path, typer.Argument(help="A sweep's directory.")],
+    out: Annotated[Path | None, typer.Option(help="Where figures go; DIRECTORY if none.")] = None,
+    x: Annotated[str | None, typer.Option(help="The setting along the x axis.")] = None,
+    by: Annotated[str | None, typer.Option(help="The setting with a line per value.")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="A column of the results; repeatable.")
+    ] = None,
+) -> None:
+    """Draw a sweep's figures as PNG, PDF and SVG.
+
+    Example: fedhh plot runs/map --x privacy.local_epsilon --by protocol.clients_per_layer
+    """
+    from fedhh.experiments.sweep_commands import plot_command
+
+    plot_command(directory, out=out, x=x, by=by, metrics=tuple(metric or ()))
+
+
 @data.command("describe")
 def data_describe(
     file: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],

@@ -133,24 +133,44 @@ def simulate(
     Raises:
         InputError: The population is too small for the protocol.
     """
-    settings = settings or MetricSettings()
-    listener = listener or Silence()
     protocol.check_population(population.num_clients)
+    worker = ClientWorker(population, seed=seed)
+    with _executor(worker, workers, ray_address) as executor:
+        return _run(
+            protocol,
+            population,
+            executor,
+            seed=seed,
+            settings=settings or MetricSettings(),
+            listener=listener or Silence(),
+            checkpoint_in=checkpoint_in,
+        )
+
+
+def _run(
+    protocol: AnyProtocol,
+    population: Population,
+    executor: Executor,
+    *,
+    seed: int,
+    settings: MetricSettings,
+    listener: Listener,
+    checkpoint_in: Path | None,
+) -> RunResult:
+    """Follow the rounds from the start or a checkpoint, and measure the end."""
     started = time.perf_counter()
     truth = Truth(population, protocol.symbols, protocol.longest_word)
     state, notes = _resume(protocol, checkpoint_in)
     rows: list[dict[str, Any]] = notes["layers"]
     spent: float = notes["seconds"]
     listener.start(protocol, population, sum(row["num_clients"] for row in rows))
-    worker = ClientWorker(population, seed=seed)
-    with _executor(worker, workers, ray_address) as executor:
-        ready = time.perf_counter()
-        follow = _follow(protocol, executor, state, truth=truth, rows=rows, listener=listener)
-        for state in follow:
-            if checkpoint_in is not None:
-                seconds = spent + time.perf_counter() - started
-                notes = {"layers": rows, "seconds": seconds}
-                save_checkpoint(checkpoint_in / CHECKPOINT, state, notes)
+    ready = time.perf_counter()
+    follow = _follow(protocol, executor, state, truth=truth, rows=rows, listener=listener)
+    for state in follow:
+        if checkpoint_in is not None:
+            seconds = spent + time.perf_counter() - started
+            notes = {"layers": rows, "seconds": seconds}
+            save_checkpoint(checkpoint_in / CHECKPOINT, state, notes)
     asked = time.perf_counter()
     table = discoveries_table(
         protocol.discoveries(state), truth, significance_z=settings.significance_z
@@ -209,16 +229,18 @@ def run_config(
     config = resolve_cohorts(config, population.num_clients)
     protocol = build_protocol(config)
     protocol.check_population(population.num_clients)
-    result = simulate(
-        protocol,
-        population,
-        seed=config.seed,
-        workers=config.execution.workers,
-        ray_address=config.execution.ray_address,
-        settings=MetricSettings(**config.metrics.model_dump()),
-        listener=listener,
-        checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
-    )
+    worker = ClientWorker(population, seed=config.seed)
+    # A directory is made only once Ray has answered: an address may be wrong, too.
+    with _executor(worker, config.execution.workers, config.execution.ray_address) as executor:
+        result = _run(
+            protocol,
+            population,
+            executor,
+            seed=config.seed,
+            settings=MetricSettings(**config.metrics.model_dump()),
+            listener=listener or Silence(),
+            checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
+        )
     return config, result
 
 

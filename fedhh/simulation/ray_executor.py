@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -287,13 +290,26 @@ def _is_there(reference: Any) -> bool:
 
 def _start_ray(num_workers: int, address: str) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    # Ray takes SIGTERM for itself; a run has its own way to stop.
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         if address:
+            _knock(address)
             ray.init(address=address, **options)
         else:
             ray.init(address="local", num_cpus=num_workers, include_dashboard=False, **options)
-    except (ConnectionError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(
             f"No Ray cluster answers at ray_address={address!r} ({error}); start one with "
             "`ray start --head`, or leave the address empty."
         ) from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+def _knock(address: str) -> None:
+    """Raise OSError if nothing listens at ``host:port``; Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=5).close()

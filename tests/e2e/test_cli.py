@@ -1,0 +1,219 @@
+"""The command line as its user meets it, in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+SMALL = ("run", "--preset", "small", "--set", "population.clients=20000", "--workers", "0")
+
+
+def fedhh(*words: str, cwd: Path, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fedhh", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def start(*words: str, cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "fedhh", *words],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_run_leaves_what_the_documentation_promises(tmp_path):
+    done = fedhh(*SMALL, "--out", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout  # quiet and plain without a terminal
+    assert "coverage" in done.stdout
+    assert "Files: mine" in done.stdout
+    names = {p.name for p in (tmp_path / "mine").iterdir()}
+    assert names == {
+        "config.toml", "result.json", "discoveries.parquet", "discoveries.csv", "layers.parquet",
+        "coverage_by_layer.png", "trie_by_layer.png", "estimates.png",
+    }  # fmt: skip
+    record = json.loads((tmp_path / "mine" / "result.json").read_text())
+    assert record["metrics"]["coverage"] > 0.1
+    assert record["fidelity"] == "per-report"
+    layers = pq.read_table(tmp_path / "mine" / "layers.parquet").to_pydict()
+    assert layers["layer"] == list(range(1, 13))
+    assert sum(layers["num_reports"]) == record["cost"]["reports"]
+
+
+def test_a_runs_own_config_gives_the_same_bits(tmp_path):
+    assert fedhh(*SMALL, "--out", "a", cwd=tmp_path).returncode == 0
+    again = fedhh("run", "--config", "a/config.toml", "--out", "b", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    for name in ("discoveries.csv", "discoveries.parquet", "layers.parquet"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+SLOW = (
+    *SMALL, "--set", "protocol.max_items=60", "--set", "privacy.local_epsilon=4",
+    "--set", "protocol.eta_max=3000",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, stop: signal.Signals):
+    process = start(*SLOW, "--out", "stopped", cwd=tmp_path)
+    checkpoint = tmp_path / "stopped" / "checkpoint" / "state.npz"
+    for _ in range(600):
+        if checkpoint.exists() or process.poll() is not None:
+            break
+        time.sleep(0.1)
+    assert process.poll() is None, "the run ended before it could be stopped"
+    process.send_signal(stop)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == (-9 if stop == signal.SIGKILL else 130)
+    if stop != signal.SIGKILL:
+        assert complaint == "Interrupted; finished layers are kept.\n"
+    assert not (tmp_path / "stopped" / "result.json").exists()
+    resumed = fedhh("run", "--resume", "--out", "stopped", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    whole = fedhh(*SLOW, "--out", "whole", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    for name in ("discoveries.csv", "layers.parquet"):
+        stopped = (tmp_path / "stopped" / name).read_bytes()
+        assert stopped == (tmp_path / "whole" / name).read_bytes()
+    assert not checkpoint.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--set", "privacy.local_epsilon=0"], "privacy.local_epsilon = 0: expected greater"),
+        (["--set", "privacy.local_epsilon=nan"], "privacy.local_epsilon = NaN"),
+        (["--set", "protocol.eta_max=0"], "protocol.eta_max = 0"),
+        (["--set", "protocol.max_items=0"], "protocol.max_items = 0"),
+        (["--set", "protocol.depth=0"], "protocol.depth = 0"),
+        (["--set", 'population.alphabet="aba"'], "'a' more than once"),
+        (["--set", "protocol.etamax=3"], "did you mean 'eta_max'?"),
+        (["--set", 'protocol.depth="x"'], 'protocol.depth = "x"'),
+        (["--set", "protocol.oracle=zz"], "Unknown oracle 'zz'"),
+        (["--data", "absent.csv"], "absent.csv"),
+        (["--known", "absent.txt"], "absent.txt"),
+        (["--config", "absent.toml"], "absent.toml"),
+        (["--preset", "smal"], "did you mean 'small'?"),
+        (["--set", "population.clients=5"], "The population has 5 clients"),
+        (["--set", "protocol.clients_per_layer=9000"], "clients_per_layer <= 1,666"),
+        (["--resume"], "Expected --out DIR with --resume"),
+        (["--resume", "--out", "absent"], "holds no run to resume"),
+        (["--out", "full"], "full holds other files"),
+        (["--ray-address", "127.0.0.1:1", "--workers", "1"], "No Ray cluster answers"),
+        (["--seed", "x"], "Invalid value for '--seed'"),
+        (["--nonsense"], "No such option: --nonsense"),
+    ],
+)
+def test_wrong_input_is_one_line_and_writes_nothing(tmp_path, words: list[str], message: str):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("x")
+    before = sorted(tmp_path.rglob("*"))
+    base = SMALL if not {"--preset", "--config"} & set(words) else ("run",)
+    done = fedhh(*base, *words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_second_run_never_touches_the_first(tmp_path):
+    assert fedhh(*SMALL, "--out", "mine", cwd=tmp_path).returncode == 0
+    before = {p: p.read_bytes() for p in (tmp_path / "mine").iterdir()}
+    second = fedhh(*SMALL, "--out", "mine", cwd=tmp_path)
+    assert second.returncode == 2
+    assert "mine holds another run" in second.stderr
+    finished = fedhh("run", "--resume", "--out", "mine", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "is finished" in finished.stderr
+    assert {p: p.read_bytes() for p in (tmp_path / "mine").iterdir()} == before
+
+
+def test_a_resume_with_another_configuration_is_refused(tmp_path):
+    process = start(*SLOW, "--out", "mine", cwd=tmp_path)
+    while not (tmp_path / "mine" / "checkpoint" / "state.npz").exists():
+        time.sleep(0.1)
+    process.kill()
+    process.communicate()
+    other = fedhh("run", "--resume", "--out", "mine", "--seed", "7", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "has another configuration" in other.stderr
+
+
+def test_words_that_look_like_missing_values_are_found(tmp_path):
+    rows = ["user,word,count"]
+    for user in range(4_000):
+        rows += [f"{user},{word},2" for word in ("nan", "null", "na", "none", "true")]
+    (tmp_path / "odd.csv").write_text("\n".join(rows) + "\n")
+    done = fedhh(
+        "run", "--data", "odd.csv", "--known", "none", "--workers", "0", "--set",
+        "protocol.passes=1", "--set", "protocol.depth=6", "--set", "protocol.eta_max=50",
+        "--format", "json", "--out", "mine", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["metrics"]["coverage"] == 1.0
+    words = (tmp_path / "mine" / "discoveries.csv").read_text().splitlines()[1:6]
+    assert {line.split(",")[0] for line in words} == {"nan", "null", "na", "none", "true"}
+
+
+def test_data_commands_hand_their_files_on(tmp_path):
+    (tmp_path / "said.jsonl").write_text(
+        '{"user": "a", "text": "Im off, brb lol"}\n{"user": "b", "text": "LOL! see example.com"}\n'
+    )
+    assert fedhh("data", "prepare", "said.jsonl", "words.parquet", cwd=tmp_path).returncode == 0
+    done = fedhh("data", "describe", "words.parquet", "--format", "json", cwd=tmp_path)
+    facts = json.loads(done.stdout)
+    assert facts["clients"] == 2
+    made = fedhh(
+        "data", "synthesize", "--preset", "tweet", "--clients", "500", "t.csv.gz", cwd=tmp_path
+    )
+    assert made.returncode == 0, made.stderr
+    facts = json.loads(
+        fedhh("data", "describe", "t.csv.gz", "--format", "json", cwd=tmp_path).stdout
+    )
+    assert facts["clients"] == 500
+    assert facts["unknown_token_share"] == 1.0
+
+
+def test_presets_can_be_listed_shown_and_used(tmp_path):
+    names = fedhh("presets", "list", cwd=tmp_path).stdout.split()
+    assert {"default", "small", "gboard-production"} <= set(names)
+    (tmp_path / "mine.toml").write_text(fedhh("presets", "show", "small", cwd=tmp_path).stdout)
+    done = fedhh(
+        "run", "--config", "mine.toml", "--set", "population.clients=5000", "--out", "o",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["data", "--help"]])
+def test_help_loads_nothing_heavy(tmp_path, words: list[str]):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "fedhh", *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "COLUMNS": "100"},
+    )  # fmt: skip
+    assert done.returncode == 0
+    loaded = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert not loaded & {"ray", "numba", "pandas", "matplotlib", "pyarrow", "scipy"}
+    if words != ["data", "--help"]:
+        assert "Example" in done.stdout or words == ["--help"]
