@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
+from fedhh.experiments.labels import is_share
+
 LEVEL = 0.95
-STATEMENT = "95 % t interval of the mean over seeds"
+STATEMENT = "95 % t interval over seeds"
+
+
+Mask = npt.NDArray[np.bool_]
 
 
 def summarize(table: pd.DataFrame, by: Sequence[str], metric: str) -> pd.DataFrame:
     """Return a metric's mean over seeds for each setting, with Student's t interval.
 
     The interval treats seeds as independent runs with a normal mean; with one seed there is none.
+    A share's interval is cut at 0 and 1.
 
     Args:
         table: Results, one row per cell and seed.
@@ -33,4 +41,27 @@ def summarize(table: pd.DataFrame, by: Sequence[str], metric: str) -> pd.DataFra
     half = stdtrit(several - 1, 0.5 + LEVEL / 2) * summary["std"].to_numpy() / np.sqrt(several)
     half = np.where(count > 1, half, np.nan)
     mean = summary["mean"].to_numpy()
-    return summary[list(by)].assign(mean=mean, low=mean - half, high=mean + half, seeds=count)
+    low, high = mean - half, mean + half
+    if is_share(metric):
+        low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+    return summary[list(by)].assign(mean=mean, low=low, high=high, seeds=count)
+
+
+def paired_gain(table: pd.DataFrame, later: Mask, earlier: Mask, metric: str) -> Any:
+    """Return the mean over seeds of how much one setting is above another, with its interval.
+
+    Both settings with one seed have the same clients, so that the difference of each seed is
+    taken first; its t interval is narrower than that of two independent means.
+
+    Args:
+        table: Results, one row per cell and seed.
+        later: Mask of the rows of one setting.
+        earlier: Mask of the rows of the other.
+        metric: A column of numbers.
+
+    Returns:
+        A row with mean, low, high and seeds, see `summarize`.
+    """
+    gain = table[later].set_index("seed")[metric] - table[earlier].set_index("seed")[metric]
+    rows = gain.rename("gain").reset_index().assign(all="all")
+    return summarize(rows, ["all"], "gain").iloc[0]

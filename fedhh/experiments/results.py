@@ -121,6 +121,7 @@ def result_row(cell: Cell, record: Record) -> dict[str, Any]:
     return {
         "cell": cell.id,
         **cell.varied,
+        "beside_grid": cell.beside_grid,
         "seed": cell.config.seed,
         "status": record["status"],
         "error": record["error"],

@@ -101,3 +101,27 @@ def _new_directory(parent: Path, request: SweepRequest) -> Path:
         directory = parent / f"{stamp}_{name}_{number}"
         number += 1
     return directory
+
+
+def table_command(name: str, directory: Path, *, kind: str) -> None:
+    """Print a table of a sweep's results."""
+    from fedhh.experiments.tables import make_table
+
+    print(make_table(name, directory).render(kind), end="")  # noqa: T201 - to be piped as it is
+
+
+def plot_command(
+    directory: Path,
+    *,
+    out: Path | None,
+    x: str | None,
+    by: str | None,
+    metrics: tuple[str, ...],
+) -> None:
+    """Draw a sweep's figures and print where they are."""
+    from fedhh.experiments.sweep_plots import METRICS, plot_sweep
+
+    paths = plot_sweep(directory, out=out, x=x, by=by, metrics=metrics or METRICS)
+    console = Console()
+    for path in paths:
+        console.print(f"Wrote {path} (also .pdf, .svg)", soft_wrap=True, highlight=False)

@@ -78,12 +78,14 @@ class Cell:
     Attributes:
         config: Everything resolved, cohorts included; its ``result_key`` names the cell.
         varied: The values that differ between the sweep's cells, by path.
+        beside_grid: Whether the cell is one of ``sweep.extra``.
         skipped: Name of the rule that leaves the cell out; empty for cells that run.
         why: What the rule found.
     """
 
     config: Config
     varied: Settings
+    beside_grid: bool = False
     skipped: str = ""
     why: str = ""
 
@@ -175,9 +177,12 @@ def parse_sweep(
     axes = _axes(section, origin)
     cells: list[Cell] = []
     seen: set[str] = set()
-    for settings in _combinations(section, axes):
+    grid = list(_grid(axes))
+    extra = [dict(_flat(settings)) for settings in section.extra]
+    for number, settings in enumerate([*grid, *extra]):
         for seed in range(first_seed, first_seed + section.seeds):
             cell = _cell(base, {**settings, "seed": seed}, section, origin, num_clients)
+            cell = replace(cell, beside_grid=number >= len(grid))
             if not cell.skipped and cell.id in seen:
                 cell = _skip(
                     cell, "duplicate", f"{_where(settings)} repeats a cell", section, origin
@@ -264,15 +269,13 @@ def _axes(section: SweepSection, origin: str) -> list[_Axis]:
     return axes
 
 
-def _combinations(section: SweepSection, axes: list[_Axis]) -> Iterator[Settings]:
+def _grid(axes: list[_Axis]) -> Iterator[Settings]:
     for rows in itertools.product(*(values for _, values in axes)):
         yield {
             path: value
             for (paths, _), row in zip(axes, rows, strict=True)
             for path, value in zip(paths, row, strict=True)
         }
-    for settings in section.extra:
-        yield dict(_flat(settings))
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,323 @@
+"""Figures of a sweep, from its results file alone; means and intervals come from `intervals`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+
+from fedhh.experiments.intervals import STATEMENT, summarize
+from fedhh.experiments.labels import axis_label, is_share, short_label, value_text
+from fedhh.experiments.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, STYLE, VERMILION
+from fedhh.experiments.results import read_results
+from fedhh.simulation.files import whole_file
+from fedhh.validation import InputError, require_choice
+
+METRICS = ("coverage", "precision", "recall", "f1")
+FORMATS = ("png", "pdf", "svg")
+
+# Black ends Okabe and Ito's palette; every line has its own marker and dashes as well.
+_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, "#000000", "#56B4E9")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+_CENTRAL = "central_epsilon"
+_LOG_SPAN = 20
+_MOST_TICKS = 14
+_SIZE = (6.4, 4.0)
+# Vector files without a date are the same for the same results.
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None, "Creator": None},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Which setting goes where.
+
+    Attributes:
+        x: The setting along the horizontal axis; empty if no setting is a number.
+        by: Settings of which each combination is a line.
+    """
+
+    x: str
+    by: tuple[str, ...]
+
+
+def plot_sweep(
+    directory: Path,
+    *,
+    out: Path | None = None,
+    x: str | None = None,
+    by: str | None = None,
+    metrics: Sequence[str] = METRICS,
+) -> list[Path]:
+    """Write a sweep's figures as PNG, PDF and SVG, and return the PNG files.
+
+    Args:
+        directory: A sweep's directory.
+        out: Where the figures go; the same directory if None.
+        x: Setting along the horizontal axis; the number with the most values if None.
+        by: Setting with a line for each value; all others together if None.
+        metrics: Columns of the results to draw.
+
+    Raises:
+        InputError: There are no results, or no such column in them.
+    """
+    table, description = read_results(directory)
+    layout = choose_layout(table, description["axes"], x=x, by=by)
+    drawn = [metric for metric in metrics if _has_numbers(table, metric)]
+    grid = table[~table["beside_grid"]]
+    figures: dict[str, Figure] = {}
+    is_map = layout.x and len(layout.by) == 1 and _is_numeric(grid, layout.by[0])
+    too_many = bool(layout.by) and len(grid[list(layout.by)].drop_duplicates()) > len(_COLORS)
+    for metric in drawn:
+        if not (is_map and too_many):
+            figures[metric] = draw_metric(table, layout, metric, title=description["title"])
+        if is_map and (too_many or metric == drawn[0]):
+            figures[f"{metric}_map"] = draw_map(
+                grid, layout.x, layout.by[0], metric, title=description["title"]
+            )
+    if not too_many and _CENTRAL in table and np.isfinite(table[_CENTRAL].astype(float)).any():
+        figures["tradeoff"] = draw_tradeoff(table, layout, title=description["title"])
+    if not figures:
+        raise InputError(f"{directory}: no numbers to draw in {', '.join(metrics)}.")
+    return [_write(figure, (out or directory) / name) for name, figure in figures.items()]
+
+
+def choose_layout(
+    table: pd.DataFrame, axes: Sequence[str], *, x: str | None = None, by: str | None = None
+) -> Layout:
+    """Return which setting goes where; settings that follow from others are left out.
+
+    Raises:
+        InputError: ``x`` or ``by`` is no axis of the sweep, or x is no number.
+    """
+    grid = table[~table["beside_grid"]]
+    varying = [path for path in axes if grid[path].nunique(dropna=False) > 1]
+    numeric = [path for path in varying if _is_numeric(grid, path)]
+    if x is not None:
+        require_choice(numeric, x=x)
+    chosen = x or max(numeric, key=lambda path: grid[path].nunique(), default="")
+    if by is not None:
+        require_choice(varying, by=by)
+        return Layout(x=chosen, by=(by,))
+    kept: list[str] = [chosen] if chosen else []
+    for path in varying:
+        if path not in kept and not _follows(grid, kept, path):
+            kept.append(path)
+    # A setting that all others decide together says nothing new either.
+    for path in list(kept):
+        others = [other for other in kept if other != path]
+        if path != chosen and others and _follows(grid, others, path):
+            kept = others
+    return Layout(x=chosen, by=tuple(path for path in kept if path != chosen))
+
+
+def draw_metric(table: pd.DataFrame, layout: Layout, metric: str, *, title: str) -> Figure:
+    """Return a figure of a metric's mean and interval over seeds."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        axes = figure.subplots()
+        grid = table[~table["beside_grid"]]
+        if layout.x:
+            _draw_lines(axes, grid, layout, metric)
+            _scale_x(axes, grid[layout.x].unique())
+            axes.set_xlabel(axis_label(layout.x))
+        else:
+            _draw_points(axes, grid, layout, metric)
+        _draw_references(axes, table[table["beside_grid"]], metric)
+        _scale_y(axes, metric)
+        handles, labels = axes.get_legend_handles_labels()
+        if labels and (len(labels) > 1 or layout.by):
+            heading = ", ".join(short_label(path) for path in layout.by)
+            figure.legend(handles, labels, loc="outside right upper", title=heading or None)
+        _finish(figure, table, title)
+    return figure
+
+
+def draw_map(table: pd.DataFrame, x: str, y: str, metric: str, *, title: str) -> Figure:
+    """Return a heat map of a metric's mean over two settings."""
+    means = summarize(table, [x, y], metric).pivot(index=y, columns=x, values="mean")
+    means = means.sort_index().sort_index(axis=1)
+    with mpl.rc_context({**STYLE, "axes.grid": False}):
+        width = max(_SIZE[0], 2.2 + 0.55 * means.shape[1])
+        height = max(3.8, 1.6 + 0.42 * means.shape[0])
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots()
+        values = means.to_numpy(dtype=np.float64)
+        image = axes.imshow(values, cmap="cividis", aspect="auto", origin="lower", vmin=0)
+        middle = np.nanmax(values) / 2
+        for (row, column), value in np.ndenumerate(values):
+            if np.isfinite(value):
+                color = "white" if value < middle else "black"
+                text = f"{value:.0%}" if is_share(metric) else f"{value:,.3g}"
+                axes.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+        axes.set_xticks(range(means.shape[1]), [value_text(v) for v in means.columns])
+        axes.set_yticks(range(means.shape[0]), [value_text(v) for v in means.index])
+        axes.set_xlabel(axis_label(x))
+        axes.set_ylabel(axis_label(y))
+        bar = figure.colorbar(image, ax=axes, label=axis_label(metric))
+        if is_share(metric):
+            bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        _finish(figure, table, title, interval=False)
+    return figure
+
+
+def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
+    """Return coverage against central epsilon, one line per combination of ``layout.by``."""
+    paths = [*([layout.x] if layout.x else []), *layout.by]
+    finite = table[np.isfinite(table[_CENTRAL].astype(float)) & ~table["beside_grid"]]
+    rows = summarize(finite, paths, "coverage")
+    rows["central"] = summarize(finite, paths, _CENTRAL)["mean"]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        axes = figure.subplots()
+        groups = _groups(rows, layout.by)
+        for number, (label, part) in enumerate(groups):
+            ordered = part.sort_values("central")
+            _line(axes, ordered["central"], ordered, number, label)
+        axes.set_xscale("log")
+        axes.set_xlabel(axis_label(_CENTRAL))
+        _scale_y(axes, "coverage")
+        if len(groups) > 1:
+            heading = ", ".join(short_label(path) for path in layout.by)
+            figure.legend(loc="outside right upper", title=heading)
+        _finish(figure, finite, title)
+    return figure
+
+
+def _follows(table: pd.DataFrame, others: Sequence[str], path: str) -> bool:
+    """Return whether the values of some settings decide another one's."""
+    if not others:
+        return False
+    return bool((table.groupby(list(others), dropna=False)[path].nunique(dropna=False) == 1).all())
+
+
+def _draw_lines(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -> None:
+    rows = summarize(table, [layout.x, *layout.by], metric)
+    groups = _groups(rows, layout.by)
+    if len(groups) > len(_COLORS):
+        paths = ", ".join(layout.by)
+        raise InputError(
+            f"{len(groups)} lines are too many for one figure ({paths}); choose one with --by."
+        )
+    for number, (label, part) in enumerate(groups):
+        ordered = part.sort_values(layout.x)
+        _line(axes, ordered[layout.x], ordered, number, label)
+
+
+def _line(
+    axes: Axes, x: pd.Series[Any], rows: pd.DataFrame, number: int, label: str | None
+) -> None:
+    axes.plot(
+        x, rows["mean"], color=_COLORS[number], marker=_MARKERS[number], markersize=4,
+        linestyle=_DASHES[number], label=label,
+    )  # fmt: skip
+    axes.fill_between(x, rows["low"], rows["high"], color=_COLORS[number], alpha=0.18, linewidth=0)
+
+
+def _draw_points(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -> None:
+    """Draw one point with its interval for each combination of settings without an order."""
+    if not layout.by:
+        rows = summarize(table.assign(all="all"), ["all"], metric)
+        names = ["all seeds"]
+    else:
+        rows = summarize(table, layout.by, metric)
+        names = [_label(row, layout.by) for row in rows.to_dict("records")]
+    error = np.nan_to_num(rows["high"] - rows["mean"])
+    axes.errorbar(
+        range(len(rows)), rows["mean"], yerr=error, fmt="o", color=BLUE, markersize=6, capsize=4
+    )
+    axes.set_xticks(range(len(rows)), [name.replace(", ", "\n") for name in names])
+    axes.set_xlim(-0.6, len(rows) - 0.4)
+    axes.grid(visible=False, axis="x")
+
+
+def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> None:
+    """Draw cells beside the grid as horizontal lines."""
+    if table.empty or not _has_numbers(table, metric):
+        return
+    mean = summarize(table.assign(all="all"), ["all"], metric)["mean"].iloc[0]
+    without = "protocol.oracle" in table and (table["protocol.oracle"] == "none").all()
+    label = "no LDP\n(true counts)" if without else "beside the grid"
+    axes.axhline(mean, color=GREY, linestyle="--", linewidth=1.5, label=label)
+
+
+def _groups(rows: pd.DataFrame, by: Sequence[str]) -> list[tuple[str | None, pd.DataFrame]]:
+    """Return a label and the rows for each combination, in the order of the file."""
+    if not by:
+        return [(None, rows)]
+    return [
+        (_label(part.iloc[0].to_dict(), by), part)
+        for _, part in rows.groupby(list(by), sort=False, dropna=False)
+    ]
+
+
+def _label(row: dict[Any, Any], by: Sequence[str]) -> str:
+    """Return a line's label; numbers get their name where there are several settings."""
+    several = len(by) > 1
+    return ", ".join(
+        value_text(row[path])
+        if not several or isinstance(row[path], str)
+        else f"{short_label(path)} {value_text(row[path])}"
+        for path in by
+    )
+
+
+def _scale_x(axes: Axes, values: Any) -> None:
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    if ordered[0] > 0 and ordered[-1] / ordered[0] >= _LOG_SPAN:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+    if len(ordered) <= _MOST_TICKS:
+        axes.xaxis.set_major_locator(FixedLocator(ordered.tolist()))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: value_text(float(value))))
+        if max(len(value_text(float(value))) for value in ordered) * len(ordered) > 60:
+            axes.tick_params(axis="x", labelrotation=45)
+
+
+def _scale_y(axes: Axes, metric: str) -> None:
+    axes.set_ylabel(axis_label(metric))
+    _, top = axes.get_ylim()
+    if is_share(metric):
+        axes.set_ylim(0, min(1.0, max(top, 0.05)) if top <= 1 else 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+
+
+def _finish(figure: Figure, table: pd.DataFrame, title: str, *, interval: bool = True) -> None:
+    """Put title, and below the figure what the marks mean and over how many seeds."""
+    seeds = table["seed"].nunique()
+    if seeds == 1:
+        note = "one seed, so no interval"
+    elif interval:
+        note = f"mean and {STATEMENT} ({seeds})"
+    else:
+        note = f"mean over {seeds} seeds"
+    figure.axes[0].set_title(title, fontsize=11, pad=10)
+    figure.supxlabel(note, fontsize=8, color="#555555")
+
+
+def _is_numeric(table: pd.DataFrame, path: str) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(table[path]))
+
+
+def _has_numbers(table: pd.DataFrame, metric: str) -> bool:
+    return metric in table and bool(table[metric].notna().any())
+
+
+def _write(figure: Figure, stem: Path) -> Path:
+    with mpl.rc_context({"svg.hashsalt": "fedhh", "pdf.fonttype": 42}):
+        for kind in FORMATS:
+            with whole_file(stem.with_suffix(f".{kind}")) as temporary:
+                figure.savefig(temporary, format=kind, dpi=200, metadata=_METADATA[kind])
+    return stem.with_suffix(".png")

@@ -1,0 +1,200 @@
+"""Tables and figures of a sweep, made from its results file alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from fedhh.experiments.intervals import paired_gain, summarize
+from fedhh.experiments.results import read_results
+from fedhh.experiments.sweep_plots import Layout, choose_layout, draw_metric, plot_sweep
+from fedhh.experiments.tables import TextTable, make_table
+from fedhh.validation import InputError
+
+
+def results_in(directory: Path, rows: pd.DataFrame, axes: list[str]) -> Path:
+    filled = {"status": "done", "error": "", "beside_grid": False, "population": "toy, seed 0"}
+    table = rows.assign(**{k: v for k, v in filled.items() if k not in rows})
+    description = {"title": "toy", "axes": axes, "best": "coverage", "sweep": ""}
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    metadata = {**arrow.schema.metadata, b"fedhh": json.dumps(description).encode()}
+    directory.mkdir(exist_ok=True)
+    pq.write_table(arrow.replace_schema_metadata(metadata), directory / "results.parquet")
+    return directory
+
+
+def grid(**columns: list[Any]) -> pd.DataFrame:
+    index = pd.MultiIndex.from_product(columns.values(), names=list(columns))
+    frame = index.to_frame(index=False)
+    rng = np.random.default_rng(0)
+    for metric in ("coverage", "precision", "recall", "f1"):
+        frame[metric] = rng.uniform(0.3, 0.6, len(frame))
+    return frame
+
+
+def test_the_interval_is_students_t_of_the_mean():
+    values = np.array([0.41, 0.44, 0.47, 0.40])
+    table = pd.DataFrame({"x": 1, "coverage": values})
+    row = summarize(table, ["x"], "coverage").iloc[0]
+    low, high = stats.t.interval(0.95, 3, loc=values.mean(), scale=stats.sem(values))
+    assert row["mean"] == pytest.approx(values.mean())
+    assert (row["low"], row["high"]) == (pytest.approx(low), pytest.approx(high))
+    assert row["seeds"] == 4
+
+
+def test_one_seed_has_no_interval_and_a_share_stays_a_share():
+    table = pd.DataFrame({"x": [1, 2, 2], "coverage": [0.5, 0.01, 0.99]})
+    rows = summarize(table, ["x"], "coverage")
+    assert np.isnan(rows["low"][0])
+    assert (rows["low"][1], rows["high"][1]) == (0, 1)
+
+
+def test_settings_keep_the_order_of_the_file():
+    table = pd.DataFrame({"x": ["b", "a", "b", "a"], "coverage": [1.0, 2.0, 1.0, 2.0]})
+    assert summarize(table, ["x"], "coverage")["x"].tolist() == ["b", "a"]
+
+
+def test_a_gain_is_taken_seed_by_seed():
+    table = pd.DataFrame(
+        {"who": ["a", "b"] * 3, "seed": [1, 1, 2, 2, 3, 3],
+         "coverage": [0.1, 0.15, 0.4, 0.45, 0.7, 0.75]}
+    )  # fmt: skip
+    gain = paired_gain(table, (table.who == "b").to_numpy(), (table.who == "a").to_numpy(),
+                       "coverage")  # fmt: skip
+    assert gain["mean"] == pytest.approx(0.05)
+    assert gain["high"] - gain["low"] == pytest.approx(0, abs=1e-12)
+
+
+def table_1(directory: Path) -> Path:
+    rows = []
+    for sampler, passes, clients, coverage in (
+        ("greedy", 1, 200, 0.40), ("random", 1, 200, 0.50), ("random", 2, 100, 0.60),
+    ):  # fmt: skip
+        rows += [
+            {"protocol.sampler": sampler, "protocol.passes": passes, "seed": seed,
+             "protocol.clients_per_layer": clients, "coverage": coverage + seed / 100}
+            for seed in (0, 1, 2)
+        ]  # fmt: skip
+    axes = ["protocol.sampler", "protocol.passes", "protocol.clients_per_layer"]
+    return results_in(directory, pd.DataFrame(rows), axes)
+
+
+def test_table_1_stands_beside_the_papers(tmp_path):
+    table = make_table("gboard-table1", table_1(tmp_path))
+    assert [row[3] for row in table.rows] == ["77.1%", "83.1%", "92.1%"]
+    half = 100 * stats.t.ppf(0.975, 2) * 0.01 / np.sqrt(3)
+    assert table.rows[0][4] == f"41.0% [{41 - half:.1f}%, {41 + half:.1f}%]"
+    assert [row[5] for row in table.rows] == ["", "+6.0", "+9.0"]
+    assert table.rows[1][6] == "+10.0 [+10.0, +10.0]"
+
+
+def test_table_1_needs_its_rows(tmp_path):
+    directory = results_in(tmp_path, grid(**{"protocol.passes": [1, 2], "seed": [0]}), [])
+    with pytest.raises(InputError, match=r"do not vary protocol\.clients_per_layer, protocol\.sam"):
+        make_table("gboard-table1", directory)
+    with pytest.raises(InputError, match="Unknown table 'gboard'"):
+        make_table("gboard", directory)
+
+
+def test_a_table_has_three_formats():
+    table = TextTable(title="T_1", columns=("a|b", "c"), rows=(("1", "50%"),), note="N.")
+    assert table.render("csv") == "a|b,c\n1,50%\n"
+    assert "| a\\|b | c   |\n|------|-----|\n| 1    | 50% |" in table.render("markdown")
+    assert "\\caption{T\\_1. N.}" in table.render("latex")
+    assert "    1 & 50\\% \\\\" in table.render("latex")
+    with pytest.raises(InputError, match="Unknown format 'html'"):
+        table.render("html")
+
+
+def test_only_finished_cells_are_read(tmp_path):
+    rows = grid(**{"protocol.passes": [1, 2], "seed": [0]}).assign(status=["done", "failed"])
+    table, _ = read_results(results_in(tmp_path, rows, ["protocol.passes"]))
+    assert table["protocol.passes"].tolist() == [1]
+
+
+@pytest.mark.parametrize("content", [None, b"no parquet"])
+def test_results_that_are_missing_or_damaged_are_refused(tmp_path, content: bytes | None):
+    if content is not None:
+        (tmp_path / "results.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=r"results\.parquet is (missing|no results file)"):
+        read_results(tmp_path)
+
+
+EPSILON, SAMPLER, PASSES, COHORT = (
+    "privacy.local_epsilon", "protocol.sampler", "protocol.passes", "protocol.clients_per_layer",
+)  # fmt: skip
+
+
+def test_the_number_with_most_values_is_x_and_what_follows_from_others_is_left_out():
+    table = grid(**{SAMPLER: ["greedy", "random"], PASSES: [1, 2], EPSILON: [2.0, 4.0, 8.0]})
+    table[COHORT] = 6000 // table[PASSES]
+    table["beside_grid"] = False
+    axes = [SAMPLER, PASSES, COHORT, EPSILON]
+    assert choose_layout(table, axes) == Layout(x=EPSILON, by=(SAMPLER, PASSES))
+    assert choose_layout(table, axes, by=SAMPLER) == Layout(x=EPSILON, by=(SAMPLER,))
+    with pytest.raises(InputError, match=r"Unknown x 'protocol\.sampler'"):
+        choose_layout(table, axes, x=SAMPLER)
+
+
+def test_a_sweep_without_numbers_is_drawn_as_points(tmp_path):
+    directory = results_in(tmp_path, grid(**{SAMPLER: ["greedy", "random"], "seed": [0, 1]}),
+                           [SAMPLER])  # fmt: skip
+    plot_sweep(directory, metrics=("coverage",))
+    assert (tmp_path / "coverage.png").stat().st_size > 5_000
+
+
+def test_every_figure_comes_as_png_pdf_and_svg_and_says_its_interval(tmp_path):
+    rows = grid(**{EPSILON: [2.0, 4.0, 8.0], COHORT: [10, 100], "seed": [0, 1, 2]})
+    rows["central_epsilon"] = rows[EPSILON] / 10
+    directory = results_in(tmp_path / "in", rows, [EPSILON, COHORT])
+    paths = plot_sweep(directory, out=tmp_path / "out")
+    names = {path.stem for path in paths}
+    assert names == {"coverage", "precision", "recall", "f1", "coverage_map", "tradeoff"}
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {f"{name}.{kind}" for name in names for kind in ("png", "pdf", "svg")}
+    again = tmp_path / "again"
+    plot_sweep(directory, out=again)
+    for name in files:
+        assert (again / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def test_lines_are_means_and_their_note_names_interval_and_seeds(tmp_path):
+    rows = grid(**{EPSILON: [2.0, 4.0, 8.0], SAMPLER: ["greedy", "random"], "seed": [0, 1, 2]})
+    rows["beside_grid"] = False
+    figure = draw_metric(rows, Layout(x=EPSILON, by=(SAMPLER,)), "coverage", title="t")
+    greedy, random = figure.axes[0].lines
+    expected = rows[rows[SAMPLER] == "random"].groupby(EPSILON)["coverage"].mean()
+    assert random.get_ydata() == pytest.approx(expected.to_numpy())
+    assert (greedy.get_label(), random.get_label()) == ("greedy", "random")
+    assert figure._supxlabel.get_text() == "mean and 95 % t interval over seeds (3)"
+
+
+def test_cells_beside_the_grid_are_a_line_across(tmp_path):
+    rows = grid(**{EPSILON: [2.0, 4.0, 8.0], "seed": [0, 1]}).assign(beside_grid=False)
+    rows["protocol.oracle"] = "ss"
+    beside = rows.tail(2).assign(beside_grid=True, coverage=0.7, **{"protocol.oracle": "none"})
+    both = pd.concat([rows, beside], ignore_index=True)
+    figure = draw_metric(both, Layout(x=EPSILON, by=()), "coverage", title="t")
+    line, across = figure.axes[0].lines
+    assert len(line.get_xdata()) == 3
+    assert list(across.get_ydata()) == pytest.approx([0.7, 0.7])
+    assert across.get_label() == "no LDP\n(true counts)"
+
+
+def test_too_many_lines_become_maps_or_are_refused_with_the_way_out(tmp_path):
+    many = {EPSILON: [float(i) for i in range(1, 12)], PASSES: list(range(1, 10))}
+    directory = results_in(tmp_path, grid(**many, seed=[0]), [EPSILON, PASSES])
+    assert [path.stem for path in plot_sweep(directory, metrics=("coverage",))] == ["coverage_map"]
+    rows = grid(**many, **{SAMPLER: ["greedy", "random"]}, seed=[0])
+    directory = results_in(tmp_path, rows, [EPSILON, PASSES, SAMPLER])
+    with pytest.raises(InputError, match=r"18 lines are too many .* choose one with --by"):
+        plot_sweep(directory)
+    assert plot_sweep(directory, by=SAMPLER, metrics=("coverage",))
