@@ -28,7 +28,7 @@ class GeneralizedRandomizedResponse(PureOracle):
     References:
         Kairouz, Oh, Viswanath (2014), "Extremal mechanisms for local differential privacy", NIPS.
         Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4.1.
+        estimation", USENIX Security, section 4.
     """
 
     @property

@@ -31,7 +31,8 @@ class OptimizedLocalHashing(PureOracle):
 
     The functions are multiply-add-shift over 64-bit words: the cell of x is
     floor(g h / 2**32), h the high half of ``low * x_low + high * x_high + offset``, with uniform
-    multipliers and offset. h is uniform and pairwise independent (Thorup 2015, section 3.3).
+    multipliers and offset. h is uniform and pairwise independent: strong universality of the
+    vector multiply-shift scheme, Thorup (2015).
 
     Formal guarantees:
         * epsilon-local differential privacy for every hash function: the ratio of two reports'
@@ -47,7 +48,7 @@ class OptimizedLocalHashing(PureOracle):
 
     References:
         Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4.4.
+        estimation", USENIX Security, section 4.
         Thorup (2015), "High speed hashing for integers and strings", arXiv:1504.06804.
     """
 

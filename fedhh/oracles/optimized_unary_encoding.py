@@ -28,7 +28,7 @@ class OptimizedUnaryEncoding(PureOracle):
 
     References:
         Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4.3.
+        estimation", USENIX Security, section 4.
     """
 
     @property

@@ -21,7 +21,7 @@ SUBSET_SIZE_RULES = ("paper", "optimal")
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetSelection(PureOracle):
-    """Subset Selection (Sun et al. 2024, Algorithm 1; Ye and Barg 2018; Wang et al. 2016).
+    """Subset Selection (Sun et al. 2024, Algorithm 1; Ye and Barg 2017; Wang et al. 2016).
 
     With probability p the report is the client's value and d - 1 of the s - 1 others, otherwise d
     of the others; the others are uniform without replacement. s is `domain_size`, and with
@@ -43,10 +43,12 @@ class SubsetSelection(PureOracle):
             they differ noticeably only when s / (E + 1) is a little above 1.
 
     References:
-        Sun, Wang, Xu, Andrew, Lin (2024), "Private federated discovery of out-of-vocabulary words
-        for Gboard", arXiv:2404.11607, Algorithm 1.
-        Ye, Barg (2018), "Optimal schemes for discrete distribution estimation under locally
-        differential privacy", IEEE Trans. Inf. Theory 64(8).
+        Sun, Kairouz, Sun, Gascon, Suresh (2024), "Private federated discovery of out-of-vocabulary
+        words for Gboard", Algorithm 1.
+        Ye, Barg (2017), "Optimal schemes for discrete distribution estimation under local
+        differential privacy", ISIT.
+        Wang, Huang, Wang, Nie, Xu, Yang, Li, Qiao (2016), "Mutual information optimally local
+        private discrete distribution estimation".
     """
 
     subset_size: str = "paper"
