@@ -9,7 +9,10 @@ from fedhh.clients.answerer import Values
 from fedhh.clients.strings import CONSONANTS, FEWEST_SYLLABLES, MARK, VOWELS, coded_numbers
 from fedhh.kernels.coded import coded_values
 from fedhh.queries import PrefixQuery
-from fedhh.trie import Codes
+from fedhh.trie import Codes, PrefixTrie
+
+_PAIR = 4
+"""Symbols of two syllables."""
 
 
 class CodedMatcher:
@@ -24,6 +27,7 @@ class CodedMatcher:
         alphabet = query.alphabet
         self._consonants = _codes(alphabet, CONSONANTS)
         self._vowels = _codes(alphabet, VOWELS)
+        self._pair_nodes = self._walk_pairs()
         self._mark = int(_codes(alphabet, MARK)[0])
         self._finished = _numbers(alphabet, query.finished)
         excluded = _numbers(alphabet, query.excluded)
@@ -45,12 +49,30 @@ class CodedMatcher:
             self._starts,
             self._candidates,
             query.trie.alphabet_size,
+            self._pair_nodes,
         )
         for word in np.flatnonzero(self._finished >= 0).tolist():
             values[numbers == self._finished[word]] = query.num_extensions + word
         if len(self._excluded):
             values[np.isin(numbers, self._excluded)] = -1
         return values
+
+    def _walk_pairs(self) -> Values:
+        """Return the node of any two first syllables, lowest digit first; most words end there."""
+        if self._query.trie.length < _PAIR:
+            return np.zeros(0, dtype=np.int64)
+        syllables = np.stack(
+            [np.repeat(self._consonants, len(VOWELS)), np.tile(self._vowels, len(CONSONANTS))],
+            axis=1,
+        )
+        size = len(syllables)
+        codes = np.concatenate(
+            [np.tile(syllables, (size, 1)), np.repeat(syllables, size, axis=0)], axis=1
+        )
+        trie = PrefixTrie(
+            alphabet_size=self._query.trie.alphabet_size, levels=self._query.trie.levels[:_PAIR]
+        )
+        return trie.walk(codes.astype(np.uint16))
 
 
 def _codes(alphabet: Alphabet, symbols: str) -> Values:

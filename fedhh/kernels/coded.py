@@ -23,6 +23,7 @@ def coded_values(
     level_starts: _Ids,
     candidates: _Ids,
     alphabet_size: int,
+    pair_nodes: _Ids,
 ) -> _Ids:
     """Return ``(n,) int64``: each coded word's value ``node * A + symbol``, or -1.
 
@@ -35,6 +36,8 @@ def coded_values(
         level_starts: ``(length + 1,) int64``: where each level of the trie begins ...
         candidates: ... among the levels, one after the other.
         alphabet_size: A.
+        pair_nodes: ``(10_000,) int64``: the node of every two first syllables, by their place in
+            ``number % 10_000``, or -1; empty for tries shorter than four symbols.
     """
     base = len(consonants) * len(vowels)
     length = len(level_starts) - 1
@@ -49,7 +52,14 @@ def coded_values(
             syllables += 1
         node = 0
         digit = 0
-        for place in range(min(length, 2 * syllables + 1) + 1):
+        first = 0
+        if len(pair_nodes) > 0:
+            node = pair_nodes[rest % len(pair_nodes)]
+            if node < 0:
+                continue
+            rest //= len(pair_nodes)
+            first = 4
+        for place in range(first, min(length, 2 * syllables + 1) + 1):
             if place < 2 * syllables:
                 if place % 2 == 0:
                     digit = rest % base
