@@ -64,6 +64,10 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
         int | None, typer.Option(help="Ray actors that hold clients; 0: no Ray.")
     ] = None,
     ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Delta of central guarantees, 1e-14 to 0.1.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="Alpha of approximate k-anonymity.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
     resume: Annotated[bool, typer.Option(help="Go on with the run in --out.")] = False,
     output_format: FormatOption = Format.TABLE,

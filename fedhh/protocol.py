@@ -126,6 +126,26 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
 
     @property
     @abstractmethod
+    def randomizer(self) -> str:
+        """What reports go through, for accounting: an oracle's key; "none" for no randomizer."""
+
+    @property
+    def pads_reports(self) -> bool:
+        """Whether every client sends exactly as many reports as any other."""
+        return True
+
+    @property
+    def reuses_clients(self) -> bool:
+        """Whether a client may serve in several rounds."""
+        return False
+
+    @property
+    @abstractmethod
+    def rounds_expected(self) -> int:
+        """Rounds of a run at most."""
+
+    @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Passes, and the number of a pass's last layer."""
 

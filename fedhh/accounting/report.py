@@ -59,12 +59,17 @@ class PrivacyReport:
         }
 
     def rows(self) -> list[dict[str, str]]:
-        """Return one row of text per guarantee; k-anonymity only over the whole run."""
+        """Return one row of text per guarantee; k-anonymity only over the whole run.
+
+        After the method, "*" marks the best of its unit and trust, "P" what the paper would claim.
+        """
         rows = [
             {
                 "unit": each.unit,
                 "trust": each.trust,
-                "method": each.method + (" *" if each.best else ""),
+                "method": each.method
+                + (" *" if each.best else "")
+                + (" P" if each.claimed_in_paper else ""),
                 "epsilon": _text(each.epsilon),
                 "delta": f"{each.delta:g}",
                 "k": "",
@@ -78,7 +83,8 @@ class PrivacyReport:
             {
                 "unit": "item",
                 "trust": "central",
-                "method": f"k-anonymity ({each.variant}), alpha={each.alpha:g}",
+                "method": f"k-anonymity ({each.variant}), alpha={each.alpha:g}"
+                + (" P" if each.claimed_in_paper else ""),
                 "epsilon": "",
                 "delta": "",
                 "k": "none" if each.k is None else str(each.k),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from fedhh.accounting import PrivacyReport
 from fedhh.clients.population import Population
+from fedhh.experiments.privacy import central_epsilon
 from fedhh.experiments.run import RunResult
 from fedhh.protocol import DiscoveryProtocol
 
@@ -101,6 +104,7 @@ def print_result(console: Console, result: RunResult, directory: Path) -> None:
     """Print a run's summary, its top words, and where its files are."""
     console.print(_summary(result))
     console.print(_top_words(result))
+    print_privacy(console, result.privacy)
     console.print("Files: ", str(directory), sep="", soft_wrap=True, highlight=False)
 
 
@@ -155,6 +159,7 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
         ],
         ("local epsilon", f"{epsilon:g}", "item level: one contribution"),
         ("", f"{epsilon * items:g}", f"user level: all {items} contributions of a client"),
+        *_central_rows(result.privacy),
         (
             "cost per client",
             f"{cost['upload_bits_per_client_max'] / 8:,.0f} B up",
@@ -166,6 +171,56 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             f"of which {result.timings['rounds']:.1f} s in the layers",
         ),
     ]
+
+
+def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
+    rows = []
+    for unit, label in (("item", "central epsilon"), ("user", "")):
+        best = report.best(unit, "central")
+        rows.append(
+            (
+                label,
+                round_up(central_epsilon(report, unit)),
+                f"{unit} level at delta {best.delta:g}, {best.method}, against readers of results",
+            )
+        )
+    return rows
+
+
+def print_privacy(console: Console, report: PrivacyReport) -> None:
+    """Print every guarantee with its unit, epsilon, delta, theorem and assumptions."""
+    table = Table(title="privacy: what this run can claim")
+    table.add_column("unit")
+    table.add_column("against")
+    table.add_column("bound")
+    table.add_column("epsilon or k", justify="right")
+    table.add_column("delta", justify="right")
+    table.add_column("theorem, assumptions", overflow="fold")
+    for row in report.rows():
+        value, _, reason = (row["epsilon"] or f"k = {row['k']}").partition(": ")
+        notes = [row["theorem"], reason, row["note"]]
+        table.add_row(
+            row["unit"],
+            "server" if row["trust"] == "local" else "reader",
+            row["method"],
+            "none" if reason else value,
+            row["delta"],
+            "; ".join(note for note in notes if note),
+        )
+    smallest = min(each.smallest_cohort for each in report.guarantees)
+    table.caption = "\n".join(
+        [
+            "* the smallest valid one of its unit and reader. P claimed by the Gboard paper.",
+            f"Smallest cohort: {smallest:,} clients.",
+            *report.notes,
+        ]
+    )
+    console.print(table)
+
+
+def round_up(epsilon: float) -> str:
+    """Return an epsilon as text of three decimals, never smaller than it is."""
+    return f"{math.ceil(epsilon * 1e3) / 1e3:g}" if math.isfinite(epsilon) else "inf"
 
 
 def _top_words(result: RunResult) -> Table:

@@ -104,10 +104,7 @@ def result_record(result: RunResult, config: Config, facts: dict[str, Any]) -> d
         "fidelity": config.simulation.fidelity,
         "population": {**result.population, "known_words": facts},
         "protocol": config.protocol.model_dump(mode="json"),
-        "local_epsilon": {
-            "value": result.protocol.contribution_epsilon,
-            "unit": "item: one contribution",
-        },
+        "privacy": result.privacy.to_dict(),
         "metrics": result.metrics,
         "cost": result.cost,
         "timings_seconds": result.timings,

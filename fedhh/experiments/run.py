@@ -11,10 +11,18 @@ from typing import Any, Protocol
 
 import pandas as pd
 
+from fedhh.accounting import PrivacyReport
 from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config import Config
 from fedhh.experiments.metrics import Metrics, discoveries_table, measure
+from fedhh.experiments.privacy import (
+    DEFAULT_ALPHA,
+    DEFAULT_DELTA,
+    claimed_k,
+    measured_anonymity,
+    privacy_of_run,
+)
 from fedhh.experiments.protocols import build_protocol, resolve_cohorts
 from fedhh.experiments.truth import Truth
 from fedhh.protocol import DiscoveryProtocol, RoundSummary
@@ -81,6 +89,7 @@ class RunResult:
         layers: One row per round: `protocol.RoundSummary`, and what the simulator saw: dummies,
             clients_with_items, missed_mass, coverage.
         metrics: See `metrics.measure`.
+        privacy: What the run can claim, made from what took part.
         cost: Clients asked, reports, rounds, bits per client.
         timings: Seconds; the only part that differs between two runs of one seed.
     """
@@ -92,6 +101,7 @@ class RunResult:
     discoveries: pd.DataFrame
     layers: pd.DataFrame
     metrics: Metrics
+    privacy: PrivacyReport
     cost: dict[str, Any]
     timings: dict[str, float]
 
@@ -114,6 +124,8 @@ def simulate(
     workers: int = 0,
     ray_address: str = "",
     settings: MetricSettings | None = None,
+    delta: float = DEFAULT_DELTA,
+    alpha: float = DEFAULT_ALPHA,
     listener: Listener | None = None,
     checkpoint_in: Path | None = None,
 ) -> RunResult:
@@ -126,6 +138,8 @@ def simulate(
         workers: Ray actors that hold clients; 0 for this process alone.
         ray_address: A running Ray cluster; a local one if empty.
         settings: What to measure against.
+        delta: Of central guarantees.
+        alpha: Of approximate k-anonymity.
         listener: Follows the run.
         checkpoint_in: A folder for the state after each round. A state that is there already is
             where the run goes on.
@@ -142,6 +156,8 @@ def simulate(
             executor,
             seed=seed,
             settings=settings or MetricSettings(),
+            delta=delta,
+            alpha=alpha,
             listener=listener or Silence(),
             checkpoint_in=checkpoint_in,
         )
@@ -154,6 +170,8 @@ def _run(
     *,
     seed: int,
     settings: MetricSettings,
+    delta: float,
+    alpha: float,
     listener: Listener,
     checkpoint_in: Path | None,
 ) -> RunResult:
@@ -181,6 +199,9 @@ def _run(
         top_k=settings.top_k,
         min_clients=settings.min_clients_of(population.num_clients),
     )
+    measured = time.perf_counter()
+    privacy = privacy_of_run(protocol, protocol.summaries(state), delta=delta, alpha=alpha)
+    metrics.update(measured_anonymity(table, claimed_k(privacy)))
     return RunResult(
         protocol=protocol,
         population={
@@ -195,11 +216,13 @@ def _run(
         discoveries=table,
         layers=pd.DataFrame(rows),
         metrics=metrics,
+        privacy=privacy,
         cost=_cost(protocol, protocol.summaries(state)),
         timings={
             "prepare": ready - started,
             "rounds": asked - ready,
-            "measure": time.perf_counter() - asked,
+            "measure": measured - asked,
+            "account": time.perf_counter() - measured,
             "before_resume": spent,
         },
     )
@@ -238,6 +261,8 @@ def run_config(
             executor,
             seed=config.seed,
             settings=MetricSettings(**config.metrics.model_dump()),
+            delta=config.privacy.delta,
+            alpha=config.privacy.alpha,
             listener=listener or Silence(),
             checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
         )

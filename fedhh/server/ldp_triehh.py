@@ -148,6 +148,26 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
         return self.max_items
 
     @property
+    def randomizer(self) -> str:
+        """The oracle's key."""
+        return self.oracle
+
+    @property
+    def pads_reports(self) -> bool:
+        """As set."""
+        return self.pad
+
+    @property
+    def reuses_clients(self) -> bool:
+        """As set."""
+        return self.reuse_clients
+
+    @property
+    def rounds_expected(self) -> int:
+        """Every layer that asks, in every pass."""
+        return self.rounds_per_pass * self.passes
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Passes and depth."""
         return self.passes, self.depth
