@@ -19,12 +19,13 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.prng import mix, next_below, next_float
+from fedhh.kernels.prng import advance, mix, next_float
 from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
 
 _Flags = npt.NDArray[np.bool_]
 _Ids = npt.NDArray[np.int64]
 _Keys = npt.NDArray[np.uint64]
+_Rows = npt.NDArray[np.int32]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _INVERSION_BELOW = 10.0
@@ -106,6 +107,7 @@ def draw_ranks(
     most = tokens.max() if len(tokens) else 0
     is_fresh = np.empty(most, dtype=np.bool_)
     fresh_ranks = np.empty(most, dtype=np.int64)
+    fresh_rows = np.empty(most + 1, dtype=np.int32)
     row_of = np.empty(most, dtype=np.int32)
     # A client's rows by hashed rank; at least half of the slots stay free.
     slots = np.empty(_slot_count(most), dtype=np.int32)
@@ -123,24 +125,18 @@ def draw_ranks(
         mask = _slot_count(num_fresh) - 1
         slots[: mask + 1] = -1
         first = rows
-        drawn = 0
-        for j in range(num_tokens):
-            if is_fresh[j]:
-                rank = fresh_ranks[drawn]
-                drawn += 1
-                slot = np.int64(mix(np.uint64(rank)) & np.uint64(mask))
-                while slots[slot] >= 0 and ranks[first + slots[slot]] != rank:
-                    slot = (slot + 1) & mask
-                if slots[slot] < 0:
-                    slots[slot] = rows - first
-                    ranks[rows] = rank
-                    counts[rows] = 0
-                    rows += 1
-                row = slots[slot]
-            else:
-                row = row_of[next_below(state, np.uint64(j))]
-            row_of[j] = row
-            counts[first + row] += 1
+        for j in range(num_fresh):
+            rank = fresh_ranks[j]
+            slot = np.int64(mix(np.uint64(rank)) & np.uint64(mask))
+            while slots[slot] >= 0 and ranks[first + slots[slot]] != rank:
+                slot = (slot + 1) & mask
+            if slots[slot] < 0:
+                slots[slot] = rows - first
+                ranks[rows] = rank
+                counts[rows] = 0
+                rows += 1
+            fresh_rows[j] = slots[slot]
+        _count_rows(state, is_fresh[:num_tokens], fresh_rows, row_of, counts[first:])
         offsets[i + 1] = rows
     return offsets, ranks[:rows].copy(), counts[:rows].copy()
 
@@ -151,18 +147,45 @@ def _choose_fresh(
 ) -> int:
     """Say of each word whether it is a fresh draw, and return how many are."""
     num_fresh = 0
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     # The chance falls with j: that of a range's ends decides for most words between them.
     most = 1.0
     for start in range(0, num_tokens, _WORDS_PER_BOUND):
         end = start + _WORDS_PER_BOUND
         least = (1.0 + end / stretched) ** -exponent
         for j in range(start, min(end, num_tokens)):
-            u = next_float(state)
-            fresh = u < least or (u < most and u < (1.0 + j / stretched) ** -exponent)
+            word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
+            u = np.float64(word >> np.uint64(11)) * 2.0**-53
+            fresh = u < least
+            if fresh != (u < most):
+                fresh = u < (1.0 + j / stretched) ** -exponent
             is_fresh[j] = fresh
             num_fresh += int(fresh)
         most = least
+    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
     return num_fresh
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _count_rows(
+    state: _Keys, is_fresh: _Flags, fresh_rows: _Rows, row_of: _Rows, counts: _Rows
+) -> None:
+    """Count each word's row: the next fresh one, or that of a uniformly random earlier word.
+
+    Which of the two is as random as a coin, so both are looked up and no branch has to guess.
+    """
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    drawn = 0
+    for j in range(len(is_fresh)):
+        word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
+        earlier = np.int64(np.float64(word >> np.uint64(11)) * 2.0**-53 * j)
+        fresh = int(is_fresh[j])
+        copied = row_of[earlier]
+        row = copied + fresh * (fresh_rows[drawn] - copied)
+        drawn += fresh
+        row_of[j] = row
+        counts[row] += 1
+    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 
 @numba.njit(inline="always")

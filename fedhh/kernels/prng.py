@@ -21,7 +21,18 @@ _2_POW_MINUS_53 = 2.0**-53
 @numba.njit(inline="always")
 def next_uint64(state: _State) -> Any:
     """Return 64 fresh bits."""
-    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    result, s0, s1, s2, s3 = advance(state[0], state[1], state[2], state[3])
+    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
+    return result
+
+
+@numba.njit(inline="always")
+def advance(s0: Any, s1: Any, s2: Any, s3: Any) -> Any:
+    """Return 64 fresh bits and the four words of the next state.
+
+    For loops that write to arrays: a compiler cannot know that these do not hold the state, and
+    would send it through memory at every step.
+    """
     mixed = s0 + s3
     result = ((mixed << np.uint64(23)) | (mixed >> np.uint64(41))) + s0
     t = s1 << np.uint64(17)
@@ -31,8 +42,7 @@ def next_uint64(state: _State) -> Any:
     s0 ^= s3
     s2 ^= t
     s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
-    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
-    return result
+    return result, s0, s1, s2, s3
 
 
 @numba.njit(inline="always")

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.prng import mix, next_float, next_uint64
+from fedhh.kernels.prng import advance, mix, next_float
 
 _Floats = npt.NDArray[np.float64]
 _Ids = npt.NDArray[np.int64]
@@ -145,32 +145,33 @@ def draw_adopted(
     filled = 0
     while filled < size:
         adopted = 0
+        s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
         for _ in range(min(BATCH, 4 * (size - filled) + 8)):
-            word = next_uint64(state)
-            inside = next_float(state)
+            word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
+            other, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
+            inside = np.float64(other >> np.uint64(11)) * 2.0**-53
             drawn = word >> shift
             entry = table.entries[drawn]
-            column = np.int64(
-                drawn if word & fraction_mask < entry >> bits else entry & column_mask
-            )
+            alias = entry & column_mask
+            own = np.uint64(word & fraction_mask < entry >> bits)
+            column = np.int64(alias + own * (drawn - alias))
             rank = table.starts[column] + np.int64(table.widths[column] * inside)
             ranks[adopted] = rank
             columns[adopted] = column
             scattered = mix(adoption_key + np.uint64(rank) * _GOLDEN)
             adopted += int(np.float64(scattered >> np.uint64(11)) * 2.0**-53 < adoption)
+        state[0], state[1], state[2], state[3] = s0, s1, s2, s3
         for i in range(adopted):
             if filled == size:
                 break
-            start = table.starts[columns[i]]
-            if table.widths[columns[i]] > 1.0:
-                x = (ranks[i] - start) / np.float64(start)
-                u = next_float(state)
-                # (1 + x)^-a lies between its Taylor polynomials of degree one and two.
-                line = 1.0 - exponent * x
-                if u >= line and (
-                    u >= line + 0.5 * exponent * (exponent + 1.0) * x * x
-                    or u >= (1.0 + x) ** -exponent
-                ):
-                    continue
+            # A column of one rank has x = 0, and passes as all others do: without a branch.
+            x = np.float64(ranks[i]) / np.float64(table.starts[columns[i]]) - 1.0
+            u = next_float(state)
+            # (1 + x)^-a lies between its Taylor polynomials of degree one and two.
+            line = 1.0 - exponent * x
+            if u >= line and (
+                u >= line + 0.5 * exponent * (exponent + 1.0) * x * x or u >= (1.0 + x) ** -exponent
+            ):
+                continue
             out[filled] = ranks[i]
             filled += 1

@@ -123,12 +123,6 @@ class ReferenceStream:
     def uniform(self):
         return (self.bits() >> 11) / 2**53
 
-    def below(self, bound):
-        while True:
-            product = (self.bits() >> 32) * bound
-            if product % 2**32 >= 2**32 % bound:
-                return product >> 32
-
     def poisson(self, mean):
         if mean < 10:
             u, number, chance = self.uniform(), 0, math.exp(-mean)
@@ -164,15 +158,14 @@ class ReferenceStream:
                 if word % 2**shift >= entry >> table.bits:
                     column = entry % 2**table.bits
                 start, width = int(table.starts[column]), table.widths[column]
-                candidates.append((start + int(width * inside), start, width))
-            for rank, start, width in candidates:
+                candidates.append((start + int(width * inside), start))
+            for rank, start in candidates:
                 if len(found) == size:
                     break
                 if not adopts(rank):
                     continue
-                if width > 1 and self.uniform() >= (rank / start) ** -table.tail_exponent:
-                    continue
-                found.append(rank)
+                if self.uniform() < (rank / start) ** -table.tail_exponent:
+                    found.append(rank)
         return found
 
 
@@ -196,7 +189,8 @@ def reference_rows(client, law, table):
     new = iter(stream.adopted_ranks(table, adopts, sum(fresh)))
     typed = []
     for j, is_fresh in enumerate(fresh):
-        typed.append(next(new) if is_fresh else typed[stream.below(j)])
+        earlier = int(stream.uniform() * j)
+        typed.append(next(new) if is_fresh else typed[earlier])
     return [(rank, typed.count(rank)) for rank in dict.fromkeys(typed)]
 
 
