@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from rich.table import Table
 
 from fedhh.experiments import output
 from fedhh.experiments.config import Config, change_config, load_config
+from fedhh.experiments.json_output import print_json
 from fedhh.validation import InputError
 
 
@@ -102,11 +102,6 @@ def synthesize_command(out: Path, *, preset: str, clients: int, seed: int) -> No
 
     write_population(synthetic_population(preset, clients, seed=seed), out)
     Console().print(f"Wrote {out}", soft_wrap=True, highlight=False)
-
-
-def print_json(content: dict[str, Any]) -> None:
-    """Print one JSON object to standard output."""
-    Console(soft_wrap=True).print_json(json.dumps(content))
 
 
 def _resolve(request: RunRequest) -> Config:
