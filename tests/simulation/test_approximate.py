@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.oracles import OracleSpec, make_oracle
+from fedhh.protocol import DiscoveryProtocol
+from fedhh.queries import Aggregate, Query
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation import engine
+from fedhh.simulation.approximate import ApproximateExecutor
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.validation import InputError
+from tests.conftest import zipf_population
+
+ALPHA = 1e-9
+PROTOCOL = LdpTrieHH(
+    alphabet="abcdef",
+    clients_per_layer=500,
+    depth=4,
+    passes=1,
+    eta_max=25,
+    max_items=2,
+    local_epsilon=3.0,
+    skip_free_layers=False,
+)
+
+
+def per_report(population, seed):
+    return InProcessExecutor(ClientWorker(population, seed=seed))
+
+
+def approximate(population, seed, drawn_clients=10**6):
+    return ApproximateExecutor(per_report(population, seed), seed=seed, drawn_clients=drawn_clients)
+
+
+def first_answer(executor, protocol=PROTOCOL, progress=None):
+    query = protocol.next_query(protocol.initialize())
+    (answer,) = executor.answer(query, progress)
+    return query, answer
+
+
+def true_counts(population, seed):
+    protocol = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none"})
+    return first_answer(per_report(population, seed), protocol)[1].aggregate.tally
+
+
+def support_p_values(tallies, counts, num_reports, oracle):
+    """Chi-square p-values of some values' supports over many runs against their exact law."""
+    for value in (int(np.argmax(counts)), 1, 3, int(np.argmin(counts))):
+        law = np.convolve(
+            stats.binom.pmf(np.arange(counts[value] + 1), counts[value], oracle.p),
+            stats.binom.pmf(
+                np.arange(num_reports - counts[value] + 1), num_reports - counts[value], oracle.q
+            ),
+        )
+        edges = np.searchsorted(np.cumsum(law), np.linspace(0, 1, 11)[1:-1])
+        cells = np.unique(edges)
+        expected = np.diff(np.r_[0, np.cumsum(law)[cells], 1]) * len(tallies)
+        observed = np.bincount(np.searchsorted(cells, tallies[:, value]), minlength=len(expected))
+        statistic = ((observed - expected) ** 2 / expected).sum()
+        yield stats.chi2.sf(statistic, len(expected) - 1)
+
+
+@pytest.mark.parametrize("kind", [per_report, approximate])
+def test_supports_have_their_exact_law_with_and_without_reports(population, kind):
+    # One choice of contributions, many draws of the randomizer: only its stream's seed changes.
+    counts = true_counts(population, 0)
+    query, _ = first_answer(kind(population, 0))
+    oracle = make_oracle(query.oracle, query.domain_size)
+    num_reports = int(counts.sum())
+    rng = np.random.default_rng(1)
+    if kind is per_report:
+        values = np.repeat(np.arange(len(counts)), counts)
+        tallies = [oracle.privatize_and_tally(values, rng=rng) for _ in range(1500)]
+    else:
+        tallies = [
+            oracle.approximate_sample_tally(counts, num_reports, rng=rng) for _ in range(1500)
+        ]
+    tallies = np.array(tallies)
+    assert min(support_p_values(tallies, counts, num_reports, oracle)) > ALPHA
+    off = num_reports // 20
+    for wrong in (num_reports - off, num_reports + off):
+        assert min(support_p_values(tallies, counts, wrong, oracle)) < ALPHA
+    # What the approximation loses: reports of d values each always add up to n d.
+    sums = tallies.sum(axis=1)
+    assert (np.ptp(sums) == 0) == (kind is per_report)
+    assert abs(sums.mean() - num_reports * oracle.d) < 6 * max(sums.std(), 1) / np.sqrt(1500)
+
+
+def test_true_counts_are_those_of_the_clients_that_per_report_asks(population):
+    counts = true_counts(population, 3)
+    null = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none"})
+    _, answer = first_answer(approximate(population, 3), null)
+    _, reported = first_answer(per_report(population, 3))
+    assert np.array_equal(answer.aggregate.tally, counts)
+    assert answer.diagnostics == reported.diagnostics
+    assert answer.aggregate.num_reports == reported.aggregate.num_reports
+    assert answer.aggregate.num_clients == 500
+
+
+def coverage_and_kept(protocol: DiscoveryProtocol, executor, population):
+    *_, last = engine.rounds(protocol, executor)
+    words = population.lexicon.ids(protocol.discoveries(last.state).words)
+    words = words[words >= 0]
+    kept = np.zeros(len(population.lexicon), dtype=bool)
+    kept[words] = True
+    counts = population.word_counts
+    return counts[kept].sum() / counts.sum(), kept
+
+
+def laws(first, second):
+    """Return p-values that two samples of runs have one law: of coverage, and of kept words."""
+    coverage = [np.array([run[0] for run in sample]) for sample in (first, second)]
+    edges = np.quantile(np.concatenate(coverage), np.linspace(0, 1, 9)[1:-1])
+    table = np.array([np.bincount(np.searchsorted(edges, c), minlength=8) for c in coverage])
+    kept = [np.sum([run[1] for run in sample], axis=0) for sample in (first, second)]
+    runs = len(first)
+    share = (kept[0] + kept[1]) / (2 * runs)
+    often = (share > 0.03) & (share < 0.97)
+    z = (kept[0] - kept[1])[often] / np.sqrt(2 * runs * share * (1 - share))[often]
+    return stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue, z
+
+
+def test_coverage_and_kept_words_have_one_law_over_200_runs():
+    population = zipf_population(2_000)
+    runs = 200
+
+    def sample(kind, protocol=PROTOCOL, offset=0):
+        return [
+            coverage_and_kept(protocol, kind(population, seed + offset), population)
+            for seed in range(runs)
+        ]
+
+    reported, approximated = sample(per_report), sample(approximate, offset=1_000)
+    p_value, z = laws(reported, approximated)
+    assert len(z) > 5
+    assert p_value > ALPHA
+    assert abs(z).max() < stats.norm.isf(ALPHA / 2)
+    # Somewhat more and somewhat less noise shows.
+    for epsilon in (2.4, 3.8):
+        other = LdpTrieHH(**{**vars(PROTOCOL), "local_epsilon": epsilon})
+        p_value, z = laws(reported, sample(approximate, other, offset=1_000))
+        assert p_value < ALPHA or abs(z).max() > stats.norm.isf(ALPHA / 2)
+
+
+def test_a_layer_of_many_clients_is_extrapolated_within_its_stated_error(population):
+    # Identical reports: a null mechanism shows the extrapolated counts themselves.
+    null = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none", "clients_per_layer": 1_500})
+    _, whole = first_answer(per_report(population, 0), null)
+    progress: list[int] = []
+    query, part = first_answer(approximate(population, 0, 400), null, progress.append)
+    counts, truth = part.aggregate.tally, whole.aggregate.tally
+    assert part.aggregate.num_clients == 1_500 == sum(progress)
+    assert part.aggregate.num_reports == counts.sum() == 3_000
+    assert part.diagnostics.num_dummies == counts[query.dummy]
+    error = np.sqrt(truth * (1_500 / 400 - 1))
+    often = truth >= 20
+    assert often.sum() > 10
+    z = (counts - truth)[often] / error[often]
+    assert abs(z).max() < 6
+    assert 0.4 < z.std() < 1.5
+    with_items = part.diagnostics.num_clients_with_items
+    assert abs(with_items - whole.diagnostics.num_clients_with_items) < 1_500 * 0.15
+
+
+def test_without_padding_the_reports_are_those_of_the_counts(population):
+    bare = LdpTrieHH(**{**vars(PROTOCOL), "pad": False})
+    _, answer = first_answer(approximate(population, 0, 100), bare)
+    assert answer.diagnostics.num_dummies == 0
+    assert 0 < answer.aggregate.num_reports <= 1_000
+
+
+def test_the_same_seed_gives_the_same_bits(population):
+    first, second, other = (
+        first_answer(approximate(population, seed))[1].aggregate for seed in (5, 5, 6)
+    )
+    assert isinstance(first, Aggregate)
+    assert np.array_equal(first.tally, second.tally)
+    assert not np.array_equal(first.tally, other.tally)
+
+
+def test_other_queries_and_sizes_are_refused(population):
+    class OtherQuery(Query):
+        tally_size = 3
+
+    with pytest.raises(InputError, match=r"got a OtherQuery; set simulation\.fidelity"):
+        list(approximate(population, 0).answer(object.__new__(OtherQuery)))
+    with pytest.raises(InputError, match="drawn_clients >= 1, got drawn_clients=0"):
+        approximate(population, 0, 0)
+
+
+def test_the_null_oracle_is_left_as_it_is():
+    spec = OracleSpec(name="none", epsilon=float("inf"))
+    oracle = make_oracle(spec, 4)
+    counts = np.array([3, 0, 2, 5])
+    rng = np.random.default_rng(0)
+    assert oracle.approximate_sample_tally(counts, 10, rng=rng).tolist() == counts.tolist()
