@@ -107,10 +107,15 @@ class SimulationConfig(Section):
     """How faithfully clients are simulated.
 
     Attributes:
-        fidelity: "per-report": every client randomizes every contribution.
+        fidelity: "per-report": every client randomizes every contribution. "approximate-tally":
+            votes are drawn from true counts, each value on its own; for plans beyond what can be
+            drawn report by report.
+        drawn_clients: For approximate tallies, the most clients of a layer that are drawn; the
+            counts of a larger layer are scaled up.
     """
 
-    fidelity: Literal["per-report"] = "per-report"
+    fidelity: Literal["per-report", "approximate-tally"] = "per-report"
+    drawn_clients: Count = 1_000_000
 
 
 class MetricsConfig(Section):

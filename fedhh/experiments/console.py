@@ -22,6 +22,7 @@ from rich.text import Text
 
 from fedhh.accounting import PrivacyReport
 from fedhh.clients.population import Population
+from fedhh.experiments.fidelity import PER_REPORT
 from fedhh.experiments.privacy import central_epsilon
 from fedhh.experiments.run import RunResult
 from fedhh.protocol import DiscoveryProtocol
@@ -133,6 +134,7 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             f"{cost['clients_asked']:,}",
             f"asked, of {result.population['clients']:,}; a client is a {unit}",
         ),
+        *_fidelity_rows(result.simulation),
         ("reports", f"{cost['reports']:,}", f"at most {items} per client"),
         ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
         ("discovered", f"{metrics['discovered']:,}", f"{metrics['significant']:,} significant"),
@@ -171,6 +173,17 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             f"of which {result.timings['rounds']:.1f} s in the layers",
         ),
     ]
+
+
+def _fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
+    if simulation["fidelity"] == PER_REPORT:
+        return []
+    drawn = simulation["clients_drawn_per_layer"]
+    error = simulation["count_std_error_per_sqrt_count"]
+    note = f"no reports: binomial votes on the true counts of {drawn:,} clients per layer"
+    if error:
+        note += f", scaled up; std error of a count c: {error:.2g} sqrt(c)"
+    return [("fidelity", simulation["fidelity"], note)]
 
 
 def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:

@@ -101,7 +101,7 @@ def result_record(result: RunResult, config: Config, facts: dict[str, Any]) -> d
         "schema_version": SCHEMA_VERSION,
         "fedhh_version": fedhh.__version__,
         "seed": result.seed,
-        "fidelity": config.simulation.fidelity,
+        **result.simulation,
         "population": {**result.population, "known_words": facts},
         "protocol": config.protocol.model_dump(mode="json"),
         "privacy": result.privacy.to_dict(),

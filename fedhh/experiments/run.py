@@ -15,6 +15,7 @@ from fedhh.accounting import PrivacyReport
 from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config import Config
+from fedhh.experiments.fidelity import Fidelity
 from fedhh.experiments.metrics import Metrics, discoveries_table, measure
 from fedhh.experiments.privacy import (
     DEFAULT_ALPHA,
@@ -84,6 +85,7 @@ class RunResult:
         protocol: The settings.
         population: Name, unit and number of clients of the population.
         seed: The run's seed.
+        simulation: How faithfully clients were simulated, see `Fidelity.facts`.
         settings: What the run was measured against.
         discoveries: One row per word, see `metrics.discoveries_table`.
         layers: One row per round: `protocol.RoundSummary`, and what the simulator saw: dummies,
@@ -97,6 +99,7 @@ class RunResult:
     protocol: AnyProtocol
     population: dict[str, Any]
     seed: int
+    simulation: dict[str, Any]
     settings: MetricSettings
     discoveries: pd.DataFrame
     layers: pd.DataFrame
@@ -123,6 +126,7 @@ def simulate(
     seed: int,
     workers: int = 0,
     ray_address: str = "",
+    fidelity: Fidelity | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -137,6 +141,7 @@ def simulate(
         seed: The run's seed; the same seed gives the same result with any number of workers.
         workers: Ray actors that hold clients; 0 for this process alone.
         ray_address: A running Ray cluster; a local one if empty.
+        fidelity: How faithfully to simulate clients; every report if None.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -148,13 +153,15 @@ def simulate(
         InputError: The population is too small for the protocol.
     """
     protocol.check_population(population.num_clients)
+    fidelity = fidelity or Fidelity()
     worker = ClientWorker(population, seed=seed)
-    with _executor(worker, workers, ray_address) as executor:
+    with fidelity.wrap(_executor(worker, workers, ray_address), seed=seed) as executor:
         return _run(
             protocol,
             population,
             executor,
             seed=seed,
+            fidelity=fidelity,
             settings=settings or MetricSettings(),
             delta=delta,
             alpha=alpha,
@@ -169,6 +176,7 @@ def _run(
     executor: Executor,
     *,
     seed: int,
+    fidelity: Fidelity,
     settings: MetricSettings,
     delta: float,
     alpha: float,
@@ -212,6 +220,7 @@ def _run(
             "coverage_std_error_at_most": truth.share_std_error,
         },
         seed=seed,
+        simulation=fidelity.facts([row["num_clients"] for row in rows]),
         settings=settings,
         discoveries=table,
         layers=pd.DataFrame(rows),
@@ -252,14 +261,19 @@ def run_config(
     config = resolve_cohorts(config, population.num_clients)
     protocol = build_protocol(config)
     protocol.check_population(population.num_clients)
+    fidelity = Fidelity(
+        name=config.simulation.fidelity, drawn_clients=config.simulation.drawn_clients
+    )
     worker = ClientWorker(population, seed=config.seed)
+    asking = _executor(worker, config.execution.workers, config.execution.ray_address)
     # A directory is made only once Ray has answered: an address may be wrong, too.
-    with _executor(worker, config.execution.workers, config.execution.ray_address) as executor:
+    with fidelity.wrap(asking, seed=config.seed) as executor:
         result = _run(
             protocol,
             population,
             executor,
             seed=config.seed,
+            fidelity=fidelity,
             settings=MetricSettings(**config.metrics.model_dump()),
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,

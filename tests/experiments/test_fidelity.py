@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from fedhh.clients.virtual import VirtualPopulation
+from fedhh.experiments.config import Config, change_config
+from fedhh.experiments.console import summary_rows
+from fedhh.experiments.fidelity import APPROXIMATE_TALLY, Fidelity
+from fedhh.experiments.output import result_record
+from fedhh.experiments.run import run_config, simulate
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.validation import InputError
+
+PROTOCOL = LdpTrieHH(
+    clients_per_layer=1_000, depth=6, passes=1, eta_max=200, local_epsilon=8.0, max_items=5
+)
+
+
+@pytest.fixture(scope="module")
+def chat():
+    return VirtualPopulation("chat", 10_000, seed=0)
+
+
+def test_every_result_says_how_faithful_it_is(chat):
+    faithful = simulate(PROTOCOL, chat, seed=0)
+    assert faithful.simulation == {"fidelity": "per-report"}
+    approximate = simulate(
+        PROTOCOL, chat, seed=0, fidelity=Fidelity(name=APPROXIMATE_TALLY, drawn_clients=250)
+    )
+    assert approximate.simulation["fidelity"] == "approximate-tally"
+    assert approximate.simulation["clients_drawn_per_layer"] == 250
+    assert approximate.simulation["count_std_error_per_sqrt_count"] == pytest.approx(3**0.5)
+    rows = {name: (value, note) for name, value, note in summary_rows(approximate)}
+    assert rows["fidelity"][0] == "approximate-tally"
+    assert (
+        "250 clients per layer, scaled up; std error of a count c: 1.7 sqrt(c)"
+        in (rows["fidelity"][1])
+    )
+    assert "fidelity" not in {name for name, _, _ in summary_rows(faithful)}
+    # Cost and privacy are those of the whole cohorts, which the plan is about.
+    assert approximate.cost["reports"] == faithful.cost["reports"]
+    assert approximate.cost["clients_asked"] == faithful.cost["clients_asked"]
+
+
+def test_a_run_of_approximate_tallies_finds_about_as_much(chat):
+    coverage = [
+        simulate(PROTOCOL, chat, seed=0, fidelity=fidelity).metrics["coverage"]
+        for fidelity in (None, Fidelity(name=APPROXIMATE_TALLY))
+    ]
+    assert coverage[0] > 0.02
+    assert abs(coverage[0] - coverage[1]) < 0.02
+
+
+def test_a_configuration_chooses_the_fidelity_and_its_record_names_it(chat):
+    config = change_config(
+        Config(),
+        [
+            "population.clients=10000",
+            "protocol.clients_per_layer=500",
+            "protocol.depth=5",
+            "protocol.passes=1",
+            "simulation.fidelity=approximate-tally",
+            "simulation.drawn_clients=100",
+            "execution.workers=0",
+        ],
+        "test",
+    )
+    config, result = run_config(config, chat)
+    record = result_record(result, config, {})
+    assert record["fidelity"] == "approximate-tally"
+    assert record["clients_drawn_per_layer"] == 100
+
+
+def test_unknown_fidelities_are_refused():
+    with pytest.raises(InputError, match="fidelity 'exact'"):
+        Fidelity(name="exact")
