@@ -28,8 +28,11 @@ LEXICON_RANKS = NAMED_RANKS + 100**3
 A word beyond is held by about one client in 400,000 of the preset with the heaviest tail.
 """
 
-COUNTED_CLIENTS = 20_000_000
-"""Populations up to this size are counted whole; of larger ones, this many clients."""
+COUNTED_WHOLE = 20_000_000
+"""Populations up to this size are counted whole."""
+
+COUNTED_CLIENTS = 5_000_000
+"""Of larger populations, so many clients are counted."""
 
 MAX_CLIENTS = 2**40
 
@@ -78,7 +81,7 @@ class VirtualPopulation(Population):
         num_clients: int,
         *,
         seed: int,
-        counted_clients: int = COUNTED_CLIENTS,
+        counted_clients: int | None = None,
     ) -> None:
         """Describe the population; nothing is drawn yet.
 
@@ -86,14 +89,18 @@ class VirtualPopulation(Population):
             preset: chat, keyboard60d, tweet, post, or a model of your own.
             num_clients: How many clients, at most 2^40.
             seed: The run's seed.
-            counted_clients: Count words on at most so many clients. In a larger population the
-                counts are scaled up, and `share_std_error` says how far off shares may be.
+            counted_clients: Count words on at most so many clients; None: on all, or on
+                `COUNTED_CLIENTS` of more than `COUNTED_WHOLE`. If that is not all, the counts are
+                scaled up, and `share_std_error` says how far off shares may be.
 
         Raises:
             InputError: The preset is unknown, or a number is out of its range.
         """
         model = model_of(preset)
-        require_at_least(1, num_clients=num_clients, counted_clients=counted_clients)
+        require_at_least(1, num_clients=num_clients)
+        if counted_clients is None:
+            counted_clients = num_clients if num_clients <= COUNTED_WHOLE else COUNTED_CLIENTS
+        require_at_least(1, counted_clients=counted_clients)
         if num_clients > MAX_CLIENTS:
             raise InputError(f"Expected num_clients <= 2^40, got num_clients={num_clients}.")
         self.name = f"{model.name}, {num_clients:,} clients, seed {seed}"

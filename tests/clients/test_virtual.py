@@ -231,3 +231,11 @@ def test_words_of_the_lexicon_are_those_of_their_ranks(drawn):
     assert len(drawn.lexicon) == LEXICON_RANKS
     assert drawn.lexicon.words[NAMED_RANKS] == "bababaq"
     assert drawn.lexicon.words[-1] == "zuzuzuq"
+
+
+def test_populations_are_counted_whole_up_to_a_size_and_on_some_clients_beyond(monkeypatch):
+    monkeypatch.setattr(virtual, "COUNTED_WHOLE", 1_000)
+    monkeypatch.setattr(virtual, "COUNTED_CLIENTS", 300)
+    assert VirtualPopulation("chat", 1_000, seed=0).counted_clients == 1_000
+    assert VirtualPopulation("chat", 1_001, seed=0).counted_clients == 300
+    assert VirtualPopulation("chat", 1_001, seed=0, counted_clients=7).counted_clients == 7
