@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     Progress,
@@ -202,33 +203,29 @@ def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
 
 def print_privacy(console: Console, report: PrivacyReport) -> None:
     """Print every guarantee with its unit, epsilon, delta, theorem and assumptions."""
-    table = Table(title="privacy: what this run can claim")
-    table.add_column("unit")
-    table.add_column("against")
-    table.add_column("bound")
-    table.add_column("epsilon or k", justify="right")
-    table.add_column("delta", justify="right")
-    table.add_column("theorem, assumptions", overflow="fold")
+    smallest = min(each.smallest_cohort for each in report.guarantees)
+    console.print()
+    console.print("[italic]privacy: what this run can claim[/]", justify="center")
+    console.print(
+        f"unit  against  {'bound':<33}{'epsilon or k':>13}  delta", style="bold", highlight=False
+    )
     for row in report.rows():
         value, _, reason = (row["epsilon"] or f"k = {row['k']}").partition(": ")
+        reader = "server" if row["trust"] == "local" else "reader"
+        value = "none" if reason else value
+        line = f"{row['unit']:<6}{reader:<9}{row['method']:<33}{value:>13}  {row['delta']}"
+        console.print(line, highlight=False)
         notes = [row["theorem"], reason, row["note"]]
-        table.add_row(
-            row["unit"],
-            "server" if row["trust"] == "local" else "reader",
-            row["method"],
-            "none" if reason else value,
-            row["delta"],
-            "; ".join(note for note in notes if note),
-        )
-    smallest = min(each.smallest_cohort for each in report.guarantees)
-    table.caption = "\n".join(
-        [
-            "* the smallest valid one of its unit and reader. P claimed by the Gboard paper.",
-            f"Smallest cohort: {smallest:,} clients.",
-            *report.notes,
-        ]
+        text = Text("; ".join(note for note in notes if note), style="dim")
+        console.print(Padding(text, (0, 0, 0, 6)))
+    console.print(
+        "* the smallest valid bound of its unit and reader. P: what the Gboard paper would claim. "
+        f"Smallest cohort: {smallest:,} clients.",
+        *report.notes,
+        sep="\n",
+        highlight=False,
     )
-    console.print(table)
+    console.print()
 
 
 def round_up(epsilon: float) -> str:
