@@ -87,6 +87,8 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
             settings,
             {
                 "population.known": known,
+                "privacy.delta": delta,
+                "privacy.alpha": alpha,
                 "seed": seed,
                 "execution.workers": workers,
                 "execution.ray_address": ray_address,
