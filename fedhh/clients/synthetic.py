@@ -37,10 +37,33 @@ from fedhh.validation import (
 _Ids = npt.NDArray[np.int64]
 
 _MIN_HEAD = 16
+_MIN_LISTED = 100
+# The chance that a client adopts none of the words is then below 1e-43.
+_MIN_ADOPTED = 100
 _CLIENTS_AT_ONCE = 2**17
 _MAX_TOKENS = 2**31
 # Ranks below are counted in an array; only rarer ones need a sort.
 _DENSE_RANKS = 2**22
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordList:
+    """New words that a model lists one by one, in place of an endless law.
+
+    Attributes:
+        words: The words of the ranks 1, 2, ...
+        weights: How often each is typed, relative to the others.
+    """
+
+    words: tuple[str, ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        require_at_least(_MIN_LISTED, number_of_words=len(self.words))
+        if len(set(self.words)) != len(self.words) or len(self.weights) != len(self.words):
+            raise InputError("Expected distinct words with one weight each.")
+        for weight in (min(self.weights), max(self.weights)):
+            require_positive(weight=weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +88,7 @@ class PopulationModel:
         head_ranks: Above, ranks weigh r^-tail_exponent, without a jump, up to 2^53.
         tail_exponent: See ``head_ranks``.
         adoption: Share of all new words that a client can use, fixed for each client and word.
+        word_list: The new words and their weights, in place of the law of ranks and its strings.
     """
 
     name: str
@@ -83,6 +107,7 @@ class PopulationModel:
     head_ranks: int
     tail_exponent: float
     adoption: float
+    word_list: WordList | None = None
 
     def __post_init__(self) -> None:
         require_at_least(1, min_words=self.min_words)
@@ -99,6 +124,12 @@ class PopulationModel:
         require_between(-50, 50, log_words_mean=self.log_words_mean)
         for name in ("log_words_sd", "oov_share_log_sd", "copy_exponent", "rank_exponent"):
             require_between(0, 50, **{name: getattr(self, name)})
+        if self.word_list is not None and self.adoption * len(self.word_list.words) < _MIN_ADOPTED:
+            # Somebody would adopt no word at all, and could not type.
+            raise InputError(
+                f"Expected adoption >= {_MIN_ADOPTED / len(self.word_list.words):.4g} with "
+                f"{len(self.word_list.words)} listed words, got adoption={self.adoption!r}."
+            )
 
     @property
     def typing_law(self) -> TypingLaw:
@@ -120,12 +151,21 @@ class PopulationModel:
     @functools.cached_property
     def rank_table(self) -> RankTable:
         """The law of the ranks of new words, ready to draw from."""
+        if self.word_list is not None:
+            weights = np.array(self.word_list.weights)
+            return rank_table(weights, tail_scale=0.0, tail_exponent=self.tail_exponent)
         ranks = np.arange(1, self.head_ranks + 1)
         head = np.asarray((ranks + self.rank_shift) ** -self.rank_exponent, dtype=np.float64)
         continuous_at_head = head[-1] * float(self.head_ranks) ** self.tail_exponent
         return rank_table(
             head, tail_scale=float(continuous_at_head), tail_exponent=self.tail_exponent
         )
+
+    def strings(self, ranks: _Ids) -> list[str]:
+        """Return each rank's word; ranks are ``(n,) int64``, at least 1."""
+        if self.word_list is None:
+            return rank_strings(ranks)
+        return [self.word_list.words[i] for i in (ranks - 1).tolist()]
 
 
 @functools.cache
@@ -214,7 +254,7 @@ def synthetic_population(
     distinct, word_ids = _distinct_ranks([block.ranks for block in blocks])
     return StoredPopulation(
         name=f"{model.name}, {num_clients:,} clients, seed {seed}",
-        lexicon=Lexicon(words=rank_strings(distinct)),
+        lexicon=Lexicon(words=model.strings(distinct)),
         offsets=np.r_[0, np.cumsum(sizes)],
         word_ids=word_ids,
         counts=np.concatenate([block.counts for block in blocks]),

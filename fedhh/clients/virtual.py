@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.clients.population import ClientBlock, Ids, Population, RareWords
-from fedhh.clients.strings import NAMED_RANKS, rank_strings
+from fedhh.clients.strings import NAMED_RANKS
 from fedhh.clients.synthetic import PopulationModel, RankDrawer, model_of
 from fedhh.kernels.coded import count_words, part_ranks
 from fedhh.lexicon import Lexicon
@@ -108,6 +108,8 @@ class VirtualPopulation(Population):
         self._num_clients = num_clients
         self._counted = min(counted_clients, num_clients)
         self._drawer = RankDrawer(model=model, seed=seed)
+        listed = model.word_list
+        self._lexicon_ranks = LEXICON_RANKS if listed is None else len(listed.words)
         self._lexicon: Lexicon | None = None
         self._census: Census | None = None
 
@@ -127,15 +129,16 @@ class VirtualPopulation(Population):
 
     @property
     def lexicon(self) -> Lexicon:
-        """The words of the ranks up to `LEXICON_RANKS`; not everyone of them is held."""
+        """The words of the ranks up to `LEXICON_RANKS`, or the listed ones; some nobody holds."""
         if self._lexicon is None:
-            self._lexicon = Lexicon(words=rank_strings(np.arange(1, LEXICON_RANKS + 1)))
+            ranks = np.arange(1, self._lexicon_ranks + 1)
+            self._lexicon = Lexicon(words=self._drawer.model.strings(ranks))
         return self._lexicon
 
     def block(self, clients: Ids) -> ClientBlock:
         """Draw the items of the given clients, in the given order."""
         rows = self._drawer.draw(clients)
-        word_ids, beyond = part_ranks(rows.ranks, LEXICON_RANKS)
+        word_ids, beyond = part_ranks(rows.ranks, self._lexicon_ranks)
         return ClientBlock(
             clients=clients,
             offsets=rows.offsets,
@@ -196,7 +199,7 @@ class VirtualPopulation(Population):
         stop = threading.Event()
 
         def work(thread: int) -> tuple[Ids, int, int]:
-            words = np.zeros((LEXICON_RANKS, 2), dtype=np.int64)
+            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int64)
             contributions = squares = 0
             for start in starts[thread::num_threads]:
                 if stop.is_set():
@@ -222,7 +225,7 @@ class VirtualPopulation(Population):
             words=words,
             beyond=contributions - int(words[:, 0].sum()),
             sample=sample.coded,
-            sample_counts=sample.counts[sample.word_ids >= LEXICON_RANKS].astype(np.int64),
+            sample_counts=sample.counts[sample.word_ids >= self._lexicon_ranks].astype(np.int64),
             squares=sum(part[2] for part in parts),
         )
 

@@ -40,11 +40,36 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+class ModelConfig(Section):
+    """Changes to a synthetic population's model, see `fedhh.clients.synthetic.PopulationModel`.
+
+    Attributes:
+        base: For "wordfreq-tail": the preset whose clients type; keyboard60d if none.
+        vocabulary: For "wordfreq-tail": the size of the vocabulary; 60,000 if none.
+        tail_mass: For "wordfreq-tail": share of the vocabulary's mass that is new; 0.05 if none.
+        copy_exponent: How soon clients copy themselves; 0: every word is a fresh draw.
+        adoption: Share of all new words that a client can use.
+        log_words_mean: Mean of the logarithm of how many words a client types.
+        log_words_sd: Its standard deviation.
+        oov_share_log_sd: How much clients differ in their share of new words.
+    """
+
+    base: str | None = None
+    vocabulary: Count | None = None
+    tail_mass: Annotated[float, Field(gt=0, lt=1)] | None = None
+    copy_exponent: float | None = None
+    adoption: float | None = None
+    log_words_mean: float | None = None
+    log_words_sd: float | None = None
+    oov_share_log_sd: float | None = None
+
+
 class PopulationConfig(Section):
     """Who is simulated.
 
     Attributes:
-        source: A preset of the synthetic population (chat, keyboard60d, tweet, post), or a file.
+        source: A preset of the synthetic population (chat, keyboard60d, tweet, post),
+            "wordfreq-tail", or a file.
         clients: Size of a synthetic population; not for files.
         virtual: Whether clients of a synthetic population are drawn again whenever they are
             asked, instead of being held in memory; "auto": if they are many.
@@ -55,6 +80,7 @@ class PopulationConfig(Section):
         word_column: Likewise, of words.
         count_column: Likewise, of counts.
         text_column: Likewise, of texts, for files without words.
+        model: Changes to the model of a synthetic population.
     """
 
     source: str = "chat"
@@ -66,6 +92,7 @@ class PopulationConfig(Section):
     word_column: str = ""
     count_column: str = ""
     text_column: str = ""
+    model: ModelConfig = ModelConfig()
 
 
 class ProtocolConfig(Section):

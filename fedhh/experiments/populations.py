@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,19 @@ import numpy as np
 
 from fedhh.clients.known_words import KnownRemoval, load_known, remove_known
 from fedhh.clients.population import Population, StoredPopulation
-from fedhh.clients.synthetic import RankDrawer, population_presets, synthetic_population
+from fedhh.clients.synthetic import (
+    PopulationModel,
+    RankDrawer,
+    population_presets,
+    synthetic_population,
+)
 from fedhh.clients.virtual import VirtualPopulation
+from fedhh.clients.wordfreq_tail import SOURCE as WORDFREQ_TAIL
+from fedhh.clients.wordfreq_tail import wordfreq_tail
 from fedhh.experiments.config import PopulationConfig
 from fedhh.validation import InputError
+
+_VOCABULARY = 60_000
 
 _STORED_TOKENS = 2**26
 """Populations of more new words than that are not held in memory, unless asked for."""
@@ -25,16 +34,22 @@ def build_population(config: PopulationConfig, *, seed: int) -> tuple[Population
     Raises:
         InputError: The source is no preset and no readable file, or the settings contradict it.
     """
-    if config.source in population_presets():
+    if is_synthetic(config):
         if config.clients is None:
             raise InputError(
                 f"population.clients is missing: source = {config.source!r} is synthetic; say "
                 "how many clients to draw."
             )
-        if _is_virtual(config, config.clients, seed):
-            return _virtual(config, config.clients, seed)
-        population = synthetic_population(config.source, config.clients, seed=seed)
+        model = population_model(config)
+        if is_virtual(config, seed):
+            return _virtual(model, config, seed)
+        population = synthetic_population(model, config.clients, seed=seed)
         return _without_known(population, config.known)
+    if changed := config.model.model_dump(exclude_none=True):
+        raise InputError(
+            f"population.model.{next(iter(changed))}: expected a synthetic source, since the file "
+            f"{config.source} says what its clients type; remove the key."
+        )
     if config.virtual is True:
         raise InputError(
             f"population.virtual = true: expected a synthetic source, since the clients of the "
@@ -79,16 +94,49 @@ def load_population(path: str | Path, *, known: str = "scowl70") -> StoredPopula
     return _without_known(read_population(Path(path)), known)[0]
 
 
-def _is_virtual(config: PopulationConfig, num_clients: int, seed: int) -> bool:
+def is_synthetic(config: PopulationConfig) -> bool:
+    """Return whether the clients are drawn from a model, and not read from a file."""
+    return config.source == WORDFREQ_TAIL or config.source in population_presets()
+
+
+def population_model(config: PopulationConfig) -> PopulationModel:
+    """Return the model that a synthetic population is drawn from.
+
+    Raises:
+        InputError: A setting is out of its range, or means nothing for the source.
+    """
+    changes = config.model.model_dump(exclude_none=True)
+    tail = {key: changes.pop(key) for key in ("base", "vocabulary", "tail_mass") if key in changes}
+    if config.source == WORDFREQ_TAIL:
+        if config.known != "none":
+            raise InputError(
+                f'population.known = {config.known!r}: expected "none", since the vocabulary of '
+                f"{WORDFREQ_TAIL} says which words are known."
+            )
+        model = wordfreq_tail(tail.pop("vocabulary", _VOCABULARY), **tail)
+    else:
+        if tail:
+            raise InputError(
+                f"population.model.{next(iter(tail))}: expected source = {WORDFREQ_TAIL!r}, got "
+                f"{config.source!r}; remove the key."
+            )
+        model = population_presets()[config.source]
+    changed = "".join(f", {key} {value:g}" for key, value in changes.items())
+    return replace(model, **changes, name=model.name + changed)
+
+
+def is_virtual(config: PopulationConfig, seed: int) -> bool:
+    """Return whether a synthetic population's clients are drawn again whenever they are asked."""
     if config.virtual != "auto":
         return config.virtual
-    drawer = RankDrawer(model=population_presets()[config.source], seed=seed)
-    tokens = drawer.count_tokens(np.arange(min(num_clients, 10_000))).mean()
-    return bool(tokens * num_clients > _STORED_TOKENS)
+    assert config.clients is not None
+    drawer = RankDrawer(model=population_model(config), seed=seed)
+    tokens = drawer.count_tokens(np.arange(min(config.clients, 10_000))).mean()
+    return bool(tokens * config.clients > _STORED_TOKENS)
 
 
 def _virtual(
-    config: PopulationConfig, num_clients: int, seed: int
+    model: PopulationModel, config: PopulationConfig, seed: int
 ) -> tuple[VirtualPopulation, dict[str, Any]]:
     """Return a population whose clients are drawn when asked; its words are all new ones."""
     if config.known not in ("scowl70", "none"):
@@ -97,7 +145,8 @@ def _virtual(
             "that is drawn again when asked, since its words are made to be in neither; set "
             "population.virtual = false, and use fewer clients."
         )
-    population = VirtualPopulation(config.source, num_clients, seed=seed)
+    assert config.clients is not None
+    population = VirtualPopulation(model, config.clients, seed=seed)
     facts = KnownRemoval(
         known=config.known,
         tokens=int(population.word_counts.sum()) + population.rare_words.contributions,

@@ -21,7 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import fedhh
-from fedhh.experiments.output import check_directory
+from fedhh.experiments.config import Config
+from fedhh.experiments.output import check_directory, result_record
+from fedhh.experiments.privacy import central_epsilon, claimed_k
+from fedhh.experiments.run import RunResult
 from fedhh.experiments.sweep_config import Cell, Sweep
 from fedhh.simulation.files import whole_file, write_text
 from fedhh.validation import InputError
@@ -164,19 +167,28 @@ def versions() -> dict[str, str]:
     }
 
 
-def flat_result(record: dict[str, Any]) -> dict[str, Any]:
-    """Return metrics, cost and privacy of a run's record, without nesting.
+def flat_result(run: RunResult, config: Config, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return metrics, privacy and cost of a run without nesting, as JSON values.
 
-    Args:
-        record: See `output.result_record`.
+    ``local_epsilon`` and ``central_epsilon`` are of one contribution, ``..._user`` of a client;
+    central values are the smallest that hold for the run, see `privacy.central_epsilon`.
     """
-    population = record["population"]
+    record = result_record(run, config, facts)
+    report, items = run.privacy, run.protocol.contributions_per_client
+    privacy = {
+        "local_epsilon": run.protocol.contribution_epsilon,
+        "local_epsilon_user": run.protocol.contribution_epsilon * items,
+        "central_epsilon": central_epsilon(report, "item"),
+        "central_epsilon_user": central_epsilon(report, "user"),
+    }
     return {
         **record["metrics"],
-        "local_epsilon": record["local_epsilon"]["value"],
+        **{name: "inf" if value == math.inf else value for name, value in privacy.items()},
+        "delta": config.privacy.delta,
+        "claimed_k": claimed_k(report),
         **record["cost"],
-        "population": population["name"],
-        "population_clients": population["clients"],
+        "population": record["population"]["name"],
+        "population_clients": record["population"]["clients"],
         "fidelity": record["fidelity"],
     }
 

@@ -13,11 +13,9 @@ from typing import Any, Protocol
 import pandas as pd
 
 from fedhh.clients.population import Population, StoredPopulation
-from fedhh.clients.synthetic import RankDrawer, population_presets
 from fedhh.experiments import results
 from fedhh.experiments.config import Config, PopulationConfig
-from fedhh.experiments.output import result_record
-from fedhh.experiments.populations import build_population
+from fedhh.experiments.populations import build_population, is_synthetic, is_virtual
 from fedhh.experiments.results import DONE, FAILED, Record
 from fedhh.experiments.run import run_config
 from fedhh.experiments.sweep_config import Cell, Sweep, load_sweep_table, parse_sweep
@@ -28,7 +26,6 @@ PARALLEL = ("auto", "cells", "clients")
 
 # A row of a population: int32 word and int32 count.
 _BYTES_PER_ROW = 8
-_SAMPLE = 1_000
 # The population itself, its copy in the object store, and what runs need beside it.
 _COPIES = 3
 
@@ -209,7 +206,7 @@ def run_cell(config: Config, drawn: Drawn) -> Record:
     if drawn.population is not None:
         try:
             config, run = run_config(config, drawn.population)
-            result = results.flat_result(result_record(run, config, drawn.facts))
+            result = results.flat_result(run, config, drawn.facts)
             timings = dict(run.timings)
         except Exception as problem:  # A cell's fault must not end the sweep.
             error = _one_line(problem)
@@ -301,20 +298,22 @@ def _draw(config: Config) -> Drawn:
 
 
 def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
-    """Return whether the largest population leaves room for what runs beside it."""
+    """Return whether every population is held in memory and leaves room for runs beside it.
+
+    A virtual population counts its words once for whoever measures; cells side by side would each
+    count again.
+    """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    configs = {_population_of(cell): cell.config for cell in cells}
-    return all(_COPIES * _bytes(config, store) < memory for config in configs.values())
-
-
-def _bytes(config: Config, store: PopulationStore) -> int:
-    """Return the size of a population in memory, about."""
-    model = population_presets().get(config.population.source)
-    if model is not None and config.population.clients is not None:
-        sample = pd.RangeIndex(min(_SAMPLE, config.population.clients)).to_numpy()
-        tokens = RankDrawer(model=model, seed=config.seed).count_tokens(sample)
-        return int(tokens.mean() * config.population.clients) * _BYTES_PER_ROW
-    population = store.get(config).population
-    if isinstance(population, StoredPopulation):
-        return int(population.items.offsets[-1]) * _BYTES_PER_ROW
-    return 0
+    for config in {_population_of(cell): cell.config for cell in cells}.values():
+        if is_synthetic(config.population):
+            # What is not virtual is small, unless the user wants it held at any size.
+            if config.population.virtual == "auto" and is_virtual(config.population, config.seed):
+                return False
+            if config.population.virtual == "auto":
+                continue
+        population = store.get(config).population
+        if not isinstance(population, StoredPopulation):
+            return False
+        if _COPIES * _BYTES_PER_ROW * int(population.items.offsets[-1]) >= memory:
+            return False
+    return True

@@ -202,11 +202,16 @@ def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path, mo
 
 
 def test_cells_share_workers_unless_populations_are_too_large(monkeypatch):
-    cells = plan_of(TWO_AXES).cells
     store = sweep.PopulationStore()
-    assert sweep._fits_beside_others(cells, store)
+    assert sweep._fits_beside_others(plan_of(TWO_AXES).cells, store)
+    small = {"source": "chat", "clients": 2_000, "virtual": False}
+    assert sweep._fits_beside_others(plan_of({}, population=small).cells, store)
+    virtual = plan_of({}, population={**small, "virtual": True}).cells
+    assert not sweep._fits_beside_others(virtual, store)
+    large = plan_of({}, population={"source": "chat", "clients": 50_000_000}).cells
+    assert not sweep._fits_beside_others(large, store)
     monkeypatch.setattr(sweep, "_BYTES_PER_ROW", 10**9)
-    assert not sweep._fits_beside_others(cells, store)
+    assert not sweep._fits_beside_others(plan_of({}, population=small).cells, store)
 
 
 MINE = """
