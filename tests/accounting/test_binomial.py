@@ -80,7 +80,14 @@ def test_pmf_and_tails_are_those_of_integer_arithmetic(trials, p):
 
 @pytest.mark.parametrize(
     ("trials", "p", "tolerance"),
-    [(1, 0.5, 1e-6), (9, 1e-7, 1e-6), (10**6, 0.3, 1e-4), (10**9, 0.9048, 1e-5), (10**9, 1e-9, 1)],
+    [
+        (1, 0.5, 1e-6),
+        (9, 1e-7, 1e-6),
+        (10**6, 0.3, 1e-4),
+        (10**9, 0.9048, 1e-5),
+        (10**9, 1e-9, 1),
+        (10**7, 0.3, 1e-6),
+    ],
 )
 def test_a_lattice_accounts_for_all_the_probability(trials, p, tolerance):
     bins = lattice(trials, p, tolerance=tolerance)

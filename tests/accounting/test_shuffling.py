@@ -154,6 +154,18 @@ def test_coarse_bins_give_larger_bounds():
         assert fine.epsilon(1e-8) < coarse.epsilon(1e-8) < 1.05 * fine.epsilon(1e-8)
 
 
+@pytest.mark.parametrize("tolerance", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("local_epsilon", "n", "s", "d"),
+    [(0.5, 200, 50, 19), (1.0, 200, 50, 14), (3.0, 2000, 50, 3), (5.0, 500, 9, 1)],
+)
+def test_even_a_few_huge_bins_stay_above_the_fine_sum(local_epsilon, n, s, d, tolerance):
+    fine = blanket(local_epsilon, n, s, d)
+    coarse = replace(fine, tolerance=tolerance)
+    for share in (0.02, 0.1, 0.3, 0.6):
+        assert coarse.delta(share * local_epsilon) >= fine.delta(share * local_epsilon)
+
+
 def _corners():
     rng = np.random.default_rng(11)
     for local_epsilon in (0.1, 0.3, 1.0, 4.0, 9.0, 16.0):
@@ -206,6 +218,14 @@ def test_a_dominating_blanket_is_above_each_of_several():
     ]
     worst = dominating_blanket(layers)
     assert worst.num_reports == 5000
+    # At a small local epsilon, where reports with both values matter, and for odd subset sizes.
+    odd = [blanket(0.5, 400, 9, d) for d in range(1, 9)]
+    both_ways = dominating_blanket(odd)
+    assert (
+        math.exp(0.5) + 1
+    ) * both_ways.one + both_ways.both + both_ways.neither == pytest.approx(1)
+    for epsilon in (0.02, 0.1, 0.2):
+        assert both_ways.delta(epsilon) >= max(each.delta(epsilon) for each in odd) * (1 - 1e-9)
     assert (math.exp(8.0) + 1) * worst.one + worst.both + worst.neither == pytest.approx(1)
     for epsilon in (0.0, 0.3, 1.0, 2.0, 4.0):
         assert worst.delta(epsilon) >= max(each.delta(epsilon) for each in layers) * (1 - 1e-9)
