@@ -1,0 +1,71 @@
+"""A cluster of several Ray nodes gives the reference's bits, also when it loses a node."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import Executor, InProcessExecutor
+from tests.conftest import LETTERS, zipf_population
+
+ray = pytest.importorskip("ray")
+
+from ray.cluster_utils import Cluster  # noqa: E402 - only where ray is there
+
+from fedhh.simulation.ray_executor import RayExecutor  # noqa: E402
+
+PROTOCOL = LdpTrieHH(
+    alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
+)
+WORKERS = 3
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert not ray.is_initialized()
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+    )
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def states(executor: Executor, progress=None):
+    with executor:
+        return [round_.state for round_ in rounds(PROTOCOL, executor, progress=progress)]
+
+
+def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(cluster):
+    reference = states(InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)))
+    # As many cores as actors: one of them runs on the node that goes.
+    going = cluster.add_node(num_cpus=1)
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    worker = ClientWorker(zipf_population(6_000), seed=9)
+    executor = RayExecutor(worker, num_workers=WORKERS, address=cluster.address)
+    first = list(executor.clients)
+    seen: list[int] = []
+    last: list[object] = []
+
+    def lose_a_node(num_clients: int) -> None:
+        seen.append(num_clients)
+        last[:] = executor.clients
+        # In the middle of the second layer.
+        if going in cluster.worker_nodes and sum(seen) > PROTOCOL.clients_per_layer * 1.3:
+            cluster.remove_node(going, allow_graceful=False)
+            cluster.add_node(num_cpus=1)
+
+    found = states(executor, lose_a_node)
+    assert going not in cluster.worker_nodes
+    assert len(found) == len(reference)
+    for state, expected in zip(found, reference, strict=True):
+        assert state.history == expected.history
+        assert np.array_equal(state.found.codes, expected.found.codes)
+        assert np.array_equal(state.found.estimate, expected.found.estimate)
+    assert sum(seen) == PROTOCOL.answers_expected
+    assert sum(actor is not before for actor, before in zip(last, first, strict=True)) == 1
