@@ -25,6 +25,7 @@ from fedhh.accounting import PrivacyReport
 from fedhh.clients.population import Population
 from fedhh.experiments.fidelity import PER_REPORT
 from fedhh.experiments.privacy import central_epsilon
+from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run import RunResult
 from fedhh.protocol import DiscoveryProtocol
 
@@ -139,6 +140,7 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
         ("reports", f"{cost['reports']:,}", f"at most {items} per client"),
         ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
         ("discovered", f"{metrics['discovered']:,}", f"{metrics['significant']:,} significant"),
+        *_regime_rows(result),
         (
             "coverage",
             f"{metrics['coverage']:.1%}",
@@ -231,6 +233,14 @@ def print_privacy(console: Console, report: PrivacyReport) -> None:
 def round_up(epsilon: float) -> str:
     """Return an epsilon as text of three decimals, never smaller than it is."""
     return f"{math.ceil(epsilon * 1e3) / 1e3:g}" if math.isfinite(epsilon) else "inf"
+
+
+def _regime_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    regime = regime_of_run(result.layers)
+    if regime is None:
+        return []
+    share = f"noise fills about {regime.noise_share:.0%} of the kept prefixes"
+    return [("limited by", regime.limit, f"{share}: {regime.advice}")]
 
 
 def _top_words(result: RunResult) -> Table:

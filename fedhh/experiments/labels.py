@@ -31,12 +31,22 @@ _METRICS = {
     "f1": "F1 of precision and recall",
     "f1_significant": "F1, significant discoveries",
     "central_epsilon": "central epsilon per contribution",
+    "noise_share": "share of noise among kept prefixes",
     "discovered": "discovered words",
     "local_epsilon": "local epsilon per contribution",
 }
 
 # Metrics that are shares, to be shown in percent.
-_SHARES = ("coverage", "precision", "recall", "f1", "found", "item_coverage", "reachable")
+_SHARES = (
+    "coverage",
+    "precision",
+    "recall",
+    "f1",
+    "found",
+    "item_coverage",
+    "reachable",
+    "noise_share",
+)
 
 
 def short_label(path: str) -> str:

@@ -34,32 +34,14 @@ def build_population(config: PopulationConfig, *, seed: int) -> tuple[Population
     Raises:
         InputError: The source is no preset and no readable file, or the settings contradict it.
     """
+    check_population(config)
     if is_synthetic(config):
-        if config.clients is None:
-            raise InputError(
-                f"population.clients is missing: source = {config.source!r} is synthetic; say "
-                "how many clients to draw."
-            )
+        assert config.clients is not None
         model = population_model(config)
         if is_virtual(config, seed):
             return _virtual(model, config, seed)
         population = synthetic_population(model, config.clients, seed=seed)
         return _without_known(population, config.known)
-    if changed := config.model.model_dump(exclude_none=True):
-        raise InputError(
-            f"population.model.{next(iter(changed))}: expected a synthetic source, since the file "
-            f"{config.source} says what its clients type; remove the key."
-        )
-    if config.virtual is True:
-        raise InputError(
-            f"population.virtual = true: expected a synthetic source, since the clients of the "
-            f"file {config.source} cannot be drawn again; remove the key."
-        )
-    if config.clients is not None:
-        raise InputError(
-            f"population.clients = {config.clients}: expected none, since the file "
-            f"{config.source} says who the clients are; remove the key."
-        )
     population = load_file(config)
     return _without_known(population, config.known)
 
@@ -92,6 +74,33 @@ def load_population(path: str | Path, *, known: str = "scowl70") -> StoredPopula
     from fedhh.clients.sources import read_population
 
     return _without_known(read_population(Path(path)), known)[0]
+
+
+def check_population(config: PopulationConfig) -> None:
+    """Raise InputError if the settings contradict each other; nothing is drawn or read."""
+    if is_synthetic(config):
+        if config.clients is None:
+            raise InputError(
+                f"population.clients is missing: source = {config.source!r} is synthetic; say "
+                "how many clients to draw."
+            )
+        population_model(config)
+        return
+    if changed := config.model.model_dump(exclude_none=True):
+        raise InputError(
+            f"population.model.{next(iter(changed))}: expected a synthetic source, since the file "
+            f"{config.source} says what its clients type; remove the key."
+        )
+    if config.virtual is True:
+        raise InputError(
+            f"population.virtual = true: expected a synthetic source, since the clients of the "
+            f"file {config.source} cannot be drawn again; remove the key."
+        )
+    if config.clients is not None:
+        raise InputError(
+            f"population.clients = {config.clients}: expected none, since the file "
+            f"{config.source} says who the clients are; remove the key."
+        )
 
 
 def is_synthetic(config: PopulationConfig) -> bool:

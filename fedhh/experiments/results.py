@@ -24,6 +24,7 @@ import fedhh
 from fedhh.experiments.config import Config
 from fedhh.experiments.output import check_directory, result_record
 from fedhh.experiments.privacy import central_epsilon, claimed_k
+from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run import RunResult
 from fedhh.experiments.sweep_config import Cell, Sweep
 from fedhh.simulation.files import whole_file, write_text
@@ -175,6 +176,7 @@ def flat_result(run: RunResult, config: Config, facts: dict[str, Any]) -> dict[s
     """
     record = result_record(run, config, facts)
     report, items = run.privacy, run.protocol.contributions_per_client
+    regime = regime_of_run(run.layers)
     privacy = {
         "local_epsilon": run.protocol.contribution_epsilon,
         "local_epsilon_user": run.protocol.contribution_epsilon * items,
@@ -183,6 +185,8 @@ def flat_result(run: RunResult, config: Config, facts: dict[str, Any]) -> dict[s
     }
     return {
         **record["metrics"],
+        "limited_by": None if regime is None else regime.limit,
+        "noise_share": None if regime is None else regime.noise_share,
         **{name: "inf" if value == math.inf else value for name, value in privacy.items()},
         "delta": config.privacy.delta,
         "claimed_k": claimed_k(report),

@@ -29,6 +29,7 @@ from fedhh.experiments.config import (
     parse_config,
     read_toml,
 )
+from fedhh.experiments.populations import check_population
 from fedhh.experiments.protocols import build_protocol, resolve_cohorts
 from fedhh.validation import InputError, did_you_mean
 
@@ -216,14 +217,6 @@ def sweep_preset_text(name: str) -> str:
     return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def value_at(config: Config, path: str) -> Any:
-    """Return a configuration's value at a path, as plain data; None where there is none."""
-    value: Any = config.model_dump(mode="json")
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
 def _parse_section(content: Any, origin: str) -> SweepSection:
     if not isinstance(content, dict):
         raise InputError(f"{origin}: expected a table [sweep] that says what varies, got none.")
@@ -353,6 +346,7 @@ def _cell(
     cell = Cell(config=config, varied={})
     try:
         build_protocol(config)
+        check_population(config.population)
         clients = config.population.clients
         if clients is None and num_clients is not None:
             clients = num_clients(config)

@@ -1,0 +1,62 @@
+"""What limits a run: how many prefixes it may keep, or the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+MOSTLY_NOISE = 0.5
+"""From this share of noise on, a run is limited by noise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regime:
+    """What limits a run.
+
+    Attributes:
+        limit: "eta_max", "noise", or "nothing": no layer decided.
+        noise_share: About how much of what the deciding layers kept is noise.
+        advice: What to change.
+    """
+
+    limit: str
+    noise_share: float
+    advice: str
+
+
+def regime_of_run(layers: pd.DataFrame) -> Regime | None:
+    """Return what limits a run, from the layers that dropped a candidate.
+
+    If nobody held any of s candidates, the eta-th best would stand at the normal quantile of
+    1 - eta/s. A threshold z above it says that held prefixes pushed it up: s (1 - Phi(z))
+    candidates pass it by noise alone, which is eta at that quantile, and almost none where held
+    prefixes fill all of the eta places.
+
+    Args:
+        layers: One row per round with num_candidates, num_kept, threshold_z and decides, as in
+            `run.RunResult.layers`.
+
+    Returns:
+        None for protocols whose rounds have no threshold.
+    """
+    deciding = layers[layers["decides"]]
+    if deciding.empty:
+        return Regime(
+            limit="nothing",
+            noise_share=0.0,
+            advice="no layer had more than eta_max candidates; lower eta_max",
+        )
+    z = deciding["threshold_z"].to_numpy(dtype=np.float64)
+    if np.isnan(z).any():
+        return None
+    kept = deciding["num_kept"].to_numpy()
+    by_noise = np.minimum(deciding["num_candidates"].to_numpy() * ndtr(-z), kept)
+    share = float(by_noise.sum() / kept.sum())
+    if share >= MOSTLY_NOISE:
+        advice = "ask more clients, raise epsilon, or lower eta_max"
+        return Regime(limit="noise", noise_share=share, advice=advice)
+    advice = "raise eta_max, or add a pass"
+    return Regime(limit="eta_max", noise_share=share, advice=advice)
