@@ -1,7 +1,7 @@
 # The same commands as CI, for daily use in an installed checkout.
 PYTHON ?= .venv/bin/python
 
-.PHONY: check test format bench
+.PHONY: check test format bench results
 
 check: ## style, types, import contracts, tests
 	$(PYTHON) -m ruff format --check fedhh tests benchmarks tools
@@ -19,3 +19,6 @@ format: ## rewrite in the project's style
 
 bench: ## speed, as ratios measured in one run
 	$(PYTHON) -m benchmarks.subset_selection
+
+results: ## tables and figures of the built-in sweeps, into docs/results; takes some minutes
+	$(PYTHON) tools/make_results.py

@@ -1,0 +1,73 @@
+"""Makes docs/results: tables and figures of the built-in sweeps' quick versions.
+
+Every folder holds the sweep's file, its results, and a page with the command, the version, the
+machine and the seconds. `make results` runs all; `python tools/make_results.py NAME` runs one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import fedhh
+from fedhh.experiments.results import RESULTS, SWEEP_FILE, read_results
+from fedhh.experiments.sweep_config import sweep_preset_names
+from fedhh.experiments.sweep_plots import plot_sweep
+from fedhh.experiments.tables import make_table
+
+_METRICS = ("coverage", "precision")
+
+
+def main() -> None:
+    """Run the sweeps that the command line names, or every quick one."""
+    quick = [name for name in sweep_preset_names() if name.endswith("-quick")]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=quick)
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    parser.add_argument("--runs", type=Path, default=Path("runs/results"))
+    parser.add_argument("--workers", type=int, default=2)
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        _make(name, arguments.out / name, arguments.runs / name, arguments.workers)
+
+
+def _make(name: str, out: Path, run: Path, workers: int) -> None:
+    shutil.rmtree(run, ignore_errors=True)
+    words = ["sweep", "--preset", name, "--workers", str(workers)]
+    started = time.perf_counter()
+    code = "from fedhh.cli import main; main()"
+    subprocess.run([sys.executable, "-c", code, *words, "--out", str(run)], check=True)
+    seconds = time.perf_counter() - started
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    figures = [path.name for path in plot_sweep(run, out=out, metrics=_METRICS)]
+    for file in (SWEEP_FILE, RESULTS, "results.csv"):
+        shutil.copy(run / file, out / file)
+    _, description = read_results(run)
+    table = "gboard-table1" if name.startswith("gboard-table1") else "summary"
+    lines = [
+        f"# {description['title']}",
+        "",
+        f"Made by `fedhh {' '.join(words)}`, fedhh {fedhh.__version__}, in {seconds:.0f} seconds "
+        f"on {_machine()}. [{SWEEP_FILE}]({SWEEP_FILE}) is the config, [results.csv](results.csv) "
+        "every cell and seed.",
+        "",
+        make_table(table, run).render("markdown"),
+        *(f"![{Path(figure).stem}]({figure})" for figure in figures),
+        "",
+    ]
+    (out / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _machine() -> str:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"a machine with {os.cpu_count()} cores and {memory:.0f} GB"
+
+
+if __name__ == "__main__":
+    main()
