@@ -34,6 +34,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.names:
         _make(name, arguments.out / name, arguments.runs / name, arguments.workers)
+    _write_index(arguments.out)
 
 
 def _make(name: str, out: Path, run: Path, workers: int) -> None:
@@ -45,7 +46,8 @@ def _make(name: str, out: Path, run: Path, workers: int) -> None:
     seconds = time.perf_counter() - started
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    figures = [path.name for path in plot_sweep(run, out=out, metrics=_METRICS)]
+    metrics = ("coverage", "noise_share") if name.startswith("eta-regime") else _METRICS
+    figures = [path.name for path in plot_sweep(run, out=out, metrics=metrics)]
     for file in (SWEEP_FILE, RESULTS, "results.csv"):
         shutil.copy(run / file, out / file)
     _, description = read_results(run)
@@ -62,6 +64,20 @@ def _make(name: str, out: Path, run: Path, workers: int) -> None:
         "",
     ]
     (out / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _write_index(out: Path) -> None:
+    lines = [
+        "# Results",
+        "",
+        "Tables and figures of the built-in sweeps' quick versions, made by `make results`. They",
+        "show orders and shapes; for the sizes of the paper, run the sweep without `-quick`.",
+        "",
+    ]
+    for page in sorted(out.glob("*/README.md")):
+        title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        lines.append(f"- [{page.parent.name}]({page.parent.name}/README.md): {title}")
+    (out / "README.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def _machine() -> str:

@@ -239,7 +239,7 @@ def _regime_rows(result: RunResult) -> list[tuple[str, str, str]]:
     regime = regime_of_run(result.layers)
     if regime is None:
         return []
-    share = f"noise fills about {regime.noise_share:.0%} of the kept prefixes"
+    share = f"about {regime.noise_share:.0%} of prefixes kept where words were lost are noise"
     return [("limited by", regime.limit, f"{share}: {regime.advice}")]
 
 

@@ -18,7 +18,8 @@ class Regime:
 
     Attributes:
         limit: "eta_max", "noise", or "nothing": no layer decided.
-        noise_share: About how much of what the deciding layers kept is noise.
+        noise_share: About how much of what layers kept is noise, on average over the layers in
+            which words were lost.
         advice: What to change.
     """
 
@@ -33,11 +34,12 @@ def regime_of_run(layers: pd.DataFrame) -> Regime | None:
     If nobody held any of s candidates, the eta-th best would stand at the normal quantile of
     1 - eta/s. A threshold z above it says that held prefixes pushed it up: s (1 - Phi(z))
     candidates pass it by noise alone, which is eta at that quantile, and almost none where held
-    prefixes fill all of the eta places.
+    prefixes fill all of the eta places. Layers count by the mass of words that they lost: the last
+    ones, which have few words left and keep mostly noise, must not hide the others.
 
     Args:
-        layers: One row per round with num_candidates, num_kept, threshold_z and decides, as in
-            `run.RunResult.layers`.
+        layers: One row per round with num_candidates, num_kept, threshold_z, decides and
+            missed_mass, as in `run.RunResult.layers`.
 
     Returns:
         None for protocols whose rounds have no threshold.
@@ -54,9 +56,11 @@ def regime_of_run(layers: pd.DataFrame) -> Regime | None:
         return None
     kept = deciding["num_kept"].to_numpy()
     by_noise = np.minimum(deciding["num_candidates"].to_numpy() * ndtr(-z), kept)
-    share = float(by_noise.sum() / kept.sum())
+    lost = deciding["missed_mass"].to_numpy(dtype=np.float64)
+    weights = lost if lost.sum() > 0 else np.ones(len(lost))
+    share = float(np.average(by_noise / kept, weights=weights))
     if share >= MOSTLY_NOISE:
-        advice = "ask more clients, raise epsilon, or lower eta_max"
+        advice = "ask more clients, raise epsilon, or lower eta_max for precision"
         return Regime(limit="noise", noise_share=share, advice=advice)
     advice = "raise eta_max, or add a pass"
     return Regime(limit="eta_max", noise_share=share, advice=advice)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -66,14 +66,16 @@ class LiveSweep:
     def _render(self) -> RenderableType:
         left = self._total - self._done
         table = Table.grid(padding=(0, 2))
+        table.add_row(
+            "sweep", ProgressBar(total=max(self._total, 1), completed=self._done, width=40)
+        )
         table.add_row("done", f"{self._done} of {self._total}" + self._failures())
         table.add_row("running", self._running_text())
         table.add_row("left", f"{left - len(self._running)} cells, {self._time_left(left)}")
         if self._best is not None:
             value, cell = self._best
             table.add_row("best so far", f"{self._best_metric} {value:.1%} at {_where(cell)}")
-        bar = ProgressBar(total=max(self._total, 1), completed=self._done, width=40)
-        return Group(bar, table)
+        return table
 
     def _failures(self) -> str:
         return f", {self._failed} failed" if self._failed else ""

@@ -12,7 +12,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    NullLocator,
+    PercentFormatter,
+)
 
 from fedhh.experiments.intervals import STATEMENT, summarize
 from fedhh.experiments.labels import axis_label, is_share, short_label, value_text
@@ -29,6 +35,7 @@ _COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, "#000000", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _CENTRAL = "central_epsilon"
+_LOCAL = "privacy.local_epsilon"
 _LOG_SPAN = 20
 _MOST_TICKS = 14
 _SIZE = (6.4, 4.0)
@@ -155,8 +162,10 @@ def draw_map(table: pd.DataFrame, x: str, y: str, metric: str, *, title: str) ->
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots()
         values = means.to_numpy(dtype=np.float64)
-        image = axes.imshow(values, cmap="cividis", aspect="auto", origin="lower", vmin=0)
-        middle = np.nanmax(values) / 2
+        lowest, highest = float(np.nanmin(values)), float(np.nanmax(values))
+        lowest = 0.0 if lowest < highest / 2 else lowest
+        image = axes.imshow(values, cmap="cividis", aspect="auto", origin="lower", vmin=lowest)
+        middle = (lowest + highest) / 2
         for (row, column), value in np.ndenumerate(values):
             if np.isfinite(value):
                 color = "white" if value < middle else "black"
@@ -185,9 +194,24 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
         groups = _groups(rows, layout.by)
         for number, (label, part) in enumerate(groups):
             ordered = part.sort_values("central")
-            _line(axes, ordered["central"], ordered, number, label)
-        axes.set_xscale("log")
-        axes.set_xlabel(axis_label(_CENTRAL))
+            # Along other settings central epsilon hardly moves, and a line would only zigzag.
+            style = _DASHES[number] if layout.x == _LOCAL else "none"
+            error = np.nan_to_num([part["mean"] - part["low"], part["high"] - part["mean"]])
+            axes.errorbar(
+                part["central"], part["mean"], yerr=error, fmt="none", elinewidth=0.8,
+                color=_COLORS[number], alpha=0.6,
+            )  # fmt: skip
+            axes.plot(
+                ordered["central"], ordered["mean"], color=_COLORS[number], linestyle=style,
+                marker=_MARKERS[number], markersize=5, label=label,
+            )  # fmt: skip
+        if rows["central"].max() >= _LOG_SPAN * rows["central"].min() > 0:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+        deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
+        axes.set_xlabel(f"{axis_label(_CENTRAL)} (delta = {deltas})")
         _scale_y(axes, "coverage")
         if len(groups) > 1:
             heading = ", ".join(short_label(path) for path in layout.by)

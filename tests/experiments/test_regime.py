@@ -9,8 +9,9 @@ import fedhh
 from fedhh.experiments.regime import regime_of_run
 
 
-def layers(*rows: tuple[int, int, float]) -> pd.DataFrame:
+def layers(*rows: tuple[int, int, float], lost: tuple[float, ...] = ()) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["num_candidates", "num_kept", "threshold_z"])
+    frame["missed_mass"] = lost or 0.0
     return frame.assign(decides=frame["num_kept"] < frame["num_candidates"])
 
 
@@ -26,11 +27,14 @@ def test_a_threshold_that_noise_cannot_reach_is_limited_by_eta():
     assert regime.noise_share < 1e-6
 
 
-def test_the_share_counts_kept_prefixes_of_all_deciding_layers():
+def test_deciding_layers_count_by_the_mass_that_they_lost():
     free = (200, 200, -3.0)
     half = (1_000, 100, norm.isf(50 / 1_000))
     clean = (1_000, 300, 9.0)
-    assert regime_of_run(layers(free, half, clean)).noise_share == pytest.approx(50 / 400)
+    weighed = layers(free, half, clean, lost=(0.0, 0.1, 0.4))
+    assert regime_of_run(weighed).noise_share == pytest.approx(0.5 * 0.1 / 0.5)
+    assert regime_of_run(weighed).limit == "eta_max"
+    assert regime_of_run(layers(free, half, clean)).noise_share == pytest.approx(0.25)
     assert regime_of_run(layers(free)).limit == "nothing"
 
 
