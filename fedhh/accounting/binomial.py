@@ -105,20 +105,37 @@ def fair_excess(trials: Floats, threshold: Floats) -> Floats:
             so tails are computed once for each k of a row.
     """
     k = np.floor(threshold)
-    if threshold.ndim == 1:
-        tail = upper_tail(k, trials - 1, 0.5)
-        at = pmf(k, trials - 1, 0.5)
-    else:
+    if threshold.ndim == 2 and k.min() >= 0:
         low = k.min(axis=1, keepdims=True)
         width = int((k - low).max()) + 1
         if width < threshold.shape[1]:
-            table = low + np.arange(width)
             index = (k - low).astype(np.intp)
-            tail = np.take_along_axis(upper_tail(table, trials - 1, 0.5), index, axis=1)
-            at = np.take_along_axis(pmf(table, trials - 1, 0.5), index, axis=1)
-        else:
-            tail = upper_tail(k, trials - 1, 0.5)
-            at = pmf(k, trials - 1, 0.5)
+            tail, at = (
+                np.take_along_axis(table, index, axis=1)
+                for table in _fair_tables(trials - 1, low, width)
+            )
+            return _fair_excess(trials, threshold, tail, at)
+    return _fair_excess(trials, threshold, upper_tail(k, trials - 1, 0.5), pmf(k, trials - 1, 0.5))
+
+
+def _fair_tables(trials: Floats, low: Floats, width: int) -> tuple[Floats, Floats]:
+    """Return P(Bin(trials, 1/2) >= k) and P(= k) for k from ``low`` on, rows of ``width``.
+
+    One tail and one probability per row, then ratios and sums of positive numbers.
+    """
+    steps = low + np.arange(width)
+    ratios = (trials - steps[:, :-1]) / (steps[:, :-1] + 1)
+    # Beyond the support the first factor is 0; what follows must stay 0.
+    at = pmf(low, trials, 0.5) * np.cumprod(
+        np.concatenate([np.ones_like(low), np.maximum(ratios, 0.0)], axis=1), axis=1
+    )
+    beyond = upper_tail(steps[:, -1:], trials, 0.5)
+    tail = np.concatenate([at[:, :-1], beyond], axis=1)
+    return np.cumsum(tail[:, ::-1], axis=1)[:, ::-1], at
+
+
+def _fair_excess(trials: Floats, threshold: Floats, tail: Floats, at: Floats) -> Floats:
+    """Return the formula of `fair_excess` from P(>= k - 1) and P(= k - 1) of one trial less."""
     excess = (trials / 2 - threshold) * tail + threshold * at / 2
     return np.asarray(np.maximum(excess, 0.0), dtype=np.float64)
 

@@ -39,8 +39,6 @@ from fedhh.accounting.selection import Selection
 from fedhh.accounting.shuffle_bound import ShuffleBound
 
 _ROWS_AT_ONCE = 400_000
-_FINE_TOLERANCE, _FINE_SPACING, _QUICK_SPACING = 1e-4, 0.25, 0.75
-"""Nodes of K are spread wider where the tolerance is above the first."""
 _LARGEST_LOG_ODDS = 32.0
 """-ln of the smallest delta, about the slope of ln delta in ln(number of blanket reports)."""
 
@@ -97,7 +95,7 @@ class Blanket(ShuffleBound):
         rest = np.append(trials - pairs.last, 0.0)
         outside = 1 - 2 * self.one
         slope = _LARGEST_LOG_ODDS / max(1.0, self.num_reports * (self.both + self.neither))
-        spacing = _FINE_SPACING if self.tolerance <= _FINE_TOLERANCE else _QUICK_SPACING
+        spacing = min(0.75, max(0.25, 50 * math.sqrt(self.tolerance)))
         both = chords(rest, self.both / growth / outside, slope=slope * growth, spacing=spacing)
         left, row_of = np.unique(rest[:, None] - both.nodes, return_inverse=True)
         neither = chords(

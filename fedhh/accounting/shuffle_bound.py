@@ -100,7 +100,11 @@ class ShuffleBound(ABC):
         # The bound on wide bins is the upper end of a narrow bracket.
         quick = replace(self, tolerance=max(self.tolerance, _QUICK_TOLERANCE))
         upper = smallest_epsilon(quick.delta, delta=delta, upper=self.local_epsilon)
-        return smallest_epsilon(self.delta, delta=delta, upper=upper, lower=upper * (1 - 5e-3))
+        lower = upper * (1 - 5e-3)
+        # Wide bins are not always the looser ones; what is returned must satisfy this bound, too.
+        if self.delta(upper) > delta:
+            upper = self.local_epsilon
+        return smallest_epsilon(self.delta, delta=delta, upper=upper, lower=lower)
 
     @abstractmethod
     def _delta(self, epsilon: float) -> float:

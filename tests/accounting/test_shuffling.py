@@ -219,7 +219,7 @@ def test_a_dominating_blanket_is_above_each_of_several():
     worst = dominating_blanket(layers)
     assert worst.num_reports == 5000
     # At a small local epsilon, where reports with both values matter, and for odd subset sizes.
-    odd = [blanket(0.5, 400, 9, d) for d in range(1, 9)]
+    odd = [blanket(0.5, 60, 9, d) for d in range(1, 9)]
     both_ways = dominating_blanket(odd)
     assert (
         math.exp(0.5) + 1
