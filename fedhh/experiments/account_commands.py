@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from fedhh.accounting import (
     LayerAnonymity,
     NotApplicable,
     anonymity,
-    audit_oracle,
     largest_local_epsilon,
     paper_subset_size,
     shuffle_epsilon,
@@ -27,11 +25,10 @@ from fedhh.accounting.blanket import Blanket
 from fedhh.accounting.clones import Clones, Clones2023
 from fedhh.accounting.closed_form import CLOSED_FORM_THEOREM
 from fedhh.experiments.json_output import print_json
-from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.random import Stream, generator
-from fedhh.validation import InputError
+from fedhh.oracles import ORACLES
+from fedhh.validation import InputError, require_at_least, require_choice, require_positive
 
-_KEYS = {
+BOUND_KEYS = {
     "closed_form": ("closed-form", CLOSED_FORM_THEOREM),
     "clones": ("clones", Clones.theorem),
     "clones_2023": ("clones-2023", Clones2023.theorem),
@@ -51,8 +48,12 @@ def shuffle_command(
 ) -> None:
     """Print the item-level central epsilon of one shuffle by every bound."""
     selection = _selection(oracle, domain_size)
+    if plot is not None:
+        from fedhh.experiments.account_plots import check_figure, plot_shuffle
+
+        check_figure(plot)
     bounds = {
-        key: _bound(
+        key: bound_as_json(
             name,
             source,
             local_epsilon=local_epsilon,
@@ -60,7 +61,7 @@ def shuffle_command(
             delta=delta,
             domain_size=selection,
         )
-        for key, (name, source) in _KEYS.items()
+        for key, (name, source) in BOUND_KEYS.items()
     }
     content: dict[str, Any] = {
         "unit": "item",
@@ -82,8 +83,6 @@ def shuffle_command(
             None if isinstance(lower, NotApplicable) else lower.epsilon(delta)
         )
     if plot is not None:
-        from fedhh.experiments.account_plots import plot_shuffle
-
         plot_shuffle(
             plot,
             local_epsilon=local_epsilon,
@@ -101,13 +100,12 @@ def shuffle_command(
         epsilon = bound["epsilon"]
         table.add_row(
             key.replace("_", " "),
-            "not applicable" if epsilon is None else _up(epsilon),
+            "not applicable" if epsilon is None else round_up(epsilon),
             bound["source"] + (f" ({bound['reason']})" if bound["reason"] else ""),
         )
-    if selection is not None:
-        table.add_row(
-            "true value, at least", f"{content['true_epsilon_at_least']:.6g}", "an attack"
-        )
+    if content.get("true_epsilon_at_least") is not None:
+        known = math.floor(content["true_epsilon_at_least"] * 1e6) / 1e6
+        table.add_row("true value, at least", f"{known:.7g}", "an attack")
     Console().print(table)
     if plot is not None:
         Console().print(f"Wrote {plot}", soft_wrap=True, highlight=False)
@@ -154,8 +152,8 @@ def user_command(
     for heading in ("bound", "by groups", "by slots", "smaller"):
         table.add_column(heading)
     for name, row in bounds.items():
-        slots = "not applicable" if row["slots"] is None else _up(row["slots"])
-        table.add_row(name, _up(row["groups"]), slots, _up(row["epsilon"]))
+        slots = "not applicable" if row["slots"] is None else round_up(row["slots"])
+        table.add_row(name, round_up(row["groups"]), slots, round_up(row["epsilon"]))
     Console().print(table)
 
 
@@ -170,6 +168,7 @@ def anonymity_command(
     as_json: bool,
 ) -> None:
     """Print the k of approximate k-anonymity of a full layer."""
+    require_at_least(1, eta_max=eta_max, alphabet_size=alphabet_size, passes=passes)
     domain_size = eta_max * alphabet_size + 1
     content: dict[str, Any] = {"unit": "item", "alpha": alpha, "passes": passes}
     for variant in ("lemma", "tight"):
@@ -185,6 +184,7 @@ def anonymity_command(
         content[variant] = {
             "k": None if isinstance(claim.k, NotApplicable) else claim.k,
             "probability": claim.probability,
+            "reason": str(claim.k) if isinstance(claim.k, NotApplicable) else None,
             "source": claim.theorem,
             "assumptions": claim.assumptions,
         }
@@ -192,13 +192,14 @@ def anonymity_command(
         print_json(content)
         return
     table = Table(title=f"approximate k-anonymity at alpha {alpha:g}, {passes} pass(es)")
-    for heading in ("variant", "k", "P(kept with k holders)", "source"):
+    for heading in ("variant", "k", "P(kept) at k, or at 0", "source"):
         table.add_column(heading, overflow="fold")
     for variant in ("lemma", "tight"):
         row = content[variant]
         k = "none" if row["k"] is None else str(row["k"])
         chance = "" if row["probability"] is None else f"{row['probability']:.4f}"
-        table.add_row(variant, k, chance, f"{row['source']}; {row['assumptions']}")
+        notes = (row["source"], row["assumptions"], row["reason"])
+        table.add_row(variant, k, chance, "; ".join(note for note in notes if note))
     Console().print(table)
 
 
@@ -218,33 +219,21 @@ def plan_command(
             "Expected either --local-epsilon (how many reports?) or --reports (which local "
             "epsilon?), got " + ("neither." if local_epsilon is None else "both.")
         )
-    answers: dict[str, Any] = {}
-    for name in ["clones", *([] if domain_size is None else ["blanket"])]:
-        if local_epsilon is not None:
-            reports = smallest_num_reports(
-                name,
-                epsilon=central_epsilon,
-                delta=delta,
-                local_epsilon=local_epsilon,
-                domain_size=domain_size,
-            )
-            known = None if isinstance(reports, NotApplicable) else reports
-            answers[name] = {
-                "reports_per_layer": known,
-                "clients_per_layer": None if known is None else -(-known // max_items),
-            }
-        else:
-            assert num_reports is not None
-            largest = largest_local_epsilon(
-                name,
-                epsilon=central_epsilon,
-                delta=delta,
-                num_reports=num_reports,
-                domain_size=domain_size,
-            )
-            answers[name] = {
-                "local_epsilon": None if isinstance(largest, NotApplicable) else largest
-            }
+    require_positive(central_epsilon=central_epsilon)
+    require_at_least(1, max_items=max_items)
+    names = ["clones", *([] if domain_size is None else ["blanket"])]
+    answers = {
+        name: _plan(
+            name,
+            central_epsilon=central_epsilon,
+            delta=delta,
+            local_epsilon=local_epsilon,
+            num_reports=num_reports,
+            max_items=max_items,
+            domain_size=domain_size,
+        )
+        for name in names
+    }
     content = {
         "unit": "item",
         "neighboring": "swap",
@@ -264,81 +253,50 @@ def plan_command(
     else:
         table.add_column(f"largest local epsilon, {num_reports:,} reports", justify="right")
     for name, row in answers.items():
-        table.add_row(name, *(_number(value) for value in row.values()))
+        table.add_row(name, *(_number(value) for key, value in row.items() if key != "reason"))
+    table.caption = "\n".join(row["reason"] for row in answers.values() if row["reason"]) or None
     Console().print(table)
 
 
-def audit_command(
+def _plan(
+    name: str,
     *,
-    oracle: str,
-    local_epsilon: float,
-    domain_size: int,
-    samples: int,
-    confidence: float,
-    seed: int,
-    num_reports: int | None,
+    central_epsilon: float,
     delta: float,
-    as_json: bool,
-) -> None:
-    """Print a lower bound on the epsilon that the code really gives, beside the stated one."""
-    spec = OracleSpec(name=oracle, epsilon=local_epsilon)
-    if num_reports is None:
-        result = audit_oracle(
-            make_oracle(spec, domain_size),
-            num_samples=samples,
-            rng=generator(seed, Stream.RANDOMIZER),
-            confidence=confidence,
-        )
-        content: dict[str, Any] = {"audited": "one report", "stated_epsilon": local_epsilon}
-    else:
-        from fedhh.experiments.audit import audit_layer
-
-        result = audit_layer(
-            spec,
-            domain_size=domain_size,
-            num_reports=num_reports,
-            num_runs=samples,
+    local_epsilon: float | None,
+    num_reports: int | None,
+    max_items: int,
+    domain_size: int | None,
+) -> dict[str, Any]:
+    """Return what one bound answers to a planner."""
+    if local_epsilon is not None:
+        reports = smallest_num_reports(
+            name,
+            epsilon=central_epsilon,
             delta=delta,
-            confidence=confidence,
-            seed=seed,
+            local_epsilon=local_epsilon,
+            domain_size=domain_size,
         )
-        bounds: dict[str, Any] = {}
-        for key, (name, source) in _KEYS.items():
-            if name != "blanket" or oracle == "ss":
-                bounds[key] = _bound(
-                    name,
-                    source,
-                    local_epsilon=local_epsilon,
-                    num_reports=num_reports,
-                    delta=delta,
-                    domain_size=domain_size if oracle == "ss" else None,
-                )["epsilon"]
-        content = {
-            "audited": f"the votes of one layer of {num_reports} reports",
-            "upper_bounds": bounds,
-        }
-    content |= {"unit": "item", "neighboring": "swap", **asdict(result)}
-    content["at_least"] = content.pop("epsilon")
-    if as_json:
-        print_json(content)
-        return
-    table = Table(title=f"audit of {oracle}: {content['audited']}", show_header=False)
-    table.add_column("what")
-    table.add_column("value")
-    for name, value in content.items():
-        if isinstance(value, dict):
-            for key, bound in value.items():
-                table.add_row(
-                    f"upper bound, {key}", "not applicable" if bound is None else _up(bound)
-                )
-        else:
-            text = f"{value:.6g}" if isinstance(value, float) else str(value)
-            table.add_row(name.replace("_", " "), text)
-    Console().print(table)
+        if isinstance(reports, NotApplicable):
+            return {"reports_per_layer": None, "clients_per_layer": None, "reason": str(reports)}
+        clients = -(-reports // max_items)
+        return {"reports_per_layer": reports, "clients_per_layer": clients, "reason": None}
+    assert num_reports is not None
+    largest = largest_local_epsilon(
+        name,
+        epsilon=central_epsilon,
+        delta=delta,
+        num_reports=num_reports,
+        domain_size=domain_size,
+    )
+    if isinstance(largest, NotApplicable):
+        return {"local_epsilon": None, "reason": str(largest)}
+    return {"local_epsilon": largest, "reason": None}
 
 
 def _selection(oracle: str, domain_size: int | None) -> int | None:
     """Return the domain of Subset Selection, or None for any other randomizer."""
+    require_choice(["any", *ORACLES], oracle=oracle)
     if oracle != "ss":
         return None
     if domain_size is None:
@@ -346,7 +304,7 @@ def _selection(oracle: str, domain_size: int | None) -> int | None:
     return domain_size
 
 
-def _bound(
+def bound_as_json(
     name: str,
     source: str,
     *,
@@ -378,7 +336,7 @@ def _bound(
     }
 
 
-def _up(epsilon: float) -> str:
+def round_up(epsilon: float) -> str:
     """Return an epsilon as text, rounded up."""
     if not math.isfinite(epsilon):
         return "inf"
