@@ -21,6 +21,7 @@ from fedhh.experiments.sweep_plots import plot_sweep
 from fedhh.experiments.tables import make_table
 
 _METRICS = ("coverage", "precision")
+_MADE_BY = "made_by.txt"
 
 
 def main() -> None:
@@ -31,19 +32,30 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("--runs", type=Path, default=Path("runs/results"))
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--draw-only", action="store_true", help="pages of runs that are there")
     arguments = parser.parse_args()
     for name in arguments.names:
-        _make(name, arguments.out / name, arguments.runs / name, arguments.workers)
+        if not arguments.draw_only:
+            _run(name, arguments.runs / name, arguments.workers)
+        _draw(name, arguments.out / name, arguments.runs / name)
     _write_index(arguments.out)
 
 
-def _make(name: str, out: Path, run: Path, workers: int) -> None:
+def _run(name: str, run: Path, workers: int) -> None:
     shutil.rmtree(run, ignore_errors=True)
     words = ["sweep", "--preset", name, "--workers", str(workers)]
     started = time.perf_counter()
     code = "from fedhh.cli import main; main()"
     subprocess.run([sys.executable, "-c", code, *words, "--out", str(run)], check=True)
     seconds = time.perf_counter() - started
+    line = (
+        f"Made by `fedhh {' '.join(words)}`, fedhh {fedhh.__version__}, in {seconds:.0f} seconds "
+        f"on {_machine()}."
+    )
+    (run / _MADE_BY).write_text(line, encoding="utf-8")
+
+
+def _draw(name: str, out: Path, run: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     metrics = ("coverage", "noise_share") if name.startswith("eta-regime") else _METRICS
@@ -55,9 +67,9 @@ def _make(name: str, out: Path, run: Path, workers: int) -> None:
     lines = [
         f"# {description['title']}",
         "",
-        f"Made by `fedhh {' '.join(words)}`, fedhh {fedhh.__version__}, in {seconds:.0f} seconds "
-        f"on {_machine()}. [{SWEEP_FILE}]({SWEEP_FILE}) is the config, [results.csv](results.csv) "
-        "every cell and seed.",
+        (run / _MADE_BY).read_text(encoding="utf-8"),
+        f"[{SWEEP_FILE}]({SWEEP_FILE}) is the config, [results.csv](results.csv) every cell and "
+        "seed.",
         "",
         make_table(table, run).render("markdown"),
         *(f"![{Path(figure).stem}]({figure})" for figure in figures),

@@ -38,6 +38,7 @@ _CENTRAL = "central_epsilon"
 _LOCAL = "privacy.local_epsilon"
 _LOG_SPAN = 20
 _MOST_TICKS = 14
+_FEWEST_VALUES = 3
 _SIZE = (6.4, 4.0)
 # Vector files without a date are the same for the same results.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -114,7 +115,9 @@ def choose_layout(
     numeric = [path for path in varying if _is_numeric(grid, path)]
     if x is not None:
         require_choice(numeric, x=x)
-    chosen = x or max(numeric, key=lambda path: grid[path].nunique(), default="")
+    # Fewer values make no line; they are drawn as points beside each other.
+    lines = [path for path in numeric if grid[path].nunique() >= _FEWEST_VALUES]
+    chosen = x or max(lines, key=lambda path: grid[path].nunique(), default="")
     if by is not None:
         require_choice(varying, by=by)
         return Layout(x=chosen, by=(by,))

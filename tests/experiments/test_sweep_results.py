@@ -144,6 +144,12 @@ def test_the_number_with_most_values_is_x_and_what_follows_from_others_is_left_o
         choose_layout(table, axes, x=SAMPLER)
 
 
+def test_fewer_than_three_numbers_make_no_line():
+    table = grid(**{SAMPLER: ["greedy", "random"], PASSES: [1, 2]}).assign(beside_grid=False)
+    assert choose_layout(table, [SAMPLER, PASSES]) == Layout(x="", by=(SAMPLER, PASSES))
+    assert choose_layout(table, [SAMPLER, PASSES], x=PASSES) == Layout(x=PASSES, by=(SAMPLER,))
+
+
 def test_a_sweep_without_numbers_is_drawn_as_points(tmp_path):
     directory = results_in(tmp_path, grid(**{SAMPLER: ["greedy", "random"], "seed": [0, 1]}),
                            [SAMPLER])  # fmt: skip
