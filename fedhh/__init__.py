@@ -4,8 +4,8 @@
 >>> population = fedhh.synthetic_population("chat", 20_000, seed=0)
 >>> protocol = fedhh.LdpTrieHH(clients_per_layer=1_500, passes=1, depth=12, local_epsilon=8.0)
 >>> result = fedhh.simulate(protocol, population, seed=0)
->>> result.discoveries["word"].head(3).tolist()
-['lol', 'pre', 'ii']
+>>> {"lol", "dont", "pre"} <= set(result.discoveries["word"])
+True
 """
 
 from __future__ import annotations
