@@ -4,7 +4,7 @@ An audit can refute a privacy claim, never prove one. Sample outputs under two n
 choose an event on one half of the samples, and bound its two probabilities on the other half by
 Clopper and Pearson (1934): if P(event | a) - delta exceeds e**epsilon P(event | b), the mechanism
 is not (epsilon, delta)-private. Follows Jagielski, Ullman, Oprea (2020), "Auditing differentially
-private machine learning", NeurIPS, section 4.
+private machine learning", NeurIPS.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ where w is the law of a uniform subset. With E = e**eps0 and x = e**epsilon, Bay
     delta(epsilon) <= (1 / n) E[(E a + b + E c + e - x (a + E b + E c + e))_+].
 
 After Balle, Bell, Gascon, Nissim (2019), "The privacy blanket of the shuffle model", CRYPTO,
-Lemma 5.3, made exact for this randomizer.
+arXiv:1903.02837, section 5, made exact for this randomizer.
 
 How it is summed, always from above. Give the size of T = a + b the bias of drawing the victim:
 T - 1 ~ Bin(n - 1, 2 g w10). Given T, a ~ Bin(T, 1/2), and what is inside (.)_+ falls in
@@ -82,7 +82,7 @@ class Blanket(ShuffleBound):
 
     name: ClassVar[str] = "blanket"
     theorem: ClassVar[str] = (
-        "privacy blanket of Subset Selection, after Balle et al. (2019), Lemma 5.3"
+        "privacy blanket of Subset Selection, after Balle et al. (2019), section 5"
     )
     assumptions: ClassVar[str] = "every report is Subset Selection's, independent, shuffled"
 
