@@ -224,13 +224,15 @@ def data_synthesize(
 
 @presets.command("list")
 def presets_list() -> None:
-    """Print the names of the built-in configurations.
+    """Print the names of the built-in configurations, and the command that takes each.
 
     Example: fedhh presets list
     """
-    from fedhh.experiments.config import preset_names
+    from fedhh.experiments.config import RUNS, SWEEPS, preset_names
 
-    typer.echo("\n".join(preset_names()))
+    for kind, command in ((RUNS, "fedhh run"), (SWEEPS, "fedhh sweep")):
+        for name in preset_names(kind):
+            typer.echo(f"{name:<28}{command}")
 
 
 @presets.command("show")
@@ -239,9 +241,10 @@ def presets_show(name: Annotated[str, typer.Argument(help="A preset's name.")]) 
 
     Example: fedhh presets show gboard-production > mine.toml
     """
-    from fedhh.experiments.config import preset_text
+    from fedhh.experiments.config import RUNS, SWEEPS, preset_names, preset_text
 
-    typer.echo(preset_text(name), nl=False)
+    kind = SWEEPS if name in preset_names(SWEEPS) else RUNS
+    typer.echo(preset_text(name, kind), nl=False)
 
 
 def _changes(settings: list[str] | None, options: dict[str, Any]) -> tuple[str, ...]:

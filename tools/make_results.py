@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import fedhh
+from fedhh.experiments.config import SWEEPS, preset_names
 from fedhh.experiments.results import RESULTS, SWEEP_FILE, read_results
-from fedhh.experiments.sweep_config import sweep_preset_names
 from fedhh.experiments.sweep_plots import plot_sweep
 from fedhh.experiments.tables import make_table
 
@@ -26,7 +26,7 @@ _MADE_BY = "made_by.txt"
 
 def main() -> None:
     """Run the sweeps that the command line names, or every quick one."""
-    quick = [name for name in sweep_preset_names() if name.endswith("-quick")]
+    quick = [name for name in preset_names(SWEEPS) if name.endswith("-quick")]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=quick)
     parser.add_argument("--out", type=Path, default=Path("docs/results"))

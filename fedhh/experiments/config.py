@@ -22,6 +22,9 @@ from fedhh.validation import InputError, did_you_mean
 
 DEFAULT_PRESET = "default"
 
+RUNS, SWEEPS = "presets", "sweeps"
+"""Folders of the built-in configurations."""
+
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -261,19 +264,20 @@ def change_config(config: Config, settings: Sequence[str], origin: str) -> Confi
     return parse_config(table, origin)
 
 
-def preset_names() -> list[str]:
-    """Return the names of the built-in configurations."""
-    folder = resources.files("fedhh.experiments") / "presets"
+def preset_names(kind: str = RUNS) -> list[str]:
+    """Return the names of the built-in configurations, of runs or of sweeps."""
+    folder = resources.files("fedhh.experiments") / kind
     return sorted(
         f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
     )
 
 
-def preset_text(name: str) -> str:
+def preset_text(name: str, kind: str = RUNS) -> str:
     """Return a built-in configuration as TOML text."""
-    if name not in preset_names():
-        raise InputError(f"Unknown preset {name!r}{did_you_mean(name, preset_names())}")
-    folder = resources.files("fedhh.experiments") / "presets"
+    if name not in preset_names(kind):
+        what = "preset" if kind == RUNS else "sweep"
+        raise InputError(f"Unknown {what} {name!r}{did_you_mean(name, preset_names(kind))}")
+    folder = resources.files("fedhh.experiments") / kind
     return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 

@@ -13,7 +13,6 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,15 @@ import tomli_w
 from pydantic import BaseModel, Field, ValidationError
 
 from fedhh.experiments.config import (
+    SWEEPS,
     Config,
     Count,
     Section,
     apply_setting,
     explain,
     parse_config,
+    preset_names,
+    preset_text,
     read_toml,
 )
 from fedhh.experiments.populations import check_population
@@ -146,13 +148,13 @@ def load_sweep_table(
     if (preset is None) == (file is None):
         raise InputError(
             "Expected one sweep, FILE or --preset NAME. Presets: "
-            f"{', '.join(sweep_preset_names())}."
+            f"{', '.join(preset_names(SWEEPS))}."
         )
     if file is not None:
         table, origin = read_toml(file), str(file)
     else:
         assert preset is not None
-        table, origin = tomllib.loads(sweep_preset_text(preset)), f"preset {preset}"
+        table, origin = tomllib.loads(preset_text(preset, SWEEPS)), f"preset {preset}"
     for setting in settings:
         apply_setting(table, setting)
     return table, origin
@@ -199,22 +201,6 @@ def parse_sweep(
         best=section.best,
         table=table,
     )
-
-
-def sweep_preset_names() -> list[str]:
-    """Return the names of the built-in sweeps."""
-    folder = resources.files("fedhh.experiments") / "sweeps"
-    return sorted(
-        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
-    )
-
-
-def sweep_preset_text(name: str) -> str:
-    """Return a built-in sweep as TOML text."""
-    if name not in sweep_preset_names():
-        raise InputError(f"Unknown sweep {name!r}{did_you_mean(name, sweep_preset_names())}")
-    folder = resources.files("fedhh.experiments") / "sweeps"
-    return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _parse_section(content: Any, origin: str) -> SweepSection:

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
+from fedhh.experiments.config import SWEEPS, preset_names, preset_text
 from fedhh.experiments.sweep_config import (
     load_sweep_table,
     parse_sweep,
-    sweep_preset_names,
-    sweep_preset_text,
 )
 from fedhh.validation import InputError
 
@@ -174,10 +173,10 @@ def test_a_sweep_needs_its_table_and_one_source():
     with pytest.raises(InputError, match=r"FILE or --preset NAME\. Presets: "):
         load_sweep_table()
     with pytest.raises(InputError, match="Unknown sweep 'epsilonn'"):
-        sweep_preset_text("epsilonn")
+        preset_text("epsilonn", SWEEPS)
 
 
-@pytest.mark.parametrize("name", sweep_preset_names())
+@pytest.mark.parametrize("name", preset_names(SWEEPS))
 def test_every_built_in_sweep_is_valid(name: str):
     table, origin = load_sweep_table(preset=name)
     plan = parse_sweep(table, origin)
