@@ -70,6 +70,11 @@ class RunFacts:
         return min(record.num_clients for record in self.layers)
 
     @property
+    def same_size(self) -> str:
+        """What must be assumed of neighbors if the number of a client's reports tells of it."""
+        return "" if self.padded else "; neighbors send equally many reports"
+
+    @property
     def reports(self) -> int:
         """Fewest reports in one layer, cut to what the bounds are computed for."""
         return min(NUM_REPORTS_RANGE[1], *(record.num_reports for record in self.layers))
@@ -84,7 +89,8 @@ def local_guarantees(run: RunFacts) -> list[Guarantee]:
         epsilon=local_item_epsilon(run.local_epsilon, uses=run.uses),
         delta=0.0,
         theorem=ITEM_THEOREM,
-        assumptions="an item enters one report of each round its client takes part in",
+        assumptions="an item enters one report of each round its client takes part in"
+        + run.same_size,
         smallest_cohort=run.cohort,
         best=True,
         claimed_in_paper=True,
@@ -94,7 +100,7 @@ def local_guarantees(run: RunFacts) -> list[Guarantee]:
         unit="user",
         epsilon=local_user_epsilon(run.local_epsilon, max_items=run.max_items, uses=run.uses),
         theorem=USER_THEOREM,
-        assumptions=f"a client sends at most {run.max_items} reports in one round",
+        assumptions=f"a client sends at most {run.max_items} reports in one round{run.same_size}",
         claimed_in_paper=False,
     )
     return [item, user]
@@ -193,7 +199,6 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
         precision=QUICK,
     )
     kind = bounds[0]
-    same_size = "" if run.padded else "; neighbors send equally many reports"
     return [
         _central(
             run,
@@ -201,7 +206,7 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
             method=f"{kind.name}, groups",
             epsilon=found.groups,
             theorem=f"{kind.theorem}; {GROUP_THEOREM}",
-            assumptions=kind.assumptions + same_size,
+            assumptions=kind.assumptions,
         ),
         _central(
             run,
@@ -230,7 +235,7 @@ def _central(
         epsilon=epsilon,
         delta=run.delta,
         theorem=theorem,
-        assumptions=assumptions,
+        assumptions=assumptions + run.same_size,
         smallest_cohort=run.cohort,
         claimed_in_paper=unit == "item" and method in _CLAIMED,
     )
