@@ -1,0 +1,57 @@
+"""Every registered oracle is audited: its code gives at most its stated epsilon, and close to it.
+
+The reports of the suite's small domains are sampled; an oracle with public coins is audited with
+its coins drawn too, as its reports show them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.accounting import audit_oracle
+from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
+from tests.conformance.test_oracles import CASES, PARAMS
+
+
+def most_different_values(oracle: FrequencyOracle) -> tuple[int, int]:
+    """The pair with the likeliest reports of the worst ratio; small sketches merge some values."""
+    if oracle.epsilon == math.inf:
+        return 0, 1
+    space = oracle.report_space()
+    laws = np.array([oracle.log_prob(space, value) for value in range(oracle.domain_size)])
+
+    def chance_of_the_worst(pair: tuple[int, int]) -> float:
+        law, other = laws[list(pair)]
+        return float(np.exp(law)[law - other > 0.99 * oracle.epsilon].sum())
+
+    return max(itertools.permutations(range(oracle.domain_size), 2), key=chance_of_the_worst)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_the_audited_epsilon_is_at_most_the_stated_one_and_close_to_it(case):
+    name, epsilon, domain_size = case
+    epsilon = math.inf if name == "none" else epsilon
+    oracle = make_oracle(
+        OracleSpec(name=name, epsilon=epsilon, params=PARAMS.get(name, {})), domain_size
+    )
+    value, other = most_different_values(oracle)
+    found = audit_oracle(
+        oracle,
+        num_samples=400_000,
+        rng=np.random.default_rng(24),
+        value=value,
+        other=other,
+        confidence=1 - 1e-9,
+    )
+    assert found.epsilon <= epsilon
+    if name == "none":
+        assert found.estimate == math.inf
+        assert found.epsilon > 8
+    else:
+        # The bound is at a confidence of 1 - 1e-9, so it may lie further below.
+        assert found.estimate == pytest.approx(epsilon, rel=0.1)
+        assert found.epsilon >= 0.85 * epsilon

@@ -1,0 +1,283 @@
+"""`fedhh account`: what it prints, saves and refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedhh import cli
+
+GBOARD = ("--local-epsilon", "10", "--reports", "30000000")
+GBOARD_SS = (*GBOARD, "--oracle", "ss", "--domain-size", "1000001")
+
+
+@pytest.fixture
+def fedhh(monkeypatch, capsys):
+    """The command line in this process: exit code, standard output, standard error."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fedhh", *words])
+        # main() installs a handler of signals, which is the test runner's to keep.
+        monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def answer(fedhh):
+    """The JSON that a command prints."""
+
+    def call(*words: str) -> dict:
+        code, out, err = fedhh("account", *words, "--format", "json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    return call
+
+
+def test_shuffle_states_every_bound_of_gboards_case(answer):
+    found = answer("shuffle", *GBOARD_SS)
+    assert (found["unit"], found["neighboring"], found["delta"]) == ("item", "swap", 1e-10)
+    bounds = found["bounds"]
+    assert list(bounds) == ["closed_form", "clones", "clones_2023", "ss_blanket"]
+    for bound in bounds.values():
+        assert {"epsilon", "delta", "applicable", "source"} <= bound.keys()
+        assert bound["applicable"]
+        assert bound["delta"] == 1e-10
+    assert bounds["closed_form"]["epsilon"] == pytest.approx(0.56544, abs=1e-5)
+    assert bounds["clones"]["epsilon"] == pytest.approx(0.3074662, abs=1e-7)
+    assert bounds["clones_2023"]["epsilon"] == pytest.approx(0.2138382, abs=1e-7)
+    assert bounds["ss_blanket"]["epsilon"] <= 0.14945
+    assert "erratum" in bounds["clones_2023"]["source"]
+    assert found["true_epsilon_at_least"] == pytest.approx(0.1492862, abs=1e-7)
+    assert found["true_epsilon_at_least"] <= bounds["ss_blanket"]["epsilon"]
+
+
+def test_a_bound_that_does_not_apply_has_a_reason_and_no_number(answer):
+    bounds = answer("shuffle", "--local-epsilon", "10", "--reports", "1000")["bounds"]
+    for key in ("closed_form", "ss_blanket"):
+        assert bounds[key]["epsilon"] is None
+        assert bounds[key]["applicable"] is False
+        assert bounds[key]["reason"]
+    assert bounds["clones"]["epsilon"] <= 10
+
+
+def test_a_domain_of_two_values_has_no_attack_but_bounds(answer, fedhh):
+    words = ("--local-epsilon", "1", "--reports", "1000", "--oracle", "ss", "--domain-size", "2")
+    found = answer("shuffle", *words)
+    assert found["true_epsilon_at_least"] is None
+    assert found["bounds"]["ss_blanket"]["epsilon"] > 0
+    assert fedhh("account", "shuffle", *words)[0] == 0
+
+
+def test_user_level_is_the_smaller_of_groups_and_slots(answer):
+    found = answer(
+        "user", "--local-epsilon", "6", "--clients", "2000", "--max-items", "3",
+        "--delta", "1e-6", "--domain-size", "1001",
+    )  # fmt: skip
+    assert found["unit"] == "user"
+    assert found["local_epsilon_of_all_contributions"] == 18
+    assert list(found["bounds"]) == ["clones", "blanket"]
+    for row in found["bounds"].values():
+        assert row["epsilon"] == min(row["groups"], row["slots"])
+        assert row["method"] in {"groups", "slots"}
+    assert found["bounds"]["blanket"]["epsilon"] < found["bounds"]["clones"]["epsilon"]
+
+
+def test_anonymity_of_gboards_case_is_none_as_printed_and_49_corrected(answer):
+    sizes = ("--reports", "30000000", "--eta-max", "10000", "--alphabet-size", "100")
+    found = answer("anonymity", "--local-epsilon", "10", *sizes)
+    assert found["lemma"]["k"] is None
+    assert found["lemma"]["probability"] == pytest.approx(0.1418, abs=1e-4)
+    assert found["tight"]["k"] == 49
+    assert found["tight"]["probability"] <= 0.05
+    assert answer("anonymity", "--local-epsilon", "10", *sizes, "--passes", "2")["tight"]["k"] == 26
+    assert answer("anonymity", "--local-epsilon", "8", *sizes)["lemma"]["k"] == 45
+
+
+def test_a_plan_and_its_reverse_agree(answer):
+    target = ("--central-epsilon", "1", "--delta", "1e-10", "--domain-size", "1000001")
+    forth = answer("plan", "--local-epsilon", "6", *target, "--max-items", "10")["answers"]
+    for bound in ("clones", "blanket"):
+        reports = forth[bound]["reports_per_layer"]
+        assert forth[bound]["clients_per_layer"] == math.ceil(reports / 10)
+        back = answer("plan", "--reports", str(reports), *target)["answers"]
+        assert back[bound]["local_epsilon"] == pytest.approx(6, abs=0.01)
+        assert back[bound]["local_epsilon"] >= 6 - 1e-6
+        # One report fewer misses the target.
+        shuffle = ("shuffle", "--local-epsilon", "6", "--oracle", "ss", "--domain-size", "1000001")
+        key = {"clones": "clones", "blanket": "ss_blanket"}[bound]
+        enough, short = (
+            answer(*shuffle, "--reports", str(n))["bounds"][key]["epsilon"]
+            for n in (reports, reports - 1)
+        )
+        assert enough <= 1 < short
+
+
+def test_a_plan_that_nothing_reaches_says_so(answer, fedhh):
+    words = ("--central-epsilon", "1e-9", "--local-epsilon", "16")
+    found = answer("plan", *words)["answers"]["clones"]
+    assert found["reports_per_layer"] is None
+    assert "not applicable" in found["reason"]
+    code, out, _ = fedhh("account", "plan", *words)
+    assert code == 0
+    assert "none" in out
+
+
+def test_an_audit_of_a_report_stands_beside_the_stated_epsilon(answer):
+    found = answer(
+        "audit", "--oracle", "ss", "--local-epsilon", "2", "--domain-size", "20",
+        "--samples", "50000",
+    )  # fmt: skip
+    assert 1.5 < found["at_least"] <= 2
+    assert found["upper_bounds"] == {"local": 2}
+    assert found["confidence"] == 0.99
+
+
+def test_an_audit_of_a_layer_stands_beside_the_bounds(answer):
+    found = answer(
+        "audit", "--local-epsilon", "3", "--domain-size", "12", "--reports", "8",
+        "--samples", "1000", "--delta", "0.01",
+    )  # fmt: skip
+    assert list(found["upper_bounds"]) == ["closed_form", "clones", "clones_2023", "ss_blanket"]
+    assert found["at_least"] <= found["upper_bounds"]["ss_blanket"]
+    assert "8 reports of ss" in found["audited"]
+
+
+def test_an_audit_of_a_run_stands_beside_its_claims(answer, tmp_path):
+    rows = [f"{user},{'abcdefgh'[user % 8]}{'xyz'[user % 3]}" for user in range(60)]
+    (tmp_path / "said.csv").write_text("user,word\n" + "\n".join(rows) + "\n")
+    (tmp_path / "run.toml").write_text(
+        f'[population]\nsource = "{tmp_path / "said.csv"}"\nknown = "none"\n'
+        "[protocol]\nclients_per_layer = 8\ndepth = 2\neta_max = 5\nmax_items = 1\npasses = 1\n"
+    )
+    found = answer(
+        "audit", "--run", str(tmp_path / "run.toml"), "--set", "privacy.local_epsilon=3",
+        "--samples", "300", "--delta", "0.01",
+    )  # fmt: skip
+    assert found["reports"] == 8
+    assert found["local_epsilon"] == 3
+    assert found["at_least"] <= found["upper_bounds"]["blanket"] <= 3
+    assert "one client holds" in found["neighbors"]
+
+
+SHUFFLE = ("shuffle", "--local-epsilon", "1", "--reports", "1000")
+PLAN = ("plan", "--central-epsilon", "1")
+ANONYMITY = ("anonymity", "--local-epsilon", "1", "--reports", "100")
+AUDIT = ("audit", "--local-epsilon", "1", "--domain-size", "10")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("shuffle", "--local-epsilon", "0", "--reports", "9"), "0.1 <= local_epsilon <= 16.0"),
+        (("shuffle", "--local-epsilon", "nan", "--reports", "9"), "got local_epsilon=nan"),
+        (("shuffle", "--local-epsilon", "100", "--reports", "9"), "got local_epsilon=100.0"),
+        (("shuffle", "--local-epsilon", "x", "--reports", "9"), "--local-epsilon"),
+        (("shuffle", "--local-epsilon", "1", "--reports", "1"), "2 <= num_reports"),
+        (("shuffle", "--local-epsilon", "1", "--reports", "2.5"), "--reports"),
+        (("shuffle", "--local-epsilon", "1"), "Missing option '--reports'"),
+        ((*SHUFFLE, "--delta", "0"), "1e-14 <= delta <= 0.1, got delta=0.0"),
+        ((*SHUFFLE, "--delta", "nan"), "got delta=nan"),
+        ((*SHUFFLE, "--oracle", "ss"), "--domain-size with --oracle ss"),
+        ((*SHUFFLE, "--oracle", "zz"), "Unknown oracle 'zz'"),
+        ((*SHUFFLE, "--oracle", "ss", "--domain-size", "1"), "domain_size=1"),
+        ((*SHUFFLE, "--plot", "bounds.xyz"), "ends in .png, .pdf, .svg, got 'bounds.xyz'"),
+        ((*SHUFFLE, "--plot", "."), "ends in .png, .pdf, .svg"),
+        (PLAN, "got neither"),
+        ((*PLAN, "--local-epsilon", "1", "--reports", "9"), "got both"),
+        ((*PLAN, "--local-epsilon", "1", "--max-items", "0"), "max_items=0"),
+        (("plan", "--central-epsilon", "0", "--reports", "9"), "central_epsilon=0"),
+        (("plan", "--central-epsilon", "nan", "--reports", "9"), "central_epsilon=nan"),
+        (("user", "--local-epsilon", "1", "--clients", "1", "--max-items", "2"), "num_clients=1"),
+        (("user", "--local-epsilon", "1", "--clients", "9", "--max-items", "0"), "max_items=0"),
+        ((*ANONYMITY, "--eta-max", "0", "--alphabet-size", "9"), "eta_max=0"),
+        ((*ANONYMITY, "--eta-max", "9", "--alphabet-size", "0"), "alphabet_size=0"),
+        ((*ANONYMITY, "--eta-max", "9", "--alphabet-size", "9", "--alpha", "1"), "alpha=1.0"),
+        ((*ANONYMITY, "--eta-max", "9", "--alphabet-size", "9", "--passes", "0"), "passes=0"),
+        (("audit",), "Expected --local-epsilon"),
+        ((*AUDIT, "--samples", "2"), "num_samples=2"),
+        ((*AUDIT, "--confidence", "1"), "confidence=1.0"),
+        ((*AUDIT, "--oracle", "zz"), "Unknown oracle 'zz'"),
+        ((*AUDIT, "--reports", "1"), "num_reports=1"),
+        ((*AUDIT, "--run", "small"), "--run without --local-epsilon"),
+        ((*AUDIT, "--set", "seed=3"), "--set only with --run"),
+        (("audit", "--run", "no-such-preset"), "no-such-preset"),
+        (("audit", "--run", "small", "--set", "protocol.etamax=3"), "did you mean 'eta_max'"),
+    ],
+)
+def test_wrong_input_is_refused_in_one_line(fedhh, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = fedhh("account", *words)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("b.png", b"\x89PNG"), ("b.pdf", b"%PDF"), ("new/b.svg", b"<?xml")]
+)
+def test_a_figure_is_written_whole(fedhh, tmp_path, name, start):
+    code, out, err = fedhh(
+        "account", "shuffle", "--local-epsilon", "0.5", "--reports", "100",
+        "--plot", str(tmp_path / name),
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert [p.name for p in (tmp_path / name).parent.iterdir()] == [Path(name).name]
+    assert "Wrote" in out
+
+
+def test_json_stays_json_with_a_figure(fedhh, tmp_path):
+    words = ("shuffle", "--local-epsilon", "0.5", "--reports", "100", "--format", "json")
+    _, out, _ = fedhh("account", *words, "--plot", str(tmp_path / "b.png"))
+    assert json.loads(out)["bounds"]
+    assert (tmp_path / "b.png").exists()
+
+
+def test_a_figure_that_fails_leaves_nothing(fedhh, tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    def full_disk(self, path, **_):
+        Path(path).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", full_disk)
+    (tmp_path / "b.png").write_bytes(b"old")
+    code, _, err = fedhh("account", *SHUFFLE[:-1], "50", "--plot", str(tmp_path / "b.png"))
+    assert code == 2
+    assert "No space left on device" in err
+    assert [p.name for p in tmp_path.iterdir()] == ["b.png"]
+    assert (tmp_path / "b.png").read_bytes() == b"old"
+
+
+def test_tables_name_each_bound_with_its_source(fedhh, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    code, out, _ = fedhh("account", "shuffle", *GBOARD_SS)
+    assert code == 0
+    assert "item level, swap" in out
+    for text in ("0.565441", "0.307467", "0.213839", "Theorem 3.1, with its erratum", "attack"):
+        assert text in out
+
+
+def test_the_command_is_there_as_a_process():
+    done = subprocess.run(
+        [sys.executable, "-m", "fedhh", "account", "shuffle", "--local-epsilon", "0",
+         "--reports", "10"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == ("Error: Expected 0.1 <= local_epsilon <= 16.0, got local_epsilon=0.0.\n")
