@@ -71,7 +71,7 @@ def _draw(name: str, out: Path, run: Path) -> None:
         f"[{SWEEP_FILE}]({SWEEP_FILE}) is the config, [results.csv](results.csv) every cell and "
         "seed.",
         "",
-        make_table(table, run).render("markdown"),
+        make_table(table, run).render("markdown").removeprefix(f"{description['title']}\n\n"),
         *(f"![{Path(figure).stem}]({figure})" for figure in figures),
         "",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,8 @@ _LOCAL = "privacy.local_epsilon"
 _LOG_SPAN = 20
 _MOST_TICKS = 14
 _FEWEST_VALUES = 3
+_LONGEST_LABEL = 20
+_TITLE_WIDTH = 54
 _SIZE = (6.4, 4.0)
 # Vector files without a date are the same for the same results.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -147,10 +150,7 @@ def draw_metric(table: pd.DataFrame, layout: Layout, metric: str, *, title: str)
             _draw_points(axes, grid, layout, metric)
         _draw_references(axes, table[table["beside_grid"]], metric)
         _scale_y(axes, metric)
-        handles, labels = axes.get_legend_handles_labels()
-        if labels and (len(labels) > 1 or layout.by):
-            heading = ", ".join(short_label(path) for path in layout.by)
-            figure.legend(handles, labels, loc="outside right upper", title=heading or None)
+        _legend(figure, layout)
         _finish(figure, table, title)
     return figure
 
@@ -216,9 +216,7 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
         deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
         axes.set_xlabel(f"{axis_label(_CENTRAL)} (delta = {deltas})")
         _scale_y(axes, "coverage")
-        if len(groups) > 1:
-            heading = ", ".join(short_label(path) for path in layout.by)
-            figure.legend(loc="outside right upper", title=heading)
+        _legend(figure, layout)
         _finish(figure, finite, title)
     return figure
 
@@ -321,6 +319,20 @@ def _scale_y(axes: Axes, metric: str) -> None:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
+def _legend(figure: Figure, layout: Layout) -> None:
+    """Put the legend beside the axes, or above them if its labels are long."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if not labels or (len(labels) == 1 and not layout.by):
+        return
+    heading = ", ".join(short_label(path) for path in layout.by) or None
+    if max(len(label) for label in labels) <= _LONGEST_LABEL:
+        figure.legend(handles, labels, loc="outside right upper", title=heading)
+        return
+    rows = -(-len(labels) // 2)
+    figure.set_size_inches(_SIZE[0], _SIZE[1] + 0.5 + 0.22 * rows)
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=8)
+
+
 def _finish(figure: Figure, table: pd.DataFrame, title: str, *, interval: bool = True) -> None:
     """Put title, and below the figure what the marks mean and over how many seeds."""
     seeds = table["seed"].nunique()
@@ -330,7 +342,7 @@ def _finish(figure: Figure, table: pd.DataFrame, title: str, *, interval: bool =
         note = f"mean and {STATEMENT} ({seeds})"
     else:
         note = f"mean over {seeds} seeds"
-    figure.axes[0].set_title(title, fontsize=11, pad=10)
+    figure.axes[0].set_title(textwrap.fill(title, _TITLE_WIDTH), fontsize=11, pad=10)
     figure.supxlabel(note, fontsize=8, color="#555555")
 
 

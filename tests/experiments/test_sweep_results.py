@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scipy import stats
 
 from fedhh.experiments.intervals import paired_gain, summarize
@@ -204,3 +205,20 @@ def test_too_many_lines_become_maps_or_are_refused_with_the_way_out(tmp_path):
     with pytest.raises(InputError, match=r"18 lines are too many .* choose one with --by"):
         plot_sweep(directory)
     assert plot_sweep(directory, by=SAMPLER, metrics=("coverage",))
+
+
+@pytest.mark.parametrize("names", [["greedy", "random"], ["a long name of a thing", "b" * 24]])
+@pytest.mark.parametrize("title", ["short", "a title that goes on and on " * 4])
+def test_no_text_of_a_figure_overlaps_another(names: list[str], title: str):
+    rows = grid(**{EPSILON: [2.0, 4.0, 8.0], SAMPLER: names, "seed": [0, 1, 2]})
+    rows["beside_grid"] = False
+    figure = draw_metric(rows, Layout(x=EPSILON, by=(SAMPLER,)), "precision", title=title)
+    FigureCanvasAgg(figure).draw()
+    axes = figure.axes[0]
+    texts = [axes.title, axes.xaxis.label, axes.yaxis.label, figure._supxlabel, *figure.legends]
+    ticks = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+    boxes = [text.get_window_extent() for text in (*texts, *ticks)]
+    for i, box in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0
+        assert box.x1 <= figure.bbox.x1
+        assert not any(box.overlaps(other) for other in boxes[:i])
