@@ -24,7 +24,7 @@ _PRIME = np.uint64(PRIME)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _LOW_29 = np.uint64((1 << 29) - 1)
 
-_KEYS_AT_ONCE = 4096
+_KEYS_AT_ONCE = 2**14
 _COINS_AT_ONCE = 2**15
 _COINS_PER_WORD = 4
 

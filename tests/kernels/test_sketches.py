@@ -18,7 +18,7 @@ def test_sums_over_rows_are_those_of_looking_up_every_cell(num_cells):
     family = HashFamily.draw(num_hashes=5, num_cells=num_cells, seed=2)
     tables = rng.integers(-50, 50, size=(2, 5, num_cells))
     # More keys than a chunk holds.
-    keys = np.arange(9000)
+    keys = np.arange(20_000)
     expected = np.zeros((2, len(keys)), dtype=np.int64)
     for row in range(5):
         expected += tables[:, row, family.cells(np.full(len(keys), row), keys)]
