@@ -78,11 +78,6 @@ class Query(ABC):
     def tally_size(self) -> int:
         """Length of the tally that answers it."""
 
-    @property
-    def message_size(self) -> int:
-        """Integers in a report where reports reach the server as they are; 0 where they add up."""
-        return 0
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrefixQuery(Query):
@@ -143,7 +138,17 @@ class PrefixQuery(Query):
 
     @property
     def _widths(self) -> list[int]:
-        return [1, *(len(level) for level in self.trie.levels[:-1])]
+        return [1, *(len(level) for level in self.trie.levels)][:-1]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordVoteQuery(PrefixQuery):
+    """Asks each client for one plain vote: the prefix of one of its words.
+
+    The client draws one of its words, each with the chance of its share of the client's typing,
+    and votes for the word's prefix if that is a candidate. Otherwise it abstains, which counts as
+    a report of the dummy. Nothing is randomized: it is for protocols that trust whoever sums up.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,8 +159,8 @@ class Aggregate:
         tally: ``(query.tally_size,) int64``; for a `PrefixQuery`, support counts of all values.
         num_reports: Reports behind them, dummies included.
         num_clients: Clients that answered.
-        messages: For queries with a ``message_size``, the reports themselves, ``(num_reports,
-            message_size) int64``; their order follows the merges and must not matter.
+        messages: The reports themselves, first axis one per report, where a query asks for them
+            and not only for their sum; their order follows the merges and must not matter.
     """
 
     tally: Tally

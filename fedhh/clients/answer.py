@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from fedhh.clients.answer_blind import BlindPrefixAnswerer, FragmentAnswerer
+from fedhh.clients.answer_votes import WordVoteAnswerer
 from fedhh.clients.answerer import Answerer, BlockCounts, Values, contributions
 from fedhh.clients.coded_words import CodedMatcher
 from fedhh.clients.matching import WordMatcher
 from fedhh.clients.population import ClientBlock
 from fedhh.oracles import make_oracle
-from fedhh.queries import PrefixQuery, Query
+from fedhh.queries import PrefixQuery, Query, WordVoteQuery
 from fedhh.random import Stream, generator
+from fedhh.sketch_queries import BlindPrefixQuery, FragmentQuery
 
 
 class PrefixAnswerer(Answerer):
@@ -55,7 +58,12 @@ class PrefixAnswerer(Answerer):
         )
 
 
-ANSWERERS: dict[type[Query], Any] = {PrefixQuery: PrefixAnswerer}
+ANSWERERS: dict[type[Query], Any] = {
+    PrefixQuery: PrefixAnswerer,
+    WordVoteQuery: WordVoteAnswerer,
+    FragmentQuery: FragmentAnswerer,
+    BlindPrefixQuery: BlindPrefixAnswerer,
+}
 """Which answerer serves which kind of query; a new kind is one more entry."""
 
 

@@ -25,7 +25,7 @@ class BlockCounts:
         num_reports: Reports, dummies included.
         num_dummies: Reports of the dummy.
         num_clients_with_items: Clients that held at least one value.
-        messages: The reports themselves, first axis one per report, if the query keeps them.
+        messages: The reports themselves, first axis one per report, if the query asks for them.
     """
 
     num_reports: int

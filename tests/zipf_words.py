@@ -1,0 +1,54 @@
+"""The population on which one-round protocols are compared: one six-letter word per client."""
+
+from __future__ import annotations
+
+import string
+
+import numpy as np
+
+from fedhh.clients.population import StoredPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.lexicon import Lexicon
+from fedhh.protocol import DiscoveryProtocol
+from fedhh.queries import Answer, Query
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import InProcessExecutor
+
+
+def six_letter_words(num_clients: int, *, seed: int, num_words: int = 5000) -> StoredPopulation:
+    """One word per client, Zipf(1.1) over random words of six lower-case letters."""
+    rng = np.random.default_rng(seed)
+    letters = np.array(list(string.ascii_lowercase))
+    codes = np.unique(rng.integers(26, size=(num_words + 50, 6)), axis=0)
+    words = ["".join(row) for row in letters[rng.permutation(codes)[:num_words]]]
+    law = np.arange(1, num_words + 1) ** -1.1
+    return StoredPopulation.from_rows(
+        name="zipf",
+        lexicon=Lexicon(words=words),
+        clients=np.arange(num_clients),
+        word_ids=rng.choice(num_words, size=num_clients, p=law / law.sum()),
+        counts=np.ones(num_clients, dtype=np.int64),
+        num_clients=num_clients,
+    )
+
+
+def final_state(protocol: DiscoveryProtocol, population: StoredPopulation, *, seed: int = 0):
+    """The state after a run in process."""
+    executor = InProcessExecutor(ClientWorker(population, seed=seed))
+    *_, last = rounds(protocol, executor)
+    return last.state
+
+
+def recall_of_top(found: list[str], population: StoredPopulation, k: int) -> float:
+    """Share of the k most frequent words that were found."""
+    top = np.argsort(-population.word_counts, kind="stable")[:k]
+    return sum(population.lexicon.words[word] in set(found) for word in top) / k
+
+
+def answer_in_parts(population: StoredPopulation, query: Query, *, seed: int = 0) -> Answer:
+    """The answer of three workers, each with every third block, merged backwards."""
+    parts = [
+        ClientWorker(population, seed=seed).answer(query, range(i, query.cohort.num_blocks, 3))
+        for i in range(3)
+    ]
+    return parts[2].merge(parts[1].merge(parts[0]))
