@@ -1,0 +1,315 @@
+"""Sequence Fragment Puzzle: Apple's one-round discovery of words.
+
+Source: Differential Privacy Team, Apple (2017), "Learning with privacy at scale", section 4.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.alphabet import Alphabet
+from fedhh.hashing import derived_seeds
+from fedhh.oracles import OracleSpec, PureOracle
+from fedhh.oracles.sketch import support_of_all
+from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
+from fedhh.puzzle import FragmentPuzzle
+from fedhh.queries import SAMPLERS, Aggregate, Cohort
+from fedhh.server.found import Found
+from fedhh.server.pruning import noise_z
+from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
+from fedhh.sketch_queries import FragmentQuery
+from fedhh.validation import (
+    InputError,
+    require_at_least,
+    require_between,
+    require_choice,
+    require_positive,
+)
+
+WORD_ORACLES = ("cms", "hcms")
+FRAGMENT_ORACLES = ("cms", "hcms", "ss")
+
+Votes = npt.NDArray[np.int64]
+
+_SEEDS = 3
+_SEED_BITS = 64.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SfpState:
+    """Where a run of SFP stands: before its only round, or after it.
+
+    Attributes:
+        found: The discovered words, most frequent first.
+        decoding: What became of the fragments; None before the round.
+        history: The round's summary, once it is over.
+    """
+
+    found: Found
+    decoding: PuzzleSummary | None = None
+    history: tuple[RoundSummary, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sfp(DiscoveryProtocol[SfpState, FragmentQuery]):
+    """Settings of the Sequence Fragment Puzzle; the sketches' defaults are Apple's deployment.
+
+    Clients report, for each sampled word, the whole string and one fragment of it at a random
+    position, both randomized. The server looks for frequent fragments, puts strings together from
+    fragments with a common puzzle number (a small hash of the whole string), and asks the sketch
+    of whole strings about them. There is one round.
+
+    Shorter words are padded with blanks and found; longer ones are truncated, and what is found
+    then is their beginning (`fedhh.clients.answer_blind.truncated_words` says which words).
+
+    Attributes:
+        word_epsilon: Privacy of the report about the whole string; the paper's epsilon.
+        fragment_epsilon: Privacy of the report about the fragment; the paper's epsilon'. A
+            contribution is private with the sum of both.
+        num_clients: Clients asked.
+        length: Symbols of a padded string; a multiple of ``fragment_length``.
+        fragment_length: Symbols of a fragment.
+        num_puzzles: Puzzle numbers.
+        word_oracle: Sketch of whole strings: "cms" (the paper's) or "hcms".
+        word_hashes: Its rows, k.
+        word_cells: Its cells per row, m.
+        fragment_oracle: "cms" (the paper's), "hcms", or "ss": Subset Selection on all fragments,
+            for a comparison that is fair to the puzzle.
+        fragment_hashes: Rows of a fragment sketch, k'.
+        fragment_cells: Its cells per row, m'.
+        max_fragments: T, most fragments kept per position.
+        noise_budget: About how many strings of noise, per puzzle number, may be as credible as one
+            that is looked up: see `puzzle_decoding.assemble`. Infinite for the paper's rule, all
+            strings from the T most frequent fragments.
+        max_strings: Most strings put together per puzzle number; what is cut is reported.
+        max_words: Most words in the result.
+        word_z: Least z of a word's count in the sketch of whole strings.
+        max_items: B, contributions per client.
+        sampler: How a client with more than B words chooses: "random" or "greedy".
+        alphabet: "printable", "lower", or the symbols themselves.
+        pad: Fill up with dummies to exactly B contributions.
+        hash_seed: Seed of all hash functions; a run's seed, so that each run draws its own.
+    """
+
+    title: ClassVar[str] = "SFP"
+    state_types: ClassVar[tuple[type[Any], ...]] = (SfpState, Found, PuzzleSummary, RoundSummary)
+
+    word_epsilon: float = 2.0
+    fragment_epsilon: float = 6.0
+    num_clients: int = 100_000
+    length: int = 10
+    fragment_length: int = 2
+    num_puzzles: int = 256
+    word_oracle: str = "cms"
+    word_hashes: int = 2048
+    word_cells: int = 1024
+    fragment_oracle: str = "cms"
+    fragment_hashes: int = 2048
+    fragment_cells: int = 1024
+    max_fragments: int = 50_000
+    noise_budget: float = 0.02
+    max_strings: int = 200_000
+    max_words: int = 1_000
+    word_z: float = 0.5
+    max_items: int = 10
+    sampler: str = "random"
+    alphabet: str = "lower"
+    pad: bool = True
+    hash_seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_positive(word_epsilon=self.word_epsilon, fragment_epsilon=self.fragment_epsilon)
+        require_at_least(
+            1,
+            num_clients=self.num_clients,
+            max_fragments=self.max_fragments,
+            max_strings=self.max_strings,
+            max_words=self.max_words,
+            max_items=self.max_items,
+        )
+        require_at_least(0, hash_seed=self.hash_seed)
+        require_between(1e-9, math.inf, noise_budget=self.noise_budget)
+        require_between(-math.inf, math.inf, word_z=self.word_z)
+        require_choice(SAMPLERS, sampler=self.sampler)
+        require_choice(WORD_ORACLES, word_oracle=self.word_oracle)
+        require_choice(FRAGMENT_ORACLES, fragment_oracle=self.fragment_oracle)
+        # Made once here so that bad sizes are refused before anything runs.
+        query = self._query()
+        _ = query.words, query.fragments
+
+    @property
+    def symbols(self) -> Alphabet:
+        """The alphabet as an object."""
+        return Alphabet.named(self.alphabet)
+
+    @property
+    def longest_word(self) -> int:
+        """As many symbols as a padded string."""
+        return self.length
+
+    @property
+    def contribution_epsilon(self) -> float:
+        """Both reports' epsilons, which compose: Apple (2017), Theorem 4.5."""
+        return self.word_epsilon + self.fragment_epsilon
+
+    @property
+    def contributions_per_client(self) -> int:
+        """B records."""
+        return self.max_items
+
+    @property
+    def randomizer(self) -> str:
+        """Both oracles' keys: a record is a report of each."""
+        return f"{self.word_oracle}+{self.fragment_oracle}"
+
+    @property
+    def pads_reports(self) -> bool:
+        """As set."""
+        return self.pad
+
+    @property
+    def rounds_expected(self) -> int:
+        """One round."""
+        return 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """One pass of one layer."""
+        return 1, 1
+
+    @property
+    def answers_expected(self) -> int:
+        """Every client asked."""
+        return self.num_clients
+
+    def check_population(self, num_clients: int) -> None:
+        """Raise InputError if a population has too few clients."""
+        if self.num_clients > num_clients:
+            raise InputError(
+                f"Expected num_clients <= {num_clients}, the population's size, got "
+                f"num_clients={self.num_clients}."
+            )
+
+    def initialize(self) -> SfpState:
+        """Return the state before the round."""
+        return SfpState(found=Found.nothing(self.length))
+
+    def next_query(self, state: SfpState) -> FragmentQuery | None:
+        """Return the one broadcast, or None after its answers."""
+        return None if state.history else self._query()
+
+    def finish_round(self, state: SfpState, query: FragmentQuery, aggregate: Aggregate) -> SfpState:
+        """Return the state with the words decoded from the sketches."""
+        if len(aggregate.tally) != query.tally_size:
+            raise ValueError(
+                f"Expected a tally of {query.tally_size} numbers, got {len(aggregate.tally)}."
+            )
+        word_sums, fragment_sums, records = query.split(aggregate.tally)
+        oracle = query.fragments
+        assert isinstance(oracle, PureOracle)
+        codes, decoding = assemble(
+            query.puzzle,
+            support_of_all(oracle, fragment_sums),
+            records,
+            oracle,
+            Assembly(
+                max_fragments=self.max_fragments,
+                noise_budget=self.noise_budget,
+                max_strings=self.max_strings,
+            ),
+        )
+        support = query.words.support(word_sums, query.puzzle.names.keys(codes))
+        z = noise_z(support, aggregate.num_reports, query.words)
+        order = np.argsort(-support, kind="stable")
+        kept = order[z[order] >= self.word_z][: self.max_words]
+        found = Found.counted(
+            query, aggregate, query.words, codes=codes[kept], support=support[kept]
+        )
+        return SfpState(
+            found=found,
+            decoding=decoding,
+            history=(self._summary(query, aggregate, found, support[kept], len(codes)),),
+        )
+
+    def discoveries(self, state: SfpState) -> Discoveries:
+        """Return the words found, most frequent first."""
+        return state.found.discoveries(self.symbols)
+
+    def summaries(self, state: SfpState) -> Sequence[RoundSummary]:
+        """Return the summary of the round, if it is over.
+
+        It is about whole strings: ``num_candidates`` were put together from fragments and looked
+        up, ``threshold`` is the support of the last one kept, ``domain_size`` is the number of
+        fragment values, and ``report_bits`` that of a record of two reports.
+        """
+        return state.history
+
+    def _query(self) -> FragmentQuery:
+        symbols = self.symbols
+        naming, words, fragments = derived_seeds(self.hash_seed, 3)
+        puzzle = FragmentPuzzle(
+            alphabet_size=symbols.size,
+            length=self.length,
+            fragment_length=self.fragment_length,
+            num_puzzles=self.num_puzzles,
+            hash_seed=naming,
+        )
+        return FragmentQuery(
+            pass_index=0,
+            layer=1,
+            cohort=Cohort(start=0, size=self.num_clients),
+            alphabet=symbols,
+            max_items=self.max_items,
+            sampler=self.sampler,
+            pad=self.pad,
+            puzzle=puzzle,
+            word_oracle=OracleSpec(
+                name=self.word_oracle,
+                epsilon=self.word_epsilon,
+                params=_sketch_params(self.word_hashes, self.word_cells, words),
+            ),
+            fragment_oracle=OracleSpec(
+                name=self.fragment_oracle,
+                epsilon=self.fragment_epsilon,
+                params={"subset_size": "optimal"}
+                if self.fragment_oracle == "ss"
+                else _sketch_params(self.fragment_hashes, self.fragment_cells, fragments),
+            ),
+        )
+
+    def _summary(
+        self,
+        query: FragmentQuery,
+        aggregate: Aggregate,
+        found: Found,
+        support: Votes,
+        looked_up: int,
+    ) -> RoundSummary:
+        reports = aggregate.num_reports
+        return RoundSummary(
+            pass_index=0,
+            layer=1,
+            num_prefixes=0,
+            num_candidates=looked_up,
+            domain_size=query.puzzle.num_fragments,
+            subset_size=int(getattr(query.fragments, "d", 0)),
+            num_clients=aggregate.num_clients,
+            num_reports=reports,
+            threshold=int(support[-1]) if len(support) else 0,
+            threshold_z=float(found.z[-1]) if len(support) else 0.0,
+            noise_std=float(np.sqrt(query.words.variance(0, reports))),
+            num_kept=len(found.codes),
+            num_finished=len(found.codes),
+            report_bits=query.report_bits,
+            download_bits=_SEEDS * _SEED_BITS,
+        )
+
+
+def _sketch_params(num_hashes: int, num_cells: int, seed: int) -> dict[str, str | int | float]:
+    return {"num_hashes": num_hashes, "num_cells": num_cells, "hash_seed": seed}

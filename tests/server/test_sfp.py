@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import string
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.queries import Aggregate
+from fedhh.server.sfp import Sfp
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.validation import InputError
+from tests.conftest import LETTERS
+from tests.zipf_words import answer_in_parts, final_state, recall_of_top, six_letter_words
+
+SMALL = Sfp(
+    alphabet=LETTERS,
+    num_clients=6_000,
+    length=6,
+    max_items=4,
+    num_puzzles=16,
+    word_hashes=64,
+    word_cells=256,
+    fragment_hashes=64,
+    fragment_cells=256,
+)
+# With a great epsilon, and one row of many cells, a sketch holds true counts, but for collisions.
+NOISELESS = replace(
+    SMALL,
+    word_epsilon=80.0,
+    fragment_epsilon=40.0,
+    fragment_oracle="ss",
+    word_hashes=1,
+    word_cells=2**14,
+    max_items=100,
+    pad=False,
+    hash_seed=2,
+)
+
+
+def test_defaults_are_apples_deployment():
+    protocol = Sfp()
+    assert (protocol.word_cells, protocol.fragment_cells) == (1024, 1024)
+    assert (protocol.word_hashes, protocol.fragment_hashes) == (2048, 2048)
+    assert (protocol.word_epsilon, protocol.fragment_epsilon) == (2.0, 6.0)
+    assert (protocol.length, protocol.fragment_length, protocol.num_puzzles) == (10, 2, 256)
+    assert (protocol.word_oracle, protocol.fragment_oracle) == ("cms", "cms")
+    assert protocol.contribution_epsilon == 8.0
+    # Two sketch reports of 1024 + 11 bits, and one of five positions.
+    query = protocol.next_query(protocol.initialize())
+    assert query.report_bits == 2 * (1024 + 11) + 3
+
+
+def test_without_noise_words_are_found_with_their_counts(population):
+    state = final_state(NOISELESS, population)
+    discovered = NOISELESS.discoveries(state)
+    ids = population.lexicon.ids(discovered.words)
+    assert len(set(discovered.words)) == len(ids)
+    # Rarer words may lack a report at one of the three positions.
+    assert set(np.flatnonzero(population.word_clients >= 40).tolist()) <= set(ids.tolist())
+    assert np.count_nonzero(population.word_clients >= 40) > 60
+    # Strings share a cell of 16,384 here and there; every other count is exact.
+    held = ids >= 0
+    errors = discovered.estimate[held] - population.word_clients[ids[held]]
+    assert (np.abs(errors) < 2.5).mean() > 0.95
+    assert (np.diff(discovered.estimate) <= 0).all()
+
+
+def test_longer_words_are_found_as_their_beginnings(population):
+    state = final_state(replace(NOISELESS, length=4), population)
+    found = set(NOISELESS.discoveries(state).words)
+    held = np.flatnonzero(population.word_clients >= 40)
+    expected = {population.lexicon.words[word][:4] for word in held.tolist()}
+    assert expected <= found
+    # What else there is is rare, or shares a cell with one of them.
+    rare = {word[:4] for word in population.lexicon.words} - expected
+    assert len(found - expected - rare) < 0.05 * len(found)
+    assert max(map(len, found)) == 4
+
+
+@pytest.mark.parametrize("fragment_oracle", ["cms", "hcms", "ss"])
+def test_frequent_words_are_found_under_noise(population, fragment_oracle):
+    protocol = replace(
+        SMALL, word_epsilon=5.0, fragment_epsilon=6.0, fragment_oracle=fragment_oracle
+    )
+    found = protocol.discoveries(final_state(protocol, population)).words
+    assert recall_of_top(found, population, 6) >= (0.5 if fragment_oracle == "hcms" else 0.8)
+
+
+def test_estimates_are_within_five_standard_deviations_of_the_truth():
+    protocol = replace(SMALL, word_epsilon=5.0, num_clients=20_000, max_items=1)
+    population = six_letter_words(20_000, seed=1, num_words=40)
+    protocol = replace(protocol, alphabet=string.ascii_lowercase)
+    discovered = protocol.discoveries(final_state(protocol, population))
+    ids = population.lexicon.ids(discovered.words)
+    real = ids >= 0
+    truth = population.word_clients[ids[real]]
+    collisions = (population.word_clients**2).sum() / (64 * 256)
+    deviation = np.sqrt(discovered.variance[real] + collisions)
+    assert np.count_nonzero(real) > 10
+    assert (np.abs(discovered.estimate[real] - truth) < 5 * deviation).all()
+
+
+def test_the_summary_says_what_was_looked_up_and_what_was_cut(population):
+    protocol = replace(SMALL, max_strings=10)
+    state = final_state(protocol, population)
+    (summary,) = protocol.summaries(state)
+    assert summary.num_reports == 6_000 * 4
+    assert summary.num_clients == 6_000
+    assert summary.domain_size == 16 * 7**2
+    assert summary.num_candidates == state.decoding.num_candidates
+    assert state.decoding.num_puzzles_cut > 0
+    assert state.decoding.num_looked_at <= 16 * 10
+    assert state.decoding.num_looked_at < state.decoding.num_products
+    assert summary.num_kept == len(state.found.codes)
+    assert summary.report_bits == 2 * (256 + 6) + 2
+
+
+def test_words_are_cut_by_count_and_by_z(population):
+    loose = replace(SMALL, word_z=-40.0, noise_budget=50.0)
+    many = loose.discoveries(final_state(loose, population))
+    few = replace(loose, max_words=3)
+    assert few.discoveries(final_state(few, population)).words == many.words[:3]
+    strict = replace(loose, word_z=2.0)
+    significant = strict.discoveries(final_state(strict, population))
+    assert significant.z.min() >= 2.0
+    assert significant.words == [w for w, z in zip(many.words, many.z, strict=True) if z >= 2.0]
+    assert len(significant) < len(many)
+
+
+def test_same_seed_gives_the_same_bits_however_blocks_are_grouped(population):
+    query = SMALL.next_query(SMALL.initialize())
+    whole = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
+    parts = answer_in_parts(population, query, seed=3)
+    assert (whole.aggregate.tally == parts.aggregate.tally).all()
+    assert whole.aggregate.num_reports == parts.aggregate.num_reports
+    other = ClientWorker(population, seed=4).answer(query, range(query.cohort.num_blocks))
+    assert (whole.aggregate.tally != other.aggregate.tally).any()
+
+
+def test_hash_functions_belong_to_the_hash_seed():
+    first = SMALL.next_query(SMALL.initialize())
+    again = replace(SMALL).next_query(SMALL.initialize())
+    other = replace(SMALL, hash_seed=1).next_query(SMALL.initialize())
+    assert first.word_oracle == again.word_oracle
+    assert first.puzzle == again.puzzle
+    assert first.word_oracle != other.word_oracle
+    assert first.fragment_oracle != other.fragment_oracle
+    assert first.puzzle != other.puzzle
+    assert first.word_oracle.params["hash_seed"] != first.fragment_oracle.params["hash_seed"]
+
+
+def test_the_state_survives_a_checkpoint(population, tmp_path):
+    state = final_state(SMALL, population)
+    save_checkpoint(tmp_path / "state.npz", state, {})
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.state_types)
+    assert loaded.decoding == state.decoding
+    assert list(loaded.history) == list(state.history)
+    assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
+    assert SMALL.next_query(loaded) is None
+
+
+def test_a_tally_of_another_query_is_refused():
+    query = SMALL.next_query(SMALL.initialize())
+    with pytest.raises(ValueError, match=f"tally of {query.tally_size} numbers, got 3"):
+        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"length": 5}, "multiple of fragment_length"),
+        ({"word_oracle": "ss"}, "Unknown word_oracle 'ss'"),
+        ({"fragment_oracle": "s"}, "did you mean 'ss'"),
+        ({"word_epsilon": 0.0}, "0 < word_epsilon < inf"),
+        ({"noise_budget": 0.0}, "<= noise_budget <= inf"),
+        ({"fragment_oracle": "hcms", "fragment_cells": 1000}, "use 1024"),
+        ({"word_z": float("nan")}, "word_z"),
+        ({"max_fragments": 0}, "max_fragments >= 1"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_runs(changes, message):
+    with pytest.raises(InputError, match=message):
+        replace(SMALL, **changes)
+
+
+def test_a_population_that_is_too_small_is_refused():
+    with pytest.raises(InputError, match="num_clients <= 5999"):
+        SMALL.check_population(5_999)
+    SMALL.check_population(6_000)
+
+
+def test_most_frequent_words_of_a_hundred_thousand_clients_are_found():
+    # Apple's parameters in full: five fragment sketches of 2048 x 1024, all 256 x 27^2 fragments.
+    recalls = []
+    for seed in range(3):
+        population = six_letter_words(100_000, seed=seed)
+        protocol = Sfp(
+            num_clients=100_000, max_items=1, alphabet=string.ascii_lowercase, hash_seed=seed
+        )
+        state = final_state(protocol, population, seed=seed)
+        recalls.append(recall_of_top(protocol.discoveries(state).words, population, 20))
+        assert state.decoding.num_puzzles_cut == 0
+    assert np.mean(recalls) >= 0.9
+
+
+def test_subset_selection_makes_a_stronger_puzzle():
+    population = six_letter_words(100_000, seed=0)
+    protocol = Sfp(
+        num_clients=100_000, max_items=1, alphabet=string.ascii_lowercase, fragment_oracle="ss"
+    )
+    found = protocol.discoveries(final_state(protocol, population)).words
+    assert recall_of_top(found, population, 20) >= 0.95
+    assert recall_of_top(found, population, 50) >= 0.6
