@@ -1,0 +1,312 @@
+"""Prefix Extending Method: disjoint groups report longer and longer prefixes, in one round trip.
+
+Source: Wang, Li, Jha (2021), "Locally differentially private heavy hitter identification", IEEE
+TDSC 18(2), section 4 (arXiv:1708.06674).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.alphabet import END, Alphabet
+from fedhh.hashing import derived_seeds
+from fedhh.oracles import OracleSpec, PureOracle, SketchOracle
+from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
+from fedhh.queries import SAMPLERS, Aggregate, Cohort
+from fedhh.server.found import Found
+from fedhh.server.pruning import noise_z, top_eta
+from fedhh.sketch_queries import BlindPrefixQuery
+from fedhh.trie import Codes
+from fedhh.validation import InputError, require_at_least, require_choice, require_positive
+
+ORACLES_OF_PREFIXES = ("olh", "flh", "cms", "hcms")
+
+_LARGEST_LEVEL = 2**24
+_SEED_BITS = 64.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PemState:
+    """Where a run of PEM stands.
+
+    Attributes:
+        kept: ``(k, length) uint16``: prefixes kept so far, filled up with the end symbol.
+        found: The discovered words, most frequent first; empty before the last group.
+        history: One summary per group heard.
+    """
+
+    kept: Codes
+    found: Found
+    history: tuple[RoundSummary, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pem(DiscoveryProtocol[PemState, BlindPrefixQuery]):
+    """Settings of the Prefix Extending Method, over symbols instead of bits.
+
+    Clients are split into groups; group i reports prefixes of length l_i through an oracle that
+    can be asked about any candidate afterwards. The server scores all prefixes of length l_1 with
+    the first group's reports, keeps the best, extends them to length l_2, scores those with the
+    second group's, and so on. No query depends on an answer, so all groups can be asked at once:
+    this is LDP TrieHH's twin without interaction. It runs as one round per group only because the
+    server can forget a group's reports as soon as it has scored them.
+
+    A prefix is filled up with the end symbol: a word that has ended is carried along as it is.
+    Words longer than ``length`` take no part. The last group's reports are about whole words; its
+    best candidates are the result.
+
+    With "olh", the paper's oracle, every report reaches the server, 32 bytes each, and scoring
+    costs candidates times reports (0.1 ns each). The others add reports up to a sketch, whose size
+    and cost do not depend on the number of reports: for more than about a million per group.
+
+    Attributes:
+        local_epsilon: Privacy of one contribution.
+        clients_per_group: Clients of each group.
+        length: Symbols of the longest word.
+        step: Symbols by which prefixes grow; the server scores ``keep * A**step`` candidates.
+        keep: Prefixes kept per level, and words in the result.
+        max_items: B, contributions per client.
+        sampler: How a client with more than B prefixes chooses: "random" or "greedy".
+        alphabet: "printable", "lower", or the symbols themselves.
+        oracle: "olh" (the paper's), "flh", "cms" or "hcms".
+        num_hashes: For sketches: their rows.
+        pad: Fill up with dummies to exactly B contributions.
+        hash_seed: Seed of all hash functions; a run's seed, so that each run draws its own.
+    """
+
+    title: ClassVar[str] = "PEM"
+    state_types: ClassVar[tuple[type[Any], ...]] = (PemState, Found, RoundSummary)
+
+    local_epsilon: float = 8.0
+    clients_per_group: int = 20_000
+    length: int = 10
+    step: int = 2
+    keep: int = 100
+    max_items: int = 10
+    sampler: str = "random"
+    alphabet: str = "lower"
+    oracle: str = "olh"
+    num_hashes: int = 2048
+    pad: bool = True
+    hash_seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_positive(local_epsilon=self.local_epsilon)
+        require_at_least(
+            1,
+            clients_per_group=self.clients_per_group,
+            length=self.length,
+            step=self.step,
+            keep=self.keep,
+            max_items=self.max_items,
+        )
+        require_at_least(0, hash_seed=self.hash_seed)
+        require_choice(SAMPLERS, sampler=self.sampler)
+        require_choice(ORACLES_OF_PREFIXES, oracle=self.oracle)
+        if self.keep * self.symbols.size**self.step > _LARGEST_LEVEL:
+            raise InputError(
+                f"Expected at most {_LARGEST_LEVEL:,} candidates per level, got {self.keep:,} x "
+                f"{self.symbols.size}^{self.step}; lower step or keep."
+            )
+        # Made once here so that a bad oracle is refused before anything runs.
+        _ = self._query(len(self.prefix_lengths) - 1).prefixes
+
+    @property
+    def symbols(self) -> Alphabet:
+        """The alphabet as an object."""
+        return Alphabet.named(self.alphabet)
+
+    @property
+    def prefix_lengths(self) -> tuple[int, ...]:
+        """Length of each group's prefixes.
+
+        The first is the longest with no more prefixes than a later level has candidates; the
+        paper's ceil(log2 k) + eta bits.
+        """
+        first = self.step
+        while self.symbols.size ** (first + 1) <= self.keep * self.symbols.size**self.step:
+            first += 1
+        return (*range(min(first, self.length), self.length, self.step), self.length)
+
+    @property
+    def longest_word(self) -> int:
+        """The last prefix is the whole word."""
+        return self.length
+
+    @property
+    def contribution_epsilon(self) -> float:
+        """The oracle's epsilon."""
+        return self.local_epsilon
+
+    @property
+    def contributions_per_client(self) -> int:
+        """B, since a client is in one group."""
+        return self.max_items
+
+    @property
+    def randomizer(self) -> str:
+        """The oracle's key."""
+        return self.oracle
+
+    @property
+    def pads_reports(self) -> bool:
+        """As set."""
+        return self.pad
+
+    @property
+    def rounds_expected(self) -> int:
+        """One per group, though none waits for another."""
+        return len(self.prefix_lengths)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """One pass."""
+        return 1, len(self.prefix_lengths)
+
+    @property
+    def answers_expected(self) -> int:
+        """All groups."""
+        return self.clients_per_group * len(self.prefix_lengths)
+
+    def check_population(self, num_clients: int) -> None:
+        """Raise InputError if a population has too few clients for the groups."""
+        groups = len(self.prefix_lengths)
+        if self.answers_expected > num_clients:
+            raise InputError(
+                f"The population has {num_clients:,} clients, but {groups} groups x "
+                f"{self.clients_per_group:,} clients need {self.answers_expected:,}, since no "
+                f"client is asked twice. Set clients_per_group <= {num_clients // groups:,}, or "
+                "raise step."
+            )
+
+    def initialize(self) -> PemState:
+        """Return the state before the first query."""
+        return PemState(
+            kept=np.zeros((1, self.length), dtype=np.uint16), found=Found.nothing(self.length)
+        )
+
+    def next_query(self, state: PemState) -> BlindPrefixQuery | None:
+        """Return the broadcast to the next group, or None after the last."""
+        group = len(state.history)
+        return None if group == len(self.prefix_lengths) else self._query(group)
+
+    def finish_round(
+        self, state: PemState, query: BlindPrefixQuery, aggregate: Aggregate
+    ) -> PemState:
+        """Return the state after a group's reports: the best extensions of what was kept."""
+        group = len(state.history)
+        known = self.prefix_lengths[group - 1] if group else 0
+        candidates = extensions(
+            state.kept, known, query.prefix_length, alphabet_size=query.alphabet.size
+        )
+        oracle = query.prefixes
+        assert isinstance(oracle, PureOracle)
+        keys = query.names.keys(candidates[:, : query.prefix_length])
+        support = _support(query, aggregate, keys)
+        kept, threshold = top_eta(support, self.keep, ties="strict")
+        order = kept[np.argsort(-support[kept], kind="stable")]
+        found = state.found
+        is_last = query.prefix_length == self.length
+        if is_last:
+            found = Found.counted(
+                query, aggregate, oracle, codes=candidates[order], support=support[order]
+            )
+        reports = aggregate.num_reports
+        summary = RoundSummary(
+            pass_index=0,
+            layer=query.layer,
+            num_prefixes=0,
+            num_candidates=len(candidates),
+            domain_size=query.names.num_keys,
+            subset_size=0,
+            num_clients=aggregate.num_clients,
+            num_reports=reports,
+            threshold=threshold,
+            threshold_z=float(noise_z(np.array([threshold]), reports, oracle)[0]),
+            noise_std=float(np.sqrt(oracle.variance(0, reports))),
+            num_kept=len(kept),
+            num_finished=len(found.codes),
+            report_bits=oracle.report_bits,
+            download_bits=2 * _SEED_BITS,
+        )
+        return PemState(kept=candidates[order], found=found, history=(*state.history, summary))
+
+    def discoveries(self, state: PemState) -> Discoveries:
+        """Return the words found, most frequent first; none before the last group."""
+        return state.found.discoveries(self.symbols)
+
+    def summaries(self, state: PemState) -> Sequence[RoundSummary]:
+        """Return one summary per group heard.
+
+        ``num_prefixes`` is 0, as nothing is broadcast; ``num_candidates`` are scored by the server.
+        """
+        return state.history
+
+    def _query(self, group: int) -> BlindPrefixQuery:
+        naming, hashing = derived_seeds(self.hash_seed, 2)
+        is_sketch = self.oracle != "olh"
+        params: dict[str, str | int | float] = {}
+        if is_sketch:
+            seeds = derived_seeds(hashing, len(self.prefix_lengths))
+            params = {"num_hashes": self.num_hashes, "hash_seed": seeds[group]}
+        return BlindPrefixQuery(
+            pass_index=0,
+            layer=group + 1,
+            cohort=Cohort(start=group * self.clients_per_group, size=self.clients_per_group),
+            alphabet=self.symbols,
+            max_items=self.max_items,
+            sampler=self.sampler,
+            pad=self.pad,
+            prefix_length=self.prefix_lengths[group],
+            longest_word=self.length,
+            oracle=OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params),
+            hash_seed=naming,
+        )
+
+
+def extensions(kept: Codes, known: int, length: int, *, alphabet_size: int) -> Codes:
+    """Return all prefixes of ``length`` symbols that extend kept ones; none is the empty word.
+
+    Args:
+        kept: ``(k, width) uint16`` distinct prefixes, filled up with the end symbol.
+        known: Their length; prefixes that end before it are carried along as they are.
+        length: The new length, at most width.
+        alphabet_size: A, the end symbol included.
+
+    Returns:
+        ``(c, width) uint16``.
+    """
+    prefixes = kept
+    for position in range(known, length):
+        ended = (prefixes[:, position - 1] == END) if position else np.zeros(1, dtype=np.bool_)
+        live = np.repeat(prefixes[~ended], alphabet_size, axis=0)
+        live[:, position] = np.tile(np.arange(alphabet_size), np.count_nonzero(~ended))
+        prefixes = np.concatenate([prefixes[ended], live])
+        if position == 0:
+            prefixes = prefixes[prefixes[:, 0] != END]
+    return prefixes
+
+
+def _support(
+    query: BlindPrefixQuery, aggregate: Aggregate, keys: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return how many of a group's reports support each candidate."""
+    oracle = query.prefixes
+    if isinstance(oracle, SketchOracle):
+        if len(aggregate.tally) != query.tally_size:
+            raise ValueError(
+                f"Expected a sketch of {query.tally_size} numbers for group {query.layer}, got "
+                f"{len(aggregate.tally)}."
+            )
+        return oracle.support(aggregate.tally, keys)
+    if aggregate.messages is None or len(aggregate.messages) != aggregate.num_reports:
+        raise ValueError(
+            f"Expected {aggregate.num_reports} messages for group {query.layer}, got "
+            f"{0 if aggregate.messages is None else len(aggregate.messages)}."
+        )
+    return oracle.tally(aggregate.messages, keys)

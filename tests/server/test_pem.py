@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import itertools
+import string
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.queries import Aggregate
+from fedhh.server.pem import Pem, extensions
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.validation import InputError
+from tests.conftest import LETTERS
+from tests.zipf_words import answer_in_parts, final_state, recall_of_top, six_letter_words
+
+SMALL = Pem(alphabet=LETTERS, clients_per_group=2_000, length=6, step=1, keep=30, max_items=4)
+
+
+def test_extensions_are_all_words_and_prefixes_that_begin_so():
+    # Two live prefixes of two symbols, and a word that has ended.
+    kept = np.array([[1, 2, 0, 0], [2, 1, 0, 0], [2, 0, 0, 0]], dtype=np.uint16)
+    got = {tuple(row) for row in extensions(kept, 2, 4, alphabet_size=3).tolist()}
+    tails = [t for t in itertools.product(range(3), repeat=2) if t[0] or not t[1]]
+    expected = {(*p, *t) for p in [(1, 2), (2, 1)] for t in tails} | {(2, 0, 0, 0)}
+    assert got == expected
+    assert len(extensions(kept, 2, 4, alphabet_size=3)) == len(expected)
+
+
+def test_first_candidates_are_all_prefixes_but_the_empty_word():
+    start = np.zeros((1, 4), dtype=np.uint16)
+    got = extensions(start, 0, 3, alphabet_size=3)
+    expected = [
+        (*t, 0) for t in itertools.product(range(3), repeat=3) if t[0] and not (t[1] == 0 and t[2])
+    ]
+    assert sorted(tuple(row) for row in got.tolist()) == expected
+
+
+def test_prefix_lengths_grow_by_a_step_from_the_longest_that_can_be_enumerated():
+    # 27^3 prefixes are no more than 100 x 27^2 candidates; 27^4 are more.
+    protocol = Pem(alphabet=string.ascii_lowercase, keep=100, step=2, length=10)
+    assert protocol.prefix_lengths == (3, 5, 7, 9, 10)
+    assert replace(protocol, length=3).prefix_lengths == (3,)
+    assert replace(protocol, length=2).prefix_lengths == (2,)
+    assert replace(protocol, keep=1).prefix_lengths == (2, 4, 6, 8, 10)
+    assert protocol.answers_expected == 5 * protocol.clients_per_group
+
+
+def test_no_query_depends_on_an_answer(population):
+    state = SMALL.initialize()
+    rng = np.random.default_rng(0)
+    for group in range(len(SMALL.prefix_lengths)):
+        query = SMALL.next_query(state)
+        blind = SMALL._query(group)
+        assert query.oracle == blind.oracle
+        assert query.hash_seed == blind.hash_seed
+        assert query.prefix_length == blind.prefix_length
+        assert query.cohort == blind.cohort
+        messages = query.prefixes.privatize(rng.integers(query.names.num_keys, size=50), rng=rng)
+        aggregate = Aggregate(
+            tally=np.zeros(0, dtype=np.int64), num_reports=50, num_clients=50, messages=messages
+        )
+        state = SMALL.finish_round(state, query, aggregate)
+    assert SMALL.next_query(state) is None
+
+
+def test_groups_are_disjoint_and_each_client_sends_b_reports(population):
+    protocol = replace(SMALL, clients_per_group=1_000)
+    protocol.check_population(population.num_clients)
+    state = final_state(protocol, population)
+    assert [s.num_reports for s in state.history] == [4_000] * len(protocol.prefix_lengths)
+    cohorts = [protocol._query(g).cohort for g in range(len(protocol.prefix_lengths))]
+    assert [c.start for c in cohorts] == [1_000 * g for g in range(len(cohorts))]
+    assert all(s.num_kept <= 30 for s in state.history)
+
+
+@pytest.mark.parametrize("oracle", ["olh", "flh", "cms"])
+def test_frequent_words_are_found_by_every_oracle(population, oracle):
+    protocol = replace(
+        SMALL, clients_per_group=1_200, oracle=oracle, num_hashes=256, local_epsilon=8.0
+    )
+    discovered = protocol.discoveries(final_state(protocol, population))
+    assert recall_of_top(discovered.words, population, 8) >= 0.75
+    assert (np.diff(discovered.estimate) <= 0).all()
+    ids = population.lexicon.ids(discovered.words)
+    real = ids >= 0
+    # A fifth of the clients is in the last group; nearly all clients fit into four items.
+    expected = population.word_clients[ids[real]] / 5
+    assert (np.abs(discovered.estimate[real] - expected) < 0.2 * expected + 80).all()
+
+
+def test_words_that_are_too_long_take_no_part(population):
+    protocol = replace(SMALL, length=4, clients_per_group=2_000, keep=60)
+    protocol.check_population(population.num_clients)
+    words = protocol.discoveries(final_state(protocol, population)).words
+    assert max(map(len, words)) == 4
+    long = {w[:4] for w in population.lexicon.words if len(w) > 4}
+    short = {w for w in population.lexicon.words if len(w) <= 4}
+    # Beginnings of long words are found no more often than chance would have it.
+    assert len(set(words[:15]) & (long - short)) <= 1
+
+
+def test_same_seed_gives_the_same_words_however_blocks_are_grouped(population):
+    protocol = replace(SMALL, clients_per_group=1_000)
+    whole, parts = protocol.initialize(), protocol.initialize()
+    for _ in protocol.prefix_lengths:
+        query = protocol.next_query(whole)
+        answer = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
+        whole = protocol.finish_round(whole, query, answer.aggregate)
+        merged = answer_in_parts(population, query, seed=3)
+        parts = protocol.finish_round(parts, query, merged.aggregate)
+    assert (whole.found.codes == parts.found.codes).all()
+    assert (whole.found.estimate == parts.found.estimate).all()
+    assert whole.history == parts.history
+
+
+def test_the_state_survives_a_checkpoint(population, tmp_path):
+    protocol = replace(SMALL, clients_per_group=500)
+    worker = ClientWorker(population, seed=0)
+    query = protocol.next_query(protocol.initialize())
+    answer = worker.answer(query, range(query.cohort.num_blocks))
+    state = protocol.finish_round(protocol.initialize(), query, answer.aggregate)
+    save_checkpoint(tmp_path / "state.npz", state, {})
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", protocol.state_types)
+    assert (loaded.kept == state.kept).all()
+    assert protocol.next_query(loaded).layer == 2
+
+
+def test_answers_of_another_query_are_refused():
+    query = SMALL.next_query(SMALL.initialize())
+    with pytest.raises(ValueError, match="Expected 7 messages for group 1, got 0"):
+        SMALL.finish_round(
+            SMALL.initialize(),
+            query,
+            Aggregate(tally=np.zeros(0, dtype=np.int64), num_reports=7, num_clients=7),
+        )
+    sketched = replace(SMALL, oracle="flh", num_hashes=4)
+    query = sketched.next_query(sketched.initialize())
+    with pytest.raises(ValueError, match="sketch of 11928 numbers for group 1, got 3"):
+        sketched.finish_round(sketched.initialize(), query, Aggregate.empty(3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"oracle": "ss"}, "Unknown oracle 'ss'"),
+        ({"step": 9}, "lower step or keep"),
+        ({"local_epsilon": -1.0}, "0 < local_epsilon"),
+        ({"keep": 0}, "keep >= 1"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_runs(changes, message):
+    with pytest.raises(InputError, match=message):
+        replace(SMALL, **changes)
+
+
+def test_a_population_that_is_too_small_is_refused_with_a_cure():
+    needed = SMALL.answers_expected
+    SMALL.check_population(needed)
+    groups = len(SMALL.prefix_lengths)
+    with pytest.raises(InputError, match=f"clients_per_group <= {(needed - 1) // groups:,}"):
+        SMALL.check_population(needed - 1)
+
+
+def test_most_frequent_words_of_a_hundred_thousand_clients_are_found():
+    for seed in range(3):
+        population = six_letter_words(100_000, seed=seed)
+        protocol = Pem(
+            clients_per_group=20_000,
+            max_items=1,
+            alphabet=string.ascii_lowercase,
+            hash_seed=seed,
+        )
+        words = protocol.discoveries(final_state(protocol, population, seed=seed)).words
+        assert recall_of_top(words, population, 20) == 1.0
+        assert recall_of_top(words, population, 50) >= 0.62
