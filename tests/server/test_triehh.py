@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom, hypergeom
+
+from fedhh.clients.answer_votes import draw_words
+from fedhh.clients.population import ClientBlock, StoredPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.lexicon import Lexicon
+from fedhh.queries import Aggregate
+from fedhh.server.triehh import TrieHH, discovery_probability
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.validation import InputError
+from tests.chi_square import follows_law
+from tests.conftest import LETTERS
+from tests.zipf_words import answer_in_parts, final_state
+
+SMALL = TrieHH(alphabet=LETTERS, clients_per_layer=2_000, threshold=10, depth=6)
+ALPHA = 1e-9
+
+
+def one_word_each(counts: dict[str, int]) -> StoredPopulation:
+    num_clients = sum(counts.values())
+    return StoredPopulation.from_rows(
+        name="one each",
+        lexicon=Lexicon(words=list(counts)),
+        clients=np.arange(num_clients),
+        word_ids=np.repeat(np.arange(len(counts)), list(counts.values())),
+        counts=np.ones(num_clients, dtype=np.int64),
+        num_clients=num_clients,
+    )
+
+
+def test_with_all_clients_sampled_words_are_those_with_enough_holders():
+    counts = {"a": 9, "ab": 12, "abc": 10, "b": 30, "bcd": 4, "fffff": 11}
+    population = one_word_each(counts)
+    protocol = replace(SMALL, clients_per_layer=population.num_clients)
+    discovered = protocol.discoveries(final_state(protocol, population))
+    expected = {word: count for word, count in counts.items() if count >= 10}
+    assert dict(zip(discovered.words, discovered.estimate.tolist(), strict=True)) == expected
+    assert (discovered.variance == 0).all()
+
+
+def test_words_are_found_in_the_round_of_their_end_symbol_and_the_run_stops_when_none_is_left():
+    population = one_word_each({"ab": 20, "c": 20})
+    protocol = replace(SMALL, clients_per_layer=40)
+    state = final_state(protocol, population)
+    discovered = protocol.discoveries(state)
+    rounds_of = dict(zip(discovered.words, discovered.layer.tolist(), strict=True))
+    assert rounds_of == {"c": 2, "ab": 3}
+    assert len(protocol.summaries(state)) == 3
+    assert protocol.next_query(state) is None
+
+
+def test_the_longest_words_are_found_and_longer_ones_are_not():
+    population = one_word_each({"abcdef": 30, "abcdefa": 30})
+    protocol = replace(SMALL, clients_per_layer=60)
+    state = final_state(protocol, population)
+    assert protocol.discoveries(state).words == ["abcdef"]
+    assert len(state.history) == protocol.rounds_expected == 7
+
+
+def test_every_word_found_has_enough_holders(population):
+    discovered = SMALL.discoveries(final_state(SMALL, population))
+    ids = population.lexicon.ids(discovered.words)
+    assert len(ids) > 5
+    assert (ids >= 0).all()
+    assert (population.word_clients[ids] >= discovered.estimate).all()
+    assert discovered.estimate.min() >= 10
+
+
+def test_rounds_sample_afresh_from_all_clients(population):
+    worker = ClientWorker(population, seed=0)
+    state = SMALL.initialize()
+    first = worker._clients(SMALL.next_query(state).cohort, 0)
+    query = SMALL.next_query(state)
+    answer = worker.answer(query, range(query.cohort.num_blocks))
+    assert answer.aggregate.num_reports == answer.aggregate.num_clients == 2_000
+    assert answer.aggregate.tally.sum() == 2_000
+    state = SMALL.finish_round(state, query, answer.aggregate)
+    second = worker._clients(SMALL.next_query(state).cohort, 0)
+    common = len(set(first.tolist()) & set(second.tolist()))
+    size = len(first)
+    assert abs(common - size * size / 6000) < 6 * math.sqrt(size * size / 6000)
+
+
+PREFIXES = {"ab": 60, "ac": 25, "b": 40, "bb": 15, "f": 60}
+SAMPLE, THRESHOLD = 60, 9
+
+
+def discovery_share(word: str, *, runs: int, **changes: int) -> int:
+    population = one_word_each(PREFIXES)
+    settings = {"clients_per_layer": SAMPLE, "threshold": THRESHOLD, "depth": 3, **changes}
+    protocol = TrieHH(alphabet=LETTERS, **settings)
+    found = 0
+    for seed in range(runs):
+        executor = InProcessExecutor(ClientWorker(population, seed=seed))
+        *_, last = rounds(protocol, executor)
+        found += word in protocol.discoveries(last.state).words
+    return found
+
+
+def test_a_word_is_found_as_often_as_the_hypergeometric_law_says():
+    # "ab" passes "a" (85 holders), "ab" (60) and its end (60) in three independent samples.
+    probability = discovery_probability(
+        [85, 60, 60], num_clients=200, sample_size=SAMPLE, threshold=THRESHOLD
+    )
+    assert math.isclose(
+        probability,
+        hypergeom.sf(8, 200, 85, 60) * hypergeom.sf(8, 200, 60, 60) ** 2,
+    )
+    rare = discovery_probability(
+        [85, 25, 25], num_clients=200, sample_size=SAMPLE, threshold=THRESHOLD
+    )
+    assert 0.05 < rare < 0.95
+    runs = 400
+    found = discovery_share("ac", runs=runs)
+    assert binom.cdf(found, runs, rare) > ALPHA
+    assert binom.sf(found - 1, runs, rare) > ALPHA
+
+
+@pytest.mark.parametrize("threshold", [THRESHOLD - 2, THRESHOLD + 2])
+def test_the_test_of_the_discovery_probability_notices_another_threshold(threshold):
+    rare = discovery_probability(
+        [85, 25, 25], num_clients=200, sample_size=SAMPLE, threshold=THRESHOLD
+    )
+    runs = 400
+    found = discovery_share("ac", runs=runs, threshold=threshold)
+    tail = (
+        binom.sf(found - 1, runs, rare) if threshold < THRESHOLD else binom.cdf(found, runs, rare)
+    )
+    assert tail < ALPHA
+
+
+def drawn_words(counts: list[int]) -> list[int]:
+    runs = 30_000
+    rows = ClientBlock(
+        clients=np.arange(runs),
+        offsets=np.arange(runs + 1) * len(counts),
+        word_ids=np.tile(np.arange(len(counts), dtype=np.int32) + 5, runs),
+        counts=np.tile(np.array(counts, dtype=np.int32), runs),
+    )
+    return draw_words(rows, np.random.default_rng(1)).tolist()
+
+
+def test_a_client_votes_for_a_word_by_its_share_of_the_typing():
+    law = {5: 1 / 10, 6: 6 / 10, 7: 3 / 10}
+    assert follows_law(drawn_words([1, 6, 3]), law)
+    # Neither by distinct words, nor always for the top one.
+    assert not follows_law(drawn_words([1, 1, 1]), law)
+    assert not follows_law(drawn_words([1, 600, 3]), law)
+
+
+def test_clients_without_words_abstain():
+    rows = ClientBlock(
+        clients=np.arange(4),
+        offsets=np.array([0, 0, 1, 1, 3]),
+        word_ids=np.array([4, 2, 2], dtype=np.int32),
+        counts=np.array([3, 1, 1], dtype=np.int32),
+    )
+    assert draw_words(rows, np.random.default_rng(0)).tolist() == [-1, 4, -1, 2]
+
+
+def test_votes_of_a_round_are_those_of_the_sampled_clients_words():
+    population = one_word_each(PREFIXES)
+    protocol = TrieHH(alphabet=LETTERS, clients_per_layer=80, threshold=4, depth=3)
+    worker = ClientWorker(population, seed=5)
+    query = protocol.next_query(protocol.initialize())
+    clients = worker._client_order(query.cohort)[:80]
+    words = [population.lexicon.words[w] for w in population.block(clients).word_ids]
+    expected = Counter(word[0] for word in words)
+    tally = worker.answer(query, range(query.cohort.num_blocks)).aggregate.tally
+    got = {LETTERS[i - 1]: int(tally[i]) for i in range(1, 7) if tally[i]}
+    assert got == expected
+    assert tally[query.dummy] == 0
+
+
+def test_same_seed_gives_the_same_votes_however_blocks_are_grouped(population):
+    query = SMALL.next_query(SMALL.initialize())
+    whole = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
+    parts = answer_in_parts(population, query, seed=3)
+    assert (whole.aggregate.tally == parts.aggregate.tally).all()
+
+
+def test_the_state_survives_a_checkpoint(population, tmp_path):
+    state = final_state(SMALL, population)
+    save_checkpoint(tmp_path / "state.npz", state, {})
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.state_types)
+    assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
+    assert list(loaded.history) == list(state.history)
+
+
+def test_bad_settings_and_small_populations_are_refused():
+    with pytest.raises(InputError, match="threshold >= 1, got threshold=0"):
+        replace(SMALL, threshold=0)
+    with pytest.raises(InputError, match="clients_per_layer <= 1999"):
+        SMALL.check_population(1_999)
+    query = SMALL.next_query(SMALL.initialize())
+    with pytest.raises(ValueError, match="tally of 8 values for layer 1, got 3"):
+        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(3))
