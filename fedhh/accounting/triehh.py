@@ -1,8 +1,8 @@
 """What TrieHH costs in central privacy: sampling and a threshold, without noise.
 
 Source: Zhu, Kairouz, McMahan, Sun, Li (2020), "Federated heavy hitters discovery with differential
-privacy", AISTATS, Theorem 1 and Corollary 1. The unit is a user with one word (or one vote drawn
-from its words) per round.
+privacy", AISTATS, the privacy theorem of TrieHH and its corollary; the settings agree with those of
+the authors' code. The unit is a user with one word (or one vote drawn from its words) per round.
 """
 
 from __future__ import annotations
