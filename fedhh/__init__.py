@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from fedhh.experiments.run import RunResult, rounds, simulate
     from fedhh.experiments.sweep import sweep
     from fedhh.server.ldp_triehh import LdpTrieHH
+    from fedhh.server.pem import Pem
+    from fedhh.server.sfp import Sfp
+    from fedhh.server.triehh import TrieHH
     from fedhh.validation import InputError
 
 __version__ = "0.1.0"
@@ -30,8 +33,11 @@ _HOMES = {
     "Alphabet": "fedhh.alphabet",
     "InputError": "fedhh.validation",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
+    "Pem": "fedhh.server.pem",
     "RunResult": "fedhh.experiments.run",
+    "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.population",
+    "TrieHH": "fedhh.server.triehh",
     "load_population": "fedhh.experiments.populations",
     "rounds": "fedhh.experiments.run",
     "simulate": "fedhh.experiments.run",
@@ -43,8 +49,11 @@ __all__ = [
     "Alphabet",
     "InputError",
     "LdpTrieHH",
+    "Pem",
     "RunResult",
+    "Sfp",
     "StoredPopulation",
+    "TrieHH",
     "__version__",
     "load_population",
     "rounds",

@@ -29,7 +29,7 @@ def trie_hh_without_noise(
     found: list[str] = []
     for layer in range(1, depth + 1):
         candidates = {z + x for z in kept for x in symbols + END}
-        votes: Counter[str] = Counter({z: 0 for z in candidates})
+        votes: Counter[str] = Counter(dict.fromkeys(candidates, 0))
         for client in cohorts[layer - 1]:
             votes.update(set(client_prefixes(client, candidates, set(), layer + 1)))
         order = sorted(votes.values(), reverse=True)

@@ -8,7 +8,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * user level: `user_level_epsilon`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * approximate k-anonymity: `anonymity`
-* a whole run: `account_run`
+* a whole run: `account_run`; of central TrieHH: `triehh_parameters`, `triehh_epsilon`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`
 """
 
@@ -31,6 +31,12 @@ from fedhh.accounting.tightness import (
     blanket_jensen,
     subset_selection_lower_bound,
 )
+from fedhh.accounting.triehh import (
+    TrieHHParameters,
+    triehh_delta,
+    triehh_epsilon,
+    triehh_parameters,
+)
 from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
 
 __all__ = [
@@ -49,6 +55,7 @@ __all__ = [
     "Selection",
     "ShuffleBound",
     "ShuffleLowerBound",
+    "TrieHHParameters",
     "Use",
     "UserLevelEpsilon",
     "account_run",
@@ -74,5 +81,8 @@ __all__ = [
     "smallest_num_reports",
     "subset_selection_blanket",
     "subset_selection_lower_bound",
+    "triehh_delta",
+    "triehh_epsilon",
+    "triehh_parameters",
     "user_level_epsilon",
 ]
