@@ -24,7 +24,7 @@ from rich.text import Text
 from fedhh.accounting import PrivacyReport
 from fedhh.clients.population import Population
 from fedhh.experiments.fidelity import PER_REPORT
-from fedhh.experiments.privacy import central_epsilon
+from fedhh.experiments.privacy import MEASURED_ANONYMITY, central_epsilon
 from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run import RunResult
 from fedhh.protocol import DiscoveryProtocol
@@ -107,7 +107,7 @@ def print_result(console: Console, result: RunResult, directory: Path) -> None:
     """Print a run's summary, its top words, and where its files are."""
     console.print(_summary(result))
     console.print(_top_words(result))
-    print_privacy(console, result.privacy)
+    print_privacy(console, result.privacy, measured=_measured_anonymity(result))
     console.print("Files: ", str(directory), sep="", soft_wrap=True, highlight=False)
 
 
@@ -203,8 +203,14 @@ def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
     return rows
 
 
-def print_privacy(console: Console, report: PrivacyReport) -> None:
-    """Print every guarantee with its unit, epsilon, delta, theorem and assumptions."""
+def print_privacy(console: Console, report: PrivacyReport, *, measured: str) -> None:
+    """Print every guarantee with its unit, epsilon, delta, theorem and assumptions.
+
+    Args:
+        console: Where to.
+        report: The claims.
+        measured: What a simulator knows of the anonymity of the discoveries, one line.
+    """
     smallest = min(each.smallest_cohort for each in report.guarantees)
     console.print()
     console.print("[italic]privacy: what this run can claim[/]", justify="center")
@@ -223,11 +229,23 @@ def print_privacy(console: Console, report: PrivacyReport) -> None:
     console.print(
         "* the smallest valid bound of its unit and reader. P: what the Gboard paper would claim. "
         f"Smallest cohort: {smallest:,} clients.",
+        measured,
         *report.notes,
         sep="\n",
         highlight=False,
     )
     console.print()
+
+
+def _measured_anonymity(result: RunResult) -> str:
+    """Return how many clients really hold the discovered words."""
+    fewest, significant, share = (result.metrics[key] for key in MEASURED_ANONYMITY)
+    if fewest is None:
+        return "Measured anonymity: nothing was discovered."
+    text = f"Measured anonymity: clients that hold the rarest discovered word: {fewest:,}"
+    if significant is not None:
+        text += f", the rarest significant one: {significant:,}"
+    return text + ("." if share is None else f"; {share:.1%} of words held by fewer than k.")
 
 
 def round_up(epsilon: float) -> str:

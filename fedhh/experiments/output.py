@@ -14,6 +14,7 @@ import pandas as pd
 
 import fedhh
 from fedhh.experiments.config import Config, parse_config
+from fedhh.experiments.privacy import MEASURED_ANONYMITY
 from fedhh.simulation.files import whole_file, write_text
 from fedhh.validation import InputError
 
@@ -104,7 +105,10 @@ def result_record(result: RunResult, config: Config, facts: dict[str, Any]) -> d
         **result.simulation,
         "population": {**result.population, "known_words": facts},
         "protocol": config.protocol.model_dump(mode="json"),
-        "privacy": result.privacy.to_dict(),
+        "privacy": {
+            **result.privacy.to_dict(),
+            "measured_anonymity": {key: result.metrics[key] for key in MEASURED_ANONYMITY},
+        },
         "metrics": result.metrics,
         "cost": result.cost,
         "timings_seconds": result.timings,

@@ -16,6 +16,9 @@ DEFAULT_DELTA = 1e-10
 DEFAULT_ALPHA = 0.95
 """The paper's alpha."""
 
+MEASURED_ANONYMITY = ("fewest_holders", "fewest_holders_significant", "share_held_by_fewer_than_k")
+"""What `measured_anonymity` returns; part of a run's metrics."""
+
 
 def privacy_of_run(
     protocol: DiscoveryProtocol[Any, Any],
