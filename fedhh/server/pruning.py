@@ -22,7 +22,9 @@ def top_eta(
     Args:
         votes: ``(c,) int64``, c at least 1.
         eta_max: How many to keep; all are kept if there are no more.
-        ties: "paper" keeps every candidate at the threshold, so more than ``eta_max`` may stay;
+        ties: "paper" keeps every candidate at the threshold, so more than ``eta_max`` may stay
+            (but none without a vote: where fewer than ``eta_max`` have one, the paper's rule would
+            keep all candidates, and the trie would grow by the alphabet's size in each layer);
             "strict" keeps exactly ``eta_max``, choosing among those at the threshold by a fixed
             hash of the candidate's number (which favors no part of the alphabet).
 
@@ -40,7 +42,7 @@ def top_eta(
         return np.arange(len(votes)), int(votes.min())
     threshold = int(np.partition(votes, len(votes) - eta_max)[len(votes) - eta_max])
     if ties == "paper":
-        return np.flatnonzero(votes >= threshold), threshold
+        return np.flatnonzero(votes >= max(threshold, 1)), threshold
     above = np.flatnonzero(votes > threshold)
     tied = np.flatnonzero(votes == threshold)
     tied = tied[np.argsort(_scatter(tied), kind="stable")][: eta_max - len(above)]

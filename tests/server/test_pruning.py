@@ -28,7 +28,16 @@ def test_strict_keeps_exactly_eta_and_never_a_smaller_vote(votes: list[int], eta
 def test_paper_keeps_every_candidate_at_the_threshold(votes: list[int], eta: int):
     kept, threshold = top_eta(np.array(votes), eta, ties="paper")
     assert threshold == sorted(votes, reverse=True)[min(eta, len(votes)) - 1]
-    assert kept.tolist() == [i for i, v in enumerate(votes) if v >= threshold]
+    everything = len(votes) <= eta
+    expected = [i for i, v in enumerate(votes) if everything or (v >= threshold and v > 0)]
+    assert kept.tolist() == expected
+
+
+def test_a_tie_of_candidates_without_votes_does_not_keep_them_all():
+    votes = np.zeros(1_000, dtype=np.int64)
+    votes[[3, 7]] = 5
+    assert top_eta(votes, 10, ties="paper")[0].tolist() == [3, 7]
+    assert len(top_eta(votes, 10, ties="strict")[0]) == 10
 
 
 def test_strict_ties_favor_no_end_of_the_alphabet():
