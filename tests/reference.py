@@ -24,7 +24,10 @@ def client_prefixes(
 def trie_hh_without_noise(
     cohorts: list[list[dict[str, int]]], symbols: str, *, depth: int, eta_max: int
 ) -> list[str]:
-    """One pass of Algorithm 2 with true votes, every prefix reported and ties kept."""
+    """One pass of Algorithm 2 with true votes, every prefix reported and ties kept.
+
+    Where fewer than eta prefixes have a vote, those without one are left out, as in `top_eta`.
+    """
     kept = set(symbols)
     found: list[str] = []
     for layer in range(1, depth + 1):
@@ -33,7 +36,7 @@ def trie_hh_without_noise(
         for client in cohorts[layer - 1]:
             votes.update(set(client_prefixes(client, candidates, set(), layer + 1)))
         order = sorted(votes.values(), reverse=True)
-        threshold = order[min(eta_max, len(order)) - 1]
+        threshold = max(order[eta_max - 1], 1) if len(order) > eta_max else 0
         kept = {z for z, count in votes.items() if count >= threshold}
         found += sorted(z[:-1] for z in kept if z.endswith(END))
         kept = {z for z in kept if not z.endswith(END)}
