@@ -322,7 +322,7 @@ def _scale_y(axes: Axes, metric: str) -> None:
 def _legend(figure: Figure, layout: Layout) -> None:
     """Put the legend beside the axes, or above them if its labels are long."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    if not labels or (len(labels) == 1 and not layout.by):
+    if not labels:
         return
     heading = ", ".join(short_label(path) for path in layout.by) or None
     if max(len(label) for label in labels) <= _LONGEST_LABEL:

@@ -193,6 +193,8 @@ def test_cells_beside_the_grid_are_a_line_across(tmp_path):
     line, across = figure.axes[0].lines
     assert len(line.get_xdata()) == 3
     assert list(across.get_ydata()) == pytest.approx([0.7, 0.7])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["no LDP\n(true counts)"]
     assert across.get_label() == "no LDP\n(true counts)"
 
 
