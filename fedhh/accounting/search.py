@@ -70,12 +70,15 @@ def _crossing(
 ) -> float:
     """Return about where ``delta_at`` falls through ``delta`` between ``low`` and ``high``."""
     log_delta = math.log(delta)
+    ends = (math.log(low), math.log(high))
+    # Without rounding, so that a function which remembers its values is not asked again.
+    exact = {ends[0]: low, ends[1]: high}
 
     def log_ratio(log_epsilon: float) -> float:
+        epsilon = exact.get(log_epsilon, math.exp(log_epsilon))
         # Clipped, since delta is 0 at the local epsilon; below the target there by definition.
-        return math.log(max(delta_at(math.exp(log_epsilon)), _SMALLEST_DELTA)) - log_delta
+        return math.log(max(delta_at(epsilon), _SMALLEST_DELTA)) - log_delta
 
-    ends = (math.log(low), math.log(high))
     if log_ratio(ends[1]) >= 0:
         return high
     root = optimize.toms748(log_ratio, *ends, rtol=_RELATIVE_PRECISION, xtol=_RELATIVE_PRECISION)

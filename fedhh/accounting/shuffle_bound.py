@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import ClassVar
 
 from fedhh.accounting.search import smallest_epsilon
@@ -101,10 +102,11 @@ class ShuffleBound(ABC):
         quick = replace(self, tolerance=max(self.tolerance, _QUICK_TOLERANCE))
         upper = smallest_epsilon(quick.delta, delta=delta, upper=self.local_epsilon)
         lower = upper * (1 - 5e-3)
+        fine = cache(self.delta)
         # Wide bins are not always the looser ones; what is returned must satisfy this bound, too.
-        if self.delta(upper) > delta:
+        if fine(upper) > delta:
             upper = self.local_epsilon
-        return smallest_epsilon(self.delta, delta=delta, upper=upper, lower=lower)
+        return smallest_epsilon(fine, delta=delta, upper=upper, lower=lower)
 
     @abstractmethod
     def _delta(self, epsilon: float) -> float:
