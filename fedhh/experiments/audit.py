@@ -115,8 +115,8 @@ def audit_run(
             two rarest that the layer tells apart if None.
 
     Raises:
-        InputError: Nothing can be audited: clients are asked again, no layer decides, or the two
-            words are the same to it.
+        InputError: Nothing can be audited: clients are asked again, no layer decides or none votes
+            for prefixes, or the two words are the same to it.
     """
     require_at_least(4, num_runs=num_runs)
     protocol.check_population(population.num_clients)
@@ -124,7 +124,8 @@ def audit_run(
         raise InputError("Expected disjoint cohorts for an audit; set reuse_clients=False.")
     pilot, summaries = _through_first_deciding_layer(protocol, population, seed=seed)
     query = pilot.query
-    assert isinstance(query, PrefixQuery)
+    if not isinstance(query, PrefixQuery):
+        raise InputError(f"Expected a run that votes for prefixes, got {protocol.title}.")
     values = WordMatcher(population.lexicon).prefix_values(query)
     pair = _word_pair(population, values, words)
     neighbors = [

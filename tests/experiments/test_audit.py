@@ -11,6 +11,7 @@ from fedhh.accounting import NotApplicable, audit_oracle, shuffle_epsilon
 from fedhh.experiments.audit import audit_layer, audit_run
 from fedhh.oracles import ORACLES, OracleSpec, SubsetSelection, make_oracle
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.pem import Pem
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
 
@@ -163,6 +164,12 @@ def test_layers_that_decide_nothing_are_passed_over():
 def test_runs_that_cannot_be_audited_are_refused(change, message):
     with pytest.raises(InputError, match=message):
         audited_run(replace(PROTOCOL, **change), num_runs=4)
+
+
+def test_a_protocol_without_votes_for_prefixes_is_refused():
+    pem = Pem(local_epsilon=3.0, clients_per_group=20, length=4, keep=5, alphabet=LETTERS)
+    with pytest.raises(InputError, match="votes for prefixes, got PEM"):
+        audited_run(pem, num_runs=4)
 
 
 @pytest.mark.parametrize(
