@@ -74,7 +74,7 @@ def test_a_cells_row_is_what_a_run_of_its_config_gives(finished: Path):
 
 def test_the_csv_has_the_same_rows(finished: Path):
     table, _ = results.read_results(finished)
-    csv = pd.read_csv(finished / "results.csv", keep_default_na=False)
+    csv = pd.read_csv(finished / "results.csv", keep_default_na=False, float_precision="round_trip")
     assert list(csv) == list(table)
     assert csv["coverage"].tolist() == table["coverage"].tolist()
 
