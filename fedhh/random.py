@@ -61,3 +61,14 @@ def kernel_state(rng: np.random.Generator) -> npt.NDArray[np.uint64]:
     # The all-zero state is a fixed point of xoshiro.
     state[0] |= np.uint64(1)
     return state
+
+
+def scatter(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return SplitMix64's finalizer of each word: a fixed bijection without visible order.
+
+    For fixed rules and tables that must not change with NumPy's generators; `kernels.prng.mix` is
+    the same for one word inside a kernel.
+    """
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(words ^ (words >> np.uint64(31)))

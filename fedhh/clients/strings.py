@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from fedhh.clients.known_words import load_known
 from fedhh.kernels.ranks import MAX_RANK
+from fedhh.random import scatter
 from fedhh.validation import InputError
 
 _Ids = npt.NDArray[np.int64]
@@ -277,8 +278,5 @@ def _uniform(draws: _Hashes, index: int) -> npt.NDArray[np.float64]:
 
     NumPy's generators may change between versions, and strings should not.
     """
-    word = (draws + np.uint64(index + 1)) * np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    word ^= word >> np.uint64(31)
+    word = scatter((draws + np.uint64(index + 1)) * np.uint64(0x9E3779B97F4A7C15))
     return (word >> np.uint64(11)).astype(np.float64) * 2.0**-53

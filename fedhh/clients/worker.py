@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,7 @@ from fedhh.clients.matching import WordMatcher
 from fedhh.clients.population import Population
 from fedhh.queries import Aggregate, Answer, Cohort, Diagnostics, Query, merge_messages
 from fedhh.random import Stream, generator
-
-Progress = Callable[[int], None]
+from fedhh.simulation.executor import Progress
 
 
 class ClientWorker:

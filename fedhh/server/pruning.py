@@ -7,6 +7,7 @@ import numpy.typing as npt
 from scipy.stats import binom, norm
 
 from fedhh.oracles import PureOracle
+from fedhh.random import scatter
 from fedhh.validation import require_at_least, require_choice
 
 TIES = ("strict", "paper")
@@ -76,8 +77,5 @@ def noise_z(
 
 
 def _scatter(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Return a fixed bijection of 64-bit numbers without visible order (SplitMix64's finalizer)."""
-    word = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(word ^ (word >> np.uint64(31)))
+    """Return a fixed order of candidates that follows no alphabet: SplitMix64 of their numbers."""
+    return scatter(numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
