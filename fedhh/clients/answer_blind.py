@@ -1,7 +1,7 @@
 """Answers to queries that broadcast no candidates: clients report strings, or parts of them.
 
 What a client would say about a word is the same for everybody who holds it, so it is computed once
-per distinct string; a block then only draws which, where and the coins.
+per distinct word; a block then only draws which, where and the coins.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from fedhh.clients.strings import coded_words
 from fedhh.lexicon import Lexicon
 from fedhh.oracles import SketchOracle
 from fedhh.oracles.sketch import privatize_and_aggregate
+from fedhh.puzzle import FragmentPuzzle
 from fedhh.queries import Query
 from fedhh.random import Stream, generator
 from fedhh.sketch_queries import BlindPrefixQuery, FragmentQuery
@@ -28,46 +29,34 @@ from fedhh.trie import Codes
 Mask = npt.NDArray[np.bool_]
 
 
-class StringTable:
-    """The distinct strings that a lexicon's words report, numbered in the order of their keys.
+class FragmentTable:
+    """The fragments of distinct strings, found by the strings' keys."""
 
-    Attributes:
-        keys: ``(u,) int64``, ascending.
-        word_values: ``(V,) int64``: the number of each word's string, -1 for words without one.
-        rows: ``(u,) int64``: a word that has each string.
-    """
-
-    def __init__(self, keys: Values, usable: Mask) -> None:
-        """Number strings.
+    def __init__(self, puzzle: FragmentPuzzle, codes: Codes, keys: Values) -> None:
+        """Cut strings into fragments.
 
         Args:
-            keys: ``(V,) int64``: each word's string, which words may share.
-            usable: ``(V,) bool``: words that have one.
+            puzzle: How.
+            codes: ``(V, length)``: each word's string, which words may share.
+            keys: ``(V,) int64``: the strings' keys, -1 for words without one.
         """
-        words = np.flatnonzero(usable)
-        self.keys, first, numbers = np.unique(keys[words], return_index=True, return_inverse=True)
-        self.rows = words[first]
-        self.word_values = np.full(len(keys), -1, dtype=np.int64)
-        self.word_values[words] = numbers
+        words = np.flatnonzero(keys >= 0)
+        self._keys, first = np.unique(keys[words], return_index=True)
+        self._fragments = puzzle.fragments(codes[words[first]], self._keys)
 
-    def number_more(self, keys: Values, usable: Mask) -> tuple[Values, StringTable]:
-        """Number the strings of words beside the lexicon, after its own.
+    def fill(self, keys: Values, positions: Values, out: Values) -> None:
+        """Write each string's fragment at its position to ``out``, for strings of this table.
 
         Args:
-            keys: ``(m,) int64``: each word's string.
-            usable: ``(m,) bool``: words that have one.
-
-        Returns:
-            ``(m,) int64`` numbers, -1 for none; and the table of those words, whose string i has
-            number ``len(self.keys) + i`` unless the lexicon has it.
+            keys: ``(n,) int64``.
+            positions: ``(n,) int64``.
+            out: ``(n,) int64``, changed in place.
         """
-        more = StringTable(keys, usable)
-        values = more.word_values + len(self.keys)
-        places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
-        listed = self.keys[places] == keys if len(self.keys) else np.zeros(len(keys), dtype=bool)
-        values[listed] = places[listed]
-        values[~usable] = -1
-        return values, more
+        if not len(self._keys):
+            return
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        here = self._keys[places] == keys
+        out[here] = self._fragments[places[here], positions[here]]
 
 
 class FragmentAnswerer(Answerer):
@@ -77,30 +66,24 @@ class FragmentAnswerer(Answerer):
         """Cut every distinct word into fragments, once."""
         self._query = query
         self._seed = seed
-        codes, keys, usable = self._strings(words.lexicon.words)
-        self._table = StringTable(keys, usable)
-        rows = self._table.rows
-        self._fragments = query.puzzle.fragments(codes[rows], keys[rows])
+        codes, self._keys = self._strings(words.lexicon.words)
+        self._table = FragmentTable(query.puzzle, codes, self._keys)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
         """Sample each client's strings, and add one record for each of them."""
         query = self._query
-        codes, coded_keys, usable = self._strings(coded_words(rows.coded))
-        coded_values, more = self._table.number_more(coded_keys, usable)
-        keys = np.concatenate([self._table.keys, more.keys])
-        fragments = np.concatenate(
-            [self._fragments, query.puzzle.fragments(codes[more.rows], more.keys)]
-        )
+        codes, coded_keys = self._strings(coded_words(rows.coded))
         chosen, counts = _chosen_strings(
-            query, rows, block, self._table.word_values, coded_values, seed=self._seed
+            query, rows, block, self._keys, coded_keys, seed=self._seed
         )
         rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
         held = chosen >= 0
         reported = rng.integers(query.puzzle.names.num_keys, size=len(chosen))
-        reported[held] = keys[chosen[held]]
+        reported[held] = chosen[held]
         positions = rng.integers(query.puzzle.num_positions, size=len(chosen))
         pieces = rng.integers(query.puzzle.num_fragments, size=len(chosen))
-        pieces[held] = fragments[chosen[held], positions[held]]
+        for table in (self._table, FragmentTable(query.puzzle, codes, coded_keys)):
+            table.fill(chosen, positions, pieces)
 
         word_sums, fragment_sums, records = query.split(tally)
         query.words.privatize_and_sketch(reported, rng=rng, out=word_sums)
@@ -110,11 +93,11 @@ class FragmentAnswerer(Answerer):
         records += np.bincount(positions, minlength=query.puzzle.num_positions)
         return counts
 
-    def _strings(self, words: Sequence[str]) -> tuple[Codes, Values, Mask]:
-        """Return the padded or truncated codes of words, their keys, and which are usable."""
+    def _strings(self, words: Sequence[str]) -> tuple[Codes, Values]:
+        """Return the padded or truncated codes of words, and their keys, -1 for unusable ones."""
         codes = self._query.alphabet.encode(words, width=self._query.puzzle.length)
         usable = ~(codes == FOREIGN).any(axis=1) & (codes[:, 0] != END)
-        return codes, self._query.puzzle.names.keys(codes), usable
+        return codes, np.where(usable, self._query.puzzle.names.keys(codes), -1)
 
 
 class BlindPrefixAnswerer(Answerer):
@@ -124,32 +107,31 @@ class BlindPrefixAnswerer(Answerer):
         """Name every distinct prefix, once."""
         self._query = query
         self._seed = seed
-        self._table = StringTable(*self._prefixes(words.lexicon))
+        self._keys = self._prefixes(words.lexicon)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
         """Sample each client's prefixes, and report each of them."""
         query = self._query
-        beyond = self._prefixes(Lexicon(words=coded_words(rows.coded)))
-        coded_values, more = self._table.number_more(*beyond)
-        keys = np.concatenate([self._table.keys, more.keys])
+        coded_keys = self._prefixes(Lexicon(words=coded_words(rows.coded)))
         chosen, counts = _chosen_strings(
-            query, rows, block, self._table.word_values, coded_values, seed=self._seed
+            query, rows, block, self._keys, coded_keys, seed=self._seed
         )
         rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
         held = chosen >= 0
         reported = rng.integers(query.names.num_keys, size=len(chosen))
-        reported[held] = keys[chosen[held]]
+        reported[held] = chosen[held]
         if isinstance(query.prefixes, SketchOracle):
             query.prefixes.privatize_and_sketch(reported, rng=rng, out=tally)
             return counts
         messages = np.asarray(query.prefixes.privatize(reported, rng=rng), dtype=np.int64)
         return replace(counts, messages=messages)
 
-    def _prefixes(self, lexicon: Lexicon) -> tuple[Values, Mask]:
-        """Return the key of each word's prefix, and which words are short enough to take part."""
+    def _prefixes(self, lexicon: Lexicon) -> Values:
+        """Return the key of each word's prefix, -1 for words too long to take part."""
         query = self._query
         codes = query.alphabet.encode(lexicon.words, width=query.prefix_length)
-        return query.names.keys(codes), lexicon.reachable(query.alphabet, query.longest_word)
+        usable = lexicon.reachable(query.alphabet, query.longest_word)
+        return np.where(usable, query.names.keys(codes), -1)
 
 
 def truncated_words(lexicon: Lexicon, length: int) -> Mask:
@@ -161,15 +143,17 @@ def _chosen_strings(
     query: Query,
     rows: ClientBlock,
     block: int,
-    word_values: Values,
-    coded_values: Values,
+    word_keys: Values,
+    coded_keys: Values,
     *,
     seed: int,
 ) -> tuple[Values, BlockCounts]:
-    """Return the strings that a block's clients report, -1 for a dummy, and their counts."""
-    chosen, sizes = contributions(
-        query, rows, block, word_values, seed=seed, coded_values=coded_values
-    )
+    """Return the keys of strings that a block's clients report, -1 for a dummy, and the counts.
+
+    Keys, unlike numbers in a table of the population's strings, are the same in any population: a
+    greedy client's ties go by them.
+    """
+    chosen, sizes = contributions(query, rows, block, word_keys, seed=seed, coded_values=coded_keys)
     flat = chosen.ravel() if query.pad else chosen[chosen >= 0]
     counts = BlockCounts(
         num_reports=len(flat),

@@ -7,7 +7,7 @@ import pytest
 
 from fedhh.alphabet import Alphabet
 from fedhh.clients.answer import make_answerer
-from fedhh.clients.answer_blind import StringTable, truncated_words
+from fedhh.clients.answer_blind import FragmentTable, truncated_words
 from fedhh.clients.matching import WordMatcher
 from fedhh.clients.population import ClientBlock, StoredPopulation
 from fedhh.clients.strings import coded_words
@@ -194,16 +194,41 @@ def test_coded_words_of_a_block_are_reported_as_words_of_the_lexicon_are(kind):
     assert support.tolist() == list(expected.values())
 
 
-def test_strings_beside_the_lexicon_are_numbered_after_its_own():
-    table = StringTable(np.array([50, 10, 50, 30]), np.array([True, True, True, False]))
-    assert table.keys.tolist() == [10, 50]
-    assert table.word_values.tolist() == [1, 0, 1, -1]
-    assert table.rows.tolist() == [1, 0]
-    values, more = table.number_more(np.array([70, 50, 20, 70, 10]), np.array([True] * 4 + [False]))
-    assert more.keys.tolist() == [20, 50, 70]
-    assert values.tolist() == [2 + 2, 1, 2 + 0, 2 + 2, -1]
-    empty = StringTable(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool))
-    assert empty.number_more(np.array([7]), np.array([True]))[0].tolist() == [0]
+def test_a_table_fills_in_fragments_of_its_own_strings_only():
+    puzzle = fragment_query().puzzle
+    words = ["lolabc", "zz", "lolabc", "x"]
+    codes = LOWER.encode(words, width=6)
+    keys = puzzle.names.keys(codes)
+    table = FragmentTable(puzzle, codes, np.where([True, True, True, False], keys, -1))
+    out = np.full(6, 99)
+    table.fill(np.array([keys[1], keys[0], keys[3], keys[2], -1, keys[0]]), np.arange(6) % 3, out)
+    pieces = puzzle.fragments(codes, keys)
+    assert out.tolist() == [pieces[1, 0], pieces[0, 1], 99, pieces[0, 0], 99, pieces[0, 2]]
+    empty = FragmentTable(puzzle, codes[:0], keys[:0])
+    empty.fill(keys, np.zeros(4, dtype=np.int64), out)
+    assert out[2] == 99
+
+
+@pytest.mark.parametrize("kind", ["fragments", "prefixes"])
+def test_a_greedy_clients_ties_do_not_depend_on_words_that_others_hold(kind):
+    held = ["lol", "zz", "x", "imo", "brb", "ttyl"]
+    others = [f"{letter}ab" for letter in "abcdefgh"]
+    if kind == "fragments":
+        query = fragment_query(max_items=3, sampler="greedy")
+    else:
+        query = prefix_query(max_items=3, sampler="greedy")
+    tallies = []
+    for lexicon in (held, others[:4] + held + others[4:]):
+        rows = ClientBlock(
+            clients=np.arange(200),
+            offsets=np.arange(201) * len(held),
+            word_ids=np.tile([lexicon.index(word) for word in held], 200).astype(np.int32),
+            counts=np.ones(200 * len(held), dtype=np.int32),
+        )
+        tally = np.zeros(query.tally_size, dtype=np.int64)
+        make_answerer(query, WordMatcher(Lexicon(words=lexicon)), 3).add_block(rows, 0, tally)
+        tallies.append(tally)
+    assert np.array_equal(*tallies)
 
 
 def test_truncated_words_are_those_longer_than_the_string():
