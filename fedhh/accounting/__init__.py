@@ -8,7 +8,8 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * user level: `user_level_epsilon`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * approximate k-anonymity: `anonymity`
-* a whole run: `account_run`; of central TrieHH: `triehh_parameters`, `triehh_epsilon`
+* a whole run: `account_run`; of central TrieHH: `account_triehh`, `triehh_parameters`,
+  `triehh_epsilon`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`
 """
 
@@ -33,6 +34,7 @@ from fedhh.accounting.tightness import (
 )
 from fedhh.accounting.triehh import (
     TrieHHParameters,
+    account_triehh,
     triehh_delta,
     triehh_epsilon,
     triehh_parameters,
@@ -59,6 +61,7 @@ __all__ = [
     "Use",
     "UserLevelEpsilon",
     "account_run",
+    "account_triehh",
     "anonymity",
     "audit_epsilon",
     "audit_oracle",

@@ -22,11 +22,13 @@ contributes a value at most once, so it also counts clients.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
+from scipy import special
 
 from fedhh.accounting.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
@@ -159,7 +161,18 @@ class LayerAnonymity:
         index = first_held + first_other + np.arange(votes.size) - start
         inside = kept[np.clip(index, 0, kept.size - 1)]
         certain = np.where(index < 0, 0.0, np.where(index >= kept.size, 1.0, inside))
-        return float(min(1.0, np.dot(votes, certain)))
+        # Not a dot product: BLAS starts threads for one, which cost more than the sum.
+        return float(min(1.0, np.sum(votes * certain)))
+
+    def guess_count(self, alpha: float) -> int:
+        """Return about the count that is kept with probability 1 - alpha, by a normal law."""
+        p, q = self._law.p, self._law.q
+        first, kept = self._band
+        threshold = first + float(np.searchsorted(kept, 0.5))
+        deviation = math.sqrt(self.num_reports * q * (1 - q))
+        mean = threshold - float(special.ndtri(alpha)) * deviation
+        guess = (mean - self.num_reports * q) / (p - q)
+        return min(self.num_reports, max(0, round(guess)))
 
 
 def _convolve(first: Floats, second: Floats) -> Floats:
@@ -218,11 +231,14 @@ def anonymity(layers: Sequence[LayerAnonymity], *, alpha: float) -> AnonymityGua
     k: int | NotApplicable | None = missing
     probability = None
     if missing is None:
-        most = min(layer.num_reports for layer in layers)
+        surfacing = cache(partial(probability_surfacing, layers))
         k = _largest_integer(
-            lambda count: probability_surfacing(layers, count) <= 1 - alpha, high=most
+            lambda count: surfacing(count) <= 1 - alpha,
+            # Passes share what is allowed.
+            guess=layers[0].guess_count(1 - (1 - alpha) / len(layers)),
+            high=min(layer.num_reports for layer in layers),
         )
-        probability = probability_surfacing(layers, k or 0)
+        probability = surfacing(k or 0)
     return AnonymityGuarantee(
         k=k,
         alpha=alpha,
@@ -233,15 +249,30 @@ def anonymity(layers: Sequence[LayerAnonymity], *, alpha: float) -> AnonymityGua
     )
 
 
-def _largest_integer(holds: Callable[[int], bool], *, high: int) -> int | None:
-    """Return the largest integer in [0, high] that holds, None if 0 does not."""
-    if not holds(0):
-        return None
-    low, step = 0, 1
-    while low + step <= high and holds(low + step):
-        low, step = low + step, 2 * step
-    above = min(low + step, high + 1)
+def _largest_integer(holds: Callable[[int], bool], *, guess: int, high: int) -> int | None:
+    """Return the largest integer in [0, high] that holds, None if 0 does not.
+
+    Args:
+        holds: True up to some integer and false beyond it.
+        guess: About that integer; the nearer, the fewer calls.
+        high: Largest candidate.
+    """
+    start, step = min(guess, high), 1
+    if holds(start):
+        low, above = start, high + 1
+        while low + step <= high:
+            if not holds(low + step):
+                above = low + step
+                break
+            low, step = low + step, 2 * step
+    else:
+        low, above = -1, start
+        while above - step >= 0:
+            if holds(above - step):
+                low = above - step
+                break
+            above, step = above - step, 2 * step
     while above - low > 1:
         middle = (low + above) // 2
         low, above = (middle, above) if holds(middle) else (low, middle)
-    return low
+    return None if low < 0 else low

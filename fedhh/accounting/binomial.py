@@ -25,6 +25,10 @@ _MANY_BINS = 2048
 _RARE = 4.5
 """Lattices of many bins have bins of eight widths beyond this many standard deviations."""
 
+_TABLE_WIDTH = 8
+"""Counts in a table of tails, for each tail looked up, that cost less than to compute the tail."""
+_UNDERFLOW = 1e-290
+
 
 def upper_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
     """Return P(Bin(trials, p) >= successes); 1 at and below 0, 0 above ``trials``."""
@@ -101,32 +105,35 @@ def fair_excess(trials: Floats, threshold: Floats) -> Floats:
 
     Args:
         trials: ``(m,)`` or ``(m, 1)``, whole numbers >= 1.
-        threshold: ``(m,)`` or ``(m, j)``. Along a row thresholds usually share few values of k,
-            so tails are computed once for each k of a row.
+        threshold: ``(m,)`` or ``(m, j)``. Along a row the values of k are usually few or close,
+            so tails are computed once for each k in a row's range.
     """
     k = np.floor(threshold)
     if threshold.ndim == 2 and k.min() >= 0:
         low = k.min(axis=1, keepdims=True)
         width = int((k - low).max()) + 1
-        if width < threshold.shape[1]:
+        first = pmf(low, trials - 1, 0.5)
+        nodes = threshold.shape[1]
+        # What starts with an underflow says nothing about the counts further right.
+        if width < nodes or (width < _TABLE_WIDTH * nodes and first.min() > _UNDERFLOW):
             index = (k - low).astype(np.intp)
             tail, at = (
                 np.take_along_axis(table, index, axis=1)
-                for table in _fair_tables(trials - 1, low, width)
+                for table in _fair_tables(trials - 1, low, first, width)
             )
             return _fair_excess(trials, threshold, tail, at)
     return _fair_excess(trials, threshold, upper_tail(k, trials - 1, 0.5), pmf(k, trials - 1, 0.5))
 
 
-def _fair_tables(trials: Floats, low: Floats, width: int) -> tuple[Floats, Floats]:
+def _fair_tables(trials: Floats, low: Floats, first: Floats, width: int) -> tuple[Floats, Floats]:
     """Return P(Bin(trials, 1/2) >= k) and P(= k) for k from ``low`` on, rows of ``width``.
 
-    One tail and one probability per row, then ratios and sums of positive numbers.
+    ``first`` holds P(= low). One tail per row, then ratios and sums of positive numbers.
     """
     steps = low + np.arange(width)
     ratios = (trials - steps[:, :-1]) / (steps[:, :-1] + 1)
     # Beyond the support the first factor is 0; what follows must stay 0.
-    at = pmf(low, trials, 0.5) * np.cumprod(
+    at = first * np.cumprod(
         np.concatenate([np.ones_like(low), np.maximum(ratios, 0.0)], axis=1), axis=1
     )
     beyond = upper_tail(steps[:, -1:], trials, 0.5)

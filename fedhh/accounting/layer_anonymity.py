@@ -77,9 +77,9 @@ def _claim(
     return replace(claim, k=found.k, probability=found.probability)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _anonymity_once(layers: tuple[LayerAnonymity, ...], alpha: float) -> AnonymityGuarantee:
-    """Return `anonymity`; layers of a run are often alike."""
+    """Return `anonymity`; layers of a run, and of a sweep's runs, are often alike."""
     return anonymity(layers, alpha=alpha)
 
 

@@ -6,8 +6,22 @@ import math
 
 from fedhh.validation import InputError, require_at_least
 
-ITEM_THEOREM = "Sun et al. (2024), Theorem 1"
+_ITEM_THEOREMS = {
+    "ss": "Sun et al. (2024), Theorem 1",
+    "cms": "Apple (2017), Theorem 4.1",
+    "hcms": "Apple (2017), Theorem 4.3",
+    "none": "no randomizer",
+}
+_TWO_REPORTS = "Apple (2017), Theorem 4.5: a record is two reports, whose epsilons add up"
+_ANY_RANDOMIZER = "definition of the randomizer"
 USER_THEOREM = "basic composition over the reports of one client"
+
+
+def item_theorem(oracle: str) -> str:
+    """Return why one report is private; ``oracle`` is a registry key, or two joined by "+"."""
+    if "+" in oracle:
+        return _TWO_REPORTS
+    return _ITEM_THEOREMS.get(oracle, _ANY_RANDOMIZER)
 
 
 def local_item_epsilon(local_epsilon: float, *, uses: int = 1) -> float:

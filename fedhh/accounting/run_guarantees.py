@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import cast
 
 from fedhh.accounting.blanket import (
@@ -28,18 +28,23 @@ from fedhh.accounting.composition import (
 from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit
 from fedhh.accounting.layer_record import LayerRecord
 from fedhh.accounting.local import (
-    ITEM_THEOREM,
     USER_THEOREM,
+    item_theorem,
     local_item_epsilon,
     local_user_epsilon,
 )
 from fedhh.accounting.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
-from fedhh.accounting.user_level import GROUP_THEOREM, user_level_from
+from fedhh.accounting.user_level import GROUP_THEOREM, UserLevelEpsilon, user_level_from
+
+CLAIMED_ORACLE = "ss"
+"""The randomizer of the runs whose privacy Sun et al. (2024) state."""
 
 _CLAIMED = ("clones", "closed-form")
 """Theorem 2 of Sun et al. (2024), and the bound whose public implementation gave their number."""
-Bounds = Sequence[ShuffleBound]
+Bounds = tuple[ShuffleBound, ...]
 """Bounds of one kind, one for each layer that may be the worst."""
+_REMEMBERED = 256
+"""Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +93,12 @@ def local_guarantees(run: RunFacts) -> list[Guarantee]:
         method="randomizer",
         epsilon=local_item_epsilon(run.local_epsilon, uses=run.uses),
         delta=0.0,
-        theorem=ITEM_THEOREM,
+        theorem=item_theorem(run.oracle),
         assumptions="an item enters one report of each round its client takes part in"
         + run.same_size,
         smallest_cohort=run.cohort,
         best=True,
-        claimed_in_paper=True,
+        claimed_in_paper=run.oracle == CLAIMED_ORACLE,
     )
     user = replace(
         item,
@@ -149,7 +154,7 @@ def _bounds_of_layers(run: RunFacts) -> tuple[list[Bounds], list[Bounds]]:
     Of the layers, those that another one dominates are left out, and the worst comes first.
     """
     local_epsilon, num_reports = run.local_epsilon, run.reports
-    proven: list[Bounds] = [[Clones(local_epsilon=local_epsilon, num_reports=num_reports)]]
+    proven: list[Bounds] = [(Clones(local_epsilon=local_epsilon, num_reports=num_reports),)]
     if run.oracle == "ss":
         sizes = {
             (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size, record.subset_size)
@@ -164,18 +169,13 @@ def _bounds_of_layers(run: RunFacts) -> tuple[list[Bounds], list[Bounds]]:
             )
             for layer_reports, domain_size, subset_size in sizes
         ]
-        proven.append(worst_blankets(blankets))
-    return proven, [[Clones2023(local_epsilon=local_epsilon, num_reports=num_reports)]]
+        proven.append(tuple(worst_blankets(blankets)))
+    return proven, [(Clones2023(local_epsilon=local_epsilon, num_reports=num_reports),)]
 
 
 def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
     """Return the item-level guarantee by one kind of bound."""
-    epsilon: float | NotApplicable
-    if run.uses == 1:
-        epsilon = disjoint_epsilon(bounds, delta=run.delta)
-    else:
-        use = Use(bound=_dominating(bounds)(run.reports), times=run.uses)
-        epsilon = composed_epsilon([use], delta=run.delta, precision=QUICK)
+    epsilon = _item_epsilon(bounds, delta=run.delta, num_reports=run.reports, uses=run.uses)
     kind = bounds[0]
     return _central(
         run,
@@ -189,14 +189,13 @@ def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
 
 def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
     """Return the user-level guarantees by groups and by slots."""
-    found = user_level_from(
+    found = _user_epsilon(
         _dominating(bounds),
         num_clients=run.cohort,
         max_items=run.max_items,
         delta=run.delta,
         num_reports=None if run.padded else run.reports,
         uses=run.uses,
-        precision=QUICK,
     )
     kind = bounds[0]
     return [
@@ -237,15 +236,47 @@ def _central(
         theorem=theorem,
         assumptions=assumptions + run.same_size,
         smallest_cohort=run.cohort,
-        claimed_in_paper=unit == "item" and method in _CLAIMED,
+        claimed_in_paper=run.oracle == CLAIMED_ORACLE and unit == "item" and method in _CLAIMED,
     )
 
 
-def _dominating(bounds: Bounds) -> Callable[[int], ShuffleBound]:
-    """Return a bound at least as large as each of these, as a function of the number of reports."""
+def _dominating(bounds: Bounds) -> ShuffleBound:
+    """Return a bound at least as large as each of these."""
     blankets = [bound for bound in bounds if isinstance(bound, Blanket)]
-    worst = dominating_blanket(blankets) if blankets else bounds[0]
-    return lambda num_reports: replace(worst, num_reports=num_reports)
+    return dominating_blanket(blankets) if blankets else bounds[0]
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _item_epsilon(
+    bounds: Bounds, *, delta: float, num_reports: int, uses: int
+) -> float | NotApplicable:
+    """Return the item-level epsilon; copies do the work, so that what is kept stays small."""
+    if uses == 1:
+        return disjoint_epsilon([replace(each) for each in bounds], delta=delta)
+    use = Use(bound=replace(_dominating(bounds), num_reports=num_reports), times=uses)
+    return composed_epsilon([use], delta=delta, precision=QUICK)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _user_epsilon(
+    bound: ShuffleBound,
+    *,
+    num_clients: int,
+    max_items: int,
+    delta: float,
+    num_reports: int | None,
+    uses: int,
+) -> UserLevelEpsilon:
+    """Return the user-level epsilons; see `user_level_from`."""
+    return user_level_from(
+        lambda num_reports: replace(bound, num_reports=num_reports),
+        num_clients=num_clients,
+        max_items=max_items,
+        delta=delta,
+        num_reports=num_reports,
+        uses=uses,
+        precision=QUICK,
+    )
 
 
 def _with_best(guarantees: list[Guarantee]) -> list[Guarantee]:

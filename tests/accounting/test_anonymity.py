@@ -16,7 +16,7 @@ from fedhh.accounting import (
     paper_subset_size,
     probability_surfacing,
 )
-from fedhh.accounting.anonymity import VARIANTS
+from fedhh.accounting.anonymity import VARIANTS, _largest_integer
 from fedhh.oracles import SubsetSelection
 from fedhh.validation import InputError
 
@@ -166,3 +166,12 @@ def test_wrong_input_is_named():
         anonymity([LayerAnonymity(**layer)], alpha=1)
     with pytest.raises(InputError, match="count <= num_reports=1000"):
         LayerAnonymity(**layer).probability_kept(1001)
+
+
+def test_the_largest_count_is_found_from_any_guess():
+    for high in (0, 1, 7):
+        for border in range(-1, high + 1):
+            expected = None if border < 0 else border
+            for guess in range(high + 3):
+                found = _largest_integer(lambda k, b=border: k <= b, guess=guess, high=high)
+                assert found == expected

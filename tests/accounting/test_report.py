@@ -269,3 +269,17 @@ def test_contradictions_are_named(change, message):
 def test_a_record_must_make_sense():
     with pytest.raises(InputError, match="num_clients=0"):
         layer(0, 0, 50, num_clients=0)
+
+
+def test_a_second_run_with_other_settings_gets_its_own_numbers():
+    first = account_run(**RUN)
+    again = account_run(**RUN)
+    for change in (
+        {"delta": 1e-6},
+        {"max_items": 2, "padded": False},
+        {"rounds_per_client": 2},
+        {"layers": [replace(each, num_clients=1000, num_reports=4000) for each in LAYERS]},
+    ):
+        other = account_run(**{**RUN, **change})
+        assert other.best("user", "central").epsilon != first.best("user", "central").epsilon
+    assert again == first

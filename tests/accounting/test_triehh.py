@@ -2,9 +2,17 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+from scipy.special import gammaln
 
-from fedhh.accounting.triehh import triehh_delta, triehh_epsilon, triehh_parameters
+from fedhh.accounting.guarantees import NotApplicable
+from fedhh.accounting.triehh import (
+    account_triehh,
+    triehh_delta,
+    triehh_epsilon,
+    triehh_parameters,
+)
 from fedhh.validation import InputError
 
 
@@ -57,3 +65,62 @@ def test_settings_outside_the_theorem_are_refused():
         triehh_epsilon(num_clients=1_000, sample_size=200, threshold=5, num_rounds=10)
     with pytest.raises(InputError, match="0 < delta < 1"):
         triehh_parameters(num_clients=1_000, epsilon=1.0, delta=0.0, num_rounds=10)
+
+
+def kept_law(n, m, a, b, threshold):
+    """Chance of each of (both, only a, only b, none) kept, for words that a and b clients hold."""
+    x, y = np.arange(min(a, m) + 1)[:, None], np.arange(min(b, m) + 1)[None, :]
+    rest = m - x - y
+    possible = (rest >= 0) & (rest <= n - a - b)
+    log_p = (
+        log_comb(a, x) + log_comb(b, y) + log_comb(n - a - b, np.clip(rest, 0, n - a - b))
+    ) - log_comb(n, m)
+    p = np.where(possible, np.exp(log_p), 0.0)
+    kept = np.stack(np.broadcast_arrays(x >= threshold, y >= threshold))
+    return np.array([p[(kept[0] == i) & (kept[1] == j)].sum() for i in (0, 1) for j in (0, 1)])
+
+
+def log_comb(n, k):
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+def worst_delta(n, m, threshold, epsilon):
+    """Largest exact delta of one round over neighbors that swap a vote for another."""
+    worst = 0.0
+    for a in [*range(threshold - 1, 4 * threshold), n // 4, n // 3]:
+        for b in (0, threshold - 1, threshold, 2 * threshold, 4 * threshold, n // 4):
+            p, q = (kept_law(n, m, a + i, b + 1 - i, threshold) for i in (1, 0))
+            for first, second in ((p, q), (q, p)):
+                worst = max(worst, float(np.maximum(first - np.exp(epsilon) * second, 0).sum()))
+    return worst
+
+
+@pytest.mark.parametrize(("n", "m", "threshold"), [(300, 20, 5), (400, 40, 8), (1_000, 60, 10)])
+def test_one_round_is_as_private_as_the_theorem_says_for_swapped_users(n, m, threshold):
+    epsilon = triehh_epsilon(num_clients=n, sample_size=m, threshold=threshold, num_rounds=1)
+    delta = triehh_delta(threshold)
+    assert 0 < worst_delta(n, m, threshold, epsilon) <= delta
+    # A hundredth of the epsilon would not do.
+    assert worst_delta(n, m, threshold, epsilon / 100) > delta
+
+
+def test_a_run_claims_the_theorem_for_users_and_nothing_against_the_server():
+    report = account_triehh(num_clients=650_000, sample_size=14_286, threshold=15, num_rounds=10)
+    for unit in ("item", "user"):
+        assert math.isinf(report.best(unit, "local").epsilon)
+        central = report.best(unit, "central")
+        assert central.epsilon == pytest.approx(4.0, rel=1e-3)
+        assert central.delta == triehh_delta(15) < 2.3e-12
+        assert "Zhu et al. (2020)" in central.theorem
+        assert not central.claimed_in_paper
+    assert report.anonymity == ()
+
+
+def test_settings_outside_the_theorem_have_no_central_privacy():
+    report = account_triehh(num_clients=1_000, sample_size=200, threshold=5, num_rounds=10)
+    assert math.isinf(report.best("user", "central").epsilon)
+    reasons = [
+        each.epsilon for each in report.guarantees if isinstance(each.epsilon, NotApplicable)
+    ]
+    assert len(reasons) == 2
+    assert "sample_size" in str(reasons[0])
