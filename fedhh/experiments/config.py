@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tomli_w
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from fedhh.experiments.config_section import Count, CountOrAuto, Section
+from fedhh.experiments.protocol_config import (
+    PROTOCOL_SECTIONS,
+    LdpTrieHHConfig,
+    ProtocolConfig,
+    switch_protocol,
+)
 from fedhh.validation import InputError, did_you_mean
 
 DEFAULT_PRESET = "default"
@@ -25,22 +31,7 @@ DEFAULT_PRESET = "default"
 RUNS, SWEEPS = "presets", "sweeps"
 """Folders of the built-in configurations."""
 
-Count = Annotated[int, Field(ge=1)]
-
-
-def _check_count_or_auto(value: Any) -> Any:
-    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-        return value
-    raise PydanticCustomError("count_or_auto", 'an integer of at least 1, or "auto"')
-
-
-_CountOrAuto = Annotated[int | Literal["auto"], BeforeValidator(_check_count_or_auto)]
-
-
-class Section(BaseModel):
-    """A frozen table of the file; unknown keys and loose types are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+_PROTOCOL_TABLES = ("protocol", "baseline")
 
 
 class ModelConfig(Section):
@@ -98,27 +89,6 @@ class PopulationConfig(Section):
     model: ModelConfig = ModelConfig()
 
 
-class ProtocolConfig(Section):
-    """How words are discovered; see `fedhh.LdpTrieHH` for what each setting means.
-
-    ``clients_per_layer`` may be "auto": the whole population is divided among the layers.
-    """
-
-    name: Literal["ldp-triehh"] = "ldp-triehh"
-    clients_per_layer: _CountOrAuto = "auto"
-    depth: Count = 15
-    eta_max: Count = 1_000
-    max_items: Count = 10
-    sampler: Literal["random", "greedy"] = "random"
-    passes: Count = 2
-    ties: Literal["strict", "paper"] = "strict"
-    skip_free_layers: bool = True
-    oracle: str = "ss"
-    subset_size: Literal["optimal", "paper"] = "optimal"
-    pad: bool = True
-    reuse_clients: bool = False
-
-
 class PrivacyConfig(Section):
     """What privacy costs are stated for.
 
@@ -160,7 +130,7 @@ class MetricsConfig(Section):
     """
 
     top_k: tuple[Count, ...] = Field(default=(20, 100, 500), strict=False)
-    min_clients: _CountOrAuto = "auto"
+    min_clients: CountOrAuto = "auto"
     significance_z: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 4.0
 
 
@@ -188,12 +158,30 @@ class OutputConfig(Section):
     keep_checkpoint: bool = False
 
 
+def _none_if_named(value: Any) -> Any:
+    return None if value == "none" else value
+
+
 class Config(Section):
-    """The whole file."""
+    """The whole file.
+
+    Attributes:
+        seed: Of everything that is drawn.
+        population: Who is simulated.
+        protocol: How words are discovered.
+        baseline: A protocol that `fedhh run` runs on the same clients to show beside the other;
+            "none" for none. What a client contributes is as in ``protocol`` where it is left out.
+        privacy: What privacy costs are stated for.
+        simulation: How faithfully clients are simulated.
+        metrics: What the result is measured against.
+        execution: How fast.
+        output: Where files go.
+    """
 
     seed: Annotated[int, Field(ge=0)] = 0
     population: PopulationConfig = PopulationConfig()
-    protocol: ProtocolConfig = ProtocolConfig()
+    protocol: ProtocolConfig = LdpTrieHHConfig()
+    baseline: Annotated[ProtocolConfig | None, BeforeValidator(_none_if_named)] = None
     privacy: PrivacyConfig = PrivacyConfig()
     simulation: SimulationConfig = SimulationConfig()
     metrics: MetricsConfig = MetricsConfig()
@@ -205,6 +193,13 @@ class Config(Section):
         """Hexadecimal hash of everything that makes the result."""
         content = self.model_dump(mode="json", exclude={"execution", "output"})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def of_baseline(self) -> Config | None:
+        """The same with the baseline as its protocol; None without one that differs."""
+        if self.baseline is None or self.baseline == self.protocol:
+            return None
+        return self.model_copy(update={"protocol": self.baseline, "baseline": None})
 
     def to_toml(self) -> str:
         """Return the file that gives this configuration again."""
@@ -243,13 +238,15 @@ def load_config(
         population["source"] = str(data)
         if file is None:
             table.setdefault("protocol", {})["clients_per_layer"] = "auto"
-    for setting in settings:
-        apply_setting(table, setting)
+    apply_settings(table, settings)
     return parse_config(table, origin)
 
 
 def parse_config(table: dict[str, Any], origin: str) -> Config:
     """Return the configuration of a parsed TOML table; ``origin`` names it in errors."""
+    baseline, protocol = table.get("baseline"), table.get("protocol", {})
+    if isinstance(baseline, dict) and isinstance(protocol, dict) and "name" in baseline:
+        table = {**table, "baseline": {**switch_protocol(protocol, baseline["name"]), **baseline}}
     try:
         return Config.model_validate(table)
     except ValidationError as error:
@@ -259,8 +256,7 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
 def change_config(config: Config, settings: Sequence[str], origin: str) -> Config:
     """Return a configuration with some ``section.key=value`` settings changed."""
     table = config.model_dump(mode="json", exclude_none=True)
-    for setting in settings:
-        apply_setting(table, setting)
+    apply_settings(table, settings)
     return parse_config(table, origin)
 
 
@@ -293,42 +289,67 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise InputError(f"{file}: not valid TOML: {error}.") from None
 
 
-def apply_setting(table: dict[str, Any], setting: str) -> None:
-    """Put one ``section.key=value`` into a table; the value is read as TOML, else as text."""
+def apply_settings(table: dict[str, Any], settings: Sequence[str]) -> None:
+    """Put ``section.key=value`` each into a table; the value is read as TOML, else as text."""
+    put_settings(table, dict(_parse_setting(setting) for setting in settings))
+
+
+def put_settings(table: dict[str, Any], values: dict[str, Any]) -> None:
+    """Put values by path into a table; protocols' names first, see `switch_protocol`."""
+    names = {f"{protocol}.name" for protocol in _PROTOCOL_TABLES}
+    for path, value in sorted(values.items(), key=lambda item: item[0] not in names):
+        *parents, last = path.split(".")
+        inner = table
+        for key in parents:
+            inner = inner.setdefault(key, {})
+            if not isinstance(inner, dict):
+                raise InputError(f"Expected --set SECTION.KEY=VALUE, got {path} below a value.")
+        if path in names:
+            table[parents[0]] = switch_protocol(inner, value)
+        else:
+            inner[last] = value
+
+
+def _parse_setting(setting: str) -> tuple[str, Any]:
     path, separator, text = setting.partition("=")
-    keys = path.strip().split(".")
-    if not separator or not all(keys):
+    path = path.strip()
+    if not separator or not all(path.split(".")):
         raise InputError(f"Expected --set SECTION.KEY=VALUE, got {setting!r}.")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        return path, tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = text
-    for key in keys[:-1]:
-        table = table.setdefault(key, {})
-        if not isinstance(table, dict):
-            raise InputError(f"Expected --set SECTION.KEY=VALUE, got {setting!r}.")
-    table[keys[-1]] = value
+        return path, text
 
 
 def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: str = "") -> str:
     """Return the first finding as one line: path, value, and what is expected."""
     first = error.errors()[0]
-    path = ".".join(str(part) for part in (prefix, *first["loc"]) if part != "")
+    loc, fields = _without_tags(first["loc"], section)
+    path = ".".join(str(part) for part in (prefix, *loc) if part != "")
     if first["type"] == "extra_forbidden":
-        *parents, key = first["loc"]
-        known = _fields_at(section, parents)
-        return f"unknown key {path}{did_you_mean(str(key), known)}"
+        return f"unknown key {path}{did_you_mean(str(loc[-1]), fields)}"
+    if first["type"] == "union_tag_invalid":
+        name = first["ctx"]["tag"]
+        return f"{path}.name = {name!r}: no such protocol{did_you_mean(name, PROTOCOL_SECTIONS)}"
     expected = first["msg"].removeprefix("Input should be ")
     return f"{path} = {_literal(first['input'])}: expected {expected}."
 
 
-def _fields_at(section: type[BaseModel], parents: Sequence[str | int]) -> list[str]:
-    for parent in parents:
-        annotation = section.model_fields[str(parent)].annotation
-        assert isinstance(annotation, type)
-        assert issubclass(annotation, BaseModel)
-        section = annotation
-    return list(section.model_fields)
+def _without_tags(
+    loc: Sequence[str | int], section: type[BaseModel]
+) -> tuple[list[str | int], list[str]]:
+    """Return an error's path without pydantic's tags, and the keys of the table it is in."""
+    path: list[str | int] = []
+    for number, part in enumerate(loc):
+        if number == 1 and loc[0] in _PROTOCOL_TABLES and part in PROTOCOL_SECTIONS:
+            section = PROTOCOL_SECTIONS[str(part)]
+            continue
+        path.append(part)
+        field = section.model_fields.get(str(part))
+        annotation = None if field is None else field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            section = annotation
+    return path, list(section.model_fields)
 
 
 def _literal(value: Any) -> str:

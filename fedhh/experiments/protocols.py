@@ -2,37 +2,104 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from fedhh.accounting import triehh_parameters
 from fedhh.experiments.config import Config
+from fedhh.experiments.protocol_config import (
+    LdpTrieHHConfig,
+    PemConfig,
+    ProtocolConfig,
+    SfpConfig,
+    TrieHHConfig,
+)
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.pem import Pem
+from fedhh.server.sfp import Sfp
+from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 
+AnyProtocol = DiscoveryProtocol[Any, Any]
 
-def build_protocol(config: Config) -> LdpTrieHH:
-    """Return the protocol; cohorts of one client stand in for a size that is still "auto"."""
-    size = config.protocol.clients_per_layer
-    return LdpTrieHH(
-        local_epsilon=config.privacy.local_epsilon,
-        alphabet=config.population.alphabet,
-        clients_per_layer=size if isinstance(size, int) else 1,
-        **config.protocol.model_dump(exclude={"name", "clients_per_layer"}),
-    )
+
+def build_protocol(config: Config) -> AnyProtocol:
+    """Return the protocol; the least that it takes stands in for cohorts that are still "auto".
+
+    Raises:
+        InputError: The settings contradict each other.
+    """
+    section = config.protocol
+    epsilon, alphabet = config.privacy.local_epsilon, config.population.alphabet
+    size = section.clients_per_layer if isinstance(section.clients_per_layer, int) else 1
+    match section:
+        case LdpTrieHHConfig():
+            return LdpTrieHH(
+                local_epsilon=epsilon, alphabet=alphabet, clients_per_layer=size, **_rest(section)
+            )
+        case SfpConfig():
+            return Sfp(
+                word_epsilon=epsilon * section.word_share,
+                fragment_epsilon=epsilon * (1 - section.word_share),
+                alphabet=alphabet,
+                num_clients=size,
+                hash_seed=config.seed,
+                **_rest(section, "word_share"),
+            )
+        case PemConfig():
+            return Pem(
+                local_epsilon=epsilon,
+                alphabet=alphabet,
+                clients_per_group=size,
+                hash_seed=config.seed,
+                **_rest(section),
+            )
+        case TrieHHConfig():
+            if (section.threshold == "auto") != (section.clients_per_layer == "auto"):
+                raise InputError(
+                    "Expected protocol.threshold and protocol.clients_per_layer both as numbers "
+                    f'or both "auto", got {section.threshold!r} and {section.clients_per_layer!r}.'
+                )
+            threshold = section.threshold if isinstance(section.threshold, int) else 1
+            return TrieHH(
+                clients_per_layer=size, threshold=threshold, depth=section.depth, alphabet=alphabet
+            )
 
 
 def resolve_cohorts(config: Config, num_clients: int) -> Config:
     """Return the configuration with "auto" cohorts replaced by the largest that fit.
 
     Raises:
-        InputError: The population is too small for one client per layer.
+        InputError: The population is too small for one client per layer, or for the privacy that
+            is asked for.
     """
     if config.protocol.clients_per_layer != "auto":
         return config
     protocol = build_protocol(config)
-    asked = 1 if protocol.reuse_clients else protocol.rounds_per_pass * protocol.passes
+    if isinstance(protocol, TrieHH):
+        assert isinstance(config.protocol, TrieHHConfig)
+        found = triehh_parameters(
+            num_clients=num_clients,
+            epsilon=config.protocol.central_epsilon,
+            delta=config.privacy.delta,
+            num_rounds=protocol.num_rounds,
+        )
+        return _with(config, clients_per_layer=found.sample_size, threshold=found.threshold)
+    asked = 1 if protocol.reuses_clients else protocol.rounds_expected
     size = num_clients // asked
     if size < 1:
         raise InputError(
             f"The population has {num_clients:,} clients, fewer than the {asked} layers that ask "
-            "fresh ones; lower protocol.passes or protocol.depth."
+            "fresh ones; ask for fewer passes or layers."
         )
-    section = config.protocol.model_copy(update={"clients_per_layer": size})
+    return _with(config, clients_per_layer=size)
+
+
+def _with(config: Config, **changes: int) -> Config:
+    section = config.protocol.model_copy(update=changes)
     return config.model_copy(update={"protocol": section})
+
+
+def _rest(section: ProtocolConfig, *without: str) -> dict[str, Any]:
+    """Return the settings whose names the protocol shares."""
+    return section.model_dump(exclude={"name", "clients_per_layer", *without})

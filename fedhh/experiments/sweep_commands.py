@@ -84,11 +84,10 @@ def _requested(request: SweepRequest) -> tuple[dict[str, Any], str]:
     if request.preset is not None or request.file is not None:
         # Compared by the directory with what it holds, cell by cell.
         return load_sweep_table(preset=request.preset, file=request.file, settings=request.settings)
-    from fedhh.experiments.config import apply_setting
+    from fedhh.experiments.config import apply_settings
 
     table = results.stored_sweep_table(request.out)
-    for setting in request.settings:
-        apply_setting(table, setting)
+    apply_settings(table, request.settings)
     return table, str(request.out)
 
 

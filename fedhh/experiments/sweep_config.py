@@ -22,16 +22,22 @@ from pydantic import BaseModel, Field, ValidationError
 from fedhh.experiments.config import (
     SWEEPS,
     Config,
-    Count,
-    Section,
-    apply_setting,
+    apply_settings,
     explain,
     parse_config,
     preset_names,
     preset_text,
+    put_settings,
     read_toml,
 )
+from fedhh.experiments.config_section import Count, Section
 from fedhh.experiments.populations import check_population
+from fedhh.experiments.protocol_config import (
+    DEFAULT_PROTOCOL,
+    PROTOCOL_SECTIONS,
+    protocol_section,
+    switch_protocol,
+)
 from fedhh.experiments.protocols import build_protocol, resolve_cohorts
 from fedhh.validation import InputError, did_you_mean
 
@@ -39,6 +45,9 @@ Settings = dict[str, Any]
 """Values by path, such as ``{"protocol.eta_max": 500}``."""
 
 SWEEP = "sweep"
+
+PROTOCOL = "protocol"
+"""The axis of `SweepSection.protocols`; its values are their labels."""
 
 SKIP_RULES = {
     "too-few-clients": "the population has fewer clients than the cohorts need",
@@ -49,7 +58,7 @@ SKIP_RULES = {
 _LARGEST_AXIS = 10_000
 # What changes no result cannot be an axis; seeds have a key of their own.
 _NO_RESULT = ("execution", "output")
-_NO_AXES = (*_NO_RESULT, "seed", SWEEP)
+_NO_AXES = (*_NO_RESULT, "seed", "baseline", SWEEP)
 
 
 class SweepSection(Section):
@@ -58,6 +67,9 @@ class SweepSection(Section):
     Attributes:
         title: Heading of tables and figures.
         seeds: Every cell runs with so many seeds: ``seed``, ``seed + 1``, ...
+        protocols: An axis of whole protocols: a table of `[protocol]` settings for each label. A
+            table with the name of the base's protocol changes it; another one keeps of the base
+            what a client contributes (`protocol_config.CLIENT_SETTINGS`).
         axes: Values by path, all combined with one another: a list, or ``{from, to, step}``.
         linked: Groups of axes that go together: lists of one length, taken row by row.
         extra: Cells beside the grid: settings on top of the base alone.
@@ -67,6 +79,7 @@ class SweepSection(Section):
 
     title: str = ""
     seeds: Count = 1
+    protocols: dict[str, dict[str, Any]] = Field(default_factory=dict)
     axes: dict[str, Any] = Field(default_factory=dict)
     linked: list[dict[str, Any]] = Field(default_factory=list)
     extra: list[dict[str, Any]] = Field(default_factory=list)
@@ -81,6 +94,7 @@ class Cell:
     Attributes:
         config: Everything resolved, cohorts included; its ``result_key`` names the cell.
         varied: The values that differ between the sweep's cells, by path.
+        protocol: Label of the protocol, in a sweep that lists protocols.
         beside_grid: Whether the cell is one of ``sweep.extra``.
         skipped: Name of the rule that leaves the cell out; empty for cells that run.
         why: What the rule found.
@@ -88,6 +102,7 @@ class Cell:
 
     config: Config
     varied: Settings
+    protocol: str = ""
     beside_grid: bool = False
     skipped: str = ""
     why: str = ""
@@ -155,8 +170,7 @@ def load_sweep_table(
     else:
         assert preset is not None
         table, origin = tomllib.loads(preset_text(preset, SWEEPS)), f"preset {preset}"
-    for setting in settings:
-        apply_setting(table, setting)
+    apply_settings(table, settings)
     return table, origin
 
 
@@ -176,6 +190,10 @@ def parse_sweep(
     """
     base = copy.deepcopy(table)
     section = _parse_section(base.pop(SWEEP, None), origin)
+    if "baseline" in base:
+        raise InputError(
+            f"{origin}: [baseline] belongs to fedhh run; list protocols in [sweep.protocols]."
+        )
     first_seed = parse_config(base, origin).seed
     axes = _axes(section, origin)
     cells: list[Cell] = []
@@ -225,6 +243,8 @@ _Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 def _axes(section: SweepSection, origin: str) -> list[_Axis]:
     """Return the independent axes, then the linked groups."""
     axes: list[_Axis] = []
+    if section.protocols:
+        axes.append(((PROTOCOL,), [(label,) for label in section.protocols]))
     for path, values in _flat(section.axes):
         axes.append(((path,), [(value,) for value in _values(path, values, origin)]))
     for number, group in enumerate(section.linked, start=1):
@@ -244,7 +264,8 @@ def _axes(section: SweepSection, origin: str) -> list[_Axis]:
     for settings in section.extra:
         paths.extend(path for path, _ in _flat(settings))
     for path in paths:
-        _check_path(path, origin)
+        if path != PROTOCOL or not section.protocols:
+            _check_path(path, origin)
     return axes
 
 
@@ -303,6 +324,9 @@ def _check_path(path: str, origin: str) -> None:
     if first in _NO_AXES:
         cure = "set sweep.seeds" if first == "seed" else "it changes no result"
         raise InputError(f"{origin}: {path} cannot be a sweep axis; {cure}.")
+    if first == PROTOCOL:
+        _check_protocol_path(path, origin)
+        return
     section: Any = Config
     known = [name for name in Config.model_fields if name not in _NO_AXES]
     for key in path.split("."):
@@ -316,6 +340,21 @@ def _check_path(path: str, origin: str) -> None:
         raise InputError(f"{origin}: sweep axis {path} is a table; vary one of its keys.")
 
 
+def _check_protocol_path(path: str, origin: str) -> None:
+    """Raise InputError unless some protocol has the key; whether a cell's has is checked there."""
+    keys = {key for section in PROTOCOL_SECTIONS.values() for key in section.model_fields}
+    if path == PROTOCOL:
+        raise InputError(
+            f"{origin}: sweep axis {path} is a table; vary one of its keys, or list whole "
+            "protocols in [sweep.protocols]."
+        )
+    key, *below = path.removeprefix(f"{PROTOCOL}.").split(".")
+    if key in keys and below:
+        raise InputError(f"{origin}: sweep axis {path} goes below a value.")
+    if key not in keys:
+        raise InputError(f"{origin}: unknown sweep axis {path}{did_you_mean(key, keys)}")
+
+
 def _cell(
     base: dict[str, Any],
     settings: Settings,
@@ -324,12 +363,16 @@ def _cell(
     num_clients: Callable[[Config], int] | None,
 ) -> Cell:
     """Return one checked cell, its cohorts resolved."""
-    table = copy.deepcopy(base)
-    for path, value in settings.items():
-        _put(table, path, value)
     where = f"{origin}, cell {_where(settings)}"
+    table = copy.deepcopy(base)
+    try:
+        if label := settings.get(PROTOCOL, ""):
+            table[PROTOCOL] = _listed_protocol(table, section.protocols[label])
+        put_settings(table, {path: x for path, x in settings.items() if path != PROTOCOL})
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     config = parse_config(table, where)
-    cell = Cell(config=config, varied={})
+    cell = Cell(config=config, varied={}, protocol=label)
     try:
         build_protocol(config)
         check_population(config.population)
@@ -354,11 +397,11 @@ def _skip(cell: Cell, rule: str, why: str, section: SweepSection, origin: str) -
     return replace(cell, skipped=rule, why=why)
 
 
-def _put(table: dict[str, Any], path: str, value: Any) -> None:
-    *parents, last = path.split(".")
-    for key in parents:
-        table = table.setdefault(key, {})
-    table[last] = value
+def _listed_protocol(base: dict[str, Any], listed: dict[str, Any]) -> dict[str, Any]:
+    """Return the `[protocol]` of one of `SweepSection.protocols`."""
+    name = listed.get("name", base.get(PROTOCOL, {}).get("name", DEFAULT_PROTOCOL))
+    protocol_section(name)
+    return {**switch_protocol(base.get(PROTOCOL, {}), name), **listed}
 
 
 def _where(settings: Settings) -> str:
@@ -367,7 +410,10 @@ def _where(settings: Settings) -> str:
 
 def _with_varied(cells: list[Cell], axes: list[_Axis]) -> tuple[Cell, ...]:
     """Return the cells with the values that the file varies or that differ between them."""
-    dumps = [dict(_flat(cell.config.model_dump(mode="json"))) for cell in cells]
+    dumps = [
+        {PROTOCOL: cell.protocol, **dict(_flat(cell.config.model_dump(mode="json")))}
+        for cell in cells
+    ]
     paths = [path for group in axes for path in group[0]]
     for path in dict.fromkeys(path for dump in dumps for path in dump):
         if path.split(".")[0] in _NO_AXES or path in paths:
