@@ -140,7 +140,7 @@ def audit_run(
             for each in own_seeds
         )
         samples.append([float(tally[first] - tally[second]) for tally in tallies])
-    report = privacy_of_run(protocol, summaries, delta=delta)
+    report = privacy_of_run(protocol, summaries, num_clients=population.num_clients, delta=delta)
     texts = population.lexicon.words
     return RunAudit(
         found=audit_epsilon(samples[0], samples[1], delta=delta, confidence=confidence),

@@ -7,8 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.accounting import LayerRecord, NotApplicable, PrivacyReport, account_run
+from fedhh.accounting import (
+    LayerRecord,
+    NotApplicable,
+    PrivacyReport,
+    account_run,
+    account_triehh,
+)
 from fedhh.protocol import DiscoveryProtocol, RoundSummary
+from fedhh.server.triehh import TrieHH
 
 DEFAULT_DELTA = 1e-10
 """The paper's delta."""
@@ -24,6 +31,7 @@ def privacy_of_run(
     protocol: DiscoveryProtocol[Any, Any],
     summaries: Sequence[RoundSummary],
     *,
+    num_clients: int,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
 ) -> PrivacyReport:
@@ -32,9 +40,17 @@ def privacy_of_run(
     Args:
         protocol: The run's settings: the randomizer, B, padding, whether clients serve again.
         summaries: What each round received; a round with fewer answers has a smaller cohort.
+        num_clients: Clients of the population, from which central TrieHH samples.
         delta: Of the central guarantees.
         alpha: Of approximate k-anonymity.
     """
+    if isinstance(protocol, TrieHH):
+        return account_triehh(
+            num_clients=num_clients,
+            sample_size=protocol.clients_per_layer,
+            threshold=protocol.threshold,
+            num_rounds=protocol.num_rounds,
+        )
     expected = protocol.answers_expected // max(protocol.rounds_expected, 1)
     return account_run(
         oracle=protocol.randomizer,

@@ -42,7 +42,7 @@ def regime_of_run(layers: pd.DataFrame) -> Regime | None:
             missed_mass, as in `run.RunResult.layers`.
 
     Returns:
-        None for protocols whose rounds have no threshold.
+        None for protocols that broadcast no trie, or keep prefixes by another rule.
     """
     deciding = layers[layers["decides"]]
     if deciding.empty:
@@ -52,11 +52,11 @@ def regime_of_run(layers: pd.DataFrame) -> Regime | None:
             advice="no layer had more than eta_max candidates; lower eta_max",
         )
     z = deciding["threshold_z"].to_numpy(dtype=np.float64)
-    if np.isnan(z).any():
+    lost = deciding["missed_mass"].to_numpy(dtype=np.float64)
+    if (np.isnan(z) | np.isposinf(z) | np.isnan(lost)).any():
         return None
     kept = deciding["num_kept"].to_numpy()
     by_noise = np.minimum(deciding["num_candidates"].to_numpy() * ndtr(-z), kept)
-    lost = deciding["missed_mass"].to_numpy(dtype=np.float64)
     weights = lost if lost.sum() > 0 else np.ones(len(lost))
     share = float(np.average(by_noise / kept, weights=weights))
     if share >= MOSTLY_NOISE:

@@ -208,7 +208,13 @@ def _run(
         min_clients=settings.min_clients_of(population.num_clients),
     )
     measured = time.perf_counter()
-    privacy = privacy_of_run(protocol, protocol.summaries(state), delta=delta, alpha=alpha)
+    privacy = privacy_of_run(
+        protocol,
+        protocol.summaries(state),
+        num_clients=population.num_clients,
+        delta=delta,
+        alpha=alpha,
+    )
     metrics.update(measured_anonymity(table, claimed_k(privacy)))
     return RunResult(
         protocol=protocol,

@@ -9,7 +9,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from fedhh.accounting import NotApplicable, paper_subset_size, shuffle_epsilon
+from fedhh.accounting import (
+    NotApplicable,
+    paper_subset_size,
+    shuffle_epsilon,
+    triehh_delta,
+    triehh_epsilon,
+)
 from fedhh.experiments.output import result_record
 from fedhh.experiments.privacy import (
     MEASURED_ANONYMITY,
@@ -20,6 +26,9 @@ from fedhh.experiments.privacy import (
 )
 from fedhh.experiments.run import run_config, simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.pem import Pem
+from fedhh.server.sfp import Sfp
+from fedhh.server.triehh import TrieHH
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
 from tests.conftest import LETTERS, zipf_population
@@ -52,7 +61,9 @@ def summaries():
 
 
 def report_of(protocol, summaries):
-    return privacy_of_run(protocol, summaries, delta=DELTA, alpha=0.9)
+    return privacy_of_run(
+        protocol, summaries, num_clients=POPULATION.num_clients, delta=DELTA, alpha=0.9
+    )
 
 
 def by_method(report, unit, trust="central"):
@@ -153,6 +164,32 @@ def test_reused_clients_compose_over_the_rounds_they_may_have_served_in(summarie
     assert 1.5 * once < central_epsilon(report, "item") < 1.01 * rounds * once
     assert any(f"up to {rounds} rounds" in note for note in report.notes)
     assert any("disjoint" in note for note in disjoint.notes)
+
+
+def test_central_triehh_claims_its_own_theorem_over_the_whole_population():
+    protocol = TrieHH(clients_per_layer=60, threshold=6, depth=6, alphabet=LETTERS)
+    report = report_of(protocol, summaries_of(protocol))
+    for unit in ("item", "user"):
+        assert math.isinf(report.best(unit, "local").epsilon)
+    # Seven rounds at most, whether or not the run stopped before.
+    settings = {"num_clients": POPULATION.num_clients, "sample_size": 60, "threshold": 6}
+    assert central_epsilon(report, "user") == triehh_epsilon(**settings, num_rounds=7)
+    assert report.best("user", "central").delta == triehh_delta(6)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "theorem"),
+    [
+        (PROTOCOL, "Sun et al. (2024), Theorem 1"),
+        (Sfp(alphabet=LETTERS, num_clients=900, length=6, max_items=2), "Theorem 4.5"),
+        (Pem(alphabet=LETTERS, clients_per_group=300, length=6, max_items=2), "randomizer"),
+    ],
+)
+def test_only_runs_with_subset_selection_are_what_the_gboard_paper_claims(protocol, theorem):
+    report = report_of(protocol, summaries_of(protocol))
+    assert theorem in report.best("item", "local").theorem
+    claimed = any(each.claimed_in_paper for each in report.guarantees)
+    assert claimed == isinstance(protocol, LdpTrieHH)
 
 
 def test_no_randomizer_is_no_privacy():
