@@ -130,6 +130,33 @@ def account_plan(  # noqa: PLR0917
     )
 
 
+@account.command("cms-variance")
+def account_cms_variance(  # noqa: PLR0917
+    epsilon: Annotated[float, typer.Option(help="Privacy of one report.")] = 2.0,
+    reports: Annotated[int, typer.Option(help="Reports in the sketch.")] = 100_000_000,
+    values: Annotated[int, typer.Option(help="Values, held by Zipf's law: 1 / rank.")] = 100_000,
+    rank: Annotated[int, typer.Option(help="Rank of the value whose count is meant.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated sketches.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Draw them: PNG, PDF or SVG.")] = None,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Standard deviation of Count Mean Sketch by its size, and two simulated sketches.
+
+    Example: fedhh account cms-variance --epsilon 2 --plot cms.png
+    """
+    from fedhh.experiments.sketch_commands import cms_variance_command
+
+    cms_variance_command(
+        epsilon=epsilon,
+        num_reports=reports,
+        num_values=values,
+        rank=rank,
+        seed=seed,
+        plot=plot,
+        as_json=output_format is Format.JSON,
+    )
+
+
 @account.command("audit")
 def account_audit(  # noqa: PLR0917
     local_epsilon: Annotated[

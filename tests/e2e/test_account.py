@@ -281,3 +281,48 @@ def test_the_command_is_there_as_a_process():
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == ("Error: Expected 0.1 <= local_epsilon <= 16.0, got local_epsilon=0.0.\n")
+
+
+# Independently computed reference: the deviation of the item of rank 10 in Apple's figure 4b.
+CMS_FIGURE = {(16, 2048): 63_210, (256, 256): 42_583, (1024, 2048): 12_074, (4096, 65536): 9_620}
+
+
+def test_the_deviation_of_count_mean_sketch_is_apples_figure(answer):
+    found = answer("cms-variance")
+    surface = {(e["num_cells"], e["num_hashes"]): e["deviation"] for e in found["surface"]}
+    assert {size: round(surface[size]) for size in CMS_FIGURE} == CMS_FIGURE
+    assert round(found["floor"]) == 9_595
+    assert len(found["simulated"]) == 2
+    for each in found["simulated"]:
+        formula = surface[each["num_cells"], each["num_hashes"]]
+        assert each["deviation"] == pytest.approx(formula, rel=0.05)
+
+
+def test_the_deviation_of_count_mean_sketch_is_drawn_and_printed(fedhh, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    words = ("--values", "10000", "--reports", "1000000", "--plot", str(tmp_path / "c.png"))
+    code, out, err = fedhh("account", "cms-variance", *words)
+    assert (code, err) == (0, "")
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    # sqrt(10**6 e) / (e - 1)
+    assert "No size goes below 960." in out
+    assert "k = 65,536" in out
+    assert "Wrote" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--values", "100"), "values=100"),
+        (("--rank", "0"), "rank=0"),
+        (("--reports", "10"), "reports=10"),
+        (("--epsilon", "0"), "epsilon=0"),
+        (("--plot", "c.txt"), "c.txt"),
+    ],
+)
+def test_an_impossible_sketch_is_refused_in_one_line(fedhh, words, message):
+    code, out, err = fedhh("account", "cms-variance", *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+    assert message in err
