@@ -172,7 +172,7 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
         ),
         (
             "time",
-            f"{sum(result.timings.values()):.1f} s",
+            f"{result.seconds:.1f} s",
             f"of which {result.timings['rounds']:.1f} s in the layers",
         ),
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from fedhh.accounting import triehh_parameters
 from fedhh.experiments.config import Config
+from fedhh.experiments.fidelity import APPROXIMATE_TALLY, PER_REPORT
 from fedhh.experiments.protocol_config import (
     LdpTrieHHConfig,
     PemConfig,
@@ -30,6 +31,11 @@ def build_protocol(config: Config) -> AnyProtocol:
         InputError: The settings contradict each other.
     """
     section = config.protocol
+    if config.simulation.fidelity == APPROXIMATE_TALLY and section.name != "ldp-triehh":
+        raise InputError(
+            f"Expected simulation.fidelity = {PER_REPORT!r} for {section.name}, got "
+            f"{APPROXIMATE_TALLY!r}, which draws the votes of ldp-triehh alone."
+        )
     epsilon, alphabet = config.privacy.local_epsilon, config.population.alphabet
     size = section.clients_per_layer if isinstance(section.clients_per_layer, int) else 1
     match section:

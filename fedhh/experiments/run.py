@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -93,7 +94,8 @@ class RunResult:
         metrics: See `metrics.measure`.
         privacy: What the run can claim, made from what took part.
         cost: Clients asked, reports, rounds, bits per client.
-        timings: Seconds; the only part that differs between two runs of one seed.
+        timings: Seconds; the only part that differs between two runs of one seed. "server" is the
+            protocol's part of "rounds".
     """
 
     protocol: AnyProtocol
@@ -107,6 +109,11 @@ class RunResult:
     privacy: PrivacyReport
     cost: dict[str, Any]
     timings: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """What the run took in all; the server's part is in that of the rounds already."""
+        return sum(self.timings.values()) - self.timings["server"]
 
     def plot(self) -> Any:
         """Return a matplotlib figure of coverage by layer, the trie, and the estimates."""
@@ -192,7 +199,10 @@ def _run(
     listener.start(protocol, population, sum(row["num_clients"] for row in rows))
     ready = time.perf_counter()
     follow = _follow(protocol, executor, state, truth=truth, rows=rows, listener=listener)
-    for state in follow:
+    server_seconds = 0.0
+    for finished in follow:
+        state = finished.state
+        server_seconds += finished.server_seconds
         if checkpoint_in is not None:
             seconds = spent + time.perf_counter() - started
             notes = {"layers": rows, "seconds": seconds}
@@ -236,6 +246,7 @@ def _run(
         timings={
             "prepare": ready - started,
             "rounds": asked - ready,
+            "server": server_seconds,
             "measure": measured - asked,
             "account": time.perf_counter() - measured,
             "before_resume": spent,
@@ -243,10 +254,21 @@ def _run(
     )
 
 
+def open_executor(config: Config, population: Population) -> Executor:
+    """Return the way to a population's clients that a configuration asks for; close it after use.
+
+    It serves every configuration with the same seed, population and simulation.
+    """
+    worker = ClientWorker(population, seed=config.seed)
+    asking = _executor(worker, config.execution.workers, config.execution.ray_address)
+    return _fidelity(config).wrap(asking, seed=config.seed)
+
+
 def run_config(
     config: Config,
     population: Population,
     *,
+    executor: Executor | None = None,
     listener: Listener | None = None,
     checkpoint_in: Callable[[Config], Path] | None = None,
 ) -> tuple[Config, RunResult]:
@@ -255,6 +277,7 @@ def run_config(
     Args:
         config: What to run; "auto" cohorts are settled here.
         population: Its clients, see `populations.build_population`.
+        executor: See `open_executor`; one is opened, and closed again, if None.
         listener: Follows the run.
         checkpoint_in: Makes the run's directory, once nothing can be refused any more.
 
@@ -267,19 +290,15 @@ def run_config(
     config = resolve_cohorts(config, population.num_clients)
     protocol = build_protocol(config)
     protocol.check_population(population.num_clients)
-    fidelity = Fidelity(
-        name=config.simulation.fidelity, drawn_clients=config.simulation.drawn_clients
-    )
-    worker = ClientWorker(population, seed=config.seed)
-    asking = _executor(worker, config.execution.workers, config.execution.ray_address)
     # A directory is made only once Ray has answered: an address may be wrong, too.
-    with fidelity.wrap(asking, seed=config.seed) as executor:
+    opened = open_executor(config, population) if executor is None else nullcontext(executor)
+    with opened as clients:
         result = _run(
             protocol,
             population,
-            executor,
+            clients,
             seed=config.seed,
-            fidelity=fidelity,
+            fidelity=_fidelity(config),
             settings=MetricSettings(**config.metrics.model_dump()),
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,
@@ -310,6 +329,10 @@ def _executor(worker: ClientWorker, workers: int, ray_address: str) -> Executor:
     return RayExecutor(worker, num_workers=workers, address=ray_address)
 
 
+def _fidelity(config: Config) -> Fidelity:
+    return Fidelity(name=config.simulation.fidelity, drawn_clients=config.simulation.drawn_clients)
+
+
 def _resume(protocol: AnyProtocol, folder: Path | None) -> tuple[Any, dict[str, Any]]:
     if folder is not None and (folder / CHECKPOINT).exists():
         state, notes = load_checkpoint(folder / CHECKPOINT, protocol.state_types)
@@ -325,8 +348,8 @@ def _follow(
     truth: Truth,
     rows: list[dict[str, Any]],
     listener: Listener,
-) -> Iterator[Any]:
-    """Yield the state after each round, with the round's row appended to ``rows``."""
+) -> Iterator[engine.Round[Any, Any]]:
+    """Yield each round, its row appended to ``rows``."""
     progress: Progress = listener.advance
     for finished in engine.rounds(protocol, executor, state=state, progress=progress):
         following = protocol.next_query(finished.state)
@@ -345,7 +368,7 @@ def _follow(
             }
         )
         listener.finish_round(rows[-1])
-        yield finished.state
+        yield finished
 
 
 def _layer_row(summary: RoundSummary) -> dict[str, Any]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,71 +11,13 @@ import pandas as pd
 from fedhh.experiments.intervals import STATEMENT, paired_gain, summarize
 from fedhh.experiments.labels import is_share, short_label, value_text
 from fedhh.experiments.results import read_results
+from fedhh.experiments.text_table import TextTable
 from fedhh.validation import InputError, require_choice
 
-FORMATS = ("markdown", "csv", "latex")
 _METRICS = ("coverage", "precision", "recall", "f1")
 
 # Sun et al. (2024), Table 1: T = 60 days, epsilon = 10, 15 million clients in all.
 _PAPER_TABLE_1 = {("greedy", 1): 0.771, ("random", 1): 0.831, ("random", 2): 0.921}
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextTable:
-    """A table of text.
-
-    Attributes:
-        title: What it shows.
-        columns: Heads.
-        rows: Cells.
-        note: What the numbers are.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str
-
-    def render(self, kind: str) -> str:
-        """Return the table as "markdown", "csv" or "latex"; CSV has the cells alone."""
-        require_choice(FORMATS, format=kind)
-        return {"markdown": self._markdown, "csv": self._csv, "latex": self._latex}[kind]()
-
-    def _markdown(self) -> str:
-        cells = [[cell.replace("|", "\\|") for cell in row] for row in (self.columns, *self.rows)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
-        lines = [
-            "| " + " | ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) + " |"
-            for row in cells
-        ]
-        lines.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
-        return "\n".join([f"{self.title}\n", *lines, f"\n{self.note}", ""])
-
-    def _csv(self) -> str:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
-        return text.getvalue()
-
-    def _latex(self) -> str:
-        def line(cells: Sequence[str]) -> str:
-            return "    " + " & ".join(_latex_text(cell) for cell in cells) + r" \\"
-
-        return "\n".join(
-            [
-                r"\begin{table}",
-                r"  \centering",
-                f"  \\caption{{{_latex_text(self.title)}. {_latex_text(self.note)}}}",
-                f"  \\begin{{tabular}}{{{'l' * len(self.columns)}}}",
-                r"    \hline",
-                line(self.columns),
-                r"    \hline",
-                *(line(row) for row in self.rows),
-                r"    \hline",
-                r"  \end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
 
 
 def make_table(name: str, directory: Path) -> TextTable:
@@ -198,9 +137,3 @@ def _points_with_interval(row: Any) -> str:
     if pd.isna(row["low"]):
         return _points(row["mean"])
     return f"{_points(row['mean'])} [{_points(row['low'])}, {_points(row['high'])}]"
-
-
-def _latex_text(text: str) -> str:
-    for symbol in "%_&#":
-        text = text.replace(symbol, f"\\{symbol}")
-    return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -23,11 +24,13 @@ class Round(Generic[State, QueryType]):
         query: What the server broadcast.
         diagnostics: What only a simulator can know of the answers.
         state: The protocol's state after the round.
+        server_seconds: What the protocol took to make the query and to digest the answers.
     """
 
     query: QueryType
     diagnostics: Diagnostics
     state: State
+    server_seconds: float
 
 
 def rounds(
@@ -47,7 +50,18 @@ def rounds(
     """
     if state is None:
         state = protocol.initialize()
-    while (query := protocol.next_query(state)) is not None:
+    while True:
+        started = time.perf_counter()
+        query = protocol.next_query(state)
+        if query is None:
+            return
+        asked = time.perf_counter()
         answer = reduce(Answer.merge, executor.answer(query, progress))
+        answered = time.perf_counter()
         state = protocol.finish_round(state, query, answer.aggregate)
-        yield Round(query=query, diagnostics=answer.diagnostics, state=state)
+        yield Round(
+            query=query,
+            diagnostics=answer.diagnostics,
+            state=state,
+            server_seconds=(asked - started) + (time.perf_counter() - answered),
+        )
