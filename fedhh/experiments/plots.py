@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,19 @@ def figures(result: RunResult) -> dict[str, Figure]:
     }
 
 
+class NotebookFigure(Figure):
+    """A figure that notebooks show as the value of a cell, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png")
+        return content.getvalue()
+
+
 def overview(result: RunResult) -> Figure:
     """Return coverage by layer and estimates against the truth, side by side."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(11, 4.2), layout="constrained")
+        figure = NotebookFigure(figsize=(11, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         draw_coverage(left, result)
         draw_estimates(right, result)

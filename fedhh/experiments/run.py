@@ -116,14 +116,17 @@ class RunResult:
         return sum(self.timings.values()) - self.timings["server"]
 
     def plot(self) -> Any:
-        """Return a matplotlib figure of coverage by layer, the trie, and the estimates."""
+        """Return a matplotlib figure of coverage by layer and of estimates against the truth."""
         from fedhh.experiments.plots import overview
 
         return overview(self)
 
     def _repr_html_(self) -> str:
-        head = pd.Series({"coverage": self.metrics["coverage"], **self.cost}, name="run")
-        return str(head.to_frame().to_html() + self.discoveries.head(20).to_html())
+        numbers = {"coverage": f"{self.metrics['coverage']:.1%}"}
+        numbers.update({name: f"{value:,.0f}" for name, value in self.cost.items()})
+        head = pd.Series(numbers, name=self.population["name"]).to_frame()
+        words = self.discoveries.head(20)
+        return str(head.to_html() + words.to_html(index=False, float_format="{:,.1f}".format))
 
 
 def simulate(
