@@ -1,7 +1,8 @@
-"""Makes docs/results: tables and figures of the built-in sweeps' quick versions.
+"""Makes docs/results: tables and figures of the built-in sweeps.
 
 Every folder holds the sweep's file, its results, and a page with the command, the version, the
-machine and the seconds. `make results` runs all; `python tools/make_results.py NAME` runs one.
+machine and the seconds. `make results` runs all quick versions; `python tools/make_results.py NAME`
+runs one sweep, of any size.
 """
 
 from __future__ import annotations
@@ -32,18 +33,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("--runs", type=Path, default=Path("runs/results"))
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seeds", type=int, help="seeds per cell, in place of the sweep's own")
     parser.add_argument("--draw-only", action="store_true", help="pages of runs that are there")
     arguments = parser.parse_args()
     for name in arguments.names:
         if not arguments.draw_only:
-            _run(name, arguments.runs / name, arguments.workers)
+            _run(name, arguments.runs / name, arguments.workers, arguments.seeds)
         _draw(name, arguments.out / name, arguments.runs / name)
     _write_index(arguments.out)
 
 
-def _run(name: str, run: Path, workers: int) -> None:
+def _run(name: str, run: Path, workers: int, seeds: int | None) -> None:
     shutil.rmtree(run, ignore_errors=True)
     words = ["sweep", "--preset", name, "--workers", str(workers)]
+    words += [] if seeds is None else ["--seeds", str(seeds)]
     started = time.perf_counter()
     code = "from fedhh.cli import main; main()"
     subprocess.run([sys.executable, "-c", code, *words, "--out", str(run)], check=True)
@@ -79,17 +82,25 @@ def _draw(name: str, out: Path, run: Path) -> None:
 
 
 def _write_index(out: Path) -> None:
+    quick, full = [], []
+    for page in sorted(out.glob("*/README.md")):
+        title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        name = page.parent.name
+        (quick if name.endswith("-quick") else full).append(
+            f"- [{name}]({name}/README.md): {title}"
+        )
     lines = [
         "# Results",
         "",
-        "Tables and figures of the built-in sweeps' quick versions, made by `make results`. They",
-        "show orders and shapes; for the sizes of the paper, run the sweep without `-quick`.",
+        "Tables and figures of the built-in sweeps.",
+        "",
+        *(["At the sizes of the paper, 15 million clients:", "", *full, ""] if full else []),
+        "The quick versions, made by `make results`. They show orders and shapes:",
+        "",
+        *quick,
         "",
     ]
-    for page in sorted(out.glob("*/README.md")):
-        title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-        lines.append(f"- [{page.parent.name}]({page.parent.name}/README.md): {title}")
-    (out / "README.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    (out / "README.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 def _machine() -> str:

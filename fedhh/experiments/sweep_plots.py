@@ -41,7 +41,7 @@ _LOG_SPAN = 20
 _MOST_TICKS = 14
 _FEWEST_VALUES = 3
 _LONGEST_LABEL = 20
-_TITLE_WIDTH = 54
+_TITLE_WIDTH, _TITLE_WIDTH_BESIDE_LEGEND = 54, 42
 _SIZE = (6.4, 4.0)
 # Vector files without a date are the same for the same results.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -315,7 +315,8 @@ def _scale_y(axes: Axes, metric: str) -> None:
     axes.set_ylabel(axis_label(metric))
     _, top = axes.get_ylim()
     if is_share(metric):
-        axes.set_ylim(0, min(1.0, max(top, 0.05)) if top <= 1 else 1.02)
+        # A marker at the largest value must not be cut.
+        axes.set_ylim(0, min(1.02, max(top, 1.05 * float(axes.dataLim.y1), 0.05)))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
@@ -342,7 +343,8 @@ def _finish(figure: Figure, table: pd.DataFrame, title: str, *, interval: bool =
         note = f"mean and {STATEMENT} ({seeds})"
     else:
         note = f"mean over {seeds} seeds"
-    figure.axes[0].set_title(textwrap.fill(title, _TITLE_WIDTH), fontsize=11, pad=10)
+    width = _TITLE_WIDTH_BESIDE_LEGEND if figure.legends else _TITLE_WIDTH
+    figure.axes[0].set_title(textwrap.fill(title, width), fontsize=11, pad=10)
     figure.supxlabel(note, fontsize=8, color="#555555")
 
 
