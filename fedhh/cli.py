@@ -144,8 +144,68 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
 
 
 @app.command()
+def compare(  # noqa: PLR0917 - typer makes these options, none is positional
+    preset: Annotated[str | None, typer.Option(help="A built-in comparison.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file, of a run or with [sweep.protocols].")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines."),
+    ] = None,
+    known: Annotated[
+        str | None, typer.Option(help="Known words: scowl70, none, or a file.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Seeds per protocol and epsilon.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Runs side by side; 0: one after the other, no Ray.")
+    ] = None,
+    ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The comparison's directory.")] = None,
+    resume: Annotated[bool, typer.Option(help="Run what is missing in --out.")] = False,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Run protocols side by side on the same clients: one table, figures over epsilon.
+
+    Without options: LDP TrieHH (greedy, random; one pass, two) and Apple's SFP (with CMS, with
+    Subset Selection) on a chat population.
+
+    Example: fedhh compare --data words.parquet --seeds 3
+    """
+    from fedhh.experiments.compare_commands import compare_command
+    from fedhh.experiments.sweep_commands import SweepRequest
+
+    if preset is not None and config is not None:
+        raise InputError("Expected --preset or --config, got both; choose one.")
+    request = SweepRequest(
+        file=config,
+        preset=preset,
+        settings=_changes(
+            settings,
+            {
+                "population.known": known,
+                "sweep.seeds": seeds,
+                "seed": seed,
+                "execution.workers": workers,
+                "execution.ray_address": ray_address,
+            },
+        ),
+        out=out,
+        resume=resume,
+        data=data,
+    )
+    if not compare_command(request, as_json=output_format is Format.JSON):
+        raise typer.Exit(1)
+
+
+@app.command()
 def table(
-    name: Annotated[str, typer.Argument(help="summary, or gboard-table1.")],
+    name: Annotated[str, typer.Argument(help="summary, comparison, or gboard-table1.")],
     results: Annotated[Path, typer.Option(help="A sweep's directory.")],
     kind: Annotated[str, typer.Option("--format", help="markdown, csv or latex.")] = "markdown",
 ) -> None:

@@ -233,9 +233,7 @@ def load_config(
         name = preset or DEFAULT_PRESET
         table, origin = tomllib.loads(preset_text(name)), f"preset {name}"
     if data is not None:
-        population = table.setdefault("population", {})
-        population.pop("clients", None)
-        population["source"] = str(data)
+        use_data(table, data)
         if file is None:
             table.setdefault("protocol", {})["clients_per_layer"] = "auto"
     apply_settings(table, settings)
@@ -251,6 +249,14 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         return Config.model_validate(table)
     except ValidationError as error:
         raise InputError(f"{origin}: {explain(error)}") from None
+
+
+def use_data(table: dict[str, Any], data: Path) -> None:
+    """Put a file of clients in the place of a table's population."""
+    population = table.setdefault("population", {})
+    for key in ("clients", "model", "virtual"):
+        population.pop(key, None)
+    population["source"] = str(data)
 
 
 def change_config(config: Config, settings: Sequence[str], origin: str) -> Config:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,11 @@ from rich.text import Text
 from fedhh.accounting import PrivacyReport
 from fedhh.clients.population import Population
 from fedhh.experiments.fidelity import PER_REPORT
+from fedhh.experiments.labels import round_up
 from fedhh.experiments.privacy import MEASURED_ANONYMITY, central_epsilon
 from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run import RunResult
+from fedhh.experiments.text_table import TextTable
 from fedhh.protocol import DiscoveryProtocol
 
 _TOP_WORDS = 20
@@ -103,12 +104,34 @@ class LiveProgress:
         )
 
 
-def print_result(console: Console, result: RunResult, directory: Path) -> None:
-    """Print a run's summary, its top words, and where its files are."""
+def print_result(
+    console: Console, result: RunResult, directory: Path, *, beside: TextTable | None = None
+) -> None:
+    """Print a run's summary, its top words, its privacy, and where its files are.
+
+    Args:
+        console: Where to.
+        result: The run.
+        directory: Its files.
+        beside: The comparison with the baseline, if there is one.
+    """
     console.print(_summary(result))
     console.print(_top_words(result))
+    if beside is not None:
+        print_table(console, beside)
     print_privacy(console, result.privacy, measured=_measured_anonymity(result))
     console.print("Files: ", str(directory), sep="", soft_wrap=True, highlight=False)
+
+
+def print_table(console: Console, table: TextTable) -> None:
+    """Print a table of text."""
+    shown = Table(title=table.title, caption=table.note)
+    for number, column in enumerate(table.columns):
+        is_label = number < table.labels
+        shown.add_column(column, justify="left" if is_label else "right", no_wrap=is_label)
+    for row in table.rows:
+        shown.add_row(*row)
+    console.print(shown)
 
 
 def _summary(result: RunResult) -> Table:
@@ -246,11 +269,6 @@ def _measured_anonymity(result: RunResult) -> str:
     if significant is not None:
         text += f", the rarest significant one: {significant:,}"
     return text + ("." if share is None else f"; {share:.1%} of words held by fewer than k.")
-
-
-def round_up(epsilon: float) -> str:
-    """Return an epsilon as text of three decimals, never smaller than it is."""
-    return f"{math.ceil(epsilon * 1e3) / 1e3:g}" if math.isfinite(epsilon) else "inf"
 
 
 def _regime_rows(result: RunResult) -> list[tuple[str, str, str]]:

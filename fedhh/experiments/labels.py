@@ -72,6 +72,16 @@ def is_share(metric: str) -> bool:
     return metric.startswith(_SHARES)
 
 
+def round_up(epsilon: float) -> str:
+    """Return an epsilon as text of three decimals, never smaller than it is.
+
+    >>> round_up(0.44621), round_up(8.0), round_up(float("inf"))
+    ('0.447', '8', 'inf')
+    """
+    # A mean of equal numbers may lie above them by its last digit.
+    return f"{math.ceil(epsilon * 1e3 * (1 - 1e-12)) / 1e3:g}" if math.isfinite(epsilon) else "inf"
+
+
 def value_text(value: Any) -> str:
     """Return a setting's value as text.
 

@@ -68,7 +68,8 @@ def measure(
     * ..._top_K: the K largest estimates against the K words held by most clients; found_top_K:
       share of the latter among all discoveries.
     * target_words: held words of the lexicon; item_coverage: the share of them discovered.
-    * count errors: of estimated clients, over discoveries that somebody holds.
+    * count errors: of estimated clients, over discoveries that somebody holds. Among all of them,
+      words that noise chose have far too large an estimate; the significant ones say more.
     """
     significant = table[table["is_significant"]]
     wanted = {truth.words[i] for i in np.flatnonzero(truth.clients >= min_clients).tolist()}
@@ -103,20 +104,19 @@ def measure(
         metrics[f"recall_top_{k}"] = _ratio(hits, k)
         metrics[f"f1_top_{k}"] = _f1(_ratio(hits, len(chosen)), _ratio(hits, k))
         metrics[f"found_top_{k}"] = _ratio(int(table["word"].isin(best).sum()), k)
-    metrics.update(_count_errors(table[table["is_target"]]))
+    for suffix, rows in (("", table), ("_significant", significant)):
+        metrics.update(_count_errors(rows[rows["is_target"]], suffix))
     return metrics
 
 
-def _count_errors(real: pd.DataFrame) -> Metrics:
+def _count_errors(real: pd.DataFrame, suffix: str) -> Metrics:
     """Return how far estimates are off, and how often within two of their standard errors."""
+    names = [f"{x}{suffix}" for x in ("count_error_mean", "count_error_relative", "within_two_std")]
     if real.empty:
-        return {"count_error_mean": None, "count_error_relative": None, "within_two_std": None}
+        return dict.fromkeys(names)
     error = (real["estimated_clients"] - real["true_clients"]).abs()
-    return {
-        "count_error_mean": float(error.mean()),
-        "count_error_relative": float((error / real["true_clients"]).mean()),
-        "within_two_std": float((error <= 2 * real["std_error"]).mean()),
-    }
+    means = (error, error / real["true_clients"], error <= 2 * real["std_error"])
+    return {name: float(values.mean()) for name, values in zip(names, means, strict=True)}
 
 
 def _ratio(part: int, whole: int) -> float:

@@ -35,6 +35,7 @@ SWEEP_FILE = "sweep.toml"
 IDENTITY = "identity.json"
 CELLS = "cells"
 RESULTS = "results.parquet"
+TIMINGS = "timings.csv"
 DONE, FAILED = "done", "failed"
 
 Record = dict[str, Any]
@@ -115,7 +116,7 @@ def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
         pq.write_table(arrow.replace_schema_metadata(metadata), temporary)
     with whole_file(directory / "results.csv") as temporary:
         table.to_csv(temporary, index=False)
-    with whole_file(directory / "timings.csv") as temporary:
+    with whole_file(directory / TIMINGS) as temporary:
         pd.DataFrame(timings).to_csv(temporary, index=False)
     return table
 
@@ -157,6 +158,17 @@ def read_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     if done.empty:
         raise InputError(f"{path} holds no finished cell.")
     return done, description
+
+
+def with_server_seconds(table: pd.DataFrame, directory: Path) -> pd.DataFrame:
+    """Return results with a column "server", its seconds, if the directory has the times."""
+    path = directory / TIMINGS
+    if not path.exists():
+        return table
+    timings = pd.read_csv(path)
+    if "server" not in timings:
+        return table
+    return table.merge(timings[["cell", "seed", "server"]], on=["cell", "seed"], how="left")
 
 
 def versions() -> dict[str, str]:

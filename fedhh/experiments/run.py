@@ -257,6 +257,18 @@ def _run(
     )
 
 
+def check_config(config: Config, num_clients: int) -> tuple[Config, AnyProtocol]:
+    """Return a configuration with its cohorts settled for a population's size, and its protocol.
+
+    Raises:
+        InputError: The population is too small for the protocol.
+    """
+    config = resolve_cohorts(config, num_clients)
+    protocol = build_protocol(config)
+    protocol.check_population(num_clients)
+    return config, protocol
+
+
 def open_executor(config: Config, population: Population) -> Executor:
     """Return the way to a population's clients that a configuration asks for; close it after use.
 
@@ -290,9 +302,7 @@ def run_config(
     Raises:
         InputError: The population is too small for the protocol.
     """
-    config = resolve_cohorts(config, population.num_clients)
-    protocol = build_protocol(config)
-    protocol.check_population(population.num_clients)
+    config, protocol = check_config(config, population.num_clients)
     # A directory is made only once Ray has answered: an address may be wrong, too.
     opened = open_executor(config, population) if executor is None else nullcontext(executor)
     with opened as clients:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 
 from fedhh.experiments import results
-from fedhh.experiments.config import parse_config
+from fedhh.experiments.config import Config, parse_config
 from fedhh.experiments.output import check_directory
-from fedhh.experiments.sweep_config import SWEEP, load_sweep_table, parse_sweep
+from fedhh.experiments.sweep_config import SWEEP, Sweep, load_sweep_table, parse_sweep
 from fedhh.validation import InputError
 
 
@@ -28,6 +29,7 @@ class SweepRequest:
         resume: Go on with the sweep in ``out``.
         parallel: What workers share, see `sweep.PARALLEL`.
         dry_run: Check and list the cells, and run none.
+        data: A file of clients, or None.
     """
 
     file: Path | None
@@ -35,25 +37,64 @@ class SweepRequest:
     settings: tuple[str, ...]
     out: Path | None
     resume: bool
-    parallel: str
-    dry_run: bool
+    parallel: str = "auto"
+    dry_run: bool = False
+    data: Path | None = None
 
 
 def sweep_command(request: SweepRequest, *, as_json: bool) -> bool:
     """Run a sweep, print its summary, and return whether every cell has a result."""
-    from fedhh.experiments.sweep import PopulationStore, run_sweep
-    from fedhh.experiments.sweep_console import LiveSweep, print_plan, print_sweep
+    from fedhh.experiments.sweep_console import print_sweep
 
-    table, origin = _requested(request)
+    console = Console(stderr=as_json)
+    done = run_requested(requested_table(request), request, console)
+    if done is None:
+        return True
+    if as_json:
+        Console(soft_wrap=True).print_json(done.frame.to_json(orient="records"))
+    else:
+        print_sweep(console, done.plan, done.frame, done.directory)
+    return done.is_complete
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DoneSweep:
+    """A sweep that has run.
+
+    Attributes:
+        plan: Its cells.
+        base: The configuration beside `[sweep]`.
+        frame: One row per cell and seed.
+        directory: Where the files are.
+    """
+
+    plan: Sweep
+    base: Config
+    frame: pd.DataFrame
+    directory: Path
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell has a result."""
+        return bool((self.frame["status"] == results.DONE).all())
+
+
+def run_requested(
+    requested: tuple[dict[str, Any], str], request: SweepRequest, console: Console
+) -> DoneSweep | None:
+    """Run a sweep's table, named in errors, as asked; None after a dry run."""
+    from fedhh.experiments.sweep import PopulationStore, run_sweep
+    from fedhh.experiments.sweep_console import LiveSweep, print_plan
+
+    table, origin = requested
     if request.out is not None and not request.resume:
         check_directory(request.out)
     store = PopulationStore()
     plan = parse_sweep(table, origin, num_clients=store.num_clients)
     base = parse_config({key: table[key] for key in table if key != SWEEP}, origin)
-    console = Console(stderr=as_json)
     print_plan(console, plan)
     if request.dry_run:
-        return True
+        return None
     directory = request.out or _new_directory(Path(base.output.directory), request)
     with LiveSweep(console, plan.best) as listener:
         frame = run_sweep(
@@ -66,29 +107,31 @@ def sweep_command(request: SweepRequest, *, as_json: bool) -> bool:
             listener=listener,
             store=store,
         )
-    if as_json:
-        Console(soft_wrap=True).print_json(frame.to_json(orient="records"))
-    else:
-        print_sweep(console, plan, frame, directory)
-    return bool((frame["status"] == results.DONE).all())
+    return DoneSweep(plan=plan, base=base, frame=frame, directory=directory)
 
 
-def _requested(request: SweepRequest) -> tuple[dict[str, Any], str]:
+def requested_table(request: SweepRequest) -> tuple[dict[str, Any], str]:
     """Return the sweep's table; a resumed sweep's is the one in its directory."""
     if not request.resume:
-        return load_sweep_table(preset=request.preset, file=request.file, settings=request.settings)
+        return _named(request)
     if request.out is None:
         raise InputError(
             "Expected --out DIR with --resume: the directory of the sweep to go on with."
         )
     if request.preset is not None or request.file is not None:
         # Compared by the directory with what it holds, cell by cell.
-        return load_sweep_table(preset=request.preset, file=request.file, settings=request.settings)
+        return _named(request)
     from fedhh.experiments.config import apply_settings
 
     table = results.stored_sweep_table(request.out)
     apply_settings(table, request.settings)
     return table, str(request.out)
+
+
+def _named(request: SweepRequest) -> tuple[dict[str, Any], str]:
+    return load_sweep_table(
+        preset=request.preset, file=request.file, settings=request.settings, data=request.data
+    )
 
 
 def _new_directory(parent: Path, request: SweepRequest) -> Path:

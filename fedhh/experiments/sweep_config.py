@@ -29,6 +29,7 @@ from fedhh.experiments.config import (
     preset_text,
     put_settings,
     read_toml,
+    use_data,
 )
 from fedhh.experiments.config_section import Count, Section
 from fedhh.experiments.populations import check_population
@@ -153,9 +154,19 @@ class Sweep:
 
 
 def load_sweep_table(
-    *, preset: str | None = None, file: Path | None = None, settings: Sequence[str] = ()
+    *,
+    preset: str | None = None,
+    file: Path | None = None,
+    settings: Sequence[str] = (),
+    data: Path | None = None,
 ) -> tuple[dict[str, Any], str]:
     """Return a sweep's file or preset with some settings changed, and its name for errors.
+
+    Args:
+        preset: Name of a built-in sweep.
+        file: A TOML file.
+        settings: ``section.key=value`` each.
+        data: A file of clients, in place of the configured ones.
 
     Raises:
         InputError: Neither or both are given, or the file cannot be read.
@@ -170,6 +181,8 @@ def load_sweep_table(
     else:
         assert preset is not None
         table, origin = tomllib.loads(preset_text(preset, SWEEPS)), f"preset {preset}"
+    if data is not None:
+        use_data(table, data)
     apply_settings(table, settings)
     return table, origin
 
@@ -416,7 +429,9 @@ def _with_varied(cells: list[Cell], axes: list[_Axis]) -> tuple[Cell, ...]:
     ]
     paths = [path for group in axes for path in group[0]]
     for path in dict.fromkeys(path for dump in dumps for path in dump):
-        if path.split(".")[0] in _NO_AXES or path in paths:
+        section = path.split(".")[0]
+        if section in _NO_AXES or path in paths or (section == PROTOCOL in paths):
+            # Where whole protocols vary, their labels stand for their settings.
             continue
         if len({json.dumps(dump.get(path)) for dump in dumps}) > 1:
             paths.append(path)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from fedhh.experiments.comparison import comparison_table
 from fedhh.experiments.intervals import STATEMENT, paired_gain, summarize
 from fedhh.experiments.labels import is_share, short_label, value_text
-from fedhh.experiments.results import read_results
+from fedhh.experiments.results import read_results, with_server_seconds
 from fedhh.experiments.text_table import TextTable
 from fedhh.validation import InputError, require_choice
 
@@ -32,7 +33,7 @@ def make_table(name: str, directory: Path) -> TextTable:
     """
     require_choice(TABLES, table=name)
     table, description = read_results(directory)
-    return TABLES[name](table, description)
+    return TABLES[name](with_server_seconds(table, directory), description)
 
 
 def _summary(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
@@ -114,6 +115,7 @@ def _gboard_table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTab
 TABLES: dict[str, Callable[[pd.DataFrame, dict[str, Any]], TextTable]] = {
     "summary": _summary,
     "gboard-table1": _gboard_table_1,
+    "comparison": comparison_table,
 }
 
 

@@ -21,12 +21,14 @@ class TextTable:
         columns: Heads.
         rows: Cells.
         note: What the numbers are.
+        labels: How many of the first columns say what a row is.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str
+    labels: int = 1
 
     def render(self, kind: str) -> str:
         """Return the table as "markdown", "csv" or "latex"; CSV has the cells alone."""

@@ -1,0 +1,204 @@
+"""Protocols side by side: one table, a column for each protocol, means over seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedhh.experiments.config import Config
+from fedhh.experiments.intervals import STATEMENT, summarize
+from fedhh.experiments.labels import round_up, short_label, value_text
+from fedhh.experiments.results import flat_result
+from fedhh.experiments.run import RunResult
+from fedhh.experiments.sweep_config import PROTOCOL
+from fedhh.experiments.text_table import TextTable
+from fedhh.validation import InputError
+
+SERVER_SECONDS = "server"
+"""Column of the server's seconds; of the timings, not of the results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A row of the table.
+
+    Attributes:
+        column: Column of the results.
+        label: What the table calls it.
+        text: Returns a mean as text.
+        half: Returns half an interval's width as text.
+    """
+
+    column: str
+    label: str
+    text: Callable[[float], str]
+    half: Callable[[float], str]
+
+
+def _share(column: str, label: str) -> Measure:
+    return Measure(column=column, label=label, text="{:.1%}".format, half=_points)
+
+
+def _points(half: float) -> str:
+    return f"{100 * half:.1f}"
+
+
+def _epsilon(column: str, label: str) -> Measure:
+    return Measure(column=column, label=label, text=round_up, half="{:.2g}".format)
+
+
+def _count(column: str, label: str, *, unit: str = "", per: float = 1.0) -> Measure:
+    def text(value: float) -> str:
+        return f"{value / per:,.0f}{unit}"
+
+    return Measure(column=column, label=label, text=text, half=text)
+
+
+_QUALITY = (
+    _share("coverage", "coverage"),
+    _share("precision", "precision"),
+    _share("precision_significant", "precision of the significant"),
+    _share("recall", "recall"),
+    _share("f1", "F1"),
+)
+_COST = (
+    _share("count_error_relative_significant", "count error of the significant"),
+    _epsilon("local_epsilon", "local epsilon, item"),
+    _epsilon("local_epsilon_user", "local epsilon, user"),
+    _epsilon("central_epsilon", "central epsilon, item"),
+    _epsilon("central_epsilon_user", "central epsilon, user"),
+    _count("clients_asked", "clients asked"),
+    _count("rounds", "rounds"),
+    _count("upload_bits_per_client_max", "upload per client, at most", unit=" B", per=8),
+    _count("download_bits_per_client_max", "download per client, at most", unit=" B", per=8),
+    Measure(
+        column=SERVER_SECONDS, label="server, seconds", text="{:.2f}".format, half="{:.2f}".format
+    ),
+)
+_SHORT = {
+    "coverage", "precision", "recall", "central_epsilon", "central_epsilon_user", "rounds",
+    "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS,
+}  # fmt: skip
+_TOP = re.compile(r"precision_top_(\d+)")
+
+
+def measures_of(table: pd.DataFrame) -> list[Measure]:
+    """Return the measures that some results have numbers for, in the order of the rows."""
+    tops = sorted(int(match[1]) for column in table if (match := _TOP.fullmatch(str(column))))
+    by_k = [
+        _share(f"{metric}_top_{k}", f"{label} of the top {k:,}")
+        for k in tops
+        for metric, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
+    ]
+    return [each for each in (*_QUALITY, *by_k, *_COST) if each.column in table]
+
+
+def comparison_table(
+    table: pd.DataFrame,
+    description: dict[str, Any],
+    *,
+    chosen: Callable[[str], bool] = lambda column: True,
+) -> TextTable:
+    """Return a column for each protocol, and a row for each measure.
+
+    Args:
+        table: Results, one row per cell and seed, with a column "protocol" of labels and, if the
+            times are known, `SERVER_SECONDS`.
+        description: ``title`` and ``axes`` of the sweep; if other settings vary than the protocol,
+            rows are repeated for each combination of them.
+        chosen: Says of a column of the results whether it gets a row.
+
+    Raises:
+        InputError: The results are not of several protocols.
+    """
+    if PROTOCOL not in table:
+        raise InputError(
+            "These results do not list protocols; make them with fedhh compare, or with "
+            "[sweep.protocols] in a sweep's file."
+        )
+    others = [path for path in description["axes"] if path != PROTOCOL and path in table]
+    labels = list(dict.fromkeys(table[PROTOCOL]))
+    rows: list[tuple[str, ...]] = []
+    for values, part in _parts(table, others):
+        rows.extend(
+            (*values, measure.label, *(_cell(part[part[PROTOCOL] == x], measure) for x in labels))
+            for measure in measures_of(table)
+            if chosen(measure.column)
+        )
+    seeds = table["seed"].nunique()
+    over = "One seed." if seeds == 1 else f"Mean ± half the {STATEMENT} ({seeds})."
+    return TextTable(
+        title=description["title"],
+        columns=(*(short_label(path) for path in others), "", *labels),
+        rows=tuple(rows),
+        note=f"{over} {_central_note(table)}",
+        labels=len(others) + 1,
+    )
+
+
+def _central_note(table: pd.DataFrame) -> str:
+    deltas = ", ".join(f"{delta:g}" for delta in sorted(table["delta"].unique()))
+    note = (
+        f"Central epsilons are at delta {deltas}, against readers of the results, for neighbors "
+        "that swap one item or one user"
+    )
+    unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table["central_epsilon"])
+    return note + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
+
+
+def comparison_of_runs(
+    runs: Sequence[tuple[Config, RunResult]], facts: dict[str, Any]
+) -> TextTable:
+    """Return a short table of some runs on the same clients.
+
+    Args:
+        runs: Each run's configuration and result.
+        facts: What the removal of known words took away.
+    """
+    rows = [
+        {
+            PROTOCOL: run.protocol.title,
+            "seed": run.seed,
+            **flat_result(run, config, facts),
+            SERVER_SECONDS: run.timings["server"],
+        }
+        for config, run in runs
+    ]
+    title = f"{' and '.join(row[PROTOCOL] for row in rows)} on the same clients"
+    return comparison_table(
+        pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}, chosen=_is_short
+    )
+
+
+def _is_short(column: str) -> bool:
+    """Return whether a measure belongs to the short table of runs."""
+    return column in _SHORT or column.startswith("f1_top_")
+
+
+def _parts(
+    table: pd.DataFrame, others: Sequence[str]
+) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
+    """Return the values of all settings but the protocol, as text, and the rows that have them."""
+    if not others:
+        return [((), table)]
+    groups = table.groupby(list(others), sort=False, dropna=False)
+    return [(tuple(value_text(value) for value in key), part) for key, part in groups]
+
+
+def _cell(rows: pd.DataFrame, measure: Measure) -> str:
+    """Return a measure's mean over seeds, and half its interval if seeds differ."""
+    numbers = pd.to_numeric(rows[measure.column])
+    if numbers.isna().all():
+        return "-"
+    if np.isinf(numbers).any():
+        return measure.text(float("inf"))
+    named = pd.DataFrame({"all": "all", "value": numbers})
+    summary = summarize(named, ["all"], "value").iloc[0]
+    text = measure.text(float(summary["mean"]))
+    half = float(summary["high"] - summary["mean"])
+    return text if not half > 0 else f"{text} ± {measure.half(half)}"
