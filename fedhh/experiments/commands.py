@@ -40,38 +40,71 @@ class RunRequest:
 
 def run_command(request: RunRequest, *, as_json: bool) -> None:
     """Run, print the summary, and leave the run's directory."""
+    from fedhh.experiments.comparison import comparison_of_runs
     from fedhh.experiments.console import LiveProgress, print_result
     from fedhh.experiments.populations import build_population
     from fedhh.experiments.protocols import build_protocol
-    from fedhh.experiments.run import run_config
+    from fedhh.experiments.run import check_config, open_executor, run_config
 
     config = _resolve(request)
+    configs = [config, *([] if config.of_baseline is None else [config.of_baseline])]
     # Refuse what cannot work before any client is drawn.
-    build_protocol(config)
+    for each in configs:
+        build_protocol(each)
     if request.out is not None and not request.resume:
         output.check_directory(request.out)
     console = Console(stderr=as_json)
-    directory: Path | None = None
-
-    def make_directory(resolved: Config) -> Path:
-        nonlocal directory
-        directory = _directory(request, resolved)
-        return directory
-
+    directories = _Directories(request)
     with LiveProgress(console) as listener:
         started = time.perf_counter()
         population, facts = build_population(config.population, seed=config.seed)
         drawn = time.perf_counter() - started
-        config, result = run_config(
-            config, population, listener=listener, checkpoint_in=make_directory
-        )
-        result.timings["population"] = drawn
-        assert directory is not None
-        output.write_result(directory, result, config, facts)
+        for each in configs:
+            check_config(each, population.num_clients)
+        with open_executor(config, population) as executor:
+            runs = [
+                run_config(
+                    each, population, executor=executor, listener=listener, checkpoint_in=make
+                )
+                for each, make in zip(configs, directories.makers, strict=False)
+            ]
+        runs[0][1].timings["population"] = drawn
+        # The run's own result comes last, since it says that all is done.
+        for (each, result), made in reversed(list(zip(runs, directories.made, strict=True))):
+            output.write_result(made, result, each, facts)
+    directory = directories.made[0]
+    records = [output.result_record(result, each, facts) for each, result in runs]
     if as_json:
-        print_json({**output.result_record(result, config, facts), "directory": str(directory)})
-    else:
-        print_result(console, result, directory)
+        beside = dict(zip([output.BASELINE_FOLDER], records[1:], strict=False))
+        print_json({**records[0], **beside, "directory": str(directory)})
+        return
+    table = comparison_of_runs(runs, facts) if len(runs) > 1 else None
+    print_result(console, runs[0][1], directory, beside=table)
+
+
+class _Directories:
+    """Makes the directory of a run, and below it that of its baseline, when it is time.
+
+    Attributes:
+        made: What has been made.
+        makers: What makes the run's directory, then the baseline's, from a settled configuration.
+    """
+
+    def __init__(self, request: RunRequest) -> None:
+        self._request = request
+        self.made: list[Path] = []
+        self.makers = (self._make_own, self._make_baseline)
+
+    def _make_own(self, config: Config) -> Path:
+        self.made.append(_directory(self._request, config))
+        return self.made[-1]
+
+    def _make_baseline(self, config: Config) -> Path:
+        directory = self.made[0] / output.BASELINE_FOLDER
+        if not (self._request.resume and directory.exists()):
+            output.new_directory(config, directory, name=output.BASELINE_FOLDER)
+        self.made.append(directory)
+        return directory
 
 
 def describe_command(file: Path, *, known: str, as_json: bool) -> None:

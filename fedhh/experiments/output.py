@@ -25,6 +25,8 @@ SCHEMA_VERSION = 1
 CONFIG = "config.toml"
 RESULT = "result.json"
 CHECKPOINT_FOLDER = "checkpoint"
+BASELINE_FOLDER = "baseline"
+"""A run of its own, below the run that it stands beside."""
 
 
 def check_directory(out: Path) -> None:

@@ -1,0 +1,178 @@
+"""Protocols beside each other, as the user of the command line meets them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_cli import fedhh, start
+
+SMALL_SKETCHES = (
+    "word_hashes=64", "word_cells=64", "fragment_hashes=64", "fragment_cells=64", "num_puzzles=16",
+)  # fmt: skip
+BASE = (
+    "run", "--preset", "small", "--set", "population.clients=20000", "--workers", "0",
+)  # fmt: skip
+
+
+def beside(section: str) -> list[str]:
+    """Options for a small SFP in a section."""
+    values = [f"{section}.name=sfp", *(f"{section}.{value}" for value in SMALL_SKETCHES)]
+    return [word for value in values for word in ("--set", value)]
+
+
+@pytest.mark.parametrize("name", ["sfp", "pem", "triehh"])
+def test_every_protocol_runs_by_name(tmp_path, name: str):
+    sketches = beside("protocol") if name == "sfp" else ["--set", f"protocol.name={name}"]
+    if name == "triehh":
+        sketches += ["--set", "protocol.central_epsilon=20", "--set", "privacy.delta=0.01"]
+    done = fedhh(*BASE, *sketches, "--out", "mine", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["protocol"]["name"] == name
+    assert record["metrics"]["discovered"] > 0
+    units = {(g["unit"], g["trust"]) for g in record["privacy"]["guarantees"] if g["best"]}
+    assert units == {(u, t) for u in ("item", "user") for t in ("local", "central")}
+    again = fedhh("run", "--config", "mine/config.toml", "--out", "b", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    found = [(tmp_path / out / "discoveries.csv").read_bytes() for out in ("mine", "b")]
+    assert found[0] == found[1]
+
+
+def test_a_baseline_is_a_run_of_its_own_below_the_other(tmp_path):
+    done = fedhh(*BASE, *beside("baseline"), "--out", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "LDP TrieHH and SFP on the same clients" in done.stdout
+    alone = fedhh(
+        "run", "--config", "mine/baseline/config.toml", "--out", "alone", cwd=tmp_path
+    )  # fmt: skip
+    assert alone.returncode == 0, alone.stderr
+    for name in ("discoveries.csv", "layers.parquet", "config.toml"):
+        kept = (tmp_path / "mine" / "baseline" / name).read_bytes()
+        assert kept == (tmp_path / "alone" / name).read_bytes()
+    whole = fedhh(
+        "run", "--config", "mine/config.toml", "--out", "again", "--format", "json", cwd=tmp_path
+    )
+    record = json.loads(whole.stdout)
+    assert record["baseline"]["protocol"]["name"] == "sfp"
+    assert record["baseline"]["seed"] == record["seed"]
+
+
+def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path):
+    slow = (*BASE, "--set", "baseline.name=sfp")
+    process = start(*slow, "--out", "stopped", cwd=tmp_path)
+    baseline = tmp_path / "stopped" / "baseline"
+    for _ in range(600):
+        if baseline.exists() or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert complaint == "Interrupted; finished layers are kept.\n"
+    assert not (tmp_path / "stopped" / "result.json").exists()
+    assert (tmp_path / "stopped" / "checkpoint" / "state.npz").exists()
+    resumed = fedhh("run", "--resume", "--out", "stopped", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    whole = fedhh(*slow, "--out", "whole", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    for name in ("discoveries.csv", "baseline/discoveries.csv", "baseline/layers.parquet"):
+        stopped = (tmp_path / "stopped" / name).read_bytes()
+        assert stopped == (tmp_path / "whole" / name).read_bytes()
+
+
+COMPARISON = """
+[population]
+source = "chat"
+clients = 12_000
+
+[protocol]
+max_items = 3
+depth = 8
+eta_max = 100
+
+[metrics]
+top_k = [20]
+
+[execution]
+workers = 0
+
+[sweep]
+title = "Two protocols"
+seeds = 2
+
+[sweep.axes.privacy]
+local_epsilon = [4, 8, 10]
+
+[sweep.protocols.TrieHH]
+passes = 1
+
+[sweep.protocols.SFP]
+name = "sfp"
+word_hashes = 64
+word_cells = 64
+fragment_hashes = 64
+fragment_cells = 64
+num_puzzles = 16
+"""
+
+
+def test_a_comparison_leaves_its_table_and_its_figures(tmp_path):
+    (tmp_path / "mine.toml").write_text(COMPARISON)
+    done = fedhh("compare", "--config", "mine.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    for text in ("TrieHH", "SFP", "F1 of the top 20", "central epsilon, user", "Local epsilon 8"):
+        assert text in done.stdout
+    out = tmp_path / "out"
+    names = {path.name for path in out.iterdir()}
+    assert {"comparison.md", "comparison.csv", "results.parquet"} <= names
+    assert {
+        f"{x}.{ending}" for x in ("coverage", "precision") for ending in ("png", "svg")
+    } <= names
+    table = (out / "comparison.csv").read_text().splitlines()
+    assert table[0] == "epsilon,,TrieHH,SFP"
+    assert [line.split(",")[0] for line in table if ",coverage," in line] == ["4", "8", "10"]
+    assert any(",server;" in line or ',"server, seconds",' in line for line in table)
+    again = fedhh("table", "comparison", "--results", "out", cwd=tmp_path)
+    assert again.stdout == (out / "comparison.md").read_text()
+
+
+def test_a_comparison_takes_a_file_of_clients(tmp_path):
+    rows = ["user,word,count"]
+    rows += [f"{user},{w},1" for user in range(6_000) for w in ("brb", "afk", f"w{user % 50:02}")]
+    (tmp_path / "words.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "mine.toml").write_text(COMPARISON)
+    done = fedhh(
+        "compare", "--config", "mine.toml", "--data", "words.csv", "--known", "none", "--seeds",
+        "1", "--set", "sweep.axes.privacy.local_epsilon=[8]", "--format", "json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["protocol"] for row in rows] == ["TrieHH", "SFP"]
+    assert {row["population_clients"] for row in rows} == {6_000}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--preset", "sfp"], "Unknown sweep 'sfp'"),
+        (["--preset", "eta-regime-quick"], "expected [sweep.protocols]"),
+        (["--config", "absent.toml"], "absent.toml"),
+        (["--config", "a.toml", "--preset", "b"], "choose one"),
+        (["--data", "absent.csv"], "absent.csv"),
+        (["--resume"], "Expected --out DIR with --resume"),
+        (["--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),
+    ],
+)
+def test_wrong_comparisons_are_one_line_and_write_nothing(tmp_path: Path, words, message):
+    done = fedhh("compare", *words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
