@@ -205,7 +205,7 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
 
 @app.command()
 def table(
-    name: Annotated[str, typer.Argument(help="summary, comparison, or gboard-table1.")],
+    name: Annotated[str, typer.Argument(help="summary, comparison, sampling or gboard-table1.")],
     results: Annotated[Path, typer.Option(help="A sweep's directory.")],
     kind: Annotated[str, typer.Option("--format", help="markdown, csv or latex.")] = "markdown",
 ) -> None:

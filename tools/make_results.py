@@ -21,7 +21,10 @@ from fedhh.experiments.results import RESULTS, SWEEP_FILE, read_results
 from fedhh.experiments.sweep_plots import plot_sweep
 from fedhh.experiments.tables import make_table
 
-_METRICS = ("coverage", "precision")
+# By the start of a sweep's name: its figures and its table, where they are not the usual ones.
+_USUAL = ("coverage", "precision")
+_METRICS = {"eta-regime": ("coverage", "noise_share"), "sampling": ("coverage",)}
+_TABLES = {"gboard-table1": "gboard-table1", "sampling": "sampling", "sfp": "comparison"}
 _MADE_BY = "made_by.txt"
 
 
@@ -61,12 +64,12 @@ def _run(name: str, run: Path, workers: int, seeds: int | None) -> None:
 def _draw(name: str, out: Path, run: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    metrics = ("coverage", "noise_share") if name.startswith("eta-regime") else _METRICS
+    metrics = next((m for start, m in _METRICS.items() if name.startswith(start)), _USUAL)
     figures = [path.name for path in plot_sweep(run, out=out, metrics=metrics)]
     for file in (SWEEP_FILE, RESULTS, "results.csv"):
         shutil.copy(run / file, out / file)
     _, description = read_results(run)
-    table = "gboard-table1" if name.startswith("gboard-table1") else "summary"
+    table = next((t for start, t in _TABLES.items() if name.startswith(start)), "summary")
     lines = [
         f"# {description['title']}",
         "",

@@ -14,6 +14,8 @@ from fedhh.experiments.labels import is_share
 
 LEVEL = 0.95
 STATEMENT = "95 % t interval over seeds"
+SAMPLER = "protocol.sampler"
+GAIN = "sampling_gain"
 
 
 Mask = npt.NDArray[np.bool_]
@@ -65,3 +67,26 @@ def paired_gain(table: pd.DataFrame, later: Mask, earlier: Mask, metric: str) ->
     gain = table[later].set_index("seed")[metric] - table[earlier].set_index("seed")[metric]
     rows = gain.rename("gain").reset_index().assign(all="all")
     return summarize(rows, ["all"], "gain").iloc[0]
+
+
+def sampling_gains(table: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
+    """Return, for each setting and seed run with both samplers, by how much random is better.
+
+    Args:
+        table: Results, one row per cell and seed.
+        axes: The sweep's axes.
+
+    Returns:
+        The other axes, seed, greedy and random (coverage), and gain, in percentage points; empty
+        if no setting was run with both.
+    """
+    others = [path for path in axes if path in table and path != SAMPLER]
+    columns = [*others, "seed", "greedy", "random", GAIN]
+    if SAMPLER not in table or not {"greedy", "random"} <= set(table[SAMPLER]):
+        return pd.DataFrame(columns=columns)
+    keyed = table[~table["beside_grid"]]
+    both = keyed.pivot_table(
+        index=[*others, "seed"], columns=SAMPLER, values="coverage", sort=False, dropna=False
+    )
+    both = both.dropna().reset_index()
+    return both.assign(**{GAIN: 100 * (both["random"] - both["greedy"])})[columns]

@@ -34,6 +34,7 @@ _METRICS = {
     "noise_share": "share of noise among kept prefixes",
     "discovered": "discovered words",
     "local_epsilon": "local epsilon per contribution",
+    "sampling_gain": "coverage, random over greedy (points)",
 }
 
 # Metrics that are shares, to be shown in percent.

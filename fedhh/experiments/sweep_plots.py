@@ -21,7 +21,7 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from fedhh.experiments.intervals import STATEMENT, summarize
+from fedhh.experiments.intervals import GAIN, SAMPLER, STATEMENT, sampling_gains, summarize
 from fedhh.experiments.labels import axis_label, is_share, short_label, value_text
 from fedhh.experiments.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, STYLE, VERMILION
 from fedhh.experiments.results import read_results
@@ -100,6 +100,9 @@ def plot_sweep(
             )
     if not too_many and _CENTRAL in table and np.isfinite(table[_CENTRAL].astype(float)).any():
         figures["tradeoff"] = draw_tradeoff(table, layout, title=description["title"])
+    gains = sampling_gains(table, description["axes"])
+    if layout.x and SAMPLER in layout.by and not gains.empty:
+        figures["sampling_gain"] = draw_gains(gains, layout, title=description["title"])
     if not figures:
         raise InputError(f"{directory}: no numbers to draw in {', '.join(metrics)}.")
     return [_write(figure, (out or directory) / name) for name, figure in figures.items()]
@@ -150,8 +153,15 @@ def draw_metric(table: pd.DataFrame, layout: Layout, metric: str, *, title: str)
             _draw_points(axes, grid, layout, metric)
         _draw_references(axes, table[table["beside_grid"]], metric)
         _scale_y(axes, metric)
-        _legend(figure, layout)
-        _finish(figure, table, title)
+        _finish(figure, table, title, narrow=_legend(figure, layout))
+    return figure
+
+
+def draw_gains(gains: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
+    """Return a figure of how much better random sampling is than greedy, paired by seed."""
+    others = Layout(x=layout.x, by=tuple(path for path in layout.by if path != SAMPLER))
+    figure = draw_metric(gains.assign(beside_grid=False), others, GAIN, title=title)
+    figure.axes[0].axhline(0, color=GREY, linewidth=1)
     return figure
 
 
@@ -216,8 +226,7 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
         deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
         axes.set_xlabel(f"{axis_label(_CENTRAL)} (delta = {deltas})")
         _scale_y(axes, "coverage")
-        _legend(figure, layout)
-        _finish(figure, finite, title)
+        _finish(figure, finite, title, narrow=_legend(figure, layout))
     return figure
 
 
@@ -320,21 +329,24 @@ def _scale_y(axes: Axes, metric: str) -> None:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
-def _legend(figure: Figure, layout: Layout) -> None:
-    """Put the legend beside the axes, or above them if its labels are long."""
+def _legend(figure: Figure, layout: Layout) -> bool:
+    """Put the legend beside the axes, or above them if its labels are long; return if beside."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if not labels:
-        return
+        return False
     heading = ", ".join(short_label(path) for path in layout.by) or None
     if max(len(label) for label in labels) <= _LONGEST_LABEL:
         figure.legend(handles, labels, loc="outside right upper", title=heading)
-        return
+        return True
     rows = -(-len(labels) // 2)
     figure.set_size_inches(_SIZE[0], _SIZE[1] + 0.5 + 0.22 * rows)
     figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=8)
+    return False
 
 
-def _finish(figure: Figure, table: pd.DataFrame, title: str, *, interval: bool = True) -> None:
+def _finish(
+    figure: Figure, table: pd.DataFrame, title: str, *, interval: bool = True, narrow: bool = False
+) -> None:
     """Put title, and below the figure what the marks mean and over how many seeds."""
     seeds = table["seed"].nunique()
     if seeds == 1:
@@ -343,7 +355,7 @@ def _finish(figure: Figure, table: pd.DataFrame, title: str, *, interval: bool =
         note = f"mean and {STATEMENT} ({seeds})"
     else:
         note = f"mean over {seeds} seeds"
-    width = _TITLE_WIDTH_BESIDE_LEGEND if figure.legends else _TITLE_WIDTH
+    width = _TITLE_WIDTH_BESIDE_LEGEND if narrow else _TITLE_WIDTH
     figure.axes[0].set_title(textwrap.fill(title, width), fontsize=11, pad=10)
     figure.supxlabel(note, fontsize=8, color="#555555")
 

@@ -9,7 +9,13 @@ from typing import Any
 import pandas as pd
 
 from fedhh.experiments.comparison import comparison_table
-from fedhh.experiments.intervals import STATEMENT, paired_gain, summarize
+from fedhh.experiments.intervals import (
+    GAIN,
+    STATEMENT,
+    paired_gain,
+    sampling_gains,
+    summarize,
+)
 from fedhh.experiments.labels import is_share, short_label, value_text
 from fedhh.experiments.results import read_results, with_server_seconds
 from fedhh.experiments.text_table import TextTable
@@ -112,9 +118,40 @@ def _gboard_table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTab
     )  # fmt: skip
 
 
+def _sampling(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
+    """Return greedy and random sampling beside each other."""
+    gains = sampling_gains(table, description["axes"])
+    if gains.empty:
+        raise InputError(
+            "These results have no setting with both samplers; make them with "
+            "fedhh sweep --preset sampling-quick."
+        )
+    by = [path for path in description["axes"] if path in gains]
+    keyed, by = (gains, by) if by else (gains.assign(all="all"), ["all"])
+    samplers = [summarize(keyed, by, name).to_dict("records") for name in ("greedy", "random")]
+    rows = [
+        (
+            *(value_text(gain[path]) for path in by),
+            *(f"{row['mean']:.1%}" for row in both),
+            _points_with_interval({key: gain[key] / 100 for key in ("mean", "low", "high")}),
+        )
+        for gain, *both in zip(
+            summarize(keyed, by, GAIN).to_dict("records"), *samplers, strict=True
+        )
+    ]
+    return TextTable(
+        title=description["title"],
+        columns=(*(short_label(path) for path in by), "greedy", "random", "gain"),
+        rows=tuple(rows),
+        note=f"Coverage; the gain in points, seed by seed. {_note(gains)}",
+        labels=len(by),
+    )
+
+
 TABLES: dict[str, Callable[[pd.DataFrame, dict[str, Any]], TextTable]] = {
     "summary": _summary,
     "gboard-table1": _gboard_table_1,
+    "sampling": _sampling,
     "comparison": comparison_table,
 }
 

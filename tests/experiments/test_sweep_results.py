@@ -14,9 +14,15 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scipy import stats
 
-from fedhh.experiments.intervals import paired_gain, summarize
+from fedhh.experiments.intervals import paired_gain, sampling_gains, summarize
 from fedhh.experiments.results import read_results
-from fedhh.experiments.sweep_plots import Layout, choose_layout, draw_metric, plot_sweep
+from fedhh.experiments.sweep_plots import (
+    Layout,
+    choose_layout,
+    draw_gains,
+    draw_metric,
+    plot_sweep,
+)
 from fedhh.experiments.tables import TextTable, make_table
 from fedhh.validation import InputError
 
@@ -95,6 +101,47 @@ def test_table_1_stands_beside_the_papers(tmp_path):
     assert table.rows[0][4] == f"41.0% [{41 - half:.1f}%, {41 + half:.1f}%]"
     assert [row[5] for row in table.rows] == ["", "+6.0", "+9.0"]
     assert table.rows[1][6] == "+10.0 [+10.0, +10.0]"
+
+
+def sampling(directory: Path) -> Path:
+    rows = grid(
+        **{"protocol.sampler": ["greedy", "random"], "protocol.max_items": [5, 20, 60],
+           "population.model.adoption": [0.2, 1.0], "seed": [0, 1, 2]}
+    )  # fmt: skip
+    random = rows["protocol.sampler"] == "random"
+    rows["coverage"] = 0.3 + 0.1 * rows["seed"] + 0.06 * random * rows["population.model.adoption"]
+    axes = ["protocol.sampler", "protocol.max_items", "population.model.adoption"]
+    return results_in(directory, rows, axes)
+
+
+def test_samplers_stand_beside_each_other_with_their_gain(tmp_path):
+    table = make_table("sampling", sampling(tmp_path))
+    assert table.columns == ("max items", "adoption", "greedy", "random", "gain")
+    assert table.rows[0] == ("5", "0.2", "40.0%", "41.2%", "+1.2 [+1.2, +1.2]")
+    assert table.rows[-1] == ("60", "1", "40.0%", "46.0%", "+6.0 [+6.0, +6.0]")
+    assert len(table.rows) == 6
+    alone = results_in(
+        tmp_path / "alone", grid(**{"protocol.sampler": ["random"], "seed": [0]}), []
+    )
+    with pytest.raises(InputError, match="no setting with both samplers"):
+        make_table("sampling", alone)
+
+
+def test_the_gain_of_random_sampling_is_drawn_where_both_ran(tmp_path):
+    files = {path.name for path in plot_sweep(sampling(tmp_path), metrics=["coverage"])}
+    assert "sampling_gain.png" in files
+    table, description = read_results(tmp_path)
+    gains = sampling_gains(table, description["axes"])
+    assert gains["sampling_gain"].to_numpy() == pytest.approx([1.2, 1.2, 1.2, 6, 6, 6] * 3)
+    layout = Layout(x="protocol.max_items", by=("protocol.sampler", "population.model.adoption"))
+    lines = [
+        line
+        for line in draw_gains(gains, layout, title="t").axes[0].lines
+        if line.get_marker() != "None"
+    ]
+    assert [list(line.get_ydata()) for line in lines] == [
+        pytest.approx([1.2] * 3), pytest.approx([6.0] * 3)
+    ]  # fmt: skip
 
 
 def test_table_1_needs_its_rows(tmp_path):
