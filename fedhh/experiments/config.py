@@ -39,8 +39,11 @@ class ModelConfig(Section):
 
     Attributes:
         base: For "wordfreq-tail": the preset whose clients type; keyboard60d if none.
-        vocabulary: For "wordfreq-tail": the size of the vocabulary; 60,000 if none.
+        vocabulary: For "wordfreq-tail": the size of the vocabulary; 60,000 if none. For "zipf":
+            the number of words; 5,000 if none.
         tail_mass: For "wordfreq-tail": share of the vocabulary's mass that is new; 0.05 if none.
+        exponent: For "zipf": of the law; 1.1 if none.
+        word_length: For "zipf": letters of every word; 6 if none.
         copy_exponent: How soon clients copy themselves; 0: every word is a fresh draw.
         adoption: Share of all new words that a client can use.
         log_words_mean: Mean of the logarithm of how many words a client types.
@@ -51,6 +54,8 @@ class ModelConfig(Section):
     base: str | None = None
     vocabulary: Count | None = None
     tail_mass: Annotated[float, Field(gt=0, lt=1)] | None = None
+    exponent: float | None = None
+    word_length: Count | None = None
     copy_exponent: float | None = None
     adoption: float | None = None
     log_words_mean: float | None = None
@@ -63,7 +68,7 @@ class PopulationConfig(Section):
 
     Attributes:
         source: A preset of the synthetic population (chat, keyboard60d, tweet, post),
-            "wordfreq-tail", or a file.
+            "wordfreq-tail", "zipf", or a file.
         clients: Size of a synthetic population; not for files.
         virtual: Whether clients of a synthetic population are drawn again whenever they are
             asked, instead of being held in memory; "auto": if they are many.

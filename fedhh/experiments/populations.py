@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,25 @@ from fedhh.clients.synthetic import (
 from fedhh.clients.virtual import VirtualPopulation
 from fedhh.clients.wordfreq_tail import SOURCE as WORDFREQ_TAIL
 from fedhh.clients.wordfreq_tail import wordfreq_tail
+from fedhh.clients.zipf_words import SOURCE as ZIPF
+from fedhh.clients.zipf_words import zipf_words
 from fedhh.experiments.config import PopulationConfig
 from fedhh.validation import InputError
 
 _VOCABULARY = 60_000
+
+
+def _wordfreq_tail(*, vocabulary: int = _VOCABULARY, **settings: Any) -> PopulationModel:
+    return wordfreq_tail(vocabulary, **settings)
+
+
+_LISTED: dict[str, tuple[Callable[..., PopulationModel], tuple[str, ...]]] = {
+    WORDFREQ_TAIL: (_wordfreq_tail, ("base", "vocabulary", "tail_mass")),
+    ZIPF: (zipf_words, ("vocabulary", "exponent", "word_length")),
+}
+"""Sources whose words are listed: what makes the model, and the settings that it alone takes."""
+
+_OF_LISTS = ("base", "vocabulary", "tail_mass", "exponent", "word_length")
 
 _STORED_TOKENS = 2**26
 """Populations of more new words than that are not held in memory, unless asked for."""
@@ -105,7 +121,7 @@ def check_population(config: PopulationConfig) -> None:
 
 def is_synthetic(config: PopulationConfig) -> bool:
     """Return whether the clients are drawn from a model, and not read from a file."""
-    return config.source == WORDFREQ_TAIL or config.source in population_presets()
+    return config.source in _LISTED or config.source in population_presets()
 
 
 def population_model(config: PopulationConfig) -> PopulationModel:
@@ -115,20 +131,24 @@ def population_model(config: PopulationConfig) -> PopulationModel:
         InputError: A setting is out of its range, or means nothing for the source.
     """
     changes = config.model.model_dump(exclude_none=True)
-    tail = {key: changes.pop(key) for key in ("base", "vocabulary", "tail_mass") if key in changes}
-    if config.source == WORDFREQ_TAIL:
+    own = {key: changes.pop(key) for key in _OF_LISTS if key in changes}
+    for key in own:
+        sources = [source for source, (_, keys) in _LISTED.items() if key in keys]
+        if config.source not in sources:
+            raise InputError(
+                f"population.model.{key}: expected source = "
+                f"{' or '.join(repr(source) for source in sources)}, got {config.source!r}; "
+                "remove the key."
+            )
+    if config.source in _LISTED:
         if config.known != "none":
             raise InputError(
-                f'population.known = {config.known!r}: expected "none", since the vocabulary of '
-                f"{WORDFREQ_TAIL} says which words are known."
+                f'population.known = {config.known!r}: expected "none", since all words of '
+                f"{config.source} are new."
             )
-        model = wordfreq_tail(tail.pop("vocabulary", _VOCABULARY), **tail)
+        make, _ = _LISTED[config.source]
+        model = make(**own)
     else:
-        if tail:
-            raise InputError(
-                f"population.model.{next(iter(tail))}: expected source = {WORDFREQ_TAIL!r}, got "
-                f"{config.source!r}; remove the key."
-            )
         model = population_presets()[config.source]
     changed = "".join(f", {key} {value:g}" for key, value in changes.items())
     return replace(model, **changes, name=model.name + changed)

@@ -76,7 +76,7 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     for i in range(len(clients)):
         seed_client(state, keys[0], clients[i])
         words, share = typed_words(state, law)
-        tokens[i] = poisson(state, words * share)
+        tokens[i] = new_words(state, law, words, share)
     return tokens
 
 
@@ -118,7 +118,7 @@ def draw_ranks(
         seed_client(state, keys[0], clients[i])
         adoption_key = mix(keys[1] + np.uint64(clients[i]) * _GOLDEN)
         words, share = typed_words(state, law)
-        num_tokens = poisson(state, words * share)
+        num_tokens = new_words(state, law, words, share)
         stretched = share * law.copy_scale
         num_fresh = _choose_fresh(state, num_tokens, stretched, law.copy_exponent, is_fresh)
         draw_adopted(state, table, adoption_key, law.adoption, fresh_ranks, num_fresh, candidates)
@@ -214,6 +214,14 @@ def typed_words(state: _Keys, law: TypingLaw) -> Any:
     words = min(max(words, law.min_words), law.max_words)
     share = math.exp(law.log_share_mean + law.log_share_sd * radius * math.sin(angle))
     return words, min(share, 1.0)
+
+
+@numba.njit(inline="always")
+def new_words(state: _Keys, law: TypingLaw, words: Any, share: Any) -> Any:
+    """Return how many of a client's words are new: all, where nobody types any other word."""
+    if law.log_share_mean == 0.0 and law.log_share_sd == 0.0:
+        return np.int64(words)
+    return poisson(state, words * share)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
