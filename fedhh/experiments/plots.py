@@ -40,12 +40,12 @@ _SIZE = (6.4, 4.0)
 
 
 def figures(result: RunResult) -> dict[str, Figure]:
-    """Return a run's figures by file name."""
-    return {
-        "coverage_by_layer": _single(draw_coverage, result),
-        "trie_by_layer": draw_trie(result),
-        "estimates": _single(draw_estimates, result),
-    }
+    """Return a run's figures by file name; those by layer only where the layers are of a trie."""
+    drawn = {"estimates": _single(draw_estimates, result)}
+    if _has_trie(result):
+        drawn["coverage_by_layer"] = _single(draw_coverage, result)
+        drawn["trie_by_layer"] = draw_trie(result)
+    return drawn
 
 
 class NotebookFigure(Figure):
@@ -58,7 +58,9 @@ class NotebookFigure(Figure):
 
 
 def overview(result: RunResult) -> Figure:
-    """Return coverage by layer and estimates against the truth, side by side."""
+    """Return coverage by layer, if the run has a trie, and estimates against the truth."""
+    if not _has_trie(result):
+        return _single(draw_estimates, result)
     with mpl.rc_context(STYLE):
         figure = NotebookFigure(figsize=(11, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -154,6 +156,11 @@ def _count_scales(axes: Axes, noise: float, largest: float) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axis.set_minor_locator(NullLocator())
     axes.set_xlim(0, largest)
+
+
+def _has_trie(result: RunResult) -> bool:
+    """Return whether the server broadcast prefixes: not so in protocols of one round trip."""
+    return bool((result.layers["num_prefixes"] > 0).any())
 
 
 def _single(draw: Callable[[Axes, RunResult], None], result: RunResult) -> Figure:

@@ -101,7 +101,7 @@ def test_runs_are_compared_with_their_own_numbers():
     assert all(run.timings[SERVER_SECONDS] <= run.timings["rounds"] for _, run in runs)
 
 
-@pytest.mark.parametrize("name", ["sfp-vs-triehh", DEFAULT_COMPARISON])
+@pytest.mark.parametrize("name", ["sfp-vs-triehh", "sfp-vs-triehh-zipf", DEFAULT_COMPARISON])
 def test_presets_ask_the_same_clients_for_the_same_contributions(name):
     plan = parse_sweep(tomllib.loads(preset_text(name, SWEEPS)), name)
     cells = [cell.config for cell in plan.to_run]
