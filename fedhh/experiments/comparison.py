@@ -20,7 +20,7 @@ from fedhh.experiments.text_table import TextTable
 from fedhh.validation import InputError
 
 SERVER_SECONDS = "server"
-"""Column of the server's seconds; of the timings, not of the results."""
+"""Column of the server's processor time; of the timings, not of the results."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,10 @@ _COST = (
     _count("upload_bits_per_client_max", "upload per client, at most", unit=" B", per=8),
     _count("download_bits_per_client_max", "download per client, at most", unit=" B", per=8),
     Measure(
-        column=SERVER_SECONDS, label="server, seconds", text="{:.2f}".format, half="{:.2f}".format
+        column=SERVER_SECONDS,
+        label="server, CPU seconds",
+        text="{:.2f}".format,
+        half="{:.2f}".format,
     ),
 )
 _SHORT = {

@@ -95,7 +95,7 @@ class RunResult:
         privacy: What the run can claim, made from what took part.
         cost: Clients asked, reports, rounds, bits per client.
         timings: Seconds; the only part that differs between two runs of one seed. "server" is the
-            protocol's part of "rounds".
+            processor time of the protocol's part of "rounds".
     """
 
     protocol: AnyProtocol

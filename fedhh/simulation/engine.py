@@ -24,7 +24,8 @@ class Round(Generic[State, QueryType]):
         query: What the server broadcast.
         diagnostics: What only a simulator can know of the answers.
         state: The protocol's state after the round.
-        server_seconds: What the protocol took to make the query and to digest the answers.
+        server_seconds: Processor time that the protocol took to make the query and to digest the
+            answers; it does not depend on what else the machine does.
     """
 
     query: QueryType
@@ -51,17 +52,17 @@ def rounds(
     if state is None:
         state = protocol.initialize()
     while True:
-        started = time.perf_counter()
+        started = time.process_time()
         query = protocol.next_query(state)
         if query is None:
             return
-        asked = time.perf_counter()
+        asked = time.process_time()
         answer = reduce(Answer.merge, executor.answer(query, progress))
-        answered = time.perf_counter()
+        answered = time.process_time()
         state = protocol.finish_round(state, query, answer.aggregate)
         yield Round(
             query=query,
             diagnostics=answer.diagnostics,
             state=state,
-            server_seconds=(asked - started) + (time.perf_counter() - answered),
+            server_seconds=(asked - started) + (time.process_time() - answered),
         )
