@@ -171,9 +171,9 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
         ),
         (
             "precision",
-            f"{metrics['precision']:.1%}",
-            f"of discoveries are held by somebody; {metrics['precision_significant']:.1%} of the "
-            "significant ones",
+            _share(metrics["precision"]),
+            "of discoveries are held by somebody; "
+            f"{_share(metrics['precision_significant'])} of the significant ones",
         ),
         (
             "recall",
@@ -190,8 +190,8 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
         *_central_rows(result.privacy),
         (
             "cost per client",
-            f"{cost['upload_bits_per_client_max'] / 8:,.0f} B up",
-            f"{cost['download_bits_per_client_max'] / 8e3:,.1f} kB down, at most",
+            f"{_bytes(cost['upload_bits_per_client_max'])} up",
+            f"{_bytes(cost['download_bits_per_client_max'])} down, at most",
         ),
         (
             "time",
@@ -199,6 +199,15 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             f"of which {result.timings['rounds']:.1f} s in the layers",
         ),
     ]
+
+
+def _share(value: float | None) -> str:
+    """Return a share as text, a dash where there is nothing to have a share of."""
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _bytes(bits: float) -> str:
+    return f"{bits / 8:,.0f} B" if bits < 8e4 else f"{bits / 8e3:,.1f} kB"
 
 
 def _fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -62,7 +62,7 @@ def measure(
     """Return a run's metrics as a flat dictionary of plain numbers.
 
     * coverage: share of all contributions that fall on discovered words (the paper's figure).
-    * precision: share of discoveries that somebody holds.
+    * precision: share of discoveries that somebody holds; None where nothing was discovered.
     * recall: share of the words held by at least ``min_clients`` clients that were discovered.
     * ..._significant: the same over significant discoveries alone.
     * ..._top_K: the K largest estimates against the K words held by most clients; found_top_K:
@@ -88,7 +88,7 @@ def measure(
     }
     for suffix, rows in (("", table), ("_significant", significant)):
         metrics[f"coverage{suffix}"] = _ratio(int(rows["true_count"].sum()), truth.mass)
-        metrics[f"precision{suffix}"] = _ratio(int(rows["is_target"].sum()), len(rows))
+        metrics[f"precision{suffix}"] = _precision(int(rows["is_target"].sum()), len(rows))
         found = int((rows["true_clients"] >= min_clients).sum())
         metrics[f"recall{suffix}"] = _ratio(found, len(wanted))
         precise, recalled = metrics[f"precision{suffix}"], metrics[f"recall{suffix}"]
@@ -100,9 +100,10 @@ def measure(
         best = {truth.words[i] for i in order[:k].tolist()}
         chosen = table["word"].head(k)
         hits = int(chosen.isin(best).sum())
-        metrics[f"precision_top_{k}"] = _ratio(hits, len(chosen))
-        metrics[f"recall_top_{k}"] = _ratio(hits, k)
-        metrics[f"f1_top_{k}"] = _f1(_ratio(hits, len(chosen)), _ratio(hits, k))
+        precise, recalled = _precision(hits, len(chosen)), _ratio(hits, k)
+        metrics[f"precision_top_{k}"] = precise
+        metrics[f"recall_top_{k}"] = recalled
+        metrics[f"f1_top_{k}"] = _f1(precise, recalled)
         metrics[f"found_top_{k}"] = _ratio(int(table["word"].isin(best).sum()), k)
     for suffix, rows in (("", table), ("_significant", significant)):
         metrics.update(_count_errors(rows[rows["is_target"]], suffix))
@@ -124,5 +125,10 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-def _f1(precision: float, recall: float) -> float:
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+def _precision(hits: int, chosen: int) -> float | None:
+    """Return hits / chosen, and None where nothing was chosen, which is neither right nor wrong."""
+    return hits / chosen if chosen else None
+
+
+def _f1(precision: float | None, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision and recall else 0.0

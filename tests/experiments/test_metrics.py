@@ -85,6 +85,7 @@ def test_count_errors_are_over_real_discoveries(truth: Truth):
 def test_nothing_found_is_measured_as_zeros_not_as_an_error(truth: Truth):
     table = discoveries_table(found([], []), truth, significance_z=4)
     metrics = measure(table, truth, top_k=(2, 50), min_clients=2)
-    assert metrics["coverage"] == metrics["precision"] == metrics["recall"] == metrics["f1"] == 0
+    assert metrics["coverage"] == metrics["recall"] == metrics["f1"] == 0
+    assert metrics["precision"] is None
     assert metrics["count_error_mean"] is None
     assert "precision_top_50" not in metrics  # there are only four words
