@@ -132,7 +132,9 @@ def composed_epsilon(
         return NotApplicable(
             f"composition in double precision certifies delta >= {2 * noise:.1e}, got {delta:g}"
         )
-    epsilon = float(composed.get_epsilon_for_delta(delta - noise))
+    # Where hardly any mass is left, a ratio of masses overflows, and the sum below is the answer.
+    with np.errstate(over="ignore"):
+        epsilon = float(composed.get_epsilon_for_delta(delta - noise))
     return min(epsilon, sum(use.times * use.bound.local_epsilon for use in uses))
 
 

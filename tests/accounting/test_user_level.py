@@ -226,3 +226,12 @@ def test_wrong_input_is_named():
         user_level_epsilon(bound="closed-form", **arguments)
     with pytest.raises(InputError, match="num_uses=0"):
         composed_epsilon([], delta=1e-6)
+
+
+def test_slots_of_far_too_few_clients_are_the_sum_without_a_warning():
+    # Tests turn warnings into errors.
+    few = user_level_epsilon(
+        bound="clones", local_epsilon=12.0, num_clients=5_000, max_items=60, delta=1e-10
+    )
+    assert few.slots <= 60 * 12.0
+    assert few.slots > 60 * 11.0
