@@ -115,6 +115,11 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
         """Symbols of the longest word that can be discovered."""
 
     @property
+    def truncates_words(self) -> bool:
+        """Whether words that are longer take part, by as many of their first symbols."""
+        return False
+
+    @property
     @abstractmethod
     def contribution_epsilon(self) -> float:
         """Local privacy of one contribution (item level); infinite without any."""

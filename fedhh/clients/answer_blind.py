@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.alphabet import END, FOREIGN
 from fedhh.clients.answerer import Answerer, BlockCounts, Values, contributions
@@ -25,8 +24,6 @@ from fedhh.queries import Query
 from fedhh.random import Stream, generator
 from fedhh.sketch_queries import BlindPrefixQuery, FragmentQuery
 from fedhh.trie import Codes
-
-Mask = npt.NDArray[np.bool_]
 
 
 class FragmentTable:
@@ -132,11 +129,6 @@ class BlindPrefixAnswerer(Answerer):
         codes = query.alphabet.encode(lexicon.words, width=query.prefix_length)
         usable = lexicon.reachable(query.alphabet, query.longest_word)
         return np.where(usable, query.names.keys(codes), -1)
-
-
-def truncated_words(lexicon: Lexicon, length: int) -> Mask:
-    """Return ``(V,) bool``: words longer than ``length``, of which SFP clients report a part."""
-    return np.array([len(word) > length for word in lexicon.words], dtype=np.bool_)
 
 
 def _chosen_strings(

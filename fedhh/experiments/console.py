@@ -162,7 +162,7 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
         *_fidelity_rows(result.simulation),
         ("reports", f"{cost['reports']:,}", f"at most {items} per client"),
         ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
-        ("discovered", f"{metrics['discovered']:,}", f"{metrics['significant']:,} significant"),
+        ("discovered", f"{metrics['discovered']:,}", _discovered_note(result)),
         *_regime_rows(result),
         (
             "coverage",
@@ -199,6 +199,14 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             f"of which {result.timings['rounds']:.1f} s in the layers",
         ),
     ]
+
+
+def _discovered_note(result: RunResult) -> str:
+    note = f"{result.metrics['significant']:,} significant"
+    if cut := result.metrics["discovered_truncated"]:
+        length = result.protocol.longest_word
+        note += f"; {cut:,} are longer words, cut to {length} symbols, and count as false"
+    return note
 
 
 def _share(value: float | None) -> str:

@@ -15,7 +15,11 @@ Metrics = dict[str, Any]
 
 
 def discoveries_table(
-    discoveries: Discoveries, truth: Truth, *, significance_z: float
+    discoveries: Discoveries,
+    truth: Truth,
+    *,
+    significance_z: float,
+    truncated_at: int | None = None,
 ) -> pd.DataFrame:
     """Return one row per discovered word, the largest estimate first.
 
@@ -26,7 +30,9 @@ def discoveries_table(
 
     Columns: word, pass and layer (from 1), estimated_clients, std_error, z (how far above the
     noise, see `protocol.Discoveries`), is_significant (z above ``significance_z``), true_count,
-    true_clients, is_target (somebody holds the word).
+    true_clients, is_target (somebody holds the word). Where the protocol cut words
+    ``truncated_at`` so many symbols, also is_truncated: nobody holds the word, but it is the
+    beginning of one that somebody holds.
     """
     ids = truth.ids(discoveries)
     real = ids >= 0
@@ -51,6 +57,9 @@ def discoveries_table(
             "is_target": real,
         }
     )
+    if truncated_at is not None:
+        cut = table["word"].isin(truth.beginnings(truncated_at))
+        table["is_truncated"] = cut & ~table["is_target"]
     return table.sort_values(
         ["estimated_clients", "word"], ascending=[False, True], ignore_index=True
     )
@@ -64,6 +73,7 @@ def measure(
     * coverage: share of all contributions that fall on discovered words (the paper's figure).
     * precision: share of discoveries that somebody holds; None where nothing was discovered.
     * recall: share of the words held by at least ``min_clients`` clients that were discovered.
+    * discovered_truncated: how many of the false discoveries are beginnings of longer held words.
     * ..._significant: the same over significant discoveries alone.
     * ..._top_K: the K largest estimates against the K words held by most clients; found_top_K:
       share of the latter among all discoveries.
@@ -81,6 +91,7 @@ def measure(
         "discovered": len(table),
         "discovered_real": int(table["is_target"].sum()),
         "discovered_false": int((~table["is_target"]).sum()),
+        "discovered_truncated": int(table.get("is_truncated", pd.Series(dtype=bool)).sum()),
         "significant": len(significant),
         "min_clients": min_clients,
         "words_with_min_clients": len(wanted),

@@ -212,7 +212,10 @@ def _run(
             save_checkpoint(checkpoint_in / CHECKPOINT, state, notes)
     asked = time.perf_counter()
     table = discoveries_table(
-        protocol.discoveries(state), truth, significance_z=settings.significance_z
+        protocol.discoveries(state),
+        truth,
+        significance_z=settings.significance_z,
+        truncated_at=protocol.longest_word if protocol.truncates_words else None,
     )
     metrics = measure(
         table,

@@ -73,6 +73,12 @@ class Truth:
         ids[known[self.clients[ids[known]] == 0]] = -1
         return ids
 
+    def beginnings(self, length: int) -> set[str]:
+        """Return the first ``length`` symbols of all held words that are longer."""
+        held = np.flatnonzero(self.clients > 0).tolist()
+        longer = (self.words[i] for i in held)
+        return {word[:length] for word in longer if len(word) > length}
+
     def share(self, words: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> float:
         """Return the share of all contributions that fall on some words (a mask or ids)."""
         return float(self.counts[words].sum() / self.mass) if self.mass else 0.0

@@ -66,7 +66,7 @@ class Sfp(DiscoveryProtocol[SfpState, FragmentQuery]):
     of whole strings about them. There is one round.
 
     Shorter words are padded with blanks and found; longer ones are truncated, and what is found
-    then is their beginning (`fedhh.clients.answer_blind.truncated_words` says which words).
+    then is their beginning: a run's discoveries say of which words that is so (``is_truncated``).
 
     Attributes:
         word_epsilon: Privacy of the report about the whole string; the paper's epsilon.
@@ -152,6 +152,11 @@ class Sfp(DiscoveryProtocol[SfpState, FragmentQuery]):
     def longest_word(self) -> int:
         """As many symbols as a padded string."""
         return self.length
+
+    @property
+    def truncates_words(self) -> bool:
+        """Clients report the first symbols of a longer word."""
+        return True
 
     @property
     def contribution_epsilon(self) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 from fedhh.alphabet import Alphabet
 from fedhh.clients.answer import make_answerer
-from fedhh.clients.answer_blind import FragmentTable, truncated_words
+from fedhh.clients.answer_blind import FragmentTable
 from fedhh.clients.matching import WordMatcher
 from fedhh.clients.population import ClientBlock, StoredPopulation
 from fedhh.clients.strings import coded_words
@@ -229,12 +229,6 @@ def test_a_greedy_clients_ties_do_not_depend_on_words_that_others_hold(kind):
         make_answerer(query, WordMatcher(Lexicon(words=lexicon)), 3).add_block(rows, 0, tally)
         tallies.append(tally)
     assert np.array_equal(*tallies)
-
-
-def test_truncated_words_are_those_longer_than_the_string():
-    assert (
-        truncated_words(Lexicon(words=WORDS), 6).tolist() == [False] * 2 + [True] * 2 + [False] * 3
-    )
 
 
 def test_whole_strings_need_a_sketch():

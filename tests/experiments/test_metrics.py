@@ -73,6 +73,28 @@ def test_estimates_are_scaled_from_the_cohort_to_the_population(truth: Truth):
     assert table["word"].tolist() == ["aa", "bb"]
 
 
+def test_a_word_cut_short_is_false_and_said_to_be_a_beginning():
+    population = StoredPopulation.from_rows(
+        name="long",
+        lexicon=Lexicon(words=["aabb", "ab", "bbaa", "ba"]),
+        clients=np.array([0, 1, 2, 3]),
+        word_ids=np.array([0, 1, 2, 1]),
+        counts=np.ones(4, dtype=np.int64),
+        num_clients=4,
+    )
+    truth = Truth(population, Alphabet(symbols="ab"), depth=2)
+    words = found(["aa", "ab", "bb", "ba"], [1.0, 2.0, 3.0, 4.0])
+    table = discoveries_table(words, truth, significance_z=1.5, truncated_at=2)
+    assert dict(zip(table["word"], table["is_truncated"], strict=True)) == {
+        "aa": True, "ab": False, "bb": True, "ba": False,
+    }  # fmt: skip
+    metrics = measure(table, truth, top_k=(), min_clients=1)
+    assert (metrics["discovered_false"], metrics["discovered_truncated"]) == (3, 2)
+    whole = discoveries_table(words, truth, significance_z=1.5)
+    assert "is_truncated" not in whole
+    assert measure(whole, truth, top_k=(), min_clients=1)["discovered_truncated"] == 0
+
+
 def test_count_errors_are_over_real_discoveries(truth: Truth):
     table = discoveries_table(found(["aa", "ab", "b"], [1.5, 1.0, 9.0]), truth, significance_z=4)
     metrics = measure(table, truth, top_k=(), min_clients=1)

@@ -35,3 +35,17 @@ def test_every_protocol_runs_through_the_same_call(protocol, population):
     local = result.privacy.best("item", "local").epsilon
     assert local == protocol.contribution_epsilon
     assert math.isinf(local) == (isinstance(protocol, fedhh.TrieHH))
+
+
+def test_sfp_finds_the_beginnings_of_longer_words_and_says_so(population):
+    protocol = fedhh.Sfp(
+        alphabet=LETTERS, num_clients=6_000, length=4, max_items=3, word_hashes=64,
+        word_cells=256, fragment_hashes=64, fragment_cells=256, num_puzzles=16,
+    )  # fmt: skip
+    found = fedhh.simulate(protocol, population, seed=0).discoveries
+    held = population.lexicon.words
+    assert found["is_truncated"].any()
+    for row in found.to_dict("records"):
+        longer = any(word.startswith(row["word"]) and len(word) > 4 for word in held)
+        cut = len(row["word"]) == 4 and longer and row["word"] not in held
+        assert row["is_truncated"] == cut
