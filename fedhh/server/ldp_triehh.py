@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from fedhh.alphabet import END, Alphabet
 from fedhh.oracles import OracleSpec, PureOracle, make_oracle
-from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
-from fedhh.queries import SAMPLERS, Aggregate, Cohort, PrefixQuery
+from fedhh.protocol import Discoveries, RoundSummary
+from fedhh.queries import Aggregate, Cohort, PrefixQuery
 from fedhh.server.found import Found
+from fedhh.server.local_protocol import LocalProtocol
 from fedhh.server.pruning import TIES, noise_z, top_eta
 from fedhh.trie import Codes, PrefixTrie
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
@@ -47,7 +48,7 @@ class TrieState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
+class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
     """Settings of LDP TrieHH.
 
     Each layer asks a cohort of fresh clients for their prefixes that extend the kept ones by one
@@ -100,6 +101,7 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
     reuse_clients: bool = False
 
     def __post_init__(self) -> None:
+        self.check_contributions()
         if self.oracle != "none":
             require_positive(local_epsilon=self.local_epsilon)
         require_at_least(
@@ -107,18 +109,11 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
             clients_per_layer=self.clients_per_layer,
             depth=self.depth,
             eta_max=self.eta_max,
-            max_items=self.max_items,
             passes=self.passes,
         )
-        require_choice(SAMPLERS, sampler=self.sampler)
         require_choice(TIES, ties=self.ties)
         # Made once here so that a bad oracle or alphabet is refused before anything runs.
         self._oracle(self.symbols.size)
-
-    @property
-    def symbols(self) -> Alphabet:
-        """The alphabet as an object."""
-        return Alphabet.named(self.alphabet)
 
     @property
     def oracle_spec(self) -> OracleSpec:
@@ -143,19 +138,9 @@ class LdpTrieHH(DiscoveryProtocol[TrieState, PrefixQuery]):
         return self.oracle_spec.epsilon
 
     @property
-    def contributions_per_client(self) -> int:
-        """B, since a client takes part in one layer."""
-        return self.max_items
-
-    @property
     def randomizer(self) -> str:
         """The oracle's key."""
         return self.oracle
-
-    @property
-    def pads_reports(self) -> bool:
-        """As set."""
-        return self.pad
 
     @property
     def reuses_clients(self) -> bool:

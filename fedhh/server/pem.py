@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.alphabet import END, Alphabet
+from fedhh.alphabet import END
 from fedhh.hashing import derived_seeds
 from fedhh.oracles import OracleSpec, PureOracle, SketchOracle
-from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
-from fedhh.queries import SAMPLERS, Aggregate, Cohort
+from fedhh.protocol import Discoveries, RoundSummary
+from fedhh.queries import Aggregate, Cohort
 from fedhh.server.found import Found
+from fedhh.server.local_protocol import LocalProtocol
 from fedhh.server.pruning import noise_z, top_eta
 from fedhh.sketch_queries import BlindPrefixQuery
 from fedhh.trie import Codes
@@ -46,7 +47,7 @@ class PemState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pem(DiscoveryProtocol[PemState, BlindPrefixQuery]):
+class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
     """Settings of the Prefix Extending Method, over symbols instead of bits.
 
     Clients are split into groups; group i reports prefixes of length l_i through an oracle that
@@ -96,6 +97,7 @@ class Pem(DiscoveryProtocol[PemState, BlindPrefixQuery]):
     hash_seed: int = 0
 
     def __post_init__(self) -> None:
+        self.check_contributions()
         require_positive(local_epsilon=self.local_epsilon)
         require_at_least(
             1,
@@ -103,10 +105,8 @@ class Pem(DiscoveryProtocol[PemState, BlindPrefixQuery]):
             length=self.length,
             step=self.step,
             keep=self.keep,
-            max_items=self.max_items,
         )
         require_at_least(0, hash_seed=self.hash_seed)
-        require_choice(SAMPLERS, sampler=self.sampler)
         require_choice(ORACLES_OF_PREFIXES, oracle=self.oracle)
         if self.keep * self.symbols.size**self.step > _LARGEST_LEVEL:
             raise InputError(
@@ -115,11 +115,6 @@ class Pem(DiscoveryProtocol[PemState, BlindPrefixQuery]):
             )
         # Made once here so that a bad oracle is refused before anything runs.
         _ = self._query(len(self.prefix_lengths) - 1).prefixes
-
-    @property
-    def symbols(self) -> Alphabet:
-        """The alphabet as an object."""
-        return Alphabet.named(self.alphabet)
 
     @property
     def prefix_lengths(self) -> tuple[int, ...]:
@@ -144,19 +139,9 @@ class Pem(DiscoveryProtocol[PemState, BlindPrefixQuery]):
         return self.local_epsilon
 
     @property
-    def contributions_per_client(self) -> int:
-        """B, since a client is in one group."""
-        return self.max_items
-
-    @property
     def randomizer(self) -> str:
         """The oracle's key."""
         return self.oracle
-
-    @property
-    def pads_reports(self) -> bool:
-        """As set."""
-        return self.pad
 
     @property
     def rounds_expected(self) -> int:

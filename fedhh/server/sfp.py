@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.alphabet import Alphabet
 from fedhh.hashing import derived_seeds
 from fedhh.oracles import OracleSpec, PureOracle
 from fedhh.oracles.sketch import support_of_all
-from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
+from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.puzzle import FragmentPuzzle
-from fedhh.queries import SAMPLERS, Aggregate, Cohort
+from fedhh.queries import Aggregate, Cohort
 from fedhh.server.found import Found
+from fedhh.server.local_protocol import LocalProtocol
 from fedhh.server.pruning import noise_z
 from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
 from fedhh.sketch_queries import FragmentQuery
@@ -57,7 +57,7 @@ class SfpState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sfp(DiscoveryProtocol[SfpState, FragmentQuery]):
+class Sfp(LocalProtocol[SfpState, FragmentQuery]):
     """Settings of the Sequence Fragment Puzzle; the sketches' defaults are Apple's deployment.
 
     Clients report, for each sampled word, the whole string and one fragment of it at a random
@@ -124,6 +124,7 @@ class Sfp(DiscoveryProtocol[SfpState, FragmentQuery]):
     hash_seed: int = 0
 
     def __post_init__(self) -> None:
+        self.check_contributions()
         require_positive(word_epsilon=self.word_epsilon, fragment_epsilon=self.fragment_epsilon)
         require_at_least(
             1,
@@ -131,22 +132,15 @@ class Sfp(DiscoveryProtocol[SfpState, FragmentQuery]):
             max_fragments=self.max_fragments,
             max_strings=self.max_strings,
             max_words=self.max_words,
-            max_items=self.max_items,
         )
         require_at_least(0, hash_seed=self.hash_seed)
         require_between(1e-9, math.inf, noise_budget=self.noise_budget)
         require_between(-math.inf, math.inf, word_z=self.word_z)
-        require_choice(SAMPLERS, sampler=self.sampler)
         require_choice(WORD_ORACLES, word_oracle=self.word_oracle)
         require_choice(FRAGMENT_ORACLES, fragment_oracle=self.fragment_oracle)
         # Made once here so that bad sizes are refused before anything runs.
         query = self._query()
         _ = query.words, query.fragments
-
-    @property
-    def symbols(self) -> Alphabet:
-        """The alphabet as an object."""
-        return Alphabet.named(self.alphabet)
 
     @property
     def longest_word(self) -> int:
@@ -164,19 +158,9 @@ class Sfp(DiscoveryProtocol[SfpState, FragmentQuery]):
         return self.word_epsilon + self.fragment_epsilon
 
     @property
-    def contributions_per_client(self) -> int:
-        """B records."""
-        return self.max_items
-
-    @property
     def randomizer(self) -> str:
         """Both oracles' keys: a record is a report of each."""
         return f"{self.word_oracle}+{self.fragment_oracle}"
-
-    @property
-    def pads_reports(self) -> bool:
-        """As set."""
-        return self.pad
 
     @property
     def rounds_expected(self) -> int:
