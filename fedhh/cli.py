@@ -16,7 +16,14 @@ from typing import Annotated, Any
 import typer
 
 from fedhh.cli_account import account
-from fedhh.cli_options import Format, FormatOption
+from fedhh.cli_options import (
+    DataOption,
+    Format,
+    FormatOption,
+    KnownOption,
+    RayAddressOption,
+    SettingsOption,
+)
 from fedhh.validation import InputError
 
 # Typer brings click under its own name or click's, depending on its version.
@@ -40,22 +47,14 @@ app.add_typer(presets, name="presets")
 def run(  # noqa: PLR0917 - typer makes these options, none is positional
     preset: Annotated[str | None, typer.Option(help="A built-in configuration.")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file.")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines."),
-    ] = None,
-    known: Annotated[
-        str | None, typer.Option(help="Known words: scowl70, none, or a file.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
-    ] = None,
+    data: DataOption = None,
+    known: KnownOption = None,
+    settings: SettingsOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything that is drawn.")] = None,
     workers: Annotated[
         int | None, typer.Option(help="Ray actors that hold clients; 0: no Ray.")
     ] = None,
-    ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
+    ray_address: RayAddressOption = None,
     delta: Annotated[
         float | None, typer.Option(help="Delta of central guarantees, 1e-14 to 0.1.")
     ] = None,
@@ -96,16 +95,13 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
     file: Annotated[Path | None, typer.Argument(help="A TOML file with [sweep].")] = None,
     preset: Annotated[str | None, typer.Option(help="A built-in sweep.")] = None,
     config: Annotated[Path | None, typer.Option(help="The same as FILE.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
-    ] = None,
+    settings: SettingsOption = None,
     seeds: Annotated[int | None, typer.Option(help="Seeds per cell.")] = None,
     seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
     workers: Annotated[
         int | None, typer.Option(help="Cells that run side by side; 0: no Ray.")
     ] = None,
-    ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
+    ray_address: RayAddressOption = None,
     parallel: Annotated[
         str, typer.Option(help="What workers share: cells, clients (of one cell), or auto.")
     ] = "auto",
@@ -149,23 +145,15 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
     config: Annotated[
         Path | None, typer.Option(help="A TOML file, of a run or with [sweep.protocols].")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines."),
-    ] = None,
-    known: Annotated[
-        str | None, typer.Option(help="Known words: scowl70, none, or a file.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
-    ] = None,
+    data: DataOption = None,
+    known: KnownOption = None,
+    settings: SettingsOption = None,
     seeds: Annotated[int | None, typer.Option(help="Seeds per protocol and epsilon.")] = None,
     seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
     workers: Annotated[
         int | None, typer.Option(help="Runs side by side; 0: one after the other, no Ray.")
     ] = None,
-    ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
+    ray_address: RayAddressOption = None,
     out: Annotated[Path | None, typer.Option(help="The comparison's directory.")] = None,
     resume: Annotated[bool, typer.Option(help="Run what is missing in --out.")] = False,
     output_format: FormatOption = Format.TABLE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,3 +17,17 @@ class Format(StrEnum):
 
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines."),
+]
+KnownOption = Annotated[
+    str | None, typer.Option("--known", help="Known words: scowl70, none, or a file.")
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
+]
+RayAddressOption = Annotated[
+    str | None, typer.Option("--ray-address", help="A running Ray cluster.")
+]
