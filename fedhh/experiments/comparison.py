@@ -49,7 +49,7 @@ def _points(half: float) -> str:
 
 
 def _epsilon(column: str, label: str) -> Measure:
-    return Measure(column=column, label=label, text=round_up, half="{:.2g}".format)
+    return Measure(column=column, label=label, text=round_up, half="{:.3f}".format)
 
 
 def _count(column: str, label: str, *, unit: str = "", per: float = 1.0) -> Measure:
@@ -87,6 +87,7 @@ _SHORT = {
     "coverage", "precision", "recall", "central_epsilon", "central_epsilon_user", "rounds",
     "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS,
 }  # fmt: skip
+_NOT_ZERO = re.compile(r"[1-9]")
 _TOP = re.compile(r"precision_top_(\d+)")
 
 
@@ -203,5 +204,6 @@ def _cell(rows: pd.DataFrame, measure: Measure) -> str:
     named = pd.DataFrame({"all": "all", "value": numbers})
     summary = summarize(named, ["all"], "value").iloc[0]
     text = measure.text(float(summary["mean"]))
-    half = float(summary["high"] - summary["mean"])
-    return text if not half > 0 else f"{text} ± {measure.half(half)}"
+    half = measure.half(float(summary["high"] - summary["mean"]))
+    # What rounds to nothing, and the missing interval of one seed, are left out.
+    return f"{text} ± {half}" if _NOT_ZERO.search(half) else text

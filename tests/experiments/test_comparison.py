@@ -61,6 +61,14 @@ def test_precision_recall_and_f1_of_every_k_have_a_row_in_order():
     ]  # fmt: skip
 
 
+def test_an_interval_that_rounds_to_nothing_is_left_out():
+    epsilons = [0.0931, 0.0931001, 0.0931, 2.0, 2.1, 2.2]
+    table = comparison_table(results(central_epsilon=epsilons), DESCRIPTION)
+    assert rows_of(table)["central epsilon, item"] == ("0.094", "2.1 ± 0.248")
+    one = comparison_table(results().drop_duplicates("protocol"), DESCRIPTION)
+    assert rows_of(one)["coverage"] == ("50.0%", "20.0%")
+
+
 def test_rows_are_repeated_for_every_other_setting():
     both = pd.concat([results().assign(e=4), results(coverage=[0.9] * 6).assign(e=8)])
     table = comparison_table(both, {"title": "T", "axes": ["protocol", "e"]})
