@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,10 +23,13 @@ from fedhh.cli_options import (
     RayAddressOption,
     SettingsOption,
 )
+from fedhh.simulation.stopping import stop_at_signals
 from fedhh.validation import InputError
 
 # Typer brings click under its own name or click's, depending on its version.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
+
+_INTERRUPTED = "Interrupted; finished layers are kept."
 
 app = typer.Typer(
     help="Simulate interactive federated heavy-hitter discovery under local differential privacy.",
@@ -303,15 +305,13 @@ def _changes(settings: list[str] | None, options: dict[str, Any]) -> tuple[str, 
 
 def main() -> None:
     """Run the command line and exit."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    stop_at_signals(_INTERRUPTED)
     try:
         status = app(standalone_mode=False)
     except InputError as error:
         status = _complain(str(error))
     except _UsageError as error:
         status = _explain_usage(error)
-    except (typer.Abort, KeyboardInterrupt):
-        status = 130
     except BrokenPipeError:
         # The reader went away, as `fedhh ... | head` does; that is no failure of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -324,8 +324,6 @@ def main() -> None:
             err=True,
         )
         status = 1
-    if status == 130:
-        typer.echo("Interrupted; finished layers are kept.", err=True)
     sys.exit(status)
 
 
@@ -340,7 +338,3 @@ def _explain_usage(error: Any) -> int:
 def _complain(message: str) -> int:
     typer.echo(f"Error: {message}", err=True)
     return 2
-
-
-def _interrupt(signum: int, frame: object) -> None:
-    raise KeyboardInterrupt

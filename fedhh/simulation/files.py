@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fedhh.simulation.stopping import before_leaving
+
+_unfinished: set[Path] = set()
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -21,6 +25,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     )
     os.close(descriptor)
     temporary = Path(name)
+    before_leaving(_remove_unfinished)
+    _unfinished.add(temporary)
     try:
         yield temporary
         # mkstemp makes files that only their owner may read; results are ordinary files.
@@ -29,6 +35,12 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.chmod(0o666 & ~umask)
         os.replace(temporary, path)
     finally:
+        temporary.unlink(missing_ok=True)
+        _unfinished.discard(temporary)
+
+
+def _remove_unfinished() -> None:
+    for temporary in tuple(_unfinished):
         temporary.unlink(missing_ok=True)
 
 

@@ -1,0 +1,95 @@
+"""A signal ends a command at once, in whatever it is doing, and leaves whole files only."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ray = pytest.importorskip("ray")
+
+import psutil  # noqa: E402 - Ray brings it
+
+SLOW = (
+    "run", "--preset", "small", "--set", "population.clients=20000", "--set",
+    "protocol.max_items=60", "--set", "privacy.local_epsilon=4", "--set", "protocol.eta_max=3000",
+)  # fmt: skip
+MESSAGE = "Interrupted; finished layers are kept.\n"
+
+
+def start(*words: str, cwd: Path, **options) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *words], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, **options,
+    )  # fmt: skip
+
+
+def wait_until(done, process: subprocess.Popen[str]) -> None:
+    for _ in range(2400):
+        if done():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    raise AssertionError("waited two minutes")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, stop):
+    process = start("-m", "fedhh", *SLOW, "--workers", "1", "--out", "mine", cwd=tmp_path)
+    checkpoint = tmp_path / "mine" / "checkpoint" / "state.npz"
+    wait_until(checkpoint.exists, process)
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) > 3
+    process.send_signal(stop)
+    output, complaint = process.communicate(timeout=60)
+    assert (process.returncode, output, complaint) == (130, "", MESSAGE)
+    _, alive = psutil.wait_procs(family, timeout=5)
+    assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
+    assert [p.name for p in checkpoint.parent.iterdir()] == ["state.npz"]
+    resumed = start(
+        "-m", "fedhh", "run", "--resume", "--workers", "0", "--out", "mine", cwd=tmp_path
+    )
+    _, complaint = resumed.communicate(timeout=120)
+    assert resumed.returncode == 0, complaint
+
+
+def test_a_run_that_a_script_started_in_the_background_stops_while_clients_are_drawn(tmp_path):
+    # A shell without job control has its background jobs ignore SIGINT.
+    process = start(
+        "-c",
+        "import signal, os, sys; signal.signal(signal.SIGINT, signal.SIG_IGN);"
+        "os.execv(sys.executable, [sys.executable, '-m', 'fedhh', *sys.argv[1:]])",
+        *SLOW, "--set", "population.source=keyboard60d", "--set", "population.clients=500_000",
+        "--set", "population.virtual=false", "--workers", "0", "--out", "mine", cwd=tmp_path,
+    )  # fmt: skip
+    running = psutil.Process(process.pid)
+    wait_until(lambda: running.memory_info().rss > 450e6, process)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (130, MESSAGE)
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_signal_leaves_no_half_written_file(tmp_path):
+    process = start(
+        "-c",
+        "import time, pathlib\n"
+        "from fedhh.simulation.files import whole_file\n"
+        "from fedhh.simulation.stopping import stop_at_signals\n"
+        "stop_at_signals('stopped')\n"
+        "with whole_file(pathlib.Path('table.csv')) as path:\n"
+        "    path.write_text('half')\n"
+        "    print('written', flush=True)\n"
+        "    time.sleep(60)\n",
+        cwd=tmp_path,
+    )
+    assert process.stdout.readline() == "written\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    process.send_signal(signal.SIGTERM)
+    _, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (130, "stopped\n")
+    assert list(tmp_path.iterdir()) == []
