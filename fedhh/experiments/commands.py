@@ -161,12 +161,14 @@ def _resolve(request: RunRequest) -> Config:
 
 
 def _as_stored(requested: Config, stored: Config) -> Config:
-    """Return the request with "auto" cohorts replaced by those of the stored run."""
-    if requested.protocol.clients_per_layer != "auto":
-        return requested
-    size = stored.protocol.clients_per_layer
-    section = requested.protocol.model_copy(update={"clients_per_layer": size})
-    return requested.model_copy(update={"protocol": section})
+    """Return the request with every "auto" of its protocol replaced by the stored run's value."""
+    asked, kept = requested.protocol, stored.protocol
+    changes = {
+        key: getattr(kept, key, value)
+        for key, value in asked.model_dump().items()
+        if value == "auto"
+    }
+    return requested.model_copy(update={"protocol": asked.model_copy(update=changes)})
 
 
 def _requested(request: RunRequest) -> Config:

@@ -69,7 +69,9 @@ class SfpConfig(Section):
 class PemConfig(Section):
     """Prefix Extending Method; see `fedhh.Pem` for what each setting means.
 
-    ``clients_per_layer`` is the size of a group; "auto": the whole population is divided.
+    ``clients_per_layer`` is the size of a group; "auto": the whole population is divided. An "auto"
+    oracle is the paper's "olh" if a group sends at most half a million reports, and "flh" above,
+    since scoring with "olh" takes a time that grows with the reports.
     """
 
     name: Literal["pem"] = "pem"
@@ -79,7 +81,7 @@ class PemConfig(Section):
     length: Count = 10
     step: Count = 2
     keep: Count = 100
-    oracle: Literal["olh", "flh", "cms", "hcms"] = "olh"
+    oracle: Literal["auto", "olh", "flh", "cms", "hcms"] = "auto"
     num_hashes: Count = 2048
     pad: bool = True
 

@@ -21,6 +21,9 @@ from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 
+_MOST_OLH_REPORTS = 500_000
+"""Of one group: scoring takes candidates times reports, about 0.1 ns each."""
+
 AnyProtocol = DiscoveryProtocol[Any, Any]
 
 
@@ -58,7 +61,8 @@ def build_protocol(config: Config) -> AnyProtocol:
                 alphabet=alphabet,
                 clients_per_group=size,
                 hash_seed=config.seed,
-                **_rest(section),
+                oracle=_pem_oracle(section),
+                **_rest(section, "oracle"),
             )
         case TrieHHConfig():
             if (section.threshold == "auto") != (section.clients_per_layer == "auto"):
@@ -73,24 +77,34 @@ def build_protocol(config: Config) -> AnyProtocol:
 
 
 def resolve_cohorts(config: Config, num_clients: int) -> Config:
-    """Return the configuration with "auto" cohorts replaced by the largest that fit.
+    """Return the configuration with every "auto" of the protocol settled.
+
+    Cohorts are the largest that fit; PEM's oracle follows from their size.
 
     Raises:
         InputError: The population is too small for one client per layer, or for the privacy that
             is asked for.
     """
-    if config.protocol.clients_per_layer != "auto":
-        return config
+    if config.protocol.clients_per_layer == "auto":
+        config = _with(config, **_cohorts(config, num_clients))
+    section = config.protocol
+    if isinstance(section, PemConfig) and section.oracle == "auto":
+        return _with(config, oracle=_pem_oracle(section))
+    return config
+
+
+def _cohorts(config: Config, num_clients: int) -> dict[str, int]:
+    """Return the settings that say how many clients are asked in a layer."""
     protocol = build_protocol(config)
-    if isinstance(protocol, TrieHH):
-        assert isinstance(config.protocol, TrieHHConfig)
+    if isinstance(config.protocol, TrieHHConfig):
+        assert isinstance(protocol, TrieHH)
         found = triehh_parameters(
             num_clients=num_clients,
             epsilon=config.protocol.central_epsilon,
             delta=config.privacy.delta,
             num_rounds=protocol.num_rounds,
         )
-        return _with(config, clients_per_layer=found.sample_size, threshold=found.threshold)
+        return {"clients_per_layer": found.sample_size, "threshold": found.threshold}
     asked = 1 if protocol.reuses_clients else protocol.rounds_expected
     size = num_clients // asked
     if size < 1:
@@ -98,10 +112,18 @@ def resolve_cohorts(config: Config, num_clients: int) -> Config:
             f"The population has {num_clients:,} clients, fewer than the {asked} layers that ask "
             "fresh ones; ask for fewer passes or layers."
         )
-    return _with(config, clients_per_layer=size)
+    return {"clients_per_layer": size}
 
 
-def _with(config: Config, **changes: int) -> Config:
+def _pem_oracle(section: PemConfig) -> str:
+    """Return "olh" as in the paper, "flh" where its server would be too slow."""
+    if section.oracle != "auto":
+        return section.oracle
+    size = section.clients_per_layer if isinstance(section.clients_per_layer, int) else 1
+    return "olh" if size * section.max_items <= _MOST_OLH_REPORTS else "flh"
+
+
+def _with(config: Config, **changes: int | str) -> Config:
     section = config.protocol.model_copy(update=changes)
     return config.model_copy(update={"protocol": section})
 

@@ -64,6 +64,14 @@ def test_automatic_cohorts_use_the_whole_population():
     assert 0 <= 1_000_000 - pem.answers_expected < pem.rounds_expected
 
 
+def test_pems_oracle_follows_from_the_reports_of_a_group():
+    assert built("protocol.name=pem", num_clients=200_000).oracle == "olh"
+    assert built("protocol.name=pem", num_clients=2_000_000).oracle == "flh"
+    settings = ["protocol.name=pem", "protocol.clients_per_layer=100", "protocol.max_items=3"]
+    assert built(*settings).oracle == "olh"
+    assert built(*settings, "protocol.oracle=cms").oracle == "cms"
+
+
 def test_central_triehh_gets_sample_and_threshold_from_its_privacy():
     protocol = built("protocol.name=triehh", "protocol.central_epsilon=2", "privacy.delta=1e-9")
     expected = triehh_parameters(num_clients=1_000_000, epsilon=2, delta=1e-9, num_rounds=11)
