@@ -56,7 +56,7 @@ def _run(name: str, run: Path, workers: int, seeds: int | None) -> None:
     seconds = time.perf_counter() - started
     line = (
         f"Made by `fedhh {' '.join(words)}`, fedhh {fedhh.__version__}, in {seconds:.0f} seconds "
-        f"on {_machine()}."
+        f"on {_machine()}, its load, this sweep included, being {_load(seconds):.0f}."
     )
     (run / _MADE_BY).write_text(line, encoding="utf-8")
 
@@ -104,6 +104,13 @@ def _write_index(out: Path) -> None:
         "",
     ]
     (out / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _load(seconds: float) -> float:
+    """Return the machine's mean number of running processes over about the last seconds."""
+    minutes = (1, 5, 15)
+    nearest = min(range(3), key=lambda i: abs(60 * minutes[i] - seconds))
+    return os.getloadavg()[nearest]
 
 
 def _machine() -> str:
