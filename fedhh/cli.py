@@ -227,6 +227,22 @@ def plot(
     plot_command(directory, out=out, x=x, by=by, metrics=tuple(metric or ()))
 
 
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(help="A run's or a sweep's directory.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The file; report.html in DIRECTORY if none.")
+    ] = None,
+) -> None:
+    """Write one self-contained HTML file: tables, figures, words, guarantees, configuration.
+
+    Example: fedhh report runs/mine
+    """
+    from fedhh.experiments.html_report import write_report
+
+    typer.echo(f"Wrote {write_report(directory, out)}")
+
+
 @data.command("describe")
 def data_describe(
     file: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],
