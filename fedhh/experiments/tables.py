@@ -53,7 +53,7 @@ def _summary(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     summaries = [summarize(keyed, by, metric).to_dict("records") for metric in metrics]
     rows = [
         (
-            *(value_text(settings[0][path]) for path in by),
+            *(_setting(settings[0], path) for path in by),
             *(
                 _with_interval(row, share=is_share(metric))
                 for row, metric in zip(settings, metrics, strict=True)
@@ -154,6 +154,13 @@ TABLES: dict[str, Callable[[pd.DataFrame, dict[str, Any]], TextTable]] = {
     "sampling": _sampling,
     "comparison": comparison_table,
 }
+
+
+def _setting(row: dict[Any, Any], path: str) -> str:
+    """Return a setting as text; without a randomizer there is no epsilon."""
+    if path == "privacy.local_epsilon" and row.get("protocol.oracle") == "none":
+        return "-"
+    return value_text(row[path])
 
 
 def _note(table: pd.DataFrame) -> str:

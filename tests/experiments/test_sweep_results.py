@@ -152,6 +152,13 @@ def test_table_1_needs_its_rows(tmp_path):
         make_table("gboard", directory)
 
 
+def test_a_row_without_a_randomizer_has_no_epsilon(tmp_path):
+    rows = grid(**{"privacy.local_epsilon": [2.0, 8.0], "seed": [0]})
+    rows["protocol.oracle"], rows["beside_grid"] = ["ss", "none"], [False, True]
+    table = make_table("summary", results_in(tmp_path, rows, ["privacy.local_epsilon"]))
+    assert [row[:2] for row in table.rows] == [("2", "ss"), ("-", "none")]
+
+
 def test_a_table_has_three_formats():
     table = TextTable(title="T_1", columns=("a|b", "c"), rows=(("1", "50%"),), note="N.")
     assert table.render("csv") == "a|b,c\n1,50%\n"
