@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +15,9 @@ from fedhh.validation import InputError
 Ids = npt.NDArray[np.int64]
 Words = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int32]
+
+CountProgress = Callable[[int, int], None]
+"""Called with the number of clients counted so far, from 0, and how many there are to count."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,6 +92,10 @@ class Population(ABC):
     @abstractmethod
     def word_clients(self) -> Ids:
         """``(V,) int64``: how many clients hold each word."""
+
+    def count(self, progress: CountProgress | None = None) -> None:
+        """Make the counts, if that takes a pass over the clients that is still to be done."""
+        return
 
     @property
     def rare_words(self) -> RareWords | None:

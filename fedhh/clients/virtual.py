@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.clients.population import ClientBlock, Ids, Population, RareWords
+from fedhh.clients.population import ClientBlock, CountProgress, Ids, Population, RareWords
 from fedhh.clients.strings import NAMED_RANKS
 from fedhh.clients.synthetic import PopulationModel, RankDrawer, model_of
 from fedhh.kernels.coded import count_words, part_ranks
@@ -150,9 +150,14 @@ class VirtualPopulation(Population):
     @property
     def census(self) -> Census:
         """The counts of all clients, or of the first `counted_clients`; made once."""
-        if self._census is None:
-            self._census = self._count()
+        self.count()
+        assert self._census is not None
         return self._census
+
+    def count(self, progress: CountProgress | None = None) -> None:
+        """Make the census, unless it is there."""
+        if self._census is None:
+            self._census = self._take_census(progress or (lambda counted, of: None))
 
     @property
     def word_counts(self) -> Ids:
@@ -192,13 +197,17 @@ class VirtualPopulation(Population):
         scaled: Ids = np.rint(counts * (self._num_clients / self._counted)).astype(np.int64)
         return scaled
 
-    def _count(self) -> Census:
+    def _take_census(self, progress: CountProgress) -> Census:
         """Draw the clients once, on all cores: integers add up to the same in any order."""
         starts = range(0, self._counted, _CLIENTS_AT_ONCE)
         num_threads = min(_num_cores(), len(starts))
         stop = threading.Event()
+        lock = threading.Lock()
+        counted = 0
+        progress(0, self._counted)
 
         def work(thread: int) -> tuple[Ids, int, int]:
+            nonlocal counted
             words = np.zeros((self._lexicon_ranks, 2), dtype=np.int64)
             contributions = squares = 0
             for start in starts[thread::num_threads]:
@@ -209,6 +218,9 @@ class VirtualPopulation(Population):
                 sums = np.diff(np.r_[0, np.cumsum(rows.counts, dtype=np.int64)][rows.offsets])
                 contributions += int(sums.sum())
                 squares += int(np.dot(sums, sums))
+                with lock:
+                    counted += len(rows.clients)
+                    progress(counted, self._counted)
             return words, contributions, squares
 
         with ThreadPoolExecutor(num_threads) as pool:

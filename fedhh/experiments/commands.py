@@ -41,8 +41,9 @@ class RunRequest:
 def run_command(request: RunRequest, *, as_json: bool) -> None:
     """Run, print the summary, and leave the run's directory."""
     from fedhh.experiments.comparison import comparison_of_runs
-    from fedhh.experiments.console import LiveProgress, print_result
+    from fedhh.experiments.console import print_result
     from fedhh.experiments.populations import build_population
+    from fedhh.experiments.progress import LiveProgress
     from fedhh.experiments.protocols import build_protocol
     from fedhh.experiments.run import check_config, open_executor, run_config
 

@@ -1,107 +1,24 @@
-"""What a person sees: live progress of a run, and its summary. No number is computed here."""
+"""What a person sees of a finished run: its summary. No number is computed here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.padding import Padding
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
 from fedhh.accounting import PrivacyReport
-from fedhh.clients.population import Population
 from fedhh.experiments.fidelity import PER_REPORT
 from fedhh.experiments.labels import round_up
 from fedhh.experiments.privacy import MEASURED_ANONYMITY, central_epsilon
 from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run import RunResult
 from fedhh.experiments.text_table import TextTable
-from fedhh.protocol import DiscoveryProtocol
 
 _TOP_WORDS = 20
-
-
-class _TwoLines(Progress):
-    """A bar, and below it a line of text."""
-
-    text = ""
-
-    def get_renderables(self) -> Iterator[RenderableType]:
-        """Yield the bar and the text."""
-        yield self.make_tasks_table(self.tasks)
-        yield Text(self.text, style="dim", no_wrap=True, overflow="ellipsis")
-
-
-class LiveProgress:
-    """Shows a run by pass and layer on a terminal; says nothing elsewhere. A run's listener."""
-
-    def __init__(self, console: Console) -> None:
-        """Draw on this console."""
-        self._progress = _TwoLines(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task: TaskID | None = None
-        self._shape = (0, 0)
-
-    def __enter__(self) -> LiveProgress:
-        self._progress.start()
-        self._task = self._progress.add_task("drawing clients", total=None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def start(
-        self, protocol: DiscoveryProtocol[Any, Any], population: Population, clients_done: int
-    ) -> None:
-        """Show that clients are about to be asked."""
-        self._shape = protocol.shape
-        assert self._task is not None
-        self._progress.reset(
-            self._task,
-            total=protocol.answers_expected,
-            completed=clients_done,
-            description=f"asking {population.num_clients:,} clients",
-        )
-
-    def advance(self, num_clients: int) -> None:
-        """Move the bar by some clients."""
-        assert self._task is not None
-        self._progress.advance(self._task, num_clients)
-
-    def finish_round(self, layer: dict[str, Any]) -> None:
-        """Show what the layer decided."""
-        assert self._task is not None
-        passes, layers = self._shape
-        self._progress.update(
-            self._task, description=f"pass {layer['pass']}/{passes} layer {layer['layer']}/{layers}"
-        )
-        self._progress.text = (
-            f"  {layer['num_reports']:,} reports, {layer['num_candidates']:,} prefixes, "
-            f"{layer['num_kept']:,} with {layer['threshold']:,} votes or more, "
-            f"coverage {layer['coverage']:.1%}"
-        )
 
 
 def print_result(

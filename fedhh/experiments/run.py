@@ -40,6 +40,9 @@ CHECKPOINT = Path("checkpoint") / "state.npz"
 class Listener(Protocol):
     """Follows a run; the command line shows what it hears."""
 
+    def count(self, counted: int, of: int) -> None:
+        """Hear on how many clients the true words have been counted, where that takes a pass."""
+
     def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
         """Hear that clients are about to be asked, some perhaps before a resume."""
 
@@ -52,6 +55,9 @@ class Listener(Protocol):
 
 class Silence:
     """A listener that does nothing."""
+
+    def count(self, counted: int, of: int) -> None:
+        """Ignore."""
 
     def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
         """Ignore."""
@@ -195,7 +201,7 @@ def _run(
 ) -> RunResult:
     """Follow the rounds from the start or a checkpoint, and measure the end."""
     started = time.perf_counter()
-    truth = Truth(population, protocol.symbols, protocol.longest_word)
+    truth = Truth(population, protocol.symbols, protocol.longest_word, progress=listener.count)
     state, notes = _resume(protocol, checkpoint_in)
     rows: list[dict[str, Any]] = notes["layers"]
     spent: float = notes["seconds"]

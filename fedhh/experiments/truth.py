@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.alphabet import Alphabet
-from fedhh.clients.population import Population
+from fedhh.clients.population import CountProgress, Population
 from fedhh.clients.strings import coded_words
 from fedhh.lexicon import Lexicon, LexiconWalk
 from fedhh.protocol import Discoveries
@@ -33,8 +33,16 @@ class Truth:
         reachable_mass: Share of contributions for words that the protocol could spell.
     """
 
-    def __init__(self, population: Population, alphabet: Alphabet, depth: int) -> None:
+    def __init__(
+        self,
+        population: Population,
+        alphabet: Alphabet,
+        depth: int,
+        *,
+        progress: CountProgress | None = None,
+    ) -> None:
         """Count once; the arrays are shared by all that measure."""
+        population.count(progress)
         self._lexicon = population.lexicon
         self._alphabet = alphabet
         self.words = population.lexicon.words
