@@ -28,9 +28,9 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto
   color: #1a1a1a; }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 14px; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right;
-  vertical-align: top; }
+  vertical-align: top; white-space: nowrap; }
 th { border-bottom: 2px solid #888; }
-td.label, th.label { text-align: left; }
+td.label, th.label { text-align: left; white-space: normal; }
 img { max-width: 100%; margin: .5rem 0; }
 pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; }
 .note { color: #555; font-size: 13px; }
@@ -90,7 +90,7 @@ def _sweep(directory: Path) -> tuple[str, list[str]]:
 
         plot_sweep(directory)
         figures = _figures(directory)
-    body = [_table(make_table(name, directory)), *figures]
+    body = [*figures, _table(make_table(name, directory))]
     return description["title"] or "Sweep", [*body, *_config(directory / results.SWEEP_FILE)]
 
 
