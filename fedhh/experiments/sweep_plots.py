@@ -37,7 +37,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _CENTRAL = "central_epsilon"
 _LOCAL = "privacy.local_epsilon"
-_LOG_SPAN = 20
+_LOG_SPAN, _WIDE_LOG_SPAN = 20, 1000
 _MOST_TICKS = 14
 _FEWEST_VALUES = 3
 _LONGEST_LABEL = 20
@@ -218,9 +218,11 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
                 ordered["central"], ordered["mean"], color=_COLORS[number], linestyle=style,
                 marker=_MARKERS[number], markersize=5, label=label,
             )  # fmt: skip
-        if rows["central"].max() >= _LOG_SPAN * rows["central"].min() > 0:
+        least, most = rows["central"].min(), rows["central"].max()
+        if most >= _LOG_SPAN * least > 0:
             axes.set_xscale("log")
-            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            steps = (1.0,) if most > _WIDE_LOG_SPAN * least else (1.0, 2.0, 5.0)
+            axes.xaxis.set_major_locator(LogLocator(subs=steps))
             axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
