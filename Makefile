@@ -17,8 +17,10 @@ format: ## rewrite in the project's style
 	$(PYTHON) -m ruff format fedhh tests benchmarks tools
 	$(PYTHON) -m ruff check --fix fedhh tests benchmarks tools
 
-bench: ## speed, as ratios measured in one run
-	$(PYTHON) -m benchmarks.subset_selection
+BENCHMARKS = startup accounting subset_selection subset_selection_peer rounds discovery_peer stopping
+
+bench: ## speed, as ratios measured in one run, saved in benchmarks/results; takes some minutes
+	for name in $(BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done
 
 results: ## tables and figures of the built-in sweeps, into docs/results; takes some minutes
 	$(PYTHON) tools/make_results.py

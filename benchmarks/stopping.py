@@ -61,10 +61,10 @@ def stop_once(phase: str, stop: signal.Signals, workers: int, folder: Path) -> t
 
 
 def main() -> None:
-    """Print the table; save it if asked."""
+    """Print the table; save it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--times", type=int, default=5, help="runs per row")
+    parser.add_argument("--times", type=int, default=3, help="runs per row")
     add_options(parser)
     options = parser.parse_args()
     rows = []

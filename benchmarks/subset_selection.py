@@ -10,23 +10,17 @@ Times are the thread's own, medians of at least three rounds. Subset Selection's
 it does per call: the work table, the coins, rejected repeats, and the pass that adds to the tally.
 A call has at most 500,000 reports, about a block of 8,192 clients with 60 contributions each.
 
-Run: python benchmarks/subset_selection.py [--json FILE] [--rounds N] [--votes N]
+Run: python -m benchmarks.subset_selection [--json FILE] [--rounds N] [--votes N]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
-import statistics
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 import numba
 import numpy as np
 
-from fedhh import __version__
+from benchmarks.measuring import add_options, medians, save
 from fedhh.oracles import SubsetSelection
 from fedhh.oracles.subset_votes import best_route
 from fedhh.random import kernel_state
@@ -83,19 +77,6 @@ def add_ready(table: np.ndarray, indices: np.ndarray) -> None:
         table[index] += 1
 
 
-def medians(tasks: list[Callable[[], object]], *, calls: int, rounds: int) -> list[float]:
-    """Return each task's median seconds per call; tasks take turns, the first round is warm-up."""
-    seconds: list[list[float]] = [[] for _ in tasks]
-    for turn in range(rounds + 1):
-        for task, taken in zip(tasks, seconds, strict=True):
-            start = time.thread_time()
-            for _ in range(calls):
-                task()
-            if turn:
-                taken.append((time.thread_time() - start) / calls)
-    return [statistics.median(taken) for taken in seconds]
-
-
 def measure(domain_size: int, epsilon: float, num_votes: int, rounds: int) -> dict[str, object]:
     """Return one row of the table."""
     oracle = SubsetSelection(epsilon=epsilon, domain_size=domain_size)
@@ -133,17 +114,16 @@ def measure(domain_size: int, epsilon: float, num_votes: int, rounds: int) -> di
 
 
 def main() -> None:
-    """Print the table; save it if asked."""
+    """Print the table; save it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--json", type=Path, help="also save the rows here")
     parser.add_argument("--rounds", type=int, default=5, help="timed rounds per row (at least 3)")
     parser.add_argument("--votes", type=int, default=4_000_000, help="votes per row and round")
+    add_options(parser)
     options = parser.parse_args()
-    rounds = max(3, options.rounds)
     print("        s  eps       d    route  reports/s    votes/s  ns/vote   drawn x   ready x")
     rows = []
     for domain_size, epsilon in CELLS:
-        row = measure(domain_size, epsilon, options.votes, rounds)
+        row = measure(domain_size, epsilon, options.votes, options.rounds)
         rows.append(row)
         print(
             f"{domain_size:9d} {epsilon:4g} {row['subset_size']:7d} {row['route']:>8s} "
@@ -152,15 +132,7 @@ def main() -> None:
             f"{row['ready_ns']:5.2f}{row['ratio_ready']:5.2f}",
             flush=True,
         )
-    if options.json:
-        machine = {
-            "fedhh": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "numba": numba.__version__,
-            "machine": platform.processor() or platform.machine(),
-        }
-        options.json.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+    save(options, "subset_selection", rows)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Scripts that run in the environments of other packages; they do not import fedhh."""

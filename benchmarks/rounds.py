@@ -1,0 +1,140 @@
+"""How fast clients answer LDP TrieHH's layers on one core, and which stage takes the time.
+
+For Gboard's setting on a virtual population, and for the default's on one in memory. A stage is
+timed by itself on the same block of 8,192 clients: finding or drawing their items, choosing B
+contributions, and the randomized votes; and per layer, matching the lexicon and the server's part.
+The ratio is the clients' whole time over what as many plain scattered increments take, drawn and
+added in one loop on the same core in the same run.
+
+Run: python -m benchmarks.rounds [--json FILE] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measuring import add_options, medians, save
+from benchmarks.subset_selection import add_drawn
+from fedhh.clients.answer import make_answerer
+from fedhh.clients.answerer import contributions
+from fedhh.clients.coded_words import CodedMatcher
+from fedhh.clients.matching import WordMatcher
+from fedhh.clients.population import Population
+from fedhh.clients.synthetic import synthetic_population
+from fedhh.clients.virtual import VirtualPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.oracles import make_oracle
+from fedhh.queries import PrefixQuery
+from fedhh.random import kernel_state
+from fedhh.server.ldp_triehh import LdpTrieHH
+
+BLOCK = 8_192
+CLIENTS = 16 * BLOCK
+LAYERS = (1, 2, 3, 8)
+
+
+def settings() -> Iterator[tuple[str, Population, LdpTrieHH]]:
+    """Yield populations and protocols."""
+    gboard = LdpTrieHH(
+        clients_per_layer=CLIENTS, depth=15, passes=1, eta_max=10_000, max_items=60,
+        local_epsilon=10.0, alphabet="printable", ties="paper", skip_free_layers=False,
+        subset_size="paper",
+    )  # fmt: skip
+    yield "gboard, virtual", VirtualPopulation("keyboard60d", 15 * CLIENTS, seed=0), gboard
+    chat = LdpTrieHH(
+        clients_per_layer=BLOCK, depth=15, passes=1, eta_max=1_000, max_items=10,
+        local_epsilon=8.0, skip_free_layers=False,
+    )  # fmt: skip
+    yield "chat, in memory", synthetic_population("chat", 15 * BLOCK, seed=0), chat
+
+
+def measure(
+    name: str, population: Population, words: WordMatcher, query: PrefixQuery, rounds: int
+) -> dict[str, Any]:
+    """Return one layer's row, but for the server's part."""
+    clients = np.arange(BLOCK) + query.cohort.start
+    oracle = make_oracle(query.oracle, query.domain_size)
+    started = time.thread_time()
+    answerer = make_answerer(query, words, 0)
+    matching = time.thread_time() - started
+    word_values, coded = words.prefix_values(query), CodedMatcher(query)
+    rows = population.block(clients)
+
+    def choose() -> Any:
+        return contributions(
+            query, rows, 0, word_values, seed=0, coded_values=coded.values(rows.coded)
+        )[0]
+
+    chosen = choose()
+    chosen[chosen < 0] = query.dummy
+    values = chosen.ravel()
+    rng = np.random.default_rng(0)
+    tally = np.zeros(query.tally_size, dtype=np.int64)
+    num_votes = len(values) * getattr(oracle, "d", 1)
+    state = kernel_state(rng)
+    items_s, choose_s, votes_s, block_s, plain_s = medians(
+        [
+            lambda: population.block(clients),
+            choose,
+            lambda: oracle.privatize_and_tally(values, rng=rng, out=tally),
+            lambda: answerer.add_block(population.block(clients), 0, tally),
+            lambda: add_drawn(tally, num_votes, state),
+        ],
+        rounds=rounds,
+    )
+    micro = 1e6 / BLOCK
+    return {
+        "setting": name,
+        "layer": query.layer,
+        "domain_size": query.domain_size,
+        "subset_size": getattr(oracle, "d", 1),
+        "clients_per_s": BLOCK / block_s,
+        "items_us": items_s * micro,
+        "choose_us": choose_s * micro,
+        "votes_us": votes_s * micro,
+        "matching_ms": matching * 1e3,
+        "ratio": block_s / plain_s,
+    }
+
+
+def main() -> None:
+    """Print the table; save it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--rounds", type=int, default=5, help="timed rounds (at least 3)")
+    add_options(parser)
+    options = parser.parse_args()
+    rows = []
+    print(
+        f"{'setting':<17}layer{'s':>9}{'d':>5}{'clients/s':>11}{'items':>7}{'choose':>8}"
+        f"{'votes us':>9}{'match':>8}{'server ms':>10}{'x plain':>9}"
+    )
+    for name, population, protocol in settings():
+        worker, words = ClientWorker(population, seed=0), WordMatcher(population.lexicon)
+        state = protocol.initialize()
+        while (query := protocol.next_query(state)) is not None and query.layer <= max(LAYERS):
+            answer = worker.answer(query, range(query.cohort.num_blocks))
+            started = time.thread_time()
+            following = protocol.finish_round(state, query, answer.aggregate)
+            server = time.thread_time() - started
+            if query.layer in LAYERS:
+                row = measure(name, population, words, query, options.rounds)
+                row["server_ms"] = server * 1e3
+                rows.append(row)
+                print(
+                    f"{name:<17}{row['layer']:5d}{row['domain_size']:9d}{row['subset_size']:5d}"
+                    f"{row['clients_per_s']:11,.0f}{row['items_us']:7.2f}{row['choose_us']:8.2f}"
+                    f"{row['votes_us']:9.2f}{row['matching_ms']:8.1f}{row['server_ms']:10.1f}"
+                    f"{row['ratio']:9.1f}",
+                    flush=True,
+                )
+            state = following
+    save(options, "rounds", rows)
+
+
+if __name__ == "__main__":
+    main()
