@@ -97,7 +97,7 @@ def _write_index(out: Path) -> None:
         "",
         "Tables and figures of the built-in sweeps.",
         "",
-        *(["At the sizes of the paper, 15 million clients:", "", *full, ""] if full else []),
+        *(["At full size; for Gboard, the 15 million clients of the paper:", "", *full, ""] if full else []),
         "The quick versions, made by `make results`. They show orders and shapes:",
         "",
         *quick,

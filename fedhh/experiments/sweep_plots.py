@@ -41,6 +41,8 @@ _LOG_SPAN, _WIDE_LOG_SPAN = 20, 1000
 _MOST_TICKS = 14
 _FEWEST_VALUES = 3
 _LONGEST_LABEL = 20
+# Letters of all labels below a figure that fit in one row.
+_ROW_LENGTH = 60
 _TITLE_WIDTH, _TITLE_WIDTH_BESIDE_LEGEND = 54, 42
 _SIZE = (6.4, 4.0)
 # Vector files without a date are the same for the same results.
@@ -274,7 +276,11 @@ def _draw_points(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -
     axes.errorbar(
         range(len(rows)), rows["mean"], yerr=error, fmt="o", color=BLUE, markersize=6, capsize=4
     )
-    axes.set_xticks(range(len(rows)), [name.replace(", ", "\n") for name in names])
+    broken = [name.replace(", ", "\n") for name in names]
+    if len(names) * max(len(line) for name in broken for line in name.split("\n")) <= _ROW_LENGTH:
+        axes.set_xticks(range(len(rows)), broken)
+    else:
+        axes.set_xticks(range(len(rows)), names, rotation=40, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(rows) - 0.4)
     axes.grid(visible=False, axis="x")
 
