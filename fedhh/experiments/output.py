@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import fedhh
 from fedhh.experiments.config import Config, parse_config
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 CONFIG = "config.toml"
 RESULT = "result.json"
+PARQUET_KEY = "fedhh"
+"""Under which key a Parquet file's schema says how faithful the simulation was, as JSON."""
+
 CHECKPOINT_FOLDER = "checkpoint"
 BASELINE_FOLDER = "baseline"
 """A run of its own, below the run that it stands beside."""
@@ -82,14 +87,20 @@ def is_finished(directory: Path) -> bool:
 
 def write_result(directory: Path, result: RunResult, config: Config, facts: dict[str, Any]) -> None:
     """Write everything a finished run leaves; the result file last, since it says "done"."""
-    _write_table(directory / "discoveries", result.discoveries, csv=True)
-    _write_table(directory / "layers", result.layers, csv=False)
+    _write_table(directory / "discoveries", result, result.discoveries, csv=True)
+    _write_table(directory / "layers", result, result.layers, csv=False)
     _write_figures(directory, result)
     write_text(
         directory / RESULT, json.dumps(result_record(result, config, facts), indent=2) + "\n"
     )
     if not config.output.keep_checkpoint:
         shutil.rmtree(directory / CHECKPOINT_FOLDER, ignore_errors=True)
+
+
+def simulation_facts(result: RunResult) -> dict[str, Any]:
+    """Return how faithfully a run's clients were simulated, and how far off its numbers may be."""
+    errors = ("counted_clients", "coverage_std_error_at_most")
+    return {**result.simulation, **{key: result.population[key] for key in errors}}
 
 
 def result_record(result: RunResult, config: Config, facts: dict[str, Any]) -> dict[str, Any]:
@@ -129,9 +140,13 @@ def _unused(parent: Path, name: str) -> Path:
     return directory
 
 
-def _write_table(stem: Path, table: pd.DataFrame, *, csv: bool) -> None:
+def _write_table(stem: Path, result: RunResult, table: pd.DataFrame, *, csv: bool) -> None:
+    """Write a table, with the run's fidelity in the metadata of its Parquet schema."""
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    facts = json.dumps(_plain(simulation_facts(result)))
+    arrow = arrow.replace_schema_metadata({**arrow.schema.metadata, PARQUET_KEY: facts})
     with whole_file(stem.with_suffix(".parquet")) as temporary:
-        table.to_parquet(temporary, index=False)
+        pq.write_table(arrow, temporary)
     if csv:
         with whole_file(stem.with_suffix(".csv")) as temporary:
             table.to_csv(temporary, index=False)

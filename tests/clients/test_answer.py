@@ -16,7 +16,7 @@ from fedhh.kernels.sampling import choose_contributions
 from fedhh.lexicon import Lexicon
 from fedhh.oracles import OracleSpec
 from fedhh.queries import Cohort, PrefixQuery
-from fedhh.random import kernel_state
+from fedhh.random import Stream, generator, kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.trie import PrefixTrie
 from tests.reference import END, client_prefixes
@@ -251,6 +251,24 @@ def test_reused_clients_are_drawn_afresh_for_every_layer(population):
     orders = [worker._client_order(Cohort(start=0, size=10, redraw=r)).tolist() for r in (0, 1, 0)]
     assert orders[0] == orders[2] != orders[1]
     assert sorted(orders[0]) == list(range(population.num_clients))
+
+
+@pytest.mark.parametrize("num_clients", [127, 128, 129, 40_000])
+def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(num_clients):
+    counts = np.ones(num_clients, dtype=np.int64)
+    everybody = StoredPopulation.from_rows(
+        name="all", lexicon=Lexicon(words=["a"]), clients=np.arange(num_clients),
+        word_ids=counts - 1, counts=counts, num_clients=num_clients,
+    )  # fmt: skip
+    worker = ClientWorker(everybody, seed=7)
+    for redraw, path in ((None, ()), (3, (3,))):
+        cohort = Cohort(start=5, size=50, redraw=redraw)
+        expected = generator(7, Stream.COHORT, *path).permutation(num_clients)
+        assert np.array_equal(worker._client_order(cohort), expected)
+        clients = worker._clients(cohort, 0)
+        assert clients.dtype == np.int64
+        assert np.array_equal(clients, expected[5:55])
+    assert worker._order.itemsize == (1 if num_clients <= 128 else 2 if num_clients < 2**15 else 4)
 
 
 def test_an_unknown_query_says_where_to_register():

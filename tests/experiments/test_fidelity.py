@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
+
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.virtual import VirtualPopulation
 from fedhh.experiments.config import Config, change_config
 from fedhh.experiments.console import summary_rows
 from fedhh.experiments.fidelity import APPROXIMATE_TALLY, Fidelity
-from fedhh.experiments.output import result_record
+from fedhh.experiments.output import result_record, write_result
 from fedhh.experiments.run import run_config, simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
@@ -69,6 +73,33 @@ def test_a_configuration_chooses_the_fidelity_and_its_record_names_it(chat):
     record = result_record(result, config, {})
     assert record["fidelity"] == "approximate-tally"
     assert record["clients_drawn_per_layer"] == 100
+
+
+def test_parquet_files_say_how_faithful_their_numbers_are(tmp_path):
+    population = VirtualPopulation("chat", 4_000, seed=0, counted_clients=500)
+    config = change_config(
+        Config(),
+        [
+            "protocol.clients_per_layer=500",
+            "protocol.depth=4",
+            "protocol.passes=1",
+            "simulation.fidelity=approximate-tally",
+            "simulation.drawn_clients=100",
+            "execution.workers=0",
+        ],
+        "test",
+    )
+    config, result = run_config(config, population)
+    write_result(tmp_path, result, config, {})
+    for name, table in (("discoveries", result.discoveries), ("layers", result.layers)):
+        path = tmp_path / f"{name}.parquet"
+        facts = json.loads(pq.read_schema(path).metadata[b"fedhh"])
+        assert facts["fidelity"] == "approximate-tally"
+        assert facts["count_std_error_per_sqrt_count"] == 2.0
+        assert facts["counted_clients"] == 500
+        error = facts["coverage_std_error_at_most"]
+        assert error == result.population["coverage_std_error_at_most"] > 0
+        pd.testing.assert_frame_equal(pd.read_parquet(path), table)
 
 
 def test_unknown_fidelities_are_refused():
