@@ -165,6 +165,6 @@ def _has_trie(result: RunResult) -> bool:
 
 def _single(draw: Callable[[Axes, RunResult], None], result: RunResult) -> Figure:
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=_SIZE, layout="constrained")
+        figure = NotebookFigure(figsize=_SIZE, layout="constrained")
         draw(figure.subplots(), result)
     return figure
