@@ -22,8 +22,8 @@ def fedhh(monkeypatch, capsys):
 
     def call(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["fedhh", *words])
-        # main() installs a handler of signals, which is the test runner's to keep.
-        monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+        # main() installs handlers of signals, which are the test runner's to keep.
+        monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
         with pytest.raises(SystemExit) as end:
             cli.main()
         out, err = capsys.readouterr()

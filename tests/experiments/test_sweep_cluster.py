@@ -70,8 +70,8 @@ def test_a_sweep_on_a_cluster_gives_the_bytes_of_one_process(
     monkeypatch.setattr(
         ray, "init", lambda **options: [asked.append(options["address"]), init(**options)][1]
     )
-    # main() installs a handler of signals, which is the test runner's to keep.
-    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+    # main() installs handlers of signals, which are the test runner's to keep.
+    monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert not end.value.code, capsys.readouterr().err
