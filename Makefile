@@ -17,7 +17,8 @@ format: ## rewrite in the project's style
 	$(PYTHON) -m ruff format fedhh tests benchmarks tools
 	$(PYTHON) -m ruff check --fix fedhh tests benchmarks tools
 
-BENCHMARKS = startup accounting subset_selection subset_selection_peer rounds discovery_peer stopping
+BENCHMARKS = startup accounting subset_selection subset_selection_peer rounds discovery_peer \
+	stopping scaling
 
 bench: ## speed, as ratios measured in one run, saved in benchmarks/results; takes some minutes
 	for name in $(BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done

@@ -1,0 +1,157 @@
+"""What a second worker brings at Gboard's setting, what crosses the network, what merging costs.
+
+1. The same layers with one and with two Ray workers, in turn: wall-clock seconds of the layers
+   after the first, which starts the actors; processor seconds of the workers, which other load on
+   the machine changes less; and the ratio. The population is virtual, the setting
+   gboard-random-one-pass with fewer clients and layers.
+2. Bytes that a worker receives (the query) and sends (its aggregate) in each layer, pickled.
+3. Milliseconds that the server actor takes for each aggregate of 8 MB that it merges.
+
+Run: python -m benchmarks.scaling [--clients N] [--layers N] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+import ray
+
+import psutil  # isort: skip - Ray brings it
+
+from benchmarks.measuring import add_options, save
+from fedhh.clients.virtual import VirtualPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.queries import Aggregate, Answer, Diagnostics
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.ray_executor import RayExecutor, _ServerActor
+
+TALLY = 1_000_001
+MERGED = (2, 16)
+
+
+def gboard(clients: int, layers: int) -> LdpTrieHH:
+    """Return the preset's protocol with other numbers of clients and layers."""
+    return LdpTrieHH(
+        clients_per_layer=clients, depth=layers, passes=1, eta_max=10_000, max_items=60,
+        local_epsilon=10.0, alphabet="printable", ties="paper", skip_free_layers=False,
+        subset_size="paper",
+    )  # fmt: skip
+
+
+def actor_seconds() -> float:
+    """Return the processor time of the client actors so far."""
+    family = psutil.Process().children(recursive=True)
+    actors = [p for p in family if "_ClientActor" in " ".join(p.cmdline())]
+    return sum(sum(p.cpu_times()[:2]) for p in actors)
+
+
+def run_layers(protocol: LdpTrieHH, worker: ClientWorker, num_workers: int) -> dict[str, Any]:
+    """Return seconds of the layers after the first."""
+    with RayExecutor(worker, num_workers=num_workers) as executor:
+        wall, processor = [], []
+        for _ in rounds(protocol, executor):
+            wall.append(time.perf_counter())
+            processor.append(actor_seconds())
+    return {
+        "workers": num_workers,
+        "layers": len(wall) - 1,
+        "wall_s": wall[-1] - wall[0],
+        "cpu_s": processor[-1] - processor[0],
+        "load": os.getloadavg()[0],
+    }
+
+
+def bytes_of_layers(protocol: LdpTrieHH, worker: ClientWorker) -> list[dict[str, int]]:
+    """Return the pickled sizes of every layer's query and of an aggregate of it."""
+    rows = []
+    for finished in rounds(protocol, InProcessExecutor(worker)):
+        tally = np.zeros(finished.query.tally_size, dtype=np.int64)
+        aggregate = Aggregate(tally=tally, num_reports=1, num_clients=1)
+        answer = Answer(aggregate=aggregate, diagnostics=Diagnostics())
+        rows.append(
+            {
+                "layer": finished.query.layer,
+                "query_bytes": len(pickle.dumps(finished.query, protocol=5)),
+                "aggregate_bytes": len(pickle.dumps(answer, protocol=5)),
+            }
+        )
+    return rows
+
+
+def merge_ms(times: int = 7) -> float:
+    """Return the server actor's milliseconds for each further aggregate."""
+    ray.init(
+        address="local", num_cpus=1, include_dashboard=False, log_to_driver=False,
+        logging_level="ERROR",
+    )  # fmt: skip
+    server = ray.remote(num_cpus=0)(_ServerActor).remote()
+    tally = np.ones(TALLY, dtype=np.int64)
+    aggregate = Aggregate(tally=tally, num_reports=1, num_clients=1)
+    answer = Answer(aggregate=aggregate, diagnostics=Diagnostics())
+    references = [ray.put(answer) for _ in range(max(MERGED))]
+    taken: list[float] = []
+    for number in MERGED:
+        seconds = []
+        for _ in range(times):
+            started = time.perf_counter()
+            ray.get(server.merge.remote(*references[:number]))
+            seconds.append(time.perf_counter() - started)
+        taken.append(statistics.median(seconds[1:]))
+    ray.shutdown()
+    return (taken[1] - taken[0]) / (MERGED[1] - MERGED[0]) * 1e3
+
+
+def main() -> None:
+    """Print the tables; save them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--clients", type=int, default=300_000, help="per layer")
+    parser.add_argument("--layers", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3, help="pairs of runs (at least 3)")
+    add_options(parser)
+    options = parser.parse_args()
+    protocol = gboard(options.clients, options.layers)
+    population = VirtualPopulation("keyboard60d", options.clients * options.layers, seed=0)
+    worker = ClientWorker(population, seed=0)
+    merging = merge_ms()
+    print(f"merging one more aggregate of 8 MB: {merging:.1f} ms")
+    small = gboard(20_000, 15)
+    crossing = bytes_of_layers(
+        small, ClientWorker(VirtualPopulation("keyboard60d", 300_000, seed=0), seed=0)
+    )
+    print(f"{'layer':>5}{'query kB':>10}{'aggregate kB':>14}")
+    for row in crossing:
+        print(
+            f"{row['layer']:5d}{row['query_bytes'] / 1e3:10.1f}{row['aggregate_bytes'] / 1e3:14.1f}"
+        )
+    runs: list[dict[str, Any]] = []
+    print(f"{'workers':>7}{'wall s':>9}{'CPU s':>9}{'load':>7}")
+    for _ in range(max(3, options.rounds)):
+        for workers in (1, 2):
+            runs.append(run_layers(protocol, worker, workers))
+            row = runs[-1]
+            print(
+                f"{workers:7d}{row['wall_s']:9.2f}{row['cpu_s']:9.2f}{row['load']:7.1f}", flush=True
+            )
+    wall, processor = (
+        [statistics.median(run[key] for run in runs if run["workers"] == n) for n in (1, 2)]
+        for key in ("wall_s", "cpu_s")
+    )
+    print(f"two workers are {wall[0] / wall[1]:.2f} times as fast as one, by the clock;")
+    print(f"they take {processor[1] / processor[0]:.2f} times the processor time of one")
+    save(
+        options,
+        "scaling",
+        [{"merge_ms": merging, "layers": crossing, "runs": runs, "speedup": wall[0] / wall[1]}],
+    )
+
+
+if __name__ == "__main__":
+    main()
