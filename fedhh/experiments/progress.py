@@ -36,7 +36,7 @@ _VOTE_NS = 1.4
 
 _SIMILAR = 1.25
 _RECENT = 3
-_ENOUGH_OF_A_LAYER = 0.15
+_ENOUGH_OF_A_LAYER = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +90,8 @@ class TimeLeft:
         now = self._clock()
         clients = max(layer["num_clients"], 1)
         per_client = self._pace() or (now - self._begun) / clients
-        # What a first layer waits for before its first answer, later ones do not wait for.
-        since = self._begun if self._layers else self._last
-        overhead = now - since - (per_client * clients if self._layers else 0.0)
+        # What the first layer waits for besides its clients, later ones do not wait for.
+        overhead = now - self._begun - per_client * clients if self._layers else 0.0
         model = self._model(layer, float(layer["subset_size"]))
         self._layers.append(_Layer(model=model, per_client=per_client, overhead=max(overhead, 0.0)))
         self._next_model = self._model(layer, self._next_votes(layer))
@@ -107,8 +106,8 @@ class TimeLeft:
         if pace is None:
             return None
         if self._layers:
-            recent = self._layers[-_RECENT:]
-            overhead = sum(layer.overhead for layer in recent) / len(recent)
+            recent = self._layers[1:][-_RECENT:]
+            overhead = sum(layer.overhead for layer in recent) / max(len(recent), 1)
         at_last = self._clients_left * pace + self._rounds_left * overhead + AFTER_LAYERS
         return max(at_last - (self._clock() - self._last), 0.0)
 
