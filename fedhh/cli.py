@@ -29,7 +29,7 @@ from fedhh.validation import InputError
 # Typer brings click under its own name or click's, depending on its version.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
-_INTERRUPTED = "Interrupted; finished layers are kept."
+_INTERRUPTED = "Interrupted; what is finished is kept."
 
 app = typer.Typer(
     help="Simulate interactive federated heavy-hitter discovery under local differential privacy.",

@@ -84,7 +84,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, stop: signal.Signals):
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == (-9 if stop == signal.SIGKILL else 130)
     if stop != signal.SIGKILL:
-        assert complaint == "Interrupted; finished layers are kept.\n"
+        assert complaint == "Interrupted; what is finished is kept.\n"
     assert not (tmp_path / "stopped" / "result.json").exists()
     resumed = fedhh("run", "--resume", "--out", "stopped", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr

@@ -73,7 +73,7 @@ def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path):
     process.send_signal(signal.SIGTERM)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert complaint == "Interrupted; finished layers are kept.\n"
+    assert complaint == "Interrupted; what is finished is kept.\n"
     assert not (tmp_path / "stopped" / "result.json").exists()
     assert (tmp_path / "stopped" / "checkpoint" / "state.npz").exists()
     resumed = fedhh("run", "--resume", "--out", "stopped", cwd=tmp_path)

@@ -18,7 +18,7 @@ SLOW = (
     "run", "--preset", "small", "--set", "population.clients=20000", "--set",
     "protocol.max_items=60", "--set", "privacy.local_epsilon=4", "--set", "protocol.eta_max=3000",
 )  # fmt: skip
-MESSAGE = "Interrupted; finished layers are kept.\n"
+MESSAGE = "Interrupted; what is finished is kept.\n"
 
 
 def start(*words: str, cwd: Path, **options) -> subprocess.Popen[str]:
