@@ -100,7 +100,7 @@ def plot_sweep(
             figures[f"{metric}_map"] = draw_map(
                 grid, layout.x, layout.by[0], metric, title=description["title"]
             )
-    if not too_many and _CENTRAL in table and np.isfinite(table[_CENTRAL].astype(float)).any():
+    if not too_many and _CENTRAL in table and _varies(table[_CENTRAL]):
         figures["tradeoff"] = draw_tradeoff(table, layout, title=description["title"])
     gains = sampling_gains(table, description["axes"])
     if layout.x and SAMPLER in layout.by and not gains.empty:
@@ -234,6 +234,12 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
     return figure
 
 
+def _varies(epsilons: pd.Series[Any]) -> bool:
+    """Return whether there are finite epsilons that differ by more than a percent."""
+    finite = epsilons[np.isfinite(epsilons.astype(float))]
+    return bool(len(finite) and finite.max() > 1.01 * finite.min())
+
+
 def _follows(table: pd.DataFrame, others: Sequence[str], path: str) -> bool:
     """Return whether the values of some settings decide another one's."""
     if not others:
@@ -277,8 +283,12 @@ def _draw_points(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -
         range(len(rows)), rows["mean"], yerr=error, fmt="o", color=BLUE, markersize=6, capsize=4
     )
     broken = [name.replace(", ", "\n") for name in names]
-    if len(names) * max(len(line) for name in broken for line in name.split("\n")) <= _ROW_LENGTH:
+    length = len(names) * max(len(line) for name in broken for line in name.split("\n"))
+    if length <= _ROW_LENGTH or len(layout.by) > 1:
         axes.set_xticks(range(len(rows)), broken)
+        figure = axes.figure
+        assert isinstance(figure, Figure)
+        figure.set_size_inches(_SIZE[0] * max(1.0, length / _ROW_LENGTH), _SIZE[1])
     else:
         axes.set_xticks(range(len(rows)), names, rotation=40, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(rows) - 0.4)
