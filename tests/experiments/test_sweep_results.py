@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,28 @@ def test_the_gain_of_random_sampling_is_drawn_where_both_ran(tmp_path):
     assert [list(line.get_ydata()) for line in lines] == [
         pytest.approx([1.2] * 3), pytest.approx([6.0] * 3)
     ]  # fmt: skip
+
+
+def test_coverage_is_drawn_against_central_epsilon_only_where_that_varies(tmp_path):
+    rows = grid(**{"privacy.local_epsilon": [2.0, 4.0, 8.0], "seed": [0]}).assign(delta=1e-10)
+    for name, central in (("one", [0.3, 0.3, 0.3]), ("several", [0.1, 0.2, 0.3])):
+        directory = results_in(
+            tmp_path / name, rows.assign(central_epsilon=central), ["privacy.local_epsilon"]
+        )
+        files = {path.name for path in plot_sweep(directory, metrics=["coverage"])}
+        assert ("tradeoff.png" in files) == (name == "several")
+
+
+def test_labels_of_several_settings_widen_the_figure(tmp_path):
+    rows = grid(**{"protocol.sampler": ["greedy", "random"], "seed": [0],
+                   "population.model.copy_exponent": [0.0, 0.0804]})  # fmt: skip
+    by = ("protocol.sampler", "population.model.copy_exponent")
+    table, _ = read_results(results_in(tmp_path, rows, list(by)))
+    figure = draw_metric(table, Layout(x="", by=by), "coverage", title="t")
+    FigureCanvasAgg(figure).draw()
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+    assert len(boxes) == 4
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_table_1_needs_its_rows(tmp_path):
