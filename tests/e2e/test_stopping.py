@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -93,3 +94,25 @@ def test_a_signal_leaves_no_half_written_file(tmp_path):
     _, complaint = process.communicate(timeout=60)
     assert (process.returncode, complaint) == (130, "stopped\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_cursor_of_a_terminal_is_shown_again(tmp_path):
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import pathlib, time\n"
+            "from fedhh.simulation.stopping import stop_at_signals\n"
+            "stop_at_signals('stopped')\n"
+            "pathlib.Path('ready').touch()\n"
+            "time.sleep(60)\n",
+        ],
+        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs,
+    )  # fmt: skip
+    wait_until((tmp_path / "ready").exists, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    assert os.read(ours, 1000) == b"\x1b[?25hstopped\r\n"
+    os.close(ours)
+    os.close(theirs)
