@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from fedhh.clients.population import StoredPopulation
     from fedhh.clients.synthetic import synthetic_population
     from fedhh.experiments.populations import load_population
-    from fedhh.experiments.run import RunResult, rounds, simulate
+    from fedhh.experiments.run import rounds, simulate
+    from fedhh.experiments.run_result import RunResult
     from fedhh.experiments.sweep import sweep
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.server.pem import Pem
@@ -34,7 +35,7 @@ _HOMES = {
     "InputError": "fedhh.validation",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
     "Pem": "fedhh.server.pem",
-    "RunResult": "fedhh.experiments.run",
+    "RunResult": "fedhh.experiments.run_result",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.population",
     "TrieHH": "fedhh.server.triehh",

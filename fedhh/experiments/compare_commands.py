@@ -13,13 +13,13 @@ from fedhh.experiments import results
 from fedhh.experiments.comparison import comparison_table
 from fedhh.experiments.config import SWEEPS, preset_text
 from fedhh.experiments.console import print_table
+from fedhh.experiments.sweep_axes import PROTOCOL, SWEEP
 from fedhh.experiments.sweep_commands import (
     DoneSweep,
     SweepRequest,
     requested_table,
     run_requested,
 )
-from fedhh.experiments.sweep_config import PROTOCOL, SWEEP
 from fedhh.experiments.text_table import TextTable
 from fedhh.simulation.files import write_text
 from fedhh.validation import InputError

@@ -14,8 +14,8 @@ from fedhh.experiments.config import Config
 from fedhh.experiments.intervals import STATEMENT, summarize
 from fedhh.experiments.labels import round_up, short_label, value_text
 from fedhh.experiments.results import flat_result
-from fedhh.experiments.run import RunResult
-from fedhh.experiments.sweep_config import PROTOCOL
+from fedhh.experiments.run_result import RunResult
+from fedhh.experiments.sweep_axes import PROTOCOL
 from fedhh.experiments.text_table import TextTable
 from fedhh.validation import InputError
 

@@ -15,7 +15,7 @@ from fedhh.experiments.fidelity import PER_REPORT
 from fedhh.experiments.labels import round_up
 from fedhh.experiments.privacy import MEASURED_ANONYMITY, central_epsilon
 from fedhh.experiments.regime import regime_of_run
-from fedhh.experiments.run import RunResult
+from fedhh.experiments.run_result import RunResult
 from fedhh.experiments.text_table import TextTable
 
 _TOP_WORDS = 20

@@ -14,7 +14,7 @@ import pandas as pd
 from fedhh.experiments import output, results
 from fedhh.experiments.comparison import SERVER_SECONDS, comparison_table
 from fedhh.experiments.labels import round_up
-from fedhh.experiments.sweep_config import PROTOCOL
+from fedhh.experiments.sweep_axes import PROTOCOL
 from fedhh.experiments.tables import make_table
 from fedhh.experiments.text_table import TextTable
 from fedhh.simulation.files import write_text

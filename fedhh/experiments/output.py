@@ -21,7 +21,7 @@ from fedhh.simulation.files import whole_file, write_text
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
-    from fedhh.experiments.run import RunResult
+    from fedhh.experiments.run_result import RunResult
 
 SCHEMA_VERSION = 1
 CONFIG = "config.toml"

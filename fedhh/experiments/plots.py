@@ -19,7 +19,7 @@ from matplotlib.ticker import (
 )
 
 if TYPE_CHECKING:
-    from fedhh.experiments.run import RunResult
+    from fedhh.experiments.run_result import RunResult
 
 # Okabe and Ito's palette: distinguishable with any color vision.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"

@@ -25,7 +25,7 @@ from fedhh.experiments.config import Config
 from fedhh.experiments.output import check_directory, result_record
 from fedhh.experiments.privacy import central_epsilon, claimed_k
 from fedhh.experiments.regime import regime_of_run
-from fedhh.experiments.run import RunResult
+from fedhh.experiments.run_result import RunResult
 from fedhh.experiments.sweep_config import Cell, Sweep
 from fedhh.simulation.files import whole_file, write_text
 from fedhh.validation import InputError

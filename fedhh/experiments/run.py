@@ -6,18 +6,16 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import pandas as pd
 
-from fedhh.accounting import PrivacyReport
 from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config import Config
 from fedhh.experiments.fidelity import Fidelity
-from fedhh.experiments.metrics import Metrics, discoveries_table, measure
+from fedhh.experiments.metrics import discoveries_table, measure
 from fedhh.experiments.privacy import (
     DEFAULT_ALPHA,
     DEFAULT_DELTA,
@@ -26,13 +24,12 @@ from fedhh.experiments.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.protocols import build_protocol, resolve_cohorts
+from fedhh.experiments.run_result import AnyProtocol, MetricSettings, RunResult
 from fedhh.experiments.truth import Truth
-from fedhh.protocol import DiscoveryProtocol, RoundSummary
+from fedhh.protocol import RoundSummary
 from fedhh.simulation import engine
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
-
-AnyProtocol = DiscoveryProtocol[Any, Any]
 
 CHECKPOINT = Path("checkpoint") / "state.npz"
 
@@ -67,72 +64,6 @@ class Silence:
 
     def finish_round(self, layer: dict[str, Any]) -> None:
         """Ignore."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MetricSettings:
-    """What a run is measured against; see `fedhh.experiments.config.MetricsConfig`."""
-
-    top_k: tuple[int, ...] = (20, 100, 500)
-    min_clients: int | str = "auto"
-    significance_z: float = 4.0
-
-    def min_clients_of(self, num_clients: int) -> int:
-        """Return the least number of holders of a word to find, in a population of this size."""
-        if isinstance(self.min_clients, int):
-            return self.min_clients
-        return max(10, -(-num_clients // 1000))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RunResult:
-    """What a run found, how good that is, and what it cost.
-
-    Attributes:
-        protocol: The settings.
-        population: Name, unit and number of clients of the population.
-        seed: The run's seed.
-        simulation: How faithfully clients were simulated, see `Fidelity.facts`.
-        settings: What the run was measured against.
-        discoveries: One row per word, see `metrics.discoveries_table`.
-        layers: One row per round: `protocol.RoundSummary`, and what the simulator saw: dummies,
-            clients_with_items, missed_mass, coverage.
-        metrics: See `metrics.measure`.
-        privacy: What the run can claim, made from what took part.
-        cost: Clients asked, reports, rounds, bits per client.
-        timings: Seconds; the only part that differs between two runs of one seed. "server" is the
-            processor time of the protocol's part of "rounds".
-    """
-
-    protocol: AnyProtocol
-    population: dict[str, Any]
-    seed: int
-    simulation: dict[str, Any]
-    settings: MetricSettings
-    discoveries: pd.DataFrame
-    layers: pd.DataFrame
-    metrics: Metrics
-    privacy: PrivacyReport
-    cost: dict[str, Any]
-    timings: dict[str, float]
-
-    @property
-    def seconds(self) -> float:
-        """What the run took in all; the server's part is in that of the rounds already."""
-        return sum(self.timings.values()) - self.timings["server"]
-
-    def plot(self) -> Any:
-        """Return a matplotlib figure of coverage by layer and of estimates against the truth."""
-        from fedhh.experiments.plots import overview
-
-        return overview(self)
-
-    def _repr_html_(self) -> str:
-        numbers = {"coverage": f"{self.metrics['coverage']:.1%}"}
-        numbers.update({name: f"{value:,.0f}" for name, value in self.cost.items()})
-        head = pd.Series(numbers, name=self.population["name"]).to_frame()
-        words = self.discoveries.head(20)
-        return str(head.to_html() + words.to_html(index=False, float_format="{:,.1f}".format))
 
 
 def simulate(

@@ -13,7 +13,8 @@ from rich.console import Console
 from fedhh.experiments import results
 from fedhh.experiments.config import Config, parse_config
 from fedhh.experiments.output import check_directory
-from fedhh.experiments.sweep_config import SWEEP, Sweep, load_sweep_table, parse_sweep
+from fedhh.experiments.sweep_axes import SWEEP
+from fedhh.experiments.sweep_config import Sweep, load_sweep_table, parse_sweep
 from fedhh.validation import InputError
 
 

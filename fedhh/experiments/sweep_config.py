@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import itertools
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 
 from fedhh.experiments.config import (
     SWEEPS,
@@ -31,61 +29,32 @@ from fedhh.experiments.config import (
     read_toml,
     use_data,
 )
-from fedhh.experiments.config_section import Count, Section
 from fedhh.experiments.populations import check_population
 from fedhh.experiments.protocol_config import (
     DEFAULT_PROTOCOL,
-    PROTOCOL_SECTIONS,
     protocol_section,
     switch_protocol,
 )
 from fedhh.experiments.protocols import build_protocol, resolve_cohorts
+from fedhh.experiments.sweep_axes import (
+    NO_AXES,
+    NO_RESULT,
+    PROTOCOL,
+    SWEEP,
+    Axis,
+    Settings,
+    SweepSection,
+    axes_of,
+    by_path,
+    combinations,
+)
 from fedhh.validation import InputError, did_you_mean
-
-Settings = dict[str, Any]
-"""Values by path, such as ``{"protocol.eta_max": 500}``."""
-
-SWEEP = "sweep"
-
-PROTOCOL = "protocol"
-"""The axis of `SweepSection.protocols`; its values are their labels."""
 
 SKIP_RULES = {
     "too-few-clients": "the population has fewer clients than the cohorts need",
     "duplicate": "an earlier cell has the same configuration",
 }
 """Reasons for which a sweep may leave out cells; without the rule they are errors."""
-
-_LARGEST_AXIS = 10_000
-# What changes no result cannot be an axis; seeds have a key of their own.
-_NO_RESULT = ("execution", "output")
-_NO_AXES = (*_NO_RESULT, "seed", "baseline", SWEEP)
-
-
-class SweepSection(Section):
-    """What varies.
-
-    Attributes:
-        title: Heading of tables and figures.
-        seeds: Every cell runs with so many seeds: ``seed``, ``seed + 1``, ...
-        protocols: An axis of whole protocols: a table of `[protocol]` settings for each label. A
-            table with the name of the base's protocol changes it; another one keeps of the base
-            what a client contributes (`protocol_config.CLIENT_SETTINGS`).
-        axes: Values by path, all combined with one another: a list, or ``{from, to, step}``.
-        linked: Groups of axes that go together: lists of one length, taken row by row.
-        extra: Cells beside the grid: settings on top of the base alone.
-        skip: Names of `SKIP_RULES` that may leave out cells.
-        best: The metric that the live table and the summary rank by.
-    """
-
-    title: str = ""
-    seeds: Count = 1
-    protocols: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    axes: dict[str, Any] = Field(default_factory=dict)
-    linked: list[dict[str, Any]] = Field(default_factory=list)
-    extra: list[dict[str, Any]] = Field(default_factory=list)
-    skip: list[str] = Field(default_factory=list)
-    best: str = "coverage"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +118,7 @@ class Sweep:
 
     def to_result_toml(self) -> str:
         """Return the part of the file that makes the results."""
-        kept = {key: part for key, part in self.table.items() if key not in _NO_RESULT}
+        kept = {key: part for key, part in self.table.items() if key not in NO_RESULT}
         return tomli_w.dumps(kept)
 
 
@@ -208,11 +177,11 @@ def parse_sweep(
             f"{origin}: [baseline] belongs to fedhh run; list protocols in [sweep.protocols]."
         )
     first_seed = parse_config(base, origin).seed
-    axes = _axes(section, origin)
+    axes = axes_of(section, origin)
     cells: list[Cell] = []
     seen: set[str] = set()
-    grid = list(_grid(axes))
-    extra = [dict(_flat(settings)) for settings in section.extra]
+    grid = list(combinations(axes))
+    extra = [dict(by_path(settings)) for settings in section.extra]
     for number, settings in enumerate([*grid, *extra]):
         for seed in range(first_seed, first_seed + section.seeds):
             cell = _cell(base, {**settings, "seed": seed}, section, origin, num_clients)
@@ -247,125 +216,6 @@ def _parse_section(content: Any, origin: str) -> SweepSection:
                 f"{origin}: unknown rule {rule!r} in sweep.skip{did_you_mean(rule, SKIP_RULES)}"
             )
     return section
-
-
-_Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
-"""Paths that vary together, and the rows of their values."""
-
-
-def _axes(section: SweepSection, origin: str) -> list[_Axis]:
-    """Return the independent axes, then the linked groups."""
-    axes: list[_Axis] = []
-    if section.protocols:
-        axes.append(((PROTOCOL,), [(label,) for label in section.protocols]))
-    for path, values in _flat(section.axes):
-        axes.append(((path,), [(value,) for value in _values(path, values, origin)]))
-    for number, group in enumerate(section.linked, start=1):
-        columns = {path: _values(path, values, origin) for path, values in _flat(group)}
-        sizes = {len(values) for values in columns.values()}
-        if len(sizes) != 1:
-            lengths = ", ".join(f"{path} has {len(values)}" for path, values in columns.items())
-            raise InputError(
-                f"{origin}: sweep.linked group {number}: expected lists of one length, got "
-                f"{lengths or 'no axis'}."
-            )
-        axes.append((tuple(columns), list(zip(*columns.values(), strict=True))))
-    paths = [path for group in axes for path in group[0]]
-    for path in paths:
-        if paths.count(path) > 1:
-            raise InputError(f"{origin}: sweep varies {path} twice; keep one of its axes.")
-    for settings in section.extra:
-        paths.extend(path for path, _ in _flat(settings))
-    for path in paths:
-        if path != PROTOCOL or not section.protocols:
-            _check_path(path, origin)
-    return axes
-
-
-def _grid(axes: list[_Axis]) -> Iterator[Settings]:
-    for rows in itertools.product(*(values for _, values in axes)):
-        yield {
-            path: value
-            for (paths, _), row in zip(axes, rows, strict=True)
-            for path, value in zip(paths, row, strict=True)
-        }
-
-
-def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield values by path; both ``"a.b" = [1]`` and ``a.b = [1]`` in TOML give ``a.b``."""
-    for key, value in table.items():
-        path = f"{prefix}{key}"
-        if isinstance(value, dict) and "from" not in value:
-            yield from _flat(value, f"{path}.")
-        else:
-            yield path, value
-
-
-def _values(path: str, values: Any, origin: str) -> list[Any]:
-    if isinstance(values, dict):
-        values = _range(path, values, origin)
-    if not isinstance(values, list) or not values:
-        raise InputError(
-            f"{origin}: sweep axis {path} = {json.dumps(values)}: expected a list of values or "
-            "{from = 1, to = 12, step = 1}."
-        )
-    return values
-
-
-def _range(path: str, parts: dict[str, Any], origin: str) -> list[Any]:
-    """Return from, from + step, ... up to and including ``to``; decimal, so that 0.1 stays 0.1."""
-    numbers = [parts.get(key) for key in ("from", "to", "step")]
-    if set(parts) == {"from", "to", "step"} and all(
-        isinstance(x, int | float) and not isinstance(x, bool) for x in numbers
-    ):
-        first, last, step = (Decimal(str(x)) for x in numbers)
-        if first.is_finite() and last.is_finite() and step > 0 and first <= last:
-            count = int((last - first) / step) + 1
-            if count <= _LARGEST_AXIS:
-                whole = all(isinstance(x, int) for x in numbers)
-                exact = [first + i * step for i in range(count)]
-                return [int(x) if whole else float(x) for x in exact]
-    raise InputError(
-        f"{origin}: sweep axis {path} = {json.dumps(parts)}: expected finite numbers "
-        f"from <= to and step > 0 that give at most {_LARGEST_AXIS:,} values."
-    )
-
-
-def _check_path(path: str, origin: str) -> None:
-    """Raise InputError unless a path names a key that makes the result."""
-    first, *_ = path.split(".")
-    if first in _NO_AXES:
-        cure = "set sweep.seeds" if first == "seed" else "it changes no result"
-        raise InputError(f"{origin}: {path} cannot be a sweep axis; {cure}.")
-    if first == PROTOCOL:
-        _check_protocol_path(path, origin)
-        return
-    section: Any = Config
-    known = [name for name in Config.model_fields if name not in _NO_AXES]
-    for key in path.split("."):
-        if not (isinstance(section, type) and issubclass(section, BaseModel)):
-            raise InputError(f"{origin}: sweep axis {path} goes below a value.")
-        if key not in section.model_fields:
-            names = known if section is Config else list(section.model_fields)
-            raise InputError(f"{origin}: unknown sweep axis {path}{did_you_mean(key, names)}")
-        section = section.model_fields[key].annotation
-    if isinstance(section, type) and issubclass(section, BaseModel):
-        raise InputError(f"{origin}: sweep axis {path} is a table; vary one of its keys.")
-
-
-def _check_protocol_path(path: str, origin: str) -> None:
-    """Raise InputError unless some protocol has the key; whether a cell's has is checked there."""
-    keys = {key for section in PROTOCOL_SECTIONS.values() for key in section.model_fields}
-    if path == PROTOCOL:
-        raise InputError(
-            f"{origin}: sweep axis {path} is a table; vary one of its keys, or list whole "
-            "protocols in [sweep.protocols]."
-        )
-    key, *below = path.removeprefix(f"{PROTOCOL}.").split(".")
-    if key in keys and below:
-        raise InputError(f"{origin}: sweep axis {path} goes below a value.")
-    if key not in keys:
-        raise InputError(f"{origin}: unknown sweep axis {path}{did_you_mean(key, keys)}")
 
 
 def _cell(
@@ -421,16 +271,16 @@ def _where(settings: Settings) -> str:
     return ", ".join(f"{path}={json.dumps(value)}" for path, value in settings.items())
 
 
-def _with_varied(cells: list[Cell], axes: list[_Axis]) -> tuple[Cell, ...]:
+def _with_varied(cells: list[Cell], axes: list[Axis]) -> tuple[Cell, ...]:
     """Return the cells with the values that the file varies or that differ between them."""
     dumps = [
-        {PROTOCOL: cell.protocol, **dict(_flat(cell.config.model_dump(mode="json")))}
+        {PROTOCOL: cell.protocol, **dict(by_path(cell.config.model_dump(mode="json")))}
         for cell in cells
     ]
     paths = [path for group in axes for path in group[0]]
     for path in dict.fromkeys(path for dump in dumps for path in dump):
         section = path.split(".")[0]
-        if section in _NO_AXES or path in paths or (section == PROTOCOL in paths):
+        if section in NO_AXES or path in paths or (section == PROTOCOL in paths):
             # Where whole protocols vary, their labels stand for their settings.
             continue
         if len({json.dumps(dump.get(path)) for dump in dumps}) > 1:
