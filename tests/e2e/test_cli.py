@@ -71,7 +71,8 @@ SLOW = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+# SIGTERM is tested on Ray, in test_stopping.py.
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, stop: signal.Signals):
     process = start(*SLOW, "--out", "stopped", cwd=tmp_path)
     checkpoint = tmp_path / "stopped" / "checkpoint" / "state.npz"
