@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from fedhh.experiments.config_section import Count, CountOrAuto, Section
-from fedhh.validation import InputError, did_you_mean
+from fedhh.validation import require_choice
 
 DEFAULT_PROTOCOL = "ldp-triehh"
 
@@ -130,8 +130,7 @@ ProtocolConfig = Annotated[
 
 def protocol_section(name: Any) -> type[Section]:
     """Return the class of a protocol's settings; InputError if there is no such protocol."""
-    if name not in PROTOCOL_SECTIONS:
-        raise InputError(f"Unknown protocol {name!r}{did_you_mean(str(name), PROTOCOL_SECTIONS)}")
+    require_choice(PROTOCOL_SECTIONS, protocol=name)
     return PROTOCOL_SECTIONS[name]
 
 

@@ -93,6 +93,8 @@ def test_central_triehh_gets_sample_and_threshold_from_its_privacy():
         (["protocol.name=pem", "protocol.oracle=ss"], 'protocol.oracle = "ss": expected'),
         (["protocol.name=triehh", "protocol.threshold=20"], "both as numbers"),
         (["baseline.name=sfpp"], "Unknown protocol 'sfpp'"),
+        (["protocol.name=[1]"], "Unknown protocol [1]"),
+        (["baseline={name=[1]}"], "Unknown protocol [1]"),
         (["baseline.name=sfp", "baseline.length=0"], "baseline.length = 0"),
         (["baseline.name=pem", "baseline.keeep=0"], "unknown key baseline.keeep"),
     ],
