@@ -29,6 +29,17 @@ from fedhh.validation import InputError
 # Typer brings click under its own name or click's, depending on its version.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
+# The setting that an option stands for.
+_SETTING_OF = {
+    "known": "population.known",
+    "delta": "privacy.delta",
+    "alpha": "privacy.alpha",
+    "seeds": "sweep.seeds",
+    "seed": "seed",
+    "workers": "execution.workers",
+    "ray_address": "execution.ray_address",
+}
+
 _INTERRUPTED = "Interrupted; what is finished is kept."
 
 app = typer.Typer(
@@ -76,14 +87,12 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
         config=config,
         settings=_changes(
             settings,
-            {
-                "population.known": known,
-                "privacy.delta": delta,
-                "privacy.alpha": alpha,
-                "seed": seed,
-                "execution.workers": workers,
-                "execution.ray_address": ray_address,
-            },
+            known=known,
+            delta=delta,
+            alpha=alpha,
+            seed=seed,
+            workers=workers,
+            ray_address=ray_address,
         ),
         data=data,
         out=out,
@@ -125,12 +134,10 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
         preset=preset,
         settings=_changes(
             settings,
-            {
-                "sweep.seeds": seeds,
-                "seed": seed,
-                "execution.workers": workers,
-                "execution.ray_address": ray_address,
-            },
+            seeds=seeds,
+            seed=seed,
+            workers=workers,
+            ray_address=ray_address,
         ),
         out=out,
         resume=resume,
@@ -177,13 +184,11 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
         preset=preset,
         settings=_changes(
             settings,
-            {
-                "population.known": known,
-                "sweep.seeds": seeds,
-                "seed": seed,
-                "execution.workers": workers,
-                "execution.ray_address": ray_address,
-            },
+            known=known,
+            seeds=seeds,
+            seed=seed,
+            workers=workers,
+            ray_address=ray_address,
         ),
         out=out,
         resume=resume,
@@ -313,9 +318,13 @@ def presets_show(name: Annotated[str, typer.Argument(help="A preset's name.")]) 
     typer.echo(preset_text(name, kind), nl=False)
 
 
-def _changes(settings: list[str] | None, options: dict[str, Any]) -> tuple[str, ...]:
+def _changes(settings: list[str] | None, **options: Any) -> tuple[str, ...]:
     """Return the settings, and the options that stand for a setting."""
-    given = [f"{key}={json.dumps(value)}" for key, value in options.items() if value is not None]
+    given = [
+        f"{_SETTING_OF[option]}={json.dumps(value)}"
+        for option, value in options.items()
+        if value is not None
+    ]
     return (*(settings or ()), *given)
 
 
