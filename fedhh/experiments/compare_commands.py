@@ -28,7 +28,6 @@ DEFAULT_COMPARISON = "sfp-vs-triehh-quick"
 
 _WIDTH = 132
 _EPSILON = "privacy.local_epsilon"
-_FIGURES = ("coverage", "precision", "recall", "f1")
 
 
 def compare_command(request: SweepRequest, *, as_json: bool) -> bool:
@@ -49,7 +48,7 @@ def compare_command(request: SweepRequest, *, as_json: bool) -> bool:
         console.print(f"failed: {row[PROTOCOL]}, seed {row['seed']}: {row['error']}")
     if len(failed) < len(done.frame):
         _write(done, console, show=not as_json)
-        plot_sweep(done.directory, metrics=_FIGURES)
+        plot_sweep(done.directory)
     console.print("Files: ", str(done.directory), sep="", soft_wrap=True, highlight=False)
     return done.is_complete
 
