@@ -48,7 +48,8 @@ def run_command(request: RunRequest, *, as_json: bool) -> None:
     from fedhh.experiments.run import check_config, open_executor, run_config
 
     config = _resolve(request)
-    configs = [config, *([] if config.of_baseline is None else [config.of_baseline])]
+    baseline = config.of_baseline
+    configs = [config] if baseline is None else [config, baseline]
     # Refuse what cannot work before any client is drawn.
     for each in configs:
         build_protocol(each)
@@ -74,12 +75,13 @@ def run_command(request: RunRequest, *, as_json: bool) -> None:
         for (each, result), made in reversed(list(zip(runs, directories.made, strict=True))):
             output.write_result(made, result, each, facts)
     directory = directories.made[0]
-    records = [output.result_record(result, each, facts) for each, result in runs]
     if as_json:
-        beside = dict(zip([output.BASELINE_FOLDER], records[1:], strict=False))
-        print_json({**records[0], **beside, "directory": str(directory)})
+        record, *beside = (output.result_record(result, each, facts) for each, result in runs)
+        if beside:
+            record[output.BASELINE_FOLDER] = beside[0]
+        print_json({**record, "directory": str(directory)})
         return
-    table = comparison_of_runs(runs, facts) if len(runs) > 1 else None
+    table = None if baseline is None else comparison_of_runs(runs, facts)
     print_result(console, runs[0][1], directory, beside=table)
 
 
