@@ -283,7 +283,7 @@ def _draw_points(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -
         range(len(rows)), rows["mean"], yerr=error, fmt="o", color=BLUE, markersize=6, capsize=4
     )
     broken = [name.replace(", ", "\n") for name in names]
-    length = len(names) * max(len(line) for name in broken for line in name.split("\n"))
+    length = _letters([max(name.split("\n"), key=len) for name in broken])
     if length <= _ROW_LENGTH or len(layout.by) > 1:
         axes.set_xticks(range(len(rows)), broken)
         figure = axes.figure
@@ -326,6 +326,11 @@ def _label(row: dict[Any, Any], by: Sequence[str]) -> str:
     )
 
 
+def _letters(labels: Sequence[str]) -> int:
+    """Return how many letters evenly spaced labels need below a figure."""
+    return len(labels) * max(map(len, labels))
+
+
 def _scale_x(axes: Axes, values: Any) -> None:
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     if ordered[0] > 0 and ordered[-1] / ordered[0] >= _LOG_SPAN:
@@ -334,7 +339,7 @@ def _scale_x(axes: Axes, values: Any) -> None:
     if len(ordered) <= _MOST_TICKS:
         axes.xaxis.set_major_locator(FixedLocator(ordered.tolist()))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: value_text(float(value))))
-        if max(len(value_text(float(value))) for value in ordered) * len(ordered) > 60:
+        if _letters([value_text(float(value)) for value in ordered]) > _ROW_LENGTH:
             axes.tick_params(axis="x", labelrotation=45)
 
 
