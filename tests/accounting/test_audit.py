@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from fedhh.oracles import (
     SubsetSelection,
 )
 from fedhh.validation import InputError
+from tests.wrong_oracles import KeepsItsValueTooOften
 
 ORACLES = [
     SubsetSelection(epsilon=1.0, domain_size=8),
@@ -37,25 +37,12 @@ def test_a_correct_oracle_comes_out_at_most_at_its_epsilon_and_close_to_it(oracl
     assert found.delta == 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class _TooHonest(SubsetSelection):
-    """Subset Selection that keeps its value 5 % more often than it states."""
-
-    def privatize(self, values, *, rng):
-        reports = super().privatize(values, rng=rng)
-        # Of the reports that lack the value, enough are given it, in place of a random member.
-        lacking = np.flatnonzero(~(reports == values[:, None]).any(axis=1))
-        given = lacking[rng.random(lacking.size) < 0.05 * self.p / (1 - self.p)]
-        reports[given, rng.integers(self.d, size=given.size)] = values[given]
-        return reports
-
-
 @pytest.mark.parametrize(
     ("epsilon", "domain_size", "num_samples"),
     [(1.0, 8, 400_000), (2.0, 28, 400_000), (4.0, 1001, 2_000_000)],
 )
 def test_an_oracle_whose_p_is_five_percent_too_large_is_caught(epsilon, domain_size, num_samples):
-    broken = _TooHonest(epsilon=epsilon, domain_size=domain_size)
+    broken = KeepsItsValueTooOften(epsilon=epsilon, domain_size=domain_size)
     held = broken.privatize(np.zeros(100_000, dtype=np.int64), rng=np.random.default_rng(1))
     share = (held == 0).any(axis=1).mean()
     assert share == pytest.approx(1.05 * broken.p, abs=0.01)

@@ -14,6 +14,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
+from tests.wrong_oracles import KeepsItsValueTooOften
 
 # One audit in 1e9 of right code may exceed its epsilon.
 SURE = 1 - 1e-9
@@ -57,18 +58,6 @@ def test_the_same_seed_finds_the_same():
 
 
 @dataclass(frozen=True, kw_only=True)
-class _KeepsItsValueTooOften(SubsetSelection):
-    """Subset Selection whose reports contain the value 5 % more often than it states."""
-
-    def privatize(self, values, *, rng):
-        reports = super().privatize(values, rng=rng)
-        lacking = np.flatnonzero(~(reports == values[:, None]).any(axis=1))
-        given = lacking[rng.random(lacking.size) < 0.05 * self.p / (1 - self.p)]
-        reports[given, rng.integers(self.d, size=given.size)] = values[given]
-        return reports
-
-
-@dataclass(frozen=True, kw_only=True)
 class _UnderstatesItsEpsilon(SubsetSelection):
     """Subset Selection whose fused path draws its reports with twice the epsilon."""
 
@@ -84,7 +73,7 @@ def test_a_registered_oracle_that_keeps_its_value_too_often_is_caught(monkeypatc
     samples = {"num_samples": 400_000, "confidence": SURE}
     right = audit_oracle(make_oracle(spec, 8), rng=np.random.default_rng(8), **samples)
     assert right.epsilon <= 1.0
-    monkeypatch.setitem(ORACLES, "ss", _KeepsItsValueTooOften)
+    monkeypatch.setitem(ORACLES, "ss", KeepsItsValueTooOften)
     wrong = audit_oracle(make_oracle(spec, 8), rng=np.random.default_rng(8), **samples)
     assert wrong.epsilon > 1.0
 
