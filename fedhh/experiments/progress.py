@@ -184,7 +184,10 @@ class _LeftColumn(ProgressColumn):
 
 
 class LiveProgress:
-    """Shows a run by pass and layer on a terminal; says nothing elsewhere. A run's listener."""
+    """Shows a run by pass and layer on a terminal; says nothing elsewhere. A run's listener.
+
+    The time left is that of the protocol named beside it: a baseline that follows is not in it.
+    """
 
     def __init__(self, console: Console) -> None:
         """Draw on this console."""
@@ -201,6 +204,7 @@ class LiveProgress:
             disable=not console.is_terminal,
         )
         self._task = TaskID(0)
+        self._title = ""
         self._shape = (0, 0)
         self._left: Callable[[], float | None] = lambda: None
         self._layers = TimeLeft()
@@ -230,6 +234,7 @@ class LiveProgress:
         self, protocol: DiscoveryProtocol[Any, Any], population: Population, clients_done: int
     ) -> None:
         """Show that clients are about to be asked."""
+        self._title = protocol.title
         self._shape = protocol.shape
         self._layers.start(protocol, population, clients_done)
         self._left = self._layers.seconds
@@ -237,7 +242,7 @@ class LiveProgress:
             self._task,
             total=protocol.answers_expected,
             completed=clients_done,
-            description=f"asking {population.num_clients:,} clients",
+            description=f"{self._title}: asking {population.num_clients:,} clients",
         )
 
     def advance(self, num_clients: int) -> None:
@@ -250,7 +255,9 @@ class LiveProgress:
         self._layers.finish_round(layer)
         passes, layers = self._shape
         self._progress.update(
-            self._task, description=f"pass {layer['pass']}/{passes} layer {layer['layer']}/{layers}"
+            self._task,
+            description=f"{self._title}: pass {layer['pass']}/{passes} "
+            f"layer {layer['layer']}/{layers}",
         )
         self._progress.text = (
             f"  {layer['num_reports']:,} reports, {layer['num_candidates']:,} prefixes, "
