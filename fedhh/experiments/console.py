@@ -13,7 +13,7 @@ from rich.text import Text
 from fedhh.accounting import PrivacyReport
 from fedhh.experiments.fidelity import PER_REPORT
 from fedhh.experiments.labels import round_up
-from fedhh.experiments.privacy import MEASURED_ANONYMITY, central_epsilon
+from fedhh.experiments.privacy import MEASURED_ANONYMITY, central_epsilon, local_epsilon
 from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run_result import RunResult
 from fedhh.experiments.text_table import TextTable
@@ -67,7 +67,6 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
     metrics, cost = result.metrics, result.cost
     passes, _ = result.protocol.shape
     items = result.protocol.contributions_per_client
-    epsilon = result.protocol.contribution_epsilon
     unit = result.population["unit"]
     tops = [k for k in result.settings.top_k if f"found_top_{k}" in metrics]
     return [
@@ -102,8 +101,7 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             (f"top {k}", f"{metrics[f'found_top_{k}']:.1%}", f"of the {k} most held words found")
             for k in tops
         ],
-        ("local epsilon", f"{epsilon:g}", "item level: one contribution"),
-        ("", f"{epsilon * items:g}", f"user level: all {items} contributions of a client"),
+        *_local_rows(result),
         *_central_rows(result.privacy),
         (
             "cost per client",
@@ -144,6 +142,23 @@ def _fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
     if error:
         note += f", scaled up; std error of a count c: {error:.2g} sqrt(c)"
     return [("fidelity", simulation["fidelity"], note)]
+
+
+def _local_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    items = result.protocol.contributions_per_client
+    rounds = f", in all {result.cost['rounds']} layers" if result.protocol.reuses_clients else ""
+    return [
+        (
+            "local epsilon",
+            round_up(local_epsilon(result.privacy, "item")),
+            f"item level: one contribution{rounds}",
+        ),
+        (
+            "",
+            round_up(local_epsilon(result.privacy, "user")),
+            f"user level: all {items} contributions of a client{rounds}",
+        ),
+    ]
 
 
 def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,10 +78,19 @@ def privacy_of_run(
     )
 
 
+def local_epsilon(report: PrivacyReport, unit: str) -> float:
+    """Return the local epsilon of a unit over all rounds of its client, infinite if none."""
+    return _smallest_epsilon(report, unit, "local")
+
+
 def central_epsilon(report: PrivacyReport, unit: str) -> float:
     """Return the smallest valid central epsilon of a unit, infinite if there is none."""
-    epsilon = report.best(unit, "central").epsilon
-    return float("inf") if isinstance(epsilon, NotApplicable) else epsilon
+    return _smallest_epsilon(report, unit, "central")
+
+
+def _smallest_epsilon(report: PrivacyReport, unit: str, trust: str) -> float:
+    epsilon = report.best(unit, trust).epsilon
+    return math.inf if isinstance(epsilon, NotApplicable) else epsilon
 
 
 def claimed_k(report: PrivacyReport) -> int | None:

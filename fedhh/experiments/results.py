@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import fedhh
 from fedhh.experiments.config import Config
 from fedhh.experiments.output import check_directory, result_record
-from fedhh.experiments.privacy import central_epsilon, claimed_k
+from fedhh.experiments.privacy import central_epsilon, claimed_k, local_epsilon
 from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run_result import RunResult
 from fedhh.experiments.sweep_config import Cell, Sweep
@@ -183,15 +183,15 @@ def versions() -> dict[str, str]:
 def flat_result(run: RunResult, config: Config, facts: dict[str, Any]) -> dict[str, Any]:
     """Return metrics, privacy and cost of a run without nesting, as JSON values.
 
-    ``local_epsilon`` and ``central_epsilon`` are of one contribution, ``..._user`` of a client;
-    central values are the smallest that hold for the run, see `privacy.central_epsilon`.
+    ``local_epsilon`` and ``central_epsilon`` are of one contribution, ``..._user`` of a client,
+    over all rounds that a client takes part in: the smallest that hold for the run.
     """
     record = result_record(run, config, facts)
-    report, items = run.privacy, run.protocol.contributions_per_client
+    report = run.privacy
     regime = regime_of_run(run.layers)
     privacy = {
-        "local_epsilon": run.protocol.contribution_epsilon,
-        "local_epsilon_user": run.protocol.contribution_epsilon * items,
+        "local_epsilon": local_epsilon(report, "item"),
+        "local_epsilon_user": local_epsilon(report, "user"),
         "central_epsilon": central_epsilon(report, "item"),
         "central_epsilon_user": central_epsilon(report, "user"),
     }
