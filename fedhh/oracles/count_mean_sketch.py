@@ -114,6 +114,11 @@ class CountMeanSketch(MeanSketchOracle):
         supporters: Tally = self._row_sums(self._tables(sketch[None]), candidates)[0]
         return supporters
 
+    def cells(self, sketch: Sketch) -> Tally:
+        """Return the counts of +1, ``(k, m) int64``."""
+        cells: Tally = self._tables(sketch[None])[0]
+        return cells
+
     def support_of_all(self, sketches: Sketch) -> Tally:
         """Return the support of every value in each of ``(t, sketch_size)`` sketches."""
         return self._row_sums_of_all(self._tables(sketches))

@@ -117,6 +117,11 @@ class HadamardCountMeanSketch(MeanSketchOracle):
         supporters: Tally = self._supporters(agreement, sketch[None])[0]
         return supporters
 
+    def cells(self, sketch: Sketch) -> Floats:
+        """Return half the reports of each row, and half of each cell's agreement, ``(k, m)``."""
+        _, reports_by_row = self._split(sketch)
+        return np.asarray((self._transformed(sketch[None])[0] + reports_by_row[:, None]) / 2)
+
     def support_of_all(self, sketches: Sketch) -> Tally:
         """Return the support of every value in each of ``(t, sketch_size)`` sketches."""
         agreement = self._row_sums_of_all(self._transformed(sketches))

@@ -118,6 +118,14 @@ class SketchOracle(PureOracle):
         """
 
     @abstractmethod
+    def cells(self, sketch: Sketch) -> Tally | Floats:
+        """Return what each cell of each row adds to the support of the values that it stands for.
+
+        Returns:
+            ``(k, m)``: a value's `support` is the sum over rows j of entry (j, h_j(value)).
+        """
+
+    @abstractmethod
     def support_of_all(self, sketches: Sketch) -> Tally:
         """Return the support of every value in each of ``(t, sketch_size)`` sketches.
 

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.alphabet import Alphabet
-from fedhh.oracles import PureOracle
 from fedhh.protocol import Discoveries
 from fedhh.queries import Aggregate, Query
-from fedhh.server.pruning import noise_z
+from fedhh.server.noise import Noise
 from fedhh.trie import Codes
 
 
@@ -64,7 +63,7 @@ class Found:
         cls,
         query: Query,
         aggregate: Aggregate,
-        oracle: PureOracle,
+        noise: Noise,
         *,
         codes: Codes,
         support: npt.NDArray[np.int64],
@@ -74,19 +73,18 @@ class Found:
         Args:
             query: The round.
             aggregate: Its answers.
-            oracle: The randomizer of the reports that were counted.
+            noise: What chance does to them.
             codes: ``(h, width) uint16``.
             support: ``(h,) int64``: reports that support each word.
         """
-        estimate = oracle.estimate(support, aggregate.num_reports)
-        held = np.clip(estimate, 0, aggregate.num_reports)
+        estimate = noise.oracle.estimate(support, aggregate.num_reports)
         return cls(
             codes=codes,
             pass_index=np.full(len(codes), query.pass_index),
             layer=np.full(len(codes), query.layer),
             estimate=estimate,
-            variance=oracle.variance(held, aggregate.num_reports),
-            z=noise_z(support, aggregate.num_reports, oracle),
+            variance=noise.variance(estimate),
+            z=noise.z(support),
             num_clients=np.full(len(codes), aggregate.num_clients),
         )
 

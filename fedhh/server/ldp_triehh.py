@@ -19,7 +19,8 @@ from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.queries import Aggregate, Cohort, PrefixQuery
 from fedhh.server.found import Found
 from fedhh.server.local_protocol import LocalProtocol
-from fedhh.server.pruning import TIES, noise_z, top_eta
+from fedhh.server.noise import Noise
+from fedhh.server.pruning import TIES, top_eta
 from fedhh.trie import Codes, PrefixTrie
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
 
@@ -216,19 +217,19 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
                 f"Expected a tally of {query.domain_size} values for pass {query.pass_index + 1}, "
                 f"layer {query.layer}, got {len(aggregate.tally)}."
             )
-        oracle = self._oracle(query.domain_size)
+        noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
         votes = aggregate.tally[: query.num_candidates]
         kept, threshold = top_eta(votes, self.eta_max, ties=self.ties)
         extensions = kept[kept < query.num_extensions]
         words = kept[(kept >= query.num_extensions) | (kept % query.trie.alphabet_size == END)]
 
         found = state.found.append(
-            self._found(query, aggregate, oracle, words).without(query.excluded)
+            self._found(query, aggregate, noise, words).without(query.excluded)
         )
         history = (
             *state.history,
             self._summary(
-                query, aggregate, oracle, threshold=threshold, kept=len(kept), words=len(words)
+                query, aggregate, noise, threshold=threshold, kept=len(kept), words=len(words)
             ),
         )
         trie = query.trie.extend(extensions)
@@ -294,7 +295,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         self,
         query: PrefixQuery,
         aggregate: Aggregate,
-        oracle: PureOracle,
+        noise: Noise,
         words: npt.NDArray[np.int64],
     ) -> Found:
         extended = query.trie.spell(words[words < query.num_extensions])
@@ -303,36 +304,32 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         codes[len(extended) :] = query.finished[
             words[words >= query.num_extensions] - query.num_extensions
         ]
-        return Found.counted(query, aggregate, oracle, codes=codes, support=aggregate.tally[words])
-
-    def _noise_std(self, oracle: PureOracle, aggregate: Aggregate) -> float:
-        return float(np.sqrt(oracle.variance(0, aggregate.num_reports)))
+        return Found.counted(query, aggregate, noise, codes=codes, support=aggregate.tally[words])
 
     def _summary(
         self,
         query: PrefixQuery,
         aggregate: Aggregate,
-        oracle: PureOracle,
+        noise: Noise,
         *,
         threshold: int,
         kept: int,
         words: int,
     ) -> RoundSummary:
-        noise_std = self._noise_std(oracle, aggregate)
         return RoundSummary(
             pass_index=query.pass_index,
             layer=query.layer,
             num_prefixes=query.trie.width,
             num_candidates=query.num_candidates,
             domain_size=query.domain_size,
-            subset_size=int(getattr(oracle, "d", 0)),
+            subset_size=int(getattr(noise.oracle, "d", 0)),
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=threshold,
-            threshold_z=float(noise_z(np.array([threshold]), aggregate.num_reports, oracle)[0]),
-            noise_std=noise_std,
+            threshold_z=float(noise.z(np.array([threshold]))[0]),
+            noise_std=noise.std,
             num_kept=kept,
             num_finished=words,
-            report_bits=oracle.report_bits,
+            report_bits=noise.oracle.report_bits,
             download_bits=query.download_bits,
         )

@@ -20,7 +20,8 @@ from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.queries import Aggregate, Cohort
 from fedhh.server.found import Found
 from fedhh.server.local_protocol import LocalProtocol
-from fedhh.server.pruning import noise_z, top_eta
+from fedhh.server.noise import Noise
+from fedhh.server.pruning import top_eta
 from fedhh.sketch_queries import BlindPrefixQuery
 from fedhh.trie import Codes
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
@@ -193,13 +194,14 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
         assert isinstance(oracle, PureOracle)
         keys = query.names.keys(candidates[:, : query.prefix_length])
         support = _support(query, aggregate, keys)
+        noise = Noise.of_sketch(oracle, aggregate.num_reports, aggregate.tally)
         kept, threshold = top_eta(support, self.keep, ties="strict")
         order = kept[np.argsort(-support[kept], kind="stable")]
         found = state.found
         is_last = query.prefix_length == self.length
         if is_last:
             found = Found.counted(
-                query, aggregate, oracle, codes=candidates[order], support=support[order]
+                query, aggregate, noise, codes=candidates[order], support=support[order]
             )
         reports = aggregate.num_reports
         summary = RoundSummary(
@@ -212,8 +214,8 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
             num_clients=aggregate.num_clients,
             num_reports=reports,
             threshold=threshold,
-            threshold_z=float(noise_z(np.array([threshold]), reports, oracle)[0]),
-            noise_std=float(np.sqrt(oracle.variance(0, reports))),
+            threshold_z=float(noise.z(np.array([threshold]))[0]),
+            noise_std=noise.std,
             num_kept=len(kept),
             num_finished=len(found.codes),
             report_bits=oracle.report_bits,

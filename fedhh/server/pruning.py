@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom, norm
 
-from fedhh.oracles import PureOracle
 from fedhh.random import scatter
 from fedhh.validation import require_at_least, require_choice
 
@@ -48,32 +46,6 @@ def top_eta(
     tied = np.flatnonzero(votes == threshold)
     tied = tied[np.argsort(_scatter(tied), kind="stable")][: eta_max - len(above)]
     return np.sort(np.concatenate([above, tied])), threshold
-
-
-def noise_z(
-    votes: npt.NDArray[np.int64], num_reports: int, oracle: PureOracle
-) -> npt.NDArray[np.float64]:
-    """Return how far votes lie above those of a candidate that nobody holds.
-
-    Such a candidate's votes are Binomial(n, q). The result is the standard normal quantile of
-    P(fewer votes), computed from the exact tail: where n q is small the tail is heavier than a
-    normal one, and (votes - n q) / standard deviation would call noise significant.
-
-    Args:
-        votes: ``(c,) int64``.
-        num_reports: n.
-        oracle: Whose q it is.
-
-    Returns:
-        ``(c,) float64``; infinite where the noise cannot reach the votes at all.
-    """
-    exact = norm.isf(binom.sf(votes - 1, num_reports, oracle.q))
-    spread = np.sqrt(num_reports * oracle.q * (1 - oracle.q))
-    if spread == 0:
-        return np.asarray(exact)
-    # Beyond 37 deviations the tail underflows; the normal value is as good as any there.
-    normal = (votes - num_reports * oracle.q) / spread
-    return np.asarray(np.where(np.isposinf(exact), normal, exact))
 
 
 def _scatter(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:

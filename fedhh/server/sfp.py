@@ -21,7 +21,7 @@ from fedhh.puzzle import FragmentPuzzle
 from fedhh.queries import Aggregate, Cohort
 from fedhh.server.found import Found
 from fedhh.server.local_protocol import LocalProtocol
-from fedhh.server.pruning import noise_z
+from fedhh.server.noise import Noise
 from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
 from fedhh.sketch_queries import FragmentQuery
 from fedhh.validation import (
@@ -89,7 +89,8 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
             strings from the T most frequent fragments.
         max_strings: Most strings put together per puzzle number; what is cut is reported.
         max_words: Most words in the result.
-        word_z: Least z of a word's count in the sketch of whole strings.
+        word_z: Least z of a word's count in the sketch of whole strings, against the noise of the
+            randomizer alone.
         max_items: B, contributions per client.
         sampler: How a client with more than B words chooses: "random" or "greedy".
         alphabet: "printable", "lower", or the symbols themselves.
@@ -214,16 +215,26 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
             ),
         )
         support = query.words.support(word_sums, query.puzzle.names.keys(codes))
-        z = noise_z(support, aggregate.num_reports, query.words)
+        # What the randomizer alone explains is dropped. Whether a word is significant also depends
+        # on the frequent words that it may share cells with.
+        z = Noise(oracle=query.words, num_reports=aggregate.num_reports).z(support)
+        noise = Noise.of_sketch(query.words, aggregate.num_reports, word_sums)
         order = np.argsort(-support, kind="stable")
         kept = order[z[order] >= self.word_z][: self.max_words]
-        found = Found.counted(
-            query, aggregate, query.words, codes=codes[kept], support=support[kept]
-        )
+        found = Found.counted(query, aggregate, noise, codes=codes[kept], support=support[kept])
         return SfpState(
             found=found,
             decoding=decoding,
-            history=(self._summary(query, aggregate, found, support[kept], len(codes)),),
+            history=(
+                self._summary(
+                    query,
+                    aggregate,
+                    found,
+                    looked_up=len(codes),
+                    threshold=int(support[kept[-1]]) if len(kept) else 0,
+                    noise_std=noise.std,
+                ),
+            ),
         )
 
     def discoveries(self, state: SfpState) -> Discoveries:
@@ -277,10 +288,11 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
         query: FragmentQuery,
         aggregate: Aggregate,
         found: Found,
-        support: Votes,
+        *,
         looked_up: int,
+        threshold: int,
+        noise_std: float,
     ) -> RoundSummary:
-        reports = aggregate.num_reports
         return RoundSummary(
             pass_index=0,
             layer=1,
@@ -289,10 +301,10 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
             domain_size=query.puzzle.num_fragments,
             subset_size=int(getattr(query.fragments, "d", 0)),
             num_clients=aggregate.num_clients,
-            num_reports=reports,
-            threshold=int(support[-1]) if len(support) else 0,
-            threshold_z=float(found.z[-1]) if len(support) else 0.0,
-            noise_std=float(np.sqrt(query.words.variance(0, reports))),
+            num_reports=aggregate.num_reports,
+            threshold=threshold,
+            threshold_z=float(found.z[-1]) if len(found.z) else 0.0,
+            noise_std=noise_std,
             num_kept=len(found.codes),
             num_finished=len(found.codes),
             report_bits=query.report_bits,

@@ -20,6 +20,7 @@ from fedhh.oracles import OracleSpec, PureOracle, make_oracle
 from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
 from fedhh.queries import Aggregate, Cohort, WordVoteQuery
 from fedhh.server.found import Found
+from fedhh.server.noise import Noise
 from fedhh.trie import PrefixTrie
 from fedhh.validation import InputError, require_at_least
 
@@ -179,7 +180,8 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
         assert isinstance(oracle, PureOracle)
         codes = np.zeros((len(words), self.num_rounds), dtype=np.uint16)
         codes[:, : query.layer] = query.trie.spell(words)
-        found = Found.counted(query, aggregate, oracle, codes=codes, support=votes[words])
+        noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+        found = Found.counted(query, aggregate, noise, codes=codes, support=votes[words])
         summary = RoundSummary(
             pass_index=0,
             layer=query.layer,

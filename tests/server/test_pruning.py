@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedhh.oracles import Identity, SubsetSelection
-from fedhh.server.pruning import noise_z, top_eta
+from fedhh.server.pruning import top_eta
 from fedhh.validation import InputError
 
 votes_lists = st.lists(st.integers(0, 8), min_size=1, max_size=40)
@@ -51,23 +48,3 @@ def test_an_eta_of_zero_and_an_unknown_tie_rule_are_refused():
         top_eta(np.array([1]), 0, ties="paper")
     with pytest.raises(InputError, match="did you mean 'paper'"):
         top_eta(np.array([1]), 1, ties="papper")
-
-
-def test_noise_z_is_the_normal_quantile_of_the_exact_tail():
-    oracle = SubsetSelection(epsilon=8.0, domain_size=39_001)
-    # n q is 3.9: 12 votes look like 4.1 deviations, but a Poisson law of that mean reaches them
-    # once in 1,050 times.
-    votes, n = np.array([12]), 11_000
-    tail = 1 - sum(math.comb(n, i) * oracle.q**i * (1 - oracle.q) ** (n - i) for i in range(12))
-    z = noise_z(votes, n, oracle)[0]
-    assert 0.5 * math.erfc(z / math.sqrt(2)) == pytest.approx(tail, rel=1e-6)
-    assert z < 3.5 < (12 - n * oracle.q) / math.sqrt(n * oracle.q)
-
-
-def test_noise_z_of_votes_that_noise_cannot_reach_is_finite_only_with_noise():
-    oracle = SubsetSelection(epsilon=8.0, domain_size=39_001)
-    assert 100 < noise_z(np.array([9_000]), 11_000, oracle)[0] < np.inf
-    assert noise_z(np.array([3, 0]), 10, Identity(epsilon=math.inf, domain_size=4)).tolist() == [
-        np.inf,
-        -np.inf,
-    ]

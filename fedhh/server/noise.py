@@ -1,0 +1,171 @@
+"""What chance alone does to a candidate's votes, and how far above it a candidate lies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+from scipy.stats import binom, norm
+
+from fedhh.oracles import PureOracle, SketchOracle
+
+_Floats = npt.NDArray[np.float64]
+_Tally = npt.NDArray[np.int64]
+
+# Cells are counted by their distance from their row's mean, in this many steps per deviation.
+_STEPS = 64
+_ROWS_AT_ONCE = 1024
+_VOTES_AT_ONCE = 2**15
+# Where a Chernoff bound is looked for, in deviations: from hardly any to far beyond all doubt.
+_TILTS = np.geomspace(0.01, 2000, 140)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SketchNoise:
+    """The law of a sketch's support of a value that nobody holds, given the sketch.
+
+    The hash functions send such a value to a uniform cell of each row, independently, so its
+    support is a sum of k independent numbers, each a uniform cell of its row. That holds what the
+    randomizer does, and what frequent values do to those that share a cell with them.
+
+    Attributes:
+        center: Its expectation.
+        variance: Its variance.
+        num_rows: k.
+        steps: ``(b,) float64``: distances of a cell from its row's mean, over all rows.
+        chances: ``(b,) float64``: how often each occurs.
+    """
+
+    center: float
+    variance: float
+    num_rows: int
+    steps: _Floats
+    chances: _Floats
+
+    @classmethod
+    def of(cls, oracle: SketchOracle, sketch: _Tally) -> SketchNoise | None:
+        """Return the law for a ``(sketch_size,) int64`` sketch, None if all its cells are equal."""
+        cells = oracle.cells(sketch)
+        rows, size = cells.shape
+        chunks = [slice(a, a + _ROWS_AT_ONCE) for a in range(0, rows, _ROWS_AT_ONCE)]
+        means = cells.mean(axis=1)
+        variance = float(sum(cells[chunk].var(axis=1).sum() for chunk in chunks))
+        if variance == 0:
+            return None
+        width = math.sqrt(variance / rows) / _STEPS
+        lowest = float((cells.min(axis=1) - means).min())
+        highest = float((cells.max(axis=1) - means).max())
+        counts = np.zeros(round((highest - lowest) / width) + 2, dtype=np.int64)
+        for chunk in chunks:
+            distances = (cells[chunk] - means[chunk, None] - lowest) / width
+            counts += np.bincount(
+                np.rint(distances).astype(np.int64).ravel(), minlength=len(counts)
+            )
+        (occurring,) = np.nonzero(counts)
+        chances = counts[occurring] / (rows * size)
+        steps: _Floats = occurring * np.float64(width)
+        return cls(
+            center=float(means.sum()),
+            variance=variance,
+            num_rows=rows,
+            # Rounding must not move the mean.
+            steps=steps - float(chances @ steps),
+            chances=chances,
+        )
+
+    def z(self, votes: _Tally) -> _Floats:
+        """Return the standard normal quantile of the Chernoff exponent of each number of votes.
+
+        With K the logarithm of the moment generating function, sqrt(2 max_t (t x - K(t))), the
+        leading term of the saddlepoint approximation: for a normal law, x over its deviation, and
+        less where the tail is heavier. K takes the rows as drawn from their mixture, which can only
+        raise it. 0 where votes are below the expectation.
+        """
+        tilts = _TILTS / math.sqrt(self.variance)
+        logs = np.log(self.chances)
+        cumulants = np.array([logsumexp(tilt * self.steps + logs) for tilt in tilts])
+        cumulants *= self.num_rows
+        above = votes - self.center
+        exponents = [
+            (above[a : a + _VOTES_AT_ONCE, None] * tilts - cumulants).max(axis=1)
+            for a in range(0, len(votes), _VOTES_AT_ONCE)
+        ]
+        best = np.concatenate([np.zeros(0), *exponents])
+        return np.asarray(np.sqrt(2 * np.maximum(best, 0.0)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Noise:
+    """What chance does in one round.
+
+    Attributes:
+        oracle: The randomizer of the reports.
+        num_reports: How many were counted, n.
+        sketch: The law of a sketch, where reports were counted in one.
+    """
+
+    oracle: PureOracle
+    num_reports: int
+    sketch: SketchNoise | None = None
+
+    @classmethod
+    def of_sketch(cls, oracle: PureOracle, num_reports: int, sums: _Tally) -> Noise:
+        """Return the noise of a round whose reports were added up as ``sums``, if by a sketch."""
+        law = SketchNoise.of(oracle, sums) if isinstance(oracle, SketchOracle) else None
+        return cls(oracle=oracle, num_reports=num_reports, sketch=law)
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the estimate of a candidate that nobody holds."""
+        alone = float(self.oracle.variance(0, self.num_reports))
+        return math.sqrt(alone + self._excess)
+
+    def variance(self, estimate: _Floats) -> _Floats:
+        """Return the variance of some candidates' estimates.
+
+        To that of the randomizer, a sketch adds what other frequent values do together
+        (`SketchOracle.exact_variance`), here as the sketch shows it.
+
+        Args:
+            estimate: ``(c,) float64``: clients that hold each.
+        """
+        held = np.clip(estimate, 0, self.num_reports)
+        variance = self.oracle.variance(held, self.num_reports)
+        if not isinstance(self.oracle, SketchOracle):
+            return variance
+        own = held * np.maximum(held - 1, 0) / self.oracle.num_hashes / (self.oracle.row_size - 1)
+        return np.asarray(variance + np.maximum(self._excess - own, 0.0))
+
+    def z(self, votes: _Tally) -> _Floats:
+        """Return how far votes lie above those of a candidate that nobody holds.
+
+        Such a candidate's votes are Binomial(n, q). The result is the standard normal quantile of
+        P(fewer votes), computed from the exact tail: where n q is small the tail is heavier than a
+        normal one, and (votes - n q) / standard deviation would call noise significant. In a sketch
+        that frequent values weigh on, the tail is heavier still: there it is the smaller of this
+        and `SketchNoise.z`.
+
+        Args:
+            votes: ``(c,) int64``.
+
+        Returns:
+            ``(c,) float64``; infinite where the noise cannot reach the votes at all.
+        """
+        expected = self.num_reports * self.oracle.q
+        exact = norm.isf(binom.sf(votes - 1, self.num_reports, self.oracle.q))
+        spread = math.sqrt(expected * (1 - self.oracle.q))
+        if spread:
+            # Beyond 37 deviations the tail underflows; the normal value is as good as any there.
+            exact = np.where(np.isposinf(exact), (votes - expected) / spread, exact)
+        return np.asarray(exact if self.sketch is None else np.minimum(exact, self.sketch.z(votes)))
+
+    @property
+    def _excess(self) -> float:
+        """What equal values add to the variance of an estimate, as the sketch shows it."""
+        if self.sketch is None:
+            return 0.0
+        by_chance = self.num_reports * self.oracle.q * (1 - self.oracle.q)
+        return max(self.sketch.variance - by_chance, 0.0) / (self.oracle.p - self.oracle.q) ** 2
