@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import tomli_w
 from pydantic import BaseModel, Field
 
 from fedhh.experiments.config import Config
@@ -109,6 +111,31 @@ def by_path(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield from by_path(value, f"{path}.")
         else:
             yield path, value
+
+
+def in_written_order(content: dict[str, Any], origin: str) -> dict[str, Any]:
+    """Return `[sweep]` so that its axes keep their order when they are written as TOML.
+
+    A writer puts tables behind plain values. Axes that this would move, such as a range before a
+    list, become lists by path; all others stay as they are.
+
+    Args:
+        content: `[sweep]`, which `axes_of` has checked.
+        origin: Names it in errors.
+    """
+
+    def ordered(axes: dict[str, Any]) -> dict[str, Any]:
+        paths = [path for path, _ in by_path(axes)]
+        if paths == [path for path, _ in by_path(tomllib.loads(tomli_w.dumps(axes)))]:
+            return axes
+        return {path: _values(path, values, origin) for path, values in by_path(axes)}
+
+    kept = dict(content)
+    if "axes" in kept:
+        kept["axes"] = ordered(kept["axes"])
+    if "linked" in kept:
+        kept["linked"] = [ordered(group) for group in kept["linked"]]
+    return kept
 
 
 def _values(path: str, values: Any, origin: str) -> list[Any]:

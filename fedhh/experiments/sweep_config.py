@@ -47,6 +47,7 @@ from fedhh.experiments.sweep_axes import (
     axes_of,
     by_path,
     combinations,
+    in_written_order,
 )
 from fedhh.validation import InputError, did_you_mean
 
@@ -92,7 +93,7 @@ class Sweep:
         axes: Paths of what the file varies, the seed apart, in its order.
         cells: Every cell, skipped ones too.
         best: The metric to rank by.
-        table: The file's content, with all changes applied.
+        table: The file's content, with all changes applied, its axes in an order that a file keeps.
     """
 
     title: str
@@ -188,7 +189,7 @@ def parse_sweep(
             cell = replace(cell, beside_grid=number >= len(grid))
             if not cell.skipped and cell.id in seen:
                 cell = _skip(
-                    cell, "duplicate", f"{_where(settings)} repeats a cell", section, origin
+                    cell, "duplicate", f"{_where(settings)} repeats a cell.", section, origin
                 )
             seen.add(cell.id)
             cells.append(cell)
@@ -199,7 +200,7 @@ def parse_sweep(
         axes=tuple(dict.fromkeys(path for group in axes for path in group[0])),
         cells=_with_varied(cells, axes),
         best=section.best,
-        table=table,
+        table={**table, SWEEP: in_written_order(table[SWEEP], origin)},
     )
 
 

@@ -119,7 +119,7 @@ def test_an_impossible_cell_is_an_error_unless_a_rule_skips_it():
 
 def test_cells_that_repeat_are_an_error_unless_a_rule_skips_them():
     axes = "[sweep.axes]\nprotocol.eta_max = [20, 30, 20]\n"
-    with pytest.raises(InputError, match="eta_max=20 repeats a cell"):
+    with pytest.raises(InputError, match=r"eta_max=20 repeats a cell\. Or leave such cells out: "):
         parse(axes)
     plan = parse('skip = ["duplicate"]\n' + axes)
     assert [cell.skipped for cell in plan.cells] == ["", "", "duplicate"]
