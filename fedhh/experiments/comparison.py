@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,30 +53,55 @@ def _epsilon(column: str, label: str) -> Measure:
     return Measure(column=column, label=label, text=round_up, half="{:.3f}".format)
 
 
-def _count(column: str, label: str, *, unit: str = "", per: float = 1.0) -> Measure:
-    def text(value: float) -> str:
-        return f"{value / per:,.0f}{unit}"
-
-    return Measure(column=column, label=label, text=text, half=text)
+def _count(column: str, label: str) -> Measure:
+    return Measure(column=column, label=label, text="{:,.0f}".format, half="{:,.0f}".format)
 
 
+def _bytes_at_most(column: str, label: str) -> Measure:
+    def text(bits: float) -> str:
+        return f"{whole_bytes(bits):,} B"
+
+    def half(bits: float) -> str:
+        return f"{bits / 8:,.0f} B"
+
+    return Measure(column=column, label=f"{label}, at most", text=text, half=half)
+
+
+def whole_bytes(bits: float) -> int:
+    """Return how many bytes hold at most so many bits, an expected length.
+
+    >>> whole_bytes(379.5), whole_bytes(384)
+    (48, 48)
+    """
+    # A mean of equal numbers may lie above them by its last digit.
+    return math.ceil(bits / 8 * (1 - 1e-12))
+
+
+_TRUNCATED = "discovered_truncated"
+_COUNT_ERROR = "count_error_relative_significant"
 _QUALITY = (
     _share("coverage", "coverage"),
     _share("precision", "precision"),
     _share("precision_significant", "precision of the significant"),
+    Measure(
+        column=_TRUNCATED,
+        label="cut words among the false",
+        text="{:,.1f}".format,
+        half="{:,.1f}".format,
+    ),
     _share("recall", "recall"),
     _share("f1", "F1"),
 )
 _COST = (
-    _share("count_error_relative_significant", "count error of the significant"),
+    _share(_COUNT_ERROR, "count error of the significant"),
     _epsilon("local_epsilon", "local epsilon, item"),
     _epsilon("local_epsilon_user", "local epsilon, user"),
     _epsilon("central_epsilon", "central epsilon, item"),
     _epsilon("central_epsilon_user", "central epsilon, user"),
     _count("clients_asked", "clients asked"),
     _count("rounds", "rounds"),
-    _count("upload_bits_per_client_max", "upload per client, at most", unit=" B", per=8),
-    _count("download_bits_per_client_max", "download per client, at most", unit=" B", per=8),
+    _bytes_at_most("upload_bits_per_client_max", "upload per client"),
+    _bytes_at_most("download_bits_per_client_max", "download per client"),
     Measure(
         column=SERVER_SECONDS,
         label="server, CPU seconds",
@@ -85,21 +111,26 @@ _COST = (
 )
 _SHORT = {
     "coverage", "precision", "recall", "central_epsilon", "central_epsilon_user", "rounds",
-    "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS,
+    "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS, _TRUNCATED,
 }  # fmt: skip
 _NOT_ZERO = re.compile(r"[1-9]")
-_TOP = re.compile(r"precision_top_(\d+)")
+_TOP = re.compile(r"(?:precision|recall|f1)_top_(\d+)")
 
 
 def measures_of(table: pd.DataFrame) -> list[Measure]:
     """Return the measures that some results have numbers for, in the order of the rows."""
-    tops = sorted(int(match[1]) for column in table if (match := _TOP.fullmatch(str(column))))
+    tops = sorted({int(match[1]) for column in table if (match := _TOP.fullmatch(str(column)))})
     by_k = [
         _share(f"{metric}_top_{k}", f"{label} of the top {k:,}")
         for k in tops
         for metric, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ]
-    return [each for each in (*_QUALITY, *by_k, *_COST) if each.column in table]
+    return [
+        each
+        for each in (*_QUALITY, *by_k, *_COST)
+        # Few protocols cut words; for the others, the row would say nothing.
+        if each.column in table and (each.column != _TRUNCATED or (table[_TRUNCATED] > 0).any())
+    ]
 
 
 def comparison_table(
@@ -127,22 +158,49 @@ def comparison_table(
         )
     others = [path for path in description["axes"] if path != PROTOCOL and path in table]
     labels = list(dict.fromkeys(table[PROTOCOL]))
-    rows: list[tuple[str, ...]] = []
-    for values, part in _parts(table, others):
-        rows.extend(
-            (*values, measure.label, *(_cell(part[part[PROTOCOL] == x], measure) for x in labels))
-            for measure in measures_of(table)
-            if chosen(measure.column)
-        )
+    measures = [measure for measure in measures_of(table) if chosen(measure.column)]
+    rows = [
+        (*values, measure.label, *(_cell(part[part[PROTOCOL] == x], measure) for x in labels))
+        for values, part in _parts(table, others)
+        for measure in measures
+    ]
     seeds = table["seed"].nunique()
     over = "One seed." if seeds == 1 else f"Mean ± half the {STATEMENT} ({seeds})."
     return TextTable(
         title=description["title"],
         columns=(*(short_label(path) for path in others), "", *labels),
         rows=tuple(rows),
-        note=f"{over} {_central_note(table)}",
+        note=" ".join([over, *_meanings(table, measures), _central_note(table)]),
         labels=len(others) + 1,
     )
+
+
+def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
+    """Return sentences that say what the rows' words mean, see `metrics.measure`."""
+    shown = {measure.column for measure in measures}
+    notes = []
+    if "recall" in shown and "min_clients" in table:
+        numbers = sorted(table["min_clients"].dropna().unique())
+        fewest = " or ".join(f"{number:,.0f}" for number in numbers)
+        notes.append(f"Recall is over the words held by at least {fewest} clients.")
+    if any(column.startswith("f1") for column in shown):
+        notes.append("F1 is the harmonic mean of precision and recall.")
+    if any(_TOP.search(column) for column in shown):
+        notes.append(
+            "Of the top K: the K largest estimates against the K words held by most clients."
+        )
+    if "precision" in shown:
+        notes.append("Words cut to the longest length that a protocol spells count as false.")
+    if _COUNT_ERROR in shown:
+        notes.append(
+            "Count error: mean of |estimated - true| / true clients over significant discoveries "
+            "that somebody holds."
+        )
+    if "population_clients" in table and (
+        "clients_asked" in shown and (table["clients_asked"] > table["population_clients"]).any()
+    ):
+        notes.append("Clients asked in several rounds count in each.")
+    return notes
 
 
 def _central_note(table: pd.DataFrame) -> str:

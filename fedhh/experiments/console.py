@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedhh.accounting import PrivacyReport
+from fedhh.experiments.comparison import whole_bytes
 from fedhh.experiments.fidelity import PER_REPORT
 from fedhh.experiments.labels import round_up
 from fedhh.experiments.privacy import MEASURED_ANONYMITY, central_epsilon, local_epsilon
@@ -69,14 +71,17 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
     items = result.protocol.contributions_per_client
     unit = result.population["unit"]
     tops = [k for k in result.settings.top_k if f"found_top_{k}" in metrics]
+    clients, asked = f"{result.population['clients']:,}", f"{cost['clients_asked']:,}"
+    if result.protocol.reuses_clients:
+        each = "client and layer"
+        who = ("answers", asked, f"of {clients} clients, drawn anew in each layer")
+    else:
+        each = "client"
+        who = ("clients", asked, f"asked, of {clients}")
     return [
-        (
-            "clients",
-            f"{cost['clients_asked']:,}",
-            f"asked, of {result.population['clients']:,}; a client is a {unit}",
-        ),
+        (*who[:2], f"{who[2]}; a client is a {unit}"),
         *_fidelity_rows(result.simulation),
-        ("reports", f"{cost['reports']:,}", f"at most {items} per client"),
+        ("reports", f"{cost['reports']:,}", f"at most {items} per {each}"),
         ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
         ("discovered", f"{metrics['discovered']:,}", _discovered_note(result)),
         *_regime_rows(result),
@@ -130,7 +135,9 @@ def _share(value: float | None) -> str:
 
 
 def _bytes(bits: float) -> str:
-    return f"{bits / 8:,.0f} B" if bits < 8e4 else f"{bits / 8e3:,.1f} kB"
+    """Return what is at most so many bits as text, never less than it is."""
+    size = whole_bytes(bits)
+    return f"{size:,} B" if size < 10_000 else f"{math.ceil(size / 100) / 10:,.1f} kB"
 
 
 def _fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:

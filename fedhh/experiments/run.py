@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -330,13 +331,16 @@ def _layer_row(summary: RoundSummary) -> dict[str, Any]:
 
 
 def _cost(protocol: AnyProtocol, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
-    """Return what the run asked of clients and network."""
+    """Return what the run asked of clients and network.
+
+    A client answers in one round, or, where every round draws from all clients, perhaps in each.
+    """
+    at_most = sum if protocol.reuses_clients else partial(max, default=0.0)
+    items = protocol.contributions_per_client
     return {
         "clients_asked": sum(s.num_clients for s in summaries),
         "reports": sum(s.num_reports for s in summaries),
         "rounds": len(summaries),
-        "upload_bits_per_client_max": max(
-            (s.report_bits * protocol.contributions_per_client for s in summaries), default=0.0
-        ),
-        "download_bits_per_client_max": max((s.download_bits for s in summaries), default=0.0),
+        "upload_bits_per_client_max": at_most(s.report_bits * items for s in summaries),
+        "download_bits_per_client_max": at_most(s.download_bits for s in summaries),
     }
