@@ -141,9 +141,9 @@ def draw_estimates(axes: Axes, result: RunResult) -> None:
         limits = np.array([1, shown["true_clients"].max() * 1.3])
         axes.plot(limits, limits, color=GREY, linestyle="--", label="exact")
         _count_scales(axes, float(found["std_error"].median()), limits[1])
+        axes.legend(loc="upper left")
     axes.set_xlabel("clients that hold the word")
     axes.set_ylabel("estimated clients, 95 % error bars")
-    axes.legend(loc="upper left")
 
 
 def _count_scales(axes: Axes, noise: float, largest: float) -> None:
