@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fedhh.alphabet import Alphabet
     from fedhh.clients.population import StoredPopulation
-    from fedhh.clients.synthetic import synthetic_population
-    from fedhh.experiments.populations import load_population
+    from fedhh.experiments.populations import load_population, synthetic_population
     from fedhh.experiments.run import rounds, simulate
     from fedhh.experiments.run_result import RunResult
     from fedhh.experiments.sweep import sweep
@@ -43,7 +42,7 @@ _HOMES = {
     "rounds": "fedhh.experiments.run",
     "simulate": "fedhh.experiments.run",
     "sweep": "fedhh.experiments.sweep",
-    "synthetic_population": "fedhh.clients.synthetic",
+    "synthetic_population": "fedhh.experiments.populations",
 }
 
 __all__ = [

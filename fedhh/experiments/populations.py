@@ -9,21 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from fedhh.clients import synthetic
 from fedhh.clients.known_words import KnownRemoval, load_known, remove_known
 from fedhh.clients.population import Population, StoredPopulation
-from fedhh.clients.synthetic import (
-    PopulationModel,
-    RankDrawer,
-    population_presets,
-    synthetic_population,
-)
+from fedhh.clients.synthetic import PopulationModel, RankDrawer, population_presets
 from fedhh.clients.virtual import VirtualPopulation
 from fedhh.clients.wordfreq_tail import SOURCE as WORDFREQ_TAIL
 from fedhh.clients.wordfreq_tail import wordfreq_tail
 from fedhh.clients.zipf_words import SOURCE as ZIPF
 from fedhh.clients.zipf_words import zipf_words
 from fedhh.experiments.config import PopulationConfig
-from fedhh.validation import InputError
+from fedhh.validation import InputError, require_choice
 
 _VOCABULARY = 60_000
 
@@ -56,10 +52,33 @@ def build_population(config: PopulationConfig, *, seed: int) -> tuple[Population
         model = population_model(config)
         if is_virtual(config, seed):
             return _virtual(model, config, seed)
-        population = synthetic_population(model, config.clients, seed=seed)
+        population = synthetic.synthetic_population(model, config.clients, seed=seed)
         return _without_known(population, config.known)
     population = load_file(config)
     return _without_known(population, config.known)
+
+
+def synthetic_population(
+    preset: str | PopulationModel, num_clients: int, *, seed: int
+) -> StoredPopulation:
+    """Return the first clients of a synthetic population, held in memory.
+
+    See `fedhh.clients.synthetic.synthetic_population`, which makes them.
+
+    Args:
+        preset: chat, keyboard60d, tweet, post, wordfreq-tail, zipf, or a model of your own, such as
+            `fedhh.clients.zipf_words.zipf_words` returns.
+        num_clients: How many clients.
+        seed: The run's seed.
+
+    Raises:
+        InputError: The preset is unknown, or the population would have 2^31 or more new words.
+    """
+    if isinstance(preset, str):
+        require_choice((*population_presets(), *_LISTED), preset=preset)
+        known = "none" if preset in _LISTED else "scowl70"
+        preset = population_model(PopulationConfig(source=preset, known=known))
+    return synthetic.synthetic_population(preset, num_clients, seed=seed)
 
 
 def load_file(config: PopulationConfig) -> StoredPopulation:

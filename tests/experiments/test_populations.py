@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fedhh
 from fedhh.clients.population import StoredPopulation
 from fedhh.clients.virtual import VirtualPopulation
 from fedhh.experiments.config import PopulationConfig
@@ -71,3 +72,20 @@ def test_a_list_of_known_words_needs_a_stored_population(tmp_path):
 def test_a_file_cannot_be_virtual(tmp_path):
     with pytest.raises(InputError, match=r"population\.virtual = true: .* remove the key"):
         build(source=str(tmp_path / "a.csv"), clients=None, virtual=True)
+
+
+@pytest.mark.parametrize("source", ["zipf", "wordfreq-tail", "chat"])
+def test_python_makes_every_synthetic_population_that_a_configuration_can_name(source: str):
+    population = fedhh.synthetic_population(source, 400, seed=4)
+    same, _ = build(source=source, clients=400, known="none", virtual=False)
+    assert population.name == same.name
+    assert population.lexicon.words == same.lexicon.words
+    np.testing.assert_array_equal(population.items.offsets, same.items.offsets)
+    np.testing.assert_array_equal(population.items.word_ids, same.items.word_ids)
+    np.testing.assert_array_equal(population.items.counts, same.items.counts)
+
+
+def test_an_unknown_population_is_refused_with_all_known_ones():
+    known = r"did you mean 'zipf'\? Known: chat, .*, wordfreq-tail, zipf\."
+    with pytest.raises(InputError, match=f"Unknown preset 'zip'; {known}"):
+        fedhh.synthetic_population("zip", 400, seed=4)
