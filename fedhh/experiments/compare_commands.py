@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +15,7 @@ from fedhh.experiments import results
 from fedhh.experiments.comparison import comparison_table
 from fedhh.experiments.config import SWEEPS, preset_text
 from fedhh.experiments.console import print_table
-from fedhh.experiments.sweep_axes import PROTOCOL, SWEEP
+from fedhh.experiments.sweep_axes import PROTOCOL, SWEEP, by_path
 from fedhh.experiments.sweep_commands import (
     DoneSweep,
     SweepRequest,
@@ -38,7 +40,8 @@ def compare_command(request: SweepRequest, *, as_json: bool) -> bool:
         request = replace(request, preset=DEFAULT_COMPARISON)
     requested, origin = requested_table(request)
     console = comparison_console(stderr=as_json)
-    done = run_requested((_with_protocols(requested, origin), origin), request, console)
+    table = comparison_of(requested, origin, settings=request.settings)
+    done = run_requested((table, origin), request, console)
     if done is None:
         return True
     if as_json:
@@ -59,14 +62,34 @@ def comparison_console(*, stderr: bool = False) -> Console:
     return console if console.is_terminal else Console(stderr=stderr, width=_WIDTH)
 
 
-def _with_protocols(table: dict[str, Any], origin: str) -> dict[str, Any]:
+def comparison_of(
+    table: dict[str, Any], origin: str, *, settings: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return a sweep's table; the configuration of a run gets the default comparison's protocols.
 
-    Cohorts of such a run were chosen for one protocol; here each protocol asks everybody.
+    Cohorts of such a run were chosen for one protocol; here each protocol asks everybody. A local
+    epsilon of the run, or one on the command line without an axis over it, is the axis.
+
+    Args:
+        table: A configuration or a sweep, with the settings applied.
+        origin: Names it in errors.
+        settings: ``KEY=VALUE`` changes of the command line.
+
+    Raises:
+        InputError: The sweep lists no protocols.
     """
-    if table.get(SWEEP, {}).get("protocols"):
-        return table
-    if SWEEP in table:
+    changed = {setting.partition("=")[0].strip() for setting in settings}
+    if _table(table, SWEEP).get("protocols"):
+        given = _EPSILON in changed and f"{SWEEP}.axes.{_EPSILON}" not in changed
+    else:
+        table = _with_protocols(table, origin)
+        given = "local_epsilon" in _table(table, "privacy")
+    return _with_epsilon_axis(table) if given else table
+
+
+def _with_protocols(table: dict[str, Any], origin: str) -> dict[str, Any]:
+    own = table.get(SWEEP, {})
+    if not (isinstance(own, dict) and own.keys() <= {"seeds"}):
         raise InputError(
             f"{origin}: expected [sweep.protocols], the protocols to compare; for another sweep "
             "use fedhh sweep."
@@ -75,7 +98,26 @@ def _with_protocols(table: dict[str, Any], origin: str) -> dict[str, Any]:
     protocol = dict(table.get(PROTOCOL, {}))
     protocol.pop("clients_per_layer", None)
     kept = {key: part for key, part in table.items() if key != "baseline"}
-    return {**kept, PROTOCOL: protocol, SWEEP: default[SWEEP]}
+    return {**kept, PROTOCOL: protocol, SWEEP: {**default[SWEEP], **own}}
+
+
+def _table(table: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a table of a table; an empty one for other values, which are refused later."""
+    inner = table.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _with_epsilon_axis(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a sweep's table whose own local epsilon, a value or a list, is the axis over it."""
+    table = copy.deepcopy(table)
+    value = table["privacy"]["local_epsilon"]
+    if isinstance(value, list):
+        # A configuration has one; the table that is printed is of the largest, then.
+        del table["privacy"]["local_epsilon"]
+    axes = dict(by_path(_table(table[SWEEP], "axes")))
+    axes[_EPSILON] = value if isinstance(value, list) else [value]
+    table[SWEEP]["axes"] = axes
+    return table
 
 
 def _write(done: DoneSweep, console: Console, *, show: bool) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import tomllib
 
 import pandas as pd
 import pytest
 
-from fedhh.experiments.compare_commands import DEFAULT_COMPARISON, _with_protocols
+from fedhh.experiments.compare_commands import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.comparison import SERVER_SECONDS, comparison_of_runs, comparison_table
-from fedhh.experiments.config import SWEEPS, load_config, preset_text
+from fedhh.experiments.config import SWEEPS, apply_settings, load_config, preset_text
 from fedhh.experiments.run import run_config
 from fedhh.experiments.sweep_config import parse_sweep
 from fedhh.validation import InputError
@@ -85,6 +86,52 @@ def test_a_missing_number_is_a_dash():
     assert rows_of(table)["precision"] == ("-", "50.0%")
 
 
+def test_what_is_at_most_is_never_rounded_down():
+    columns = {
+        "upload_bits_per_client_max": [379.5] * 3 + [384.0] * 3,
+        "download_bits_per_client_max": [8_000.0, 8_400.0, 8_000.0] + [192.1] * 3,
+    }
+    rows = rows_of(comparison_table(results(**columns), DESCRIPTION))
+    assert rows["upload per client, at most"] == ("48 B", "48 B")
+    # The mean is 1,016.7 bytes; Student's t makes 124.2 of the standard error of 28.9.
+    assert rows["download per client, at most"] == ("1,017 B ± 72 B", "25 B")
+
+
+def test_the_note_says_what_recall_f1_and_count_errors_are():
+    columns = {
+        "recall": [0.5] * 6,
+        "f1": [0.5] * 6,
+        "precision": [0.5] * 6,
+        "min_clients": [2_000] * 6,
+        "count_error_relative_significant": [0.1] * 6,
+        "recall_top_20": [0.1] * 6,
+    }
+    note = comparison_table(results(**columns), DESCRIPTION).note
+    assert "Recall is over the words held by at least 2,000 clients." in note
+    assert "F1 is the harmonic mean of precision and recall." in note
+    assert "the K largest estimates against the K words held by most clients" in note
+    assert "Words cut to the longest length that a protocol spells count as false." in note
+    assert "mean of |estimated - true| / true clients over significant discoveries" in note
+    bare = comparison_table(results(), DESCRIPTION).note
+    assert all(word not in bare for word in ("Recall", "F1", "top K", "cut", "Count error"))
+
+
+def test_cut_words_have_a_row_where_there_are_any():
+    label = "cut words among the false"
+    some = comparison_table(results(discovered_truncated=[0, 1, 0, 0, 0, 0]), DESCRIPTION)
+    assert rows_of(some)[label] == ("0.3 ± 1.4", "0.0")
+    none = comparison_table(results(discovered_truncated=[0] * 6), DESCRIPTION)
+    assert label not in rows_of(none)
+
+
+def test_clients_that_are_asked_again_are_said_to_count_again():
+    counts = {"clients_asked": [400] * 3 + [100] * 3, "population_clients": [100] * 6}
+    said = "Clients asked in several rounds count in each."
+    assert said in comparison_table(results(**counts), DESCRIPTION).note
+    counts["clients_asked"] = [100] * 6
+    assert said not in comparison_table(results(**counts), DESCRIPTION).note
+
+
 def test_results_without_protocols_are_refused():
     with pytest.raises(InputError, match="do not list protocols"):
         comparison_table(results().drop(columns="protocol"), DESCRIPTION)
@@ -132,7 +179,7 @@ def test_a_runs_configuration_is_compared_by_the_default_protocols():
         "protocol": {"max_items": 3, "clients_per_layer": 500, "eta_max": 70},
         "baseline": {"name": "sfp"},
     }
-    plan = parse_sweep(_with_protocols(table, "mine.toml"), "mine.toml")
+    plan = parse_sweep(comparison_of(table, "mine.toml"), "mine.toml")
     sections = {cell.protocol: cell.config.protocol for cell in plan.to_run}
     assert len(sections) == 6
     assert {section.max_items for section in sections.values()} == {3}
@@ -141,5 +188,76 @@ def test_a_runs_configuration_is_compared_by_the_default_protocols():
 
 
 def test_a_sweep_without_protocols_is_no_comparison():
-    with pytest.raises(InputError, match=r"expected \[sweep.protocols\]"):
-        _with_protocols({"sweep": {"seeds": 2}}, "mine.toml")
+    for section in ({"axes": {"protocol.passes": [1, 2]}}, {"seeds": 2, "title": "T"}, 3):
+        with pytest.raises(InputError, match=r"expected \[sweep.protocols\]"):
+            comparison_of({"sweep": section}, "mine.toml")
+
+
+RUN = {"population": {"source": "chat", "clients": 30_000}, "protocol": {"eta_max": 70}}
+
+
+def axis_of(table, *settings: str) -> list[float]:
+    """The local epsilons of the cells that a table and the command line give."""
+    apply_settings(table, settings)
+    plan = parse_sweep(comparison_of(table, "mine.toml", settings=settings), "mine.toml")
+    assert "privacy.local_epsilon" in plan.axes
+    return list(dict.fromkeys(cell.config.privacy.local_epsilon for cell in plan.cells))
+
+
+def run_table(**sections):
+    return copy.deepcopy({**RUN, **sections})
+
+
+def preset_table():
+    return tomllib.loads(preset_text(DEFAULT_COMPARISON, SWEEPS))
+
+
+def test_a_runs_configuration_takes_seeds():
+    table = comparison_of(run_table(sweep={"seeds": 2}), "mine.toml")
+    plan = parse_sweep(table, "mine.toml")
+    assert len({cell.protocol for cell in plan.cells}) == 6
+    assert {cell.config.seed for cell in plan.cells} == {0, 1}
+
+
+def test_the_epsilon_of_a_runs_configuration_is_the_one_to_compare_at():
+    assert axis_of(run_table(privacy={"local_epsilon": 3})) == [3.0]
+    assert axis_of(run_table(privacy={"local_epsilon": [3, 5]})) == [3.0, 5.0]
+    assert axis_of(run_table(), "privacy.local_epsilon=2") == [2.0]
+    assert axis_of(run_table(privacy={"delta": 1e-8})) == [4.0, 6.0, 8.0]
+
+
+def test_the_epsilon_of_the_command_line_is_the_one_to_compare_at():
+    assert axis_of(preset_table(), "privacy.local_epsilon=3") == [3.0]
+    assert axis_of(preset_table(), "privacy.local_epsilon=[3, 5]") == [3.0, 5.0]
+    assert axis_of(preset_table()) == [4.0, 6.0, 8.0]
+    both = ("privacy.local_epsilon=3", "sweep.axes.privacy.local_epsilon=[2, 3]")
+    assert axis_of(preset_table(), *both) == [2.0, 3.0]
+
+
+def test_an_epsilon_in_the_place_of_an_axis_leaves_the_others():
+    table = preset_table()
+    table["sweep"]["axes"] = {"privacy.local_epsilon": [4], "protocol.max_items": [2, 3]}
+    settings = ("privacy.local_epsilon=3",)
+    apply_settings(table, settings)
+    plan = parse_sweep(comparison_of(table, "mine.toml", settings=settings), "mine.toml")
+    assert plan.axes == ("protocol", "privacy.local_epsilon", "protocol.max_items")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["privacy.local_epsilon=-1"], "expected greater than 0"),
+        (["privacy.local_epsilon=[]"], "expected a list of values"),
+        (["privacy.local_epsilon=[0]"], "expected greater than 0"),
+        (["privacy=3"], "privacy = 3"),
+        (["sweep.axes=3", "privacy.local_epsilon=-1"], "expected greater than 0"),
+    ],
+)
+def test_a_wrong_epsilon_is_refused_in_one_line(settings, message: str):
+    for table in (run_table(), preset_table()):
+        if "sweep.axes=3" in settings and "sweep" not in table:
+            continue
+        with pytest.raises(InputError) as caught:
+            axis_of(table, *settings)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
