@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from fedhh.experiments.labels import is_share
+from fedhh.validation import InputError
 
 LEVEL = 0.95
 STATEMENT = "95 % t interval over seeds"
@@ -63,10 +64,47 @@ def paired_gain(table: pd.DataFrame, later: Mask, earlier: Mask, metric: str) ->
 
     Returns:
         A row with mean, low, high and seeds, see `summarize`.
+
+    Raises:
+        InputError: A mask has several rows of one seed, so it is of several settings.
     """
+    for name, mask in (("later", later), ("earlier", earlier)):
+        seeds = table["seed"][mask]
+        if seeds.duplicated().any():
+            raise InputError(
+                f"Expected one row per seed to pair, got {name}: {len(seeds)} rows of "
+                f"{seeds.nunique()} seeds; choose the rows of one setting."
+            )
     gain = table[later].set_index("seed")[metric] - table[earlier].set_index("seed")[metric]
     rows = gain.rename("gain").reset_index().assign(all="all")
     return summarize(rows, ["all"], "gain").iloc[0]
+
+
+def seeds_text(counts: Iterable[int]) -> str:
+    """Return how many seeds some means are over.
+
+    >>> seeds_text([3, 3]), seeds_text([2, 1, 2])
+    ('3', '1 to 2')
+    """
+    present = sorted({int(count) for count in counts if count > 0})
+    if not present:
+        return "0"
+    return f"{present[0]}" if len(present) == 1 else f"{present[0]} to {present[-1]}"
+
+
+def failed_text(failed: int) -> str:
+    """Return how many cells are missing because they failed; empty if none did.
+
+    >>> failed_text(0), failed_text(1), failed_text(2)
+    ('', '1 cell failed and is left out', '2 cells failed and are left out')
+    """
+    if not failed:
+        return ""
+    return (
+        "1 cell failed and is left out"
+        if failed == 1
+        else (f"{failed:,} cells failed and are left out")
+    )
 
 
 def sampling_gains(table: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
@@ -78,13 +116,13 @@ def sampling_gains(table: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
 
     Returns:
         The other axes, seed, greedy and random (coverage), and gain, in percentage points; empty
-        if no setting was run with both.
+        if no setting of the grid was run with both.
     """
     others = [path for path in axes if path in table and path != SAMPLER]
     columns = [*others, "seed", "greedy", "random", GAIN]
-    if SAMPLER not in table or not {"greedy", "random"} <= set(table[SAMPLER]):
-        return pd.DataFrame(columns=columns)
     keyed = table[~table["beside_grid"]]
+    if SAMPLER not in keyed or not {"greedy", "random"} <= set(keyed[SAMPLER]):
+        return pd.DataFrame(columns=columns)
     both = keyed.pivot_table(
         index=[*others, "seed"], columns=SAMPLER, values="coverage", sort=False, dropna=False
     )

@@ -27,6 +27,7 @@ from fedhh.experiments.privacy import central_epsilon, claimed_k, local_epsilon
 from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run_result import RunResult
 from fedhh.experiments.sweep_config import Cell, Sweep
+from fedhh.experiments.sweep_settings import with_extras
 from fedhh.simulation.files import whole_file, write_text
 from fedhh.validation import InputError
 
@@ -138,7 +139,8 @@ def result_row(cell: Cell, record: Record) -> dict[str, Any]:
 def read_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the results of a sweep's directory, and title, axes and file of the sweep.
 
-    Failed cells are left out.
+    Failed cells are left out; the description's "failed" says how many there are. Cells beside the
+    grid say what they set, see `sweep_settings.EXTRA`.
 
     Raises:
         InputError: There are no results, or the file is damaged.
@@ -153,7 +155,8 @@ def read_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         description = json.loads(table.schema.metadata[_METADATA])
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{path} is no results file of fedhh ({error}).") from None
-    frame = table.to_pandas()
+    frame = with_extras(table.to_pandas(), description["sweep"])
+    description["failed"] = int((frame["status"] == FAILED).sum())
     done = frame[frame["status"] == DONE].reset_index(drop=True)
     if done.empty:
         raise InputError(f"{path} holds no finished cell.")

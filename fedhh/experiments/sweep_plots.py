@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,21 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from fedhh.experiments.intervals import GAIN, SAMPLER, STATEMENT, sampling_gains, summarize
+from fedhh.experiments.intervals import (
+    GAIN,
+    SAMPLER,
+    STATEMENT,
+    failed_text,
+    sampling_gains,
+    seeds_text,
+    summarize,
+)
 from fedhh.experiments.labels import axis_label, is_share, short_label, value_text
 from fedhh.experiments.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, STYLE, VERMILION
 from fedhh.experiments.results import read_results
+from fedhh.experiments.sweep_settings import EXTRA, Layout, choose_layout, is_numeric
 from fedhh.simulation.files import whole_file
-from fedhh.validation import InputError, require_choice
+from fedhh.validation import InputError, did_you_mean
 
 METRICS = ("coverage", "precision", "recall", "f1")
 FORMATS = ("png", "pdf", "svg")
@@ -39,8 +47,10 @@ _CENTRAL = "central_epsilon"
 _LOCAL = "privacy.local_epsilon"
 _LOG_SPAN, _WIDE_LOG_SPAN = 20, 1000
 _MOST_TICKS = 14
-_FEWEST_VALUES = 3
 _LONGEST_LABEL = 20
+# Cells beside the grid: greys, each line with its own dashes.
+_GREYS, _GREY_DASHES = (GREY, "#333333", "#ABABAB"), ("--", ":", "-.", (0, (8, 2, 1, 2, 1, 2)))
+_REFERENCES = tuple((_GREYS[i % 3], _GREY_DASHES[i % 4]) for i in range(12))
 # Letters of all labels below a figure that fit in one row.
 _ROW_LENGTH = 60
 _TITLE_WIDTH, _TITLE_WIDTH_BESIDE_LEGEND = 54, 42
@@ -51,19 +61,6 @@ _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "svg": {"Date": None, "Creator": None},
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """Which setting goes where.
-
-    Attributes:
-        x: The setting along the horizontal axis; empty if no setting is a number.
-        by: Settings of which each combination is a line.
-    """
-
-    x: str
-    by: tuple[str, ...]
 
 
 def plot_sweep(
@@ -80,96 +77,75 @@ def plot_sweep(
         directory: A sweep's directory.
         out: Where the figures go; the same directory if None.
         x: Setting along the horizontal axis; the number with the most values if None.
-        by: Setting with a line for each value; all others together if None.
+        by: Setting with a line for each value; all others together if None. Settings that x and
+            it leave open make lines of their own.
         metrics: Columns of the results to draw.
 
     Raises:
-        InputError: There are no results, or no such column in them.
+        InputError: There are no results, or no such column of numbers in them; or the settings
+            make too many lines for one figure.
     """
     table, description = read_results(directory)
+    title, failed = description["title"], description["failed"]
+    _require_numbers(table, metrics)
     layout = choose_layout(table, description["axes"], x=x, by=by)
     drawn = [metric for metric in metrics if _has_numbers(table, metric)]
+    if not drawn:
+        raise InputError(f"{directory}: no numbers to draw in {', '.join(metrics)}.")
     grid = table[~table["beside_grid"]]
     figures: dict[str, Figure] = {}
-    is_map = layout.x and len(layout.by) == 1 and _is_numeric(grid, layout.by[0])
+    is_map = layout.x and len(layout.by) == 1 and is_numeric(grid, layout.by[0])
     too_many = bool(layout.by) and len(grid[list(layout.by)].drop_duplicates()) > len(_COLORS)
     for metric in drawn:
         if not (is_map and too_many):
-            figures[metric] = draw_metric(table, layout, metric, title=description["title"])
+            figures[metric] = draw_metric(table, layout, metric, title=title, failed=failed)
         if is_map and (too_many or metric == drawn[0]):
             figures[f"{metric}_map"] = draw_map(
-                grid, layout.x, layout.by[0], metric, title=description["title"]
+                grid, layout.x, layout.by[0], metric, title=title, failed=failed
             )
-    if not too_many and _CENTRAL in table and _varies(table[_CENTRAL]):
-        figures["tradeoff"] = draw_tradeoff(table, layout, title=description["title"])
+    if not too_many and _CENTRAL in grid and _varies(grid[_CENTRAL]):
+        figures["tradeoff"] = draw_tradeoff(table, layout, title=title, failed=failed)
     gains = sampling_gains(table, description["axes"])
     if layout.x and SAMPLER in layout.by and not gains.empty:
-        figures["sampling_gain"] = draw_gains(gains, layout, title=description["title"])
-    if not figures:
-        raise InputError(f"{directory}: no numbers to draw in {', '.join(metrics)}.")
+        figures["sampling_gain"] = draw_gains(gains, layout, title=title, failed=failed)
     return [_write(figure, (out or directory) / name) for name, figure in figures.items()]
 
 
-def choose_layout(
-    table: pd.DataFrame, axes: Sequence[str], *, x: str | None = None, by: str | None = None
-) -> Layout:
-    """Return which setting goes where; settings that follow from others are left out.
-
-    Raises:
-        InputError: ``x`` or ``by`` is no axis of the sweep, or x is no number.
-    """
-    grid = table[~table["beside_grid"]]
-    varying = [path for path in axes if grid[path].nunique(dropna=False) > 1]
-    numeric = [path for path in varying if _is_numeric(grid, path)]
-    if x is not None:
-        require_choice(numeric, x=x)
-    # Fewer values make no line; they are drawn as points beside each other.
-    lines = [path for path in numeric if grid[path].nunique() >= _FEWEST_VALUES]
-    chosen = x or max(lines, key=lambda path: grid[path].nunique(), default="")
-    if by is not None:
-        require_choice(varying, by=by)
-        return Layout(x=chosen, by=(by,))
-    kept: list[str] = [chosen] if chosen else []
-    for path in varying:
-        if path not in kept and not _follows(grid, kept, path):
-            kept.append(path)
-    # A setting that all others decide together says nothing new either.
-    for path in list(kept):
-        others = [other for other in kept if other != path]
-        if path != chosen and others and _follows(grid, others, path):
-            kept = others
-    return Layout(x=chosen, by=tuple(path for path in kept if path != chosen))
-
-
-def draw_metric(table: pd.DataFrame, layout: Layout, metric: str, *, title: str) -> Figure:
-    """Return a figure of a metric's mean and interval over seeds."""
+def draw_metric(
+    table: pd.DataFrame, layout: Layout, metric: str, *, title: str, failed: int = 0
+) -> Figure:
+    """Return a figure of a metric's mean and interval over seeds; ``failed`` cells are missing."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=_SIZE, layout="constrained")
         axes = figure.subplots()
         grid = table[~table["beside_grid"]]
         if layout.x:
-            _draw_lines(axes, grid, layout, metric)
+            rows = _draw_lines(axes, grid, layout, metric)
             _scale_x(axes, grid[layout.x].unique())
             axes.set_xlabel(axis_label(layout.x))
         else:
-            _draw_points(axes, grid, layout, metric)
-        _draw_references(axes, table[table["beside_grid"]], metric)
+            rows = _draw_points(axes, grid, layout, metric)
+        extras = _draw_references(axes, table[table["beside_grid"]], metric)
         _scale_y(axes, metric)
-        _finish(figure, table, title, narrow=_legend(figure, layout))
+        seeds = [*rows["seeds"], *extras]
+        _finish(figure, seeds, title, failed, narrow=_legend(figure, layout))
     return figure
 
 
-def draw_gains(gains: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
+def draw_gains(gains: pd.DataFrame, layout: Layout, *, title: str, failed: int = 0) -> Figure:
     """Return a figure of how much better random sampling is than greedy, paired by seed."""
     others = Layout(x=layout.x, by=tuple(path for path in layout.by if path != SAMPLER))
-    figure = draw_metric(gains.assign(beside_grid=False), others, GAIN, title=title)
+    figure = draw_metric(gains.assign(beside_grid=False), others, GAIN, title=title, failed=failed)
     figure.axes[0].axhline(0, color=GREY, linewidth=1)
     return figure
 
 
-def draw_map(table: pd.DataFrame, x: str, y: str, metric: str, *, title: str) -> Figure:
+def draw_map(
+    table: pd.DataFrame, x: str, y: str, metric: str, *, title: str, failed: int = 0
+) -> Figure:
     """Return a heat map of a metric's mean over two settings."""
-    means = summarize(table, [x, y], metric).pivot(index=y, columns=x, values="mean")
+    rows = summarize(table, [x, y], metric)
+    means = rows.pivot(index=y, columns=x, values="mean")
     means = means.sort_index().sort_index(axis=1)
     with mpl.rc_context({**STYLE, "axes.grid": False}):
         width = max(_SIZE[0], 2.2 + 0.55 * means.shape[1])
@@ -193,11 +169,11 @@ def draw_map(table: pd.DataFrame, x: str, y: str, metric: str, *, title: str) ->
         bar = figure.colorbar(image, ax=axes, label=axis_label(metric))
         if is_share(metric):
             bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        _finish(figure, table, title, interval=False)
+        _finish(figure, rows["seeds"], title, failed, interval=False)
     return figure
 
 
-def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
+def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: int = 0) -> Figure:
     """Return coverage against central epsilon, one line per combination of ``layout.by``."""
     paths = [*([layout.x] if layout.x else []), *layout.by]
     finite = table[np.isfinite(table[_CENTRAL].astype(float)) & ~table["beside_grid"]]
@@ -230,7 +206,7 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str) -> Figure:
         deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
         axes.set_xlabel(f"{axis_label(_CENTRAL)} (delta = {deltas})")
         _scale_y(axes, "coverage")
-        _finish(figure, finite, title, narrow=_legend(figure, layout))
+        _finish(figure, rows["seeds"], title, failed, narrow=_legend(figure, layout))
     return figure
 
 
@@ -240,24 +216,20 @@ def _varies(epsilons: pd.Series[Any]) -> bool:
     return bool(len(finite) and finite.max() > 1.01 * finite.min())
 
 
-def _follows(table: pd.DataFrame, others: Sequence[str], path: str) -> bool:
-    """Return whether the values of some settings decide another one's."""
-    if not others:
-        return False
-    return bool((table.groupby(list(others), dropna=False)[path].nunique(dropna=False) == 1).all())
-
-
-def _draw_lines(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -> None:
+def _draw_lines(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -> pd.DataFrame:
+    """Draw a line for each combination of settings, and return what it shows."""
     rows = summarize(table, [layout.x, *layout.by], metric)
     groups = _groups(rows, layout.by)
     if len(groups) > len(_COLORS):
-        paths = ", ".join(layout.by)
         raise InputError(
-            f"{len(groups)} lines are too many for one figure ({paths}); choose one with --by."
+            f"{len(groups)} lines are too many for one figure of {layout.x} (at most "
+            f"{len(_COLORS)}): one for each combination of {', '.join(layout.by)}; choose another "
+            "--x, run a sweep with fewer values, or use fedhh table summary."
         )
     for number, (label, part) in enumerate(groups):
         ordered = part.sort_values(layout.x)
         _line(axes, ordered[layout.x], ordered, number, label)
+    return rows
 
 
 def _line(
@@ -270,8 +242,8 @@ def _line(
     axes.fill_between(x, rows["low"], rows["high"], color=_COLORS[number], alpha=0.18, linewidth=0)
 
 
-def _draw_points(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -> None:
-    """Draw one point with its interval for each combination of settings without an order."""
+def _draw_points(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -> pd.DataFrame:
+    """Draw a point for each combination of settings without an order, and return what it shows."""
     if not layout.by:
         rows = summarize(table.assign(all="all"), ["all"], metric)
         names = ["all seeds"]
@@ -293,16 +265,25 @@ def _draw_points(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -
         axes.set_xticks(range(len(rows)), names, rotation=40, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(rows) - 0.4)
     axes.grid(visible=False, axis="x")
+    return rows
 
 
-def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> None:
-    """Draw cells beside the grid as horizontal lines."""
+def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
+    """Draw cells beside the grid as horizontal lines; return over how many seeds each is."""
     if table.empty or not _has_numbers(table, metric):
-        return
-    mean = summarize(table.assign(all="all"), ["all"], metric)["mean"].iloc[0]
-    without = "protocol.oracle" in table and (table["protocol.oracle"] == "none").all()
-    label = "no LDP\n(true counts)" if without else "beside the grid"
-    axes.axhline(mean, color=GREY, linestyle="--", linewidth=1.5, label=label)
+        return []
+    # There is no place for an infinite epsilon.
+    finite = table[np.isfinite(table[metric].astype(float))]
+    rows = summarize(finite, [EXTRA], metric).to_dict("records")
+    if len(rows) > len(_REFERENCES):
+        raise InputError(
+            f"{len(rows)} lines for cells beside the grid are too many for one figure (at most "
+            f"{len(_REFERENCES)}); use fedhh table summary, or run a sweep with fewer sweep.extra."
+        )
+    for row, (color, dashes) in zip(rows, _REFERENCES, strict=False):
+        label = row[EXTRA].replace(" (", "\n(").replace(", ", ",\n")
+        axes.axhline(row["mean"], color=color, linestyle=dashes, linewidth=1.5, label=label)
+    return [row["seeds"] for row in rows]
 
 
 def _groups(rows: pd.DataFrame, by: Sequence[str]) -> list[tuple[str | None, pd.DataFrame]]:
@@ -368,23 +349,44 @@ def _legend(figure: Figure, layout: Layout) -> bool:
 
 
 def _finish(
-    figure: Figure, table: pd.DataFrame, title: str, *, interval: bool = True, narrow: bool = False
+    figure: Figure,
+    counts: Iterable[int],
+    title: str,
+    failed: int,
+    *,
+    interval: bool = True,
+    narrow: bool = False,
 ) -> None:
-    """Put title, and below the figure what the marks mean and over how many seeds."""
-    seeds = table["seed"].nunique()
-    if seeds == 1:
+    """Put title, and below the figure what the marks mean, over how many seeds, and what failed."""
+    seeds = seeds_text(counts)
+    if seeds == "1":
         note = "one seed, so no interval"
     elif interval:
         note = f"mean and {STATEMENT} ({seeds})"
     else:
         note = f"mean over {seeds} seeds"
+    note = "; ".join(filter(None, (note, failed_text(failed))))
     width = _TITLE_WIDTH_BESIDE_LEGEND if narrow else _TITLE_WIDTH
     figure.axes[0].set_title(textwrap.fill(title, width), fontsize=11, pad=10)
     figure.supxlabel(note, fontsize=8, color="#555555")
 
 
-def _is_numeric(table: pd.DataFrame, path: str) -> bool:
-    return bool(pd.api.types.is_numeric_dtype(table[path]))
+def _require_numbers(table: pd.DataFrame, metrics: Sequence[str]) -> None:
+    """Raise InputError unless the results have such columns of numbers, the usual ones apart."""
+    columns = table.columns[list(table.columns).index("beside_grid") + 1 :].drop("seed")
+    numeric = [
+        str(name) for name in columns if is_numeric(table, name) and _has_numbers(table, name)
+    ]
+    for metric in metrics:
+        if metric in METRICS or metric in numeric:
+            continue
+        known = metric in table
+        what = (
+            f"Metric {metric!r} has no numbers of results"
+            if known
+            else f"Unknown metric {metric!r}"
+        )
+        raise InputError(f"{what}{did_you_mean(metric, numeric)}")
 
 
 def _has_numbers(table: pd.DataFrame, metric: str) -> bool:

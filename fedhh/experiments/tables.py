@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +13,31 @@ from fedhh.experiments.comparison import comparison_table
 from fedhh.experiments.intervals import (
     GAIN,
     STATEMENT,
+    Mask,
+    failed_text,
     paired_gain,
     sampling_gains,
+    seeds_text,
     summarize,
 )
 from fedhh.experiments.labels import is_share, short_label, value_text
 from fedhh.experiments.results import read_results, with_server_seconds
+from fedhh.experiments.sweep_axes import PROTOCOL
+from fedhh.experiments.sweep_settings import EXTRA, varied_settings, varying
 from fedhh.experiments.text_table import TextTable
 from fedhh.validation import InputError, require_choice
 
 _METRICS = ("coverage", "precision", "recall", "f1")
 
+_HEADS = {EXTRA: "beside the grid"}
+
 # Sun et al. (2024), Table 1: T = 60 days, epsilon = 10, 15 million clients in all.
 _PAPER_TABLE_1 = {("greedy", 1): 0.771, ("random", 1): 0.831, ("random", 2): 0.921}
+_TABLE_1_SETTINGS = {"protocol.sampler", "protocol.passes", "protocol.clients_per_layer"}
 
 
 def make_table(name: str, directory: Path) -> TextTable:
-    """Return a named table of a sweep's results.
+    """Return a named table of a sweep's results; its note says how many cells failed.
 
     Args:
         name: One of `TABLES`.
@@ -39,54 +48,73 @@ def make_table(name: str, directory: Path) -> TextTable:
     """
     require_choice(TABLES, table=name)
     table, description = read_results(directory)
-    return TABLES[name](with_server_seconds(table, directory), description)
+    made = TABLES[name](with_server_seconds(table, directory), description)
+    failed = failed_text(description["failed"])
+    return replace(made, note=f"{made.note} {failed}.") if failed else made
 
 
 def _summary(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return every setting with its metrics."""
+    """Return every setting with its metrics; cells beside the grid are rows of their own."""
     axes = [path for path in description["axes"] if path in table]
-    if table["beside_grid"].any() and "protocol.oracle" in table:
-        axes = [*axes, *(["protocol.oracle"] if "protocol.oracle" not in axes else [])]
-    keyed = table if axes else table.assign(all="all")
-    by = axes or ["all"]
+    keyed, shown = _labeled(table, axes)
+    keys = [*axes, *(path for path in shown if path not in axes), EXTRA]
     metrics = [name for name in _METRICS if name in table]
-    summaries = [summarize(keyed, by, metric).to_dict("records") for metric in metrics]
-    rows = [
-        (
-            *(_setting(settings[0], path) for path in by),
-            *(
-                _with_interval(row, share=is_share(metric))
-                for row, metric in zip(settings, metrics, strict=True)
-            ),
-        )
-        for settings in zip(*summaries, strict=True)
-    ]
+    rows: list[tuple[str, ...]] = []
+    seeds: list[int] = []
+    for _, part in keyed.groupby(list(dict.fromkeys(keys)), sort=False, dropna=False):
+        settings = part.iloc[0].to_dict()
+        cells = []
+        for metric in metrics:
+            summary = summarize(part, ["beside_grid"], metric).to_dict("records")
+            seeds.extend(row["seeds"] for row in summary)
+            cells.append(_with_interval(summary[0], share=is_share(metric)) if summary else "-")
+        rows.append((*(_setting(settings, path) for path in shown), *cells))
     return TextTable(
         title=description["title"],
-        columns=(*(short_label(path) for path in by), *metrics),
+        columns=(*(_HEADS.get(path) or short_label(path) for path in shown), *metrics),
         rows=tuple(rows),
-        note=_note(table),
+        note=_note(seeds),
     )
 
 
+def _labeled(table: pd.DataFrame, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the results, and the columns that say what a row of the summary is.
+
+    A single extra stands in the columns of what it sets, several are named in one column.
+    """
+    beside = table[EXTRA] != ""
+    extras = table[EXTRA][beside].unique()
+    shown = list(axes)
+    if len(extras) == 1 and PROTOCOL not in axes:
+        shown += [
+            path
+            for path in varied_settings(table)
+            if path not in axes and set(table[path][beside]) - set(table[path][~beside])
+        ]
+    elif len(extras):
+        shown.append(EXTRA)
+    return (table, shown) if shown else (table.assign(all="all"), ["all"])
+
+
 def _gboard_table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return the Gboard paper's Table 1 beside ours."""
-    needed = {"protocol.sampler", "protocol.passes", "protocol.clients_per_layer"}
-    if missing := sorted(needed - set(table)):
+    """Return the Gboard paper's Table 1 beside ours; cells beside the grid are none of its rows."""
+    if missing := sorted(_TABLE_1_SETTINGS - set(table)):
         raise InputError(
             f"These results do not vary {', '.join(missing)}; make them with "
             "fedhh sweep --preset gboard-table1-quick."
         )
+    table = table[~table["beside_grid"]]
+    _require_table_1_settings(table)
     rows = []
+    seeds = []
     earlier = None
     for (sampler, passes), paper in _PAPER_TABLE_1.items():
-        mask = (
-            (table["protocol.sampler"] == sampler) & (table["protocol.passes"] == passes)
-        ).to_numpy()
+        mask = _is_row(table, sampler, passes)
         if not mask.any():
             raise InputError(f"These results lack sampler={sampler!r} with passes={passes}.")
         chosen = table[mask]
         ours = summarize(chosen.assign(all="all"), ["all"], "coverage").iloc[0].to_dict()
+        seeds.append(ours["seeds"])
         gains = ("", "")
         if earlier is not None:
             before_mask, before_paper = earlier
@@ -113,9 +141,29 @@ def _gboard_table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTab
         rows=tuple(rows),
         note=(
             f"fedhh: {population}. The paper's population is not public; order and gains are what "
-            f"can be compared. {_note(table)} Gains are over the row above, seed by seed."
+            f"can be compared. {_note(seeds)} Gains are over the row above, seed by seed."
         ),
     )  # fmt: skip
+
+
+def _require_table_1_settings(grid: pd.DataFrame) -> None:
+    """Raise InputError unless sampler and passes decide the cell, and nothing else varies."""
+    others = [path for path in varying(grid) if path not in _TABLE_1_SETTINGS]
+    for sampler, passes in _PAPER_TABLE_1:
+        if len(grid["protocol.clients_per_layer"][_is_row(grid, sampler, passes)].unique()) > 1:
+            others.append("protocol.clients_per_layer")
+            break
+    if others:
+        raise InputError(
+            f"Table 1 has one setting per sampler and passes, and these results also vary "
+            f"{', '.join(others)}; use fedhh table summary, or run a sweep without them."
+        )
+
+
+def _is_row(table: pd.DataFrame, sampler: str, passes: int) -> Mask:
+    return (
+        (table["protocol.sampler"] == sampler) & (table["protocol.passes"] == passes)
+    ).to_numpy()
 
 
 def _sampling(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
@@ -129,21 +177,20 @@ def _sampling(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     by = [path for path in description["axes"] if path in gains]
     keyed, by = (gains, by) if by else (gains.assign(all="all"), ["all"])
     samplers = [summarize(keyed, by, name).to_dict("records") for name in ("greedy", "random")]
+    summary = summarize(keyed, by, GAIN)
     rows = [
         (
             *(value_text(gain[path]) for path in by),
             *(f"{row['mean']:.1%}" for row in both),
             _points_with_interval({key: gain[key] / 100 for key in ("mean", "low", "high")}),
         )
-        for gain, *both in zip(
-            summarize(keyed, by, GAIN).to_dict("records"), *samplers, strict=True
-        )
+        for gain, *both in zip(summary.to_dict("records"), *samplers, strict=True)
     ]
     return TextTable(
         title=description["title"],
         columns=(*(short_label(path) for path in by), "greedy", "random", "gain"),
         rows=tuple(rows),
-        note=f"Coverage; the gain in points, seed by seed. {_note(gains)}",
+        note=f"Coverage; the gain in points, seed by seed. {_note(summary['seeds'])}",
         labels=len(by),
     )
 
@@ -163,9 +210,10 @@ def _setting(row: dict[Any, Any], path: str) -> str:
     return value_text(row[path])
 
 
-def _note(table: pd.DataFrame) -> str:
-    seeds = table["seed"].nunique()
-    return "One seed." if seeds == 1 else f"Mean and {STATEMENT} ({seeds})."
+def _note(counts: Iterable[int]) -> str:
+    """Return what the numbers are, given how many seeds each is a mean of."""
+    seeds = seeds_text(counts)
+    return "One seed." if seeds == "1" else f"Mean and {STATEMENT} ({seeds})."
 
 
 def _with_interval(row: dict[Any, Any], *, share: bool) -> str:

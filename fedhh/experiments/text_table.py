@@ -17,7 +17,7 @@ class TextTable:
     """A table of text.
 
     Attributes:
-        title: What it shows.
+        title: What it shows; may be empty.
         columns: Heads.
         rows: Cells.
         note: What the numbers are.
@@ -43,7 +43,8 @@ class TextTable:
             for row in cells
         ]
         lines.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
-        return "\n".join([f"{self.title}\n", *lines, f"\n{self.note}", ""])
+        title = [f"{self.title}\n"] if self.title else []
+        return "\n".join([*title, *lines, f"\n{self.note}", ""])
 
     def _csv(self) -> str:
         text = io.StringIO()
@@ -54,11 +55,12 @@ class TextTable:
         def line(cells: Sequence[str]) -> str:
             return "    " + " & ".join(_latex_text(cell) for cell in cells) + r" \\"
 
+        caption = ". ".join(_latex_text(text) for text in (self.title, self.note) if text)
         return "\n".join(
             [
                 r"\begin{table}",
                 r"  \centering",
-                f"  \\caption{{{_latex_text(self.title)}. {_latex_text(self.note)}}}",
+                f"  \\caption{{{caption}}}",
                 f"  \\begin{{tabular}}{{{'l' * len(self.columns)}}}",
                 r"    \hline",
                 line(self.columns),

@@ -17,13 +17,8 @@ from scipy import stats
 
 from fedhh.experiments.intervals import paired_gain, sampling_gains, summarize
 from fedhh.experiments.results import read_results
-from fedhh.experiments.sweep_plots import (
-    Layout,
-    choose_layout,
-    draw_gains,
-    draw_metric,
-    plot_sweep,
-)
+from fedhh.experiments.sweep_plots import draw_gains, draw_metric, plot_sweep
+from fedhh.experiments.sweep_settings import Layout, choose_layout
 from fedhh.experiments.tables import TextTable, make_table
 from fedhh.validation import InputError
 
@@ -31,6 +26,10 @@ from fedhh.validation import InputError
 def results_in(directory: Path, rows: pd.DataFrame, axes: list[str]) -> Path:
     filled = {"status": "done", "error": "", "beside_grid": False, "population": "toy, seed 0"}
     table = rows.assign(**{k: v for k, v in filled.items() if k not in rows})
+    # Settings come before "beside_grid", all else behind it.
+    settings = [name for name in table if "." in name]
+    rest = [name for name in table if name not in (*settings, "beside_grid")]
+    table = table[[*settings, "beside_grid", *rest]]
     description = {"title": "toy", "axes": axes, "best": "coverage", "sweep": ""}
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     metadata = {**arrow.schema.metadata, b"fedhh": json.dumps(description).encode()}
@@ -217,7 +216,7 @@ def test_the_number_with_most_values_is_x_and_what_follows_from_others_is_left_o
     table["beside_grid"] = False
     axes = [SAMPLER, PASSES, COHORT, EPSILON]
     assert choose_layout(table, axes) == Layout(x=EPSILON, by=(SAMPLER, PASSES))
-    assert choose_layout(table, axes, by=SAMPLER) == Layout(x=EPSILON, by=(SAMPLER,))
+    assert choose_layout(table, axes, by=PASSES) == Layout(x=EPSILON, by=(PASSES, SAMPLER))
     with pytest.raises(InputError, match=r"Unknown x 'protocol\.sampler'"):
         choose_layout(table, axes, x=SAMPLER)
 
@@ -263,8 +262,7 @@ def test_lines_are_means_and_their_note_names_interval_and_seeds(tmp_path):
 
 def test_cells_beside_the_grid_are_a_line_across(tmp_path):
     rows = grid(**{EPSILON: [2.0, 4.0, 8.0], "seed": [0, 1]}).assign(beside_grid=False)
-    rows["protocol.oracle"] = "ss"
-    beside = rows.tail(2).assign(beside_grid=True, coverage=0.7, **{"protocol.oracle": "none"})
+    beside = rows.tail(2).assign(beside_grid=True, coverage=0.7, extra="no LDP (true counts)")
     both = pd.concat([rows, beside], ignore_index=True)
     figure = draw_metric(both, Layout(x=EPSILON, by=()), "coverage", title="t")
     line, across = figure.axes[0].lines
@@ -281,9 +279,13 @@ def test_too_many_lines_become_maps_or_are_refused_with_the_way_out(tmp_path):
     assert [path.stem for path in plot_sweep(directory, metrics=("coverage",))] == ["coverage_map"]
     rows = grid(**many, **{SAMPLER: ["greedy", "random"]}, seed=[0])
     directory = results_in(tmp_path, rows, [EPSILON, PASSES, SAMPLER])
-    with pytest.raises(InputError, match=r"18 lines are too many .* choose one with --by"):
+    with pytest.raises(
+        InputError, match=r"18 lines are too many .* of protocol.passes, protocol.s"
+    ):
         plot_sweep(directory)
-    assert plot_sweep(directory, by=SAMPLER, metrics=("coverage",))
+    # Choosing one setting must not average over the other.
+    with pytest.raises(InputError, match=r"18 lines are too many .* of protocol.sampler, protocol"):
+        plot_sweep(directory, by=SAMPLER, metrics=("coverage",))
 
 
 @pytest.mark.parametrize("names", [["greedy", "random"], ["a long name of a thing", "b" * 24]])

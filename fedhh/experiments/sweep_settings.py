@@ -1,0 +1,182 @@
+"""What varies in a sweep's results: which settings tell its cells apart, and where they are drawn.
+
+Nothing here averages; a mean over seeds is one of a single setting only if all these are keys.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedhh.experiments.labels import short_label, value_text
+from fedhh.experiments.sweep_axes import SWEEP, Settings, by_path
+from fedhh.validation import InputError, require_choice
+
+EXTRA = "extra"
+"""Column of what a cell beside the grid sets; empty for cells of the grid."""
+
+# Fewer values make no line; they are drawn as points beside each other.
+FEWEST_VALUES = 3
+
+_BESIDE = "beside_grid"
+_ORACLE = "protocol.oracle"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Which setting goes where.
+
+    Attributes:
+        x: The setting along the horizontal axis; empty if no setting is a number.
+        by: Settings of which each combination is a line.
+    """
+
+    x: str
+    by: tuple[str, ...]
+
+
+def choose_layout(
+    table: pd.DataFrame, axes: Sequence[str], *, x: str | None = None, by: str | None = None
+) -> Layout:
+    """Return which setting goes where; settings that follow from others are left out.
+
+    x and by together always decide the cell, so that a mean never is one over settings: where
+    ``by`` alone does not, the axes that are left make lines of their own.
+
+    Raises:
+        InputError: ``x`` or ``by`` is no axis of the sweep, both are one, or x is no number.
+    """
+    grid = table[~table[_BESIDE]]
+    varying = [path for path in axes if grid[path].nunique(dropna=False) > 1]
+    numeric = [path for path in varying if is_numeric(grid, path)]
+    if x is not None:
+        require_choice(numeric, x=x)
+    if by is not None:
+        require_choice(varying, by=by)
+        if by == x:
+            raise InputError(f"Expected two settings, got x={x!r} and by={by!r}; leave one out.")
+    lines = [path for path in numeric if path != by and grid[path].nunique() >= FEWEST_VALUES]
+    chosen = x or max(lines, key=lambda path: grid[path].nunique(), default="")
+    kept = [path for path in (chosen, by) if path]
+    asked = list(kept)
+    for path in varying:
+        if path not in kept and not _follows(grid, kept, path):
+            kept.append(path)
+    # A setting that all others decide together says nothing new either.
+    for path in list(kept):
+        others = [other for other in kept if other != path]
+        if path not in asked and others and _follows(grid, others, path):
+            kept = others
+    return Layout(x=chosen, by=tuple(path for path in kept if path != chosen))
+
+
+def varied_settings(table: pd.DataFrame) -> list[str]:
+    """Return the columns of settings that differ between a sweep's cells, axes first."""
+    columns = [str(column) for column in table.columns]
+    return [path for path in columns[: columns.index(_BESIDE)] if path != "cell"]
+
+
+def varying(table: pd.DataFrame) -> list[str]:
+    """Return the settings that differ between some rows of a sweep's results."""
+    return [path for path in varied_settings(table) if table[path].nunique(dropna=False) > 1]
+
+
+def is_numeric(table: pd.DataFrame, path: str) -> bool:
+    """Return whether a column holds numbers."""
+    return bool(
+        pd.api.types.is_numeric_dtype(table[path]) and not pd.api.types.is_bool_dtype(table[path])
+    )
+
+
+def with_extras(table: pd.DataFrame, sweep: str) -> pd.DataFrame:
+    """Return results with the column `EXTRA`, one text for each of ``sweep.extra``.
+
+    Args:
+        table: All results, failed cells included, in the order of the sweep.
+        sweep: The sweep's file, which says what each extra sets.
+    """
+    section = tomllib.loads(sweep).get(SWEEP, {})
+    listed = [dict(by_path(settings)) for settings in section.get("extra", [])]
+    paths = varied_settings(table)
+    # Lists are settings too, but no keys of a group.
+    table = table.assign(
+        **{path: table[path].map(_key) for path in paths if table[path].dtype == object}
+    )
+    seen: Counter[tuple[tuple[str, ...], int]] = Counter()
+    keys: list[tuple[tuple[str, ...], int] | None] = []
+    rows: dict[tuple[tuple[str, ...], int], dict[str, Any]] = {}
+    for record in table.to_dict("records"):
+        if not record[_BESIDE]:
+            keys.append(None)
+            continue
+        row = {path: record[path] for path in paths}
+        values = tuple(map(str, row.values()))
+        # Where whole protocols vary, extras may differ in no column: the next one has a seed again.
+        key = values, seen[values, record["seed"]]
+        seen[values, record["seed"]] += 1
+        keys.append(key)
+        rows.setdefault(key, row)
+    names = _names(rows, listed, table[~table[_BESIDE]])
+    return table.assign(**{EXTRA: ["" if key is None else names[key] for key in keys]})
+
+
+def _key(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list | np.ndarray) else value
+
+
+def _names(
+    rows: dict[tuple[tuple[str, ...], int], dict[str, Any]],
+    listed: Sequence[Settings],
+    grid: pd.DataFrame,
+) -> dict[tuple[tuple[str, ...], int], str]:
+    """Return a text for each extra, no two alike."""
+    alike = Counter(values for values, _ in rows)
+    names: dict[tuple[tuple[str, ...], int], str] = {}
+    used: Counter[str] = Counter()
+    for (values, number), row in rows.items():
+        candidates = _candidates(row, listed)
+        if len(candidates) == alike[values]:
+            settings = candidates[number]
+        else:
+            settings = {path: x for path, x in row.items() if x not in set(grid[path])}
+        name = _name(settings)
+        used[name] += 1
+        names[values, number] = name if used[name] == 1 else f"{name} ({used[name]})"
+    return names
+
+
+def _candidates(row: dict[str, Any], listed: Sequence[Settings]) -> list[Settings]:
+    """Return the extras that a row may be of: those that set most of what it has."""
+    # "auto" stands for a number that the file does not state.
+    fitting = [
+        settings
+        for settings in listed
+        if all(row.get(path, x) == x or x == "auto" for path, x in settings.items())
+    ]
+    shared = [sum(path in row for path in settings) for settings in fitting]
+    return [
+        settings for settings, count in zip(fitting, shared, strict=True) if count == max(shared)
+    ]
+
+
+def _name(settings: Settings) -> str:
+    parts = [
+        "no LDP (true counts)"
+        if (path, value) == (_ORACLE, "none")
+        else f"{short_label(path)} {value_text(value)}"
+        for path, value in settings.items()
+    ]
+    return ", ".join(parts) or "beside the grid"
+
+
+def _follows(table: pd.DataFrame, others: Sequence[str], path: str) -> bool:
+    """Return whether the values of some settings decide another one's."""
+    if not others:
+        return False
+    return bool((table.groupby(list(others), dropna=False)[path].nunique(dropna=False) == 1).all())
