@@ -9,10 +9,12 @@ import tomllib
 import pandas as pd
 import pytest
 
+from fedhh.experiments import compare_commands
 from fedhh.experiments.compare_commands import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.comparison import SERVER_SECONDS, comparison_of_runs, comparison_table
 from fedhh.experiments.config import SWEEPS, apply_settings, load_config, preset_text
 from fedhh.experiments.run import run_config
+from fedhh.experiments.sweep_commands import SweepRequest
 from fedhh.experiments.sweep_config import parse_sweep
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
@@ -243,6 +245,17 @@ def test_an_epsilon_in_the_place_of_an_axis_leaves_the_others():
     assert plan.axes == ("protocol", "privacy.local_epsilon", "protocol.max_items")
 
 
+@pytest.mark.parametrize("words", [["privacy.local_epsilon=3"], []])
+def test_the_command_compares_at_what_it_is_given(monkeypatch, words: list[str]):
+    seen = []
+    monkeypatch.setattr(compare_commands, "run_requested", lambda asked, *_: seen.append(asked[0]))
+    request = SweepRequest(file=None, preset=None, settings=tuple(words), out=None, resume=False)
+    assert compare_commands.compare_command(request, as_json=False)
+    plan = parse_sweep(seen[0], "seen")
+    epsilons = {cell.config.privacy.local_epsilon for cell in plan.cells}
+    assert epsilons == ({3.0} if words else {4.0, 6.0, 8.0})
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -250,13 +263,10 @@ def test_an_epsilon_in_the_place_of_an_axis_leaves_the_others():
         (["privacy.local_epsilon=[]"], "expected a list of values"),
         (["privacy.local_epsilon=[0]"], "expected greater than 0"),
         (["privacy=3"], "privacy = 3"),
-        (["sweep.axes=3", "privacy.local_epsilon=-1"], "expected greater than 0"),
     ],
 )
 def test_a_wrong_epsilon_is_refused_in_one_line(settings, message: str):
     for table in (run_table(), preset_table()):
-        if "sweep.axes=3" in settings and "sweep" not in table:
-            continue
         with pytest.raises(InputError) as caught:
             axis_of(table, *settings)
         assert message in str(caught.value)
