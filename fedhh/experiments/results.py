@@ -27,7 +27,7 @@ from fedhh.experiments.privacy import central_epsilon, claimed_k, local_epsilon
 from fedhh.experiments.regime import regime_of_run
 from fedhh.experiments.run_result import RunResult
 from fedhh.experiments.sweep_config import Cell, Sweep
-from fedhh.experiments.sweep_settings import with_extras
+from fedhh.experiments.sweep_settings import EXTRA, with_extras
 from fedhh.simulation.files import whole_file, write_text
 from fedhh.validation import InputError
 
@@ -139,8 +139,17 @@ def result_row(cell: Cell, record: Record) -> dict[str, Any]:
 def read_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the results of a sweep's directory, and title, axes and file of the sweep.
 
-    Failed cells are left out; the description's "failed" says how many there are. Cells beside the
-    grid say what they set, see `sweep_settings.EXTRA`.
+    Failed cells are left out; the description's "failed" says how many there are.
+
+    Raises:
+        InputError: There are no results, or the file is damaged.
+    """
+    table, description = read_labeled_results(directory)
+    return table.drop(columns=EXTRA), description
+
+
+def read_labeled_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return what `read_results` does, with a column more: `EXTRA`, what an extra cell sets.
 
     Raises:
         InputError: There are no results, or the file is damaged.

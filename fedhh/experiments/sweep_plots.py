@@ -31,10 +31,17 @@ from fedhh.experiments.intervals import (
 )
 from fedhh.experiments.labels import axis_label, is_share, short_label, value_text
 from fedhh.experiments.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, STYLE, VERMILION
-from fedhh.experiments.results import read_results
-from fedhh.experiments.sweep_settings import EXTRA, Layout, choose_layout, is_numeric
+from fedhh.experiments.results import read_labeled_results
+from fedhh.experiments.sweep_settings import (
+    EXTRA,
+    Layout,
+    choose_layout,
+    has_numbers,
+    is_numeric,
+    require_numbers,
+)
 from fedhh.simulation.files import whole_file
-from fedhh.validation import InputError, did_you_mean
+from fedhh.validation import InputError
 
 METRICS = ("coverage", "precision", "recall", "f1")
 FORMATS = ("png", "pdf", "svg")
@@ -85,14 +92,14 @@ def plot_sweep(
         InputError: There are no results, or no such column of numbers in them; or the settings
             make too many lines for one figure.
     """
-    table, description = read_results(directory)
+    table, description = read_labeled_results(directory)
     title, failed = description["title"], description["failed"]
-    _require_numbers(table, metrics)
+    require_numbers(table, [metric for metric in metrics if metric not in METRICS])
     layout = choose_layout(table, description["axes"], x=x, by=by)
-    drawn = [metric for metric in metrics if _has_numbers(table, metric)]
+    grid = table[~table["beside_grid"]]
+    drawn = [metric for metric in metrics if has_numbers(grid, metric)]
     if not drawn:
         raise InputError(f"{directory}: no numbers to draw in {', '.join(metrics)}.")
-    grid = table[~table["beside_grid"]]
     figures: dict[str, Figure] = {}
     is_map = layout.x and len(layout.by) == 1 and is_numeric(grid, layout.by[0])
     too_many = bool(layout.by) and len(grid[list(layout.by)].drop_duplicates()) > len(_COLORS)
@@ -270,7 +277,7 @@ def _draw_points(axes: Axes, table: pd.DataFrame, layout: Layout, metric: str) -
 
 def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
     """Draw cells beside the grid as horizontal lines; return over how many seeds each is."""
-    if table.empty or not _has_numbers(table, metric):
+    if table.empty or not has_numbers(table, metric):
         return []
     # There is no place for an infinite epsilon.
     finite = table[np.isfinite(table[metric].astype(float))]
@@ -369,28 +376,6 @@ def _finish(
     width = _TITLE_WIDTH_BESIDE_LEGEND if narrow else _TITLE_WIDTH
     figure.axes[0].set_title(textwrap.fill(title, width), fontsize=11, pad=10)
     figure.supxlabel(note, fontsize=8, color="#555555")
-
-
-def _require_numbers(table: pd.DataFrame, metrics: Sequence[str]) -> None:
-    """Raise InputError unless the results have such columns of numbers, the usual ones apart."""
-    columns = table.columns[list(table.columns).index("beside_grid") + 1 :].drop("seed")
-    numeric = [
-        str(name) for name in columns if is_numeric(table, name) and _has_numbers(table, name)
-    ]
-    for metric in metrics:
-        if metric in METRICS or metric in numeric:
-            continue
-        known = metric in table
-        what = (
-            f"Metric {metric!r} has no numbers of results"
-            if known
-            else f"Unknown metric {metric!r}"
-        )
-        raise InputError(f"{what}{did_you_mean(metric, numeric)}")
-
-
-def _has_numbers(table: pd.DataFrame, metric: str) -> bool:
-    return metric in table and bool(table[metric].notna().any())
 
 
 def _write(figure: Figure, stem: Path) -> Path:

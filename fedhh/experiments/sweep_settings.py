@@ -1,6 +1,6 @@
-"""What varies in a sweep's results: which settings tell its cells apart, and where they are drawn.
+"""What a sweep's results hold: the settings that tell cells apart, and the columns of numbers.
 
-Nothing here averages; a mean over seeds is one of a single setting only if all these are keys.
+Nothing here averages; a mean over seeds is one of a single setting only if all settings are keys.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 
 from fedhh.experiments.labels import short_label, value_text
 from fedhh.experiments.sweep_axes import SWEEP, Settings, by_path
-from fedhh.validation import InputError, require_choice
+from fedhh.validation import InputError, did_you_mean, require_choice
 
 EXTRA = "extra"
 """Column of what a cell beside the grid sets; empty for cells of the grid."""
@@ -92,6 +92,22 @@ def is_numeric(table: pd.DataFrame, path: str) -> bool:
     return bool(
         pd.api.types.is_numeric_dtype(table[path]) and not pd.api.types.is_bool_dtype(table[path])
     )
+
+
+def has_numbers(table: pd.DataFrame, metric: str) -> bool:
+    """Return whether some row has a column's value."""
+    return metric in table and bool(table[metric].notna().any())
+
+
+def require_numbers(table: pd.DataFrame, metrics: Sequence[str]) -> None:
+    """Raise InputError, naming the nearest, unless the results have such columns of numbers."""
+    columns = table.columns[list(table.columns).index(_BESIDE) + 1 :].drop("seed")
+    numeric = [name for name in columns if is_numeric(table, name) and has_numbers(table, name)]
+    for metric in metrics:
+        if metric not in numeric:
+            known = metric in table and metric != EXTRA
+            what = "has no numbers of results" if known else "is unknown"
+            raise InputError(f"Metric {metric!r} {what}{did_you_mean(metric, numeric)}")
 
 
 def with_extras(table: pd.DataFrame, sweep: str) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from fedhh.experiments.intervals import (
     summarize,
 )
 from fedhh.experiments.labels import is_share, short_label, value_text
-from fedhh.experiments.results import read_results, with_server_seconds
+from fedhh.experiments.results import read_labeled_results, with_server_seconds
 from fedhh.experiments.sweep_axes import PROTOCOL
 from fedhh.experiments.sweep_settings import EXTRA, varied_settings, varying
 from fedhh.experiments.text_table import TextTable
@@ -47,7 +47,7 @@ def make_table(name: str, directory: Path) -> TextTable:
         InputError: The name is unknown, or the results lack what the table shows.
     """
     require_choice(TABLES, table=name)
-    table, description = read_results(directory)
+    table, description = read_labeled_results(directory)
     made = TABLES[name](with_server_seconds(table, directory), description)
     failed = failed_text(description["failed"])
     return replace(made, note=f"{made.note} {failed}.") if failed else made

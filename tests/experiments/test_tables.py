@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from fedhh.experiments.intervals import paired_gain, sampling_gains
-from fedhh.experiments.results import read_results, write_record, write_tables
+from fedhh.experiments.results import read_labeled_results, write_record, write_tables
 from fedhh.experiments.sweep_config import Cell, parse_sweep
 from fedhh.experiments.sweep_plots import draw_metric, plot_sweep
 from fedhh.experiments.sweep_settings import Layout, choose_layout
@@ -42,6 +42,8 @@ EPSILONS = '[sweep.axes]\n"privacy.local_epsilon" = [4, 6, 8]\n'
 NO_LDP = '[[sweep.extra]]\n"protocol.oracle" = "none"\n'
 RANDOM = '[[sweep.extra]]\n"protocol.sampler" = "random"\n'
 FEW_KEPT = '[[sweep.extra]]\n"protocol.eta_max" = 50\n"protocol.clients_per_layer" = "auto"\n'
+EPSILON_4 = '"privacy.local_epsilon" = [4]\n"protocol.sampler" = ["greedy", "random"]\n'
+EXTRA_8 = '[[sweep.extra]]\n"privacy.local_epsilon" = 8\n'
 TABLE_1 = """
 [[sweep.linked]]
 "protocol.sampler" = ["greedy", "random", "random"]
@@ -126,7 +128,7 @@ def test_a_metric_that_a_setting_lacks_is_a_dash_in_its_own_row(tmp_path):
 
 
 def test_every_extra_is_a_line_of_its_own_across_the_figure(tmp_path):
-    table, _ = read_results(made(tmp_path / "a", EPSILONS + NO_LDP + RANDOM + FEW_KEPT))
+    table, _ = read_labeled_results(made(tmp_path / "a", EPSILONS + NO_LDP + RANDOM + FEW_KEPT))
     figure = draw_metric(table, Layout(x=EPSILON, by=()), "coverage", title="t")
     _, *across = figure.axes[0].lines
     assert [line.get_ydata()[0] for line in across] == pytest.approx([0.611, 0.411, 0.261])
@@ -134,6 +136,13 @@ def test_every_extra_is_a_line_of_its_own_across_the_figure(tmp_path):
         "no LDP\n(true counts)", "sampler random", "eta_max 50,\nclients per layer auto",
     ]  # fmt: skip
     assert len({(line.get_color(), line._unscaled_dash_pattern) for line in across}) == 3
+
+
+def test_a_metric_of_extras_alone_has_no_figure(tmp_path):
+    directory = made(tmp_path / "a", "[sweep.axes]\n" + EPSILON_4 + NO_LDP + EXTRA_8)
+    assert [path.stem for path in plot_sweep(directory)] == ["coverage"]
+    with pytest.raises(InputError, match="no numbers to draw in precision"):
+        plot_sweep(directory, metrics=["precision"])
 
 
 def test_too_many_extras_for_a_figure_are_refused(tmp_path):
@@ -180,7 +189,7 @@ FOUR = '"protocol.eta_max" = [50, 100]\n' + TABLE_1
 
 
 def test_lines_of_one_setting_are_split_by_all_others_and_say_so(tmp_path):
-    table, description = read_results(made(tmp_path / "a", EPSILONS + FOUR))
+    table, description = read_labeled_results(made(tmp_path / "a", EPSILONS + FOUR))
     layout = choose_layout(table, description["axes"], by=SAMPLER)
     assert layout == Layout(x=EPSILON, by=(SAMPLER, "protocol.eta_max", "protocol.passes"))
     lines = draw_metric(table, layout, "coverage", title="t").axes[0].lines
@@ -191,7 +200,7 @@ def test_lines_of_one_setting_are_split_by_all_others_and_say_so(tmp_path):
 
 
 def test_the_horizontal_axis_is_not_the_setting_of_the_lines(tmp_path):
-    table, description = read_results(made(tmp_path / "a", EPSILONS + RANDOM))
+    table, description = read_labeled_results(made(tmp_path / "a", EPSILONS + RANDOM))
     assert choose_layout(table, description["axes"], by=EPSILON) == Layout(x="", by=(EPSILON,))
     with pytest.raises(InputError, match="Expected two settings"):
         choose_layout(table, description["axes"], x=EPSILON, by=EPSILON)
@@ -199,7 +208,7 @@ def test_the_horizontal_axis_is_not_the_setting_of_the_lines(tmp_path):
 
 def test_a_sampler_beside_the_grid_alone_gives_no_gain(tmp_path):
     directory = made(tmp_path / "a", EPSILONS + RANDOM)
-    table, description = read_results(directory)
+    table, description = read_labeled_results(directory)
     assert sampling_gains(table, description["axes"]).empty
     assert [path.stem for path in plot_sweep(directory, metrics=["coverage"])] == ["coverage"]
 
@@ -207,8 +216,8 @@ def test_a_sampler_beside_the_grid_alone_gives_no_gain(tmp_path):
 @pytest.mark.parametrize(
     ("metric", "text"),
     [
-        ("nosuch", "Unknown metric 'nosuch'. Known: coverage, discovered"),
-        ("discoverd", "Unknown metric 'discoverd'; did you mean 'discovered'"),
+        ("nosuch", "Metric 'nosuch' is unknown. Known: coverage, discovered"),
+        ("discoverd", "Metric 'discoverd' is unknown; did you mean 'discovered'"),
         ("status", "Metric 'status' has no numbers"),
         ("population", "Metric 'population' has no numbers"),
         (EPSILON, "has no numbers of results"),
@@ -224,7 +233,7 @@ def test_a_metric_that_cannot_be_drawn_is_refused(tmp_path, metric: str, text: s
 
 
 def test_an_infinite_epsilon_beside_the_grid_has_no_line(tmp_path):
-    table, _ = read_results(made(tmp_path / "a", EPSILONS + NO_LDP + RANDOM))
+    table, _ = read_labeled_results(made(tmp_path / "a", EPSILONS + NO_LDP + RANDOM))
     table["central_epsilon"] = np.where(table["extra"] == "no LDP (true counts)", np.inf, 1.0)
     figure = draw_metric(table, Layout(x=EPSILON, by=()), "central_epsilon", title="t")
     assert [line.get_label() for line in figure.axes[0].lines[1:]] == ["sampler random"]
@@ -239,7 +248,7 @@ def test_notes_and_captions_say_how_many_cells_failed_and_how_many_seeds_are_lef
     assert make_table("summary", directory).note == (
         f"Mean and 95 % t interval over seeds (1 to 3). {note}."
     )
-    table, description = read_results(directory)
+    table, description = read_labeled_results(directory)
     assert description["failed"] == 2
     layout = Layout(x=EPSILON, by=())
     figure = draw_metric(table, layout, "coverage", title="t", failed=description["failed"])
