@@ -259,3 +259,12 @@ def test_a_table_without_a_title_begins_with_its_head():
     table = TextTable(title="", columns=("a",), rows=(("1",),), note="N.")
     assert table.render("markdown").startswith("| a |")
     assert "\\caption{N.}" in table.render("latex")
+
+
+def test_a_list_is_a_setting_as_any_other(tmp_path):
+    lists = '[sweep.axes]\n"metrics.top_k" = [[10, 20], [5]]\n'
+    extra = '[[sweep.extra]]\n"metrics.top_k" = [7]\n"protocol.eta_max" = 50\n'
+    directory = made(tmp_path / "a", lists + extra)
+    table = make_table("summary", directory)
+    assert [row[:2] for row in table.rows] == [("10, 20", "100"), ("5", "100"), ("7", "50")]
+    assert plot_sweep(directory, metrics=["coverage"])
