@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("ray")
 
 SMALL = (
-    "run", "--preset", "small", "--set", "population.clients=20000", "--set", "protocol.depth=6",
+    "run", "--data", "words.csv", "--known", "none", "--preset", "small", "--set",
+    "protocol.depth=6", "--set", "protocol.passes=1",
 )  # fmt: skip
 
 
@@ -28,7 +30,18 @@ def finish(process: subprocess.Popen[str]) -> None:
     assert (process.returncode, complaint) == (0, "")
 
 
+def write_words(path: Path) -> None:
+    """Rows of 12,000 clients with words of three letters, whose frequencies fall by Zipf's law."""
+    rng = np.random.default_rng(3)
+    words = np.array(["".join(rng.permutation(list("abcdefgh"))[:3]) for _ in range(300)])
+    law = 1 / np.arange(1.0, 301.0)
+    said = rng.choice(words, size=(12_000, 3), p=law / law.sum())
+    rows = (f"{user},{word},1" for user, each in enumerate(said) for word in sorted(set(each)))
+    path.write_text("\n".join(["user,word,count", *rows]) + "\n")
+
+
 def test_two_runs_with_workers_side_by_side_give_what_each_gives_alone(tmp_path):
+    write_words(tmp_path / "words.csv")
     seeds = {"a": ("--seed", "1"), "b": ("--seed", "2")}
     together = [
         start(*seed, "--workers", "2", "--out", f"{name}-together", cwd=tmp_path)

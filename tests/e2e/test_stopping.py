@@ -48,7 +48,7 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, stop)
     process.send_signal(stop)
     output, complaint = process.communicate(timeout=60)
     assert (process.returncode, output, complaint) == (130, "", MESSAGE)
-    _, alive = psutil.wait_procs(family, timeout=5)
+    _, alive = psutil.wait_procs(family, timeout=20)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
     assert [p.name for p in checkpoint.parent.iterdir()] == ["state.npz"]
     resumed = start(

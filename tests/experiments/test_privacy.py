@@ -16,6 +16,7 @@ from fedhh.accounting import (
     triehh_delta,
     triehh_epsilon,
 )
+from fedhh.experiments.console import summary_rows
 from fedhh.experiments.output import result_record
 from fedhh.experiments.privacy import (
     MEASURED_ANONYMITY,
@@ -24,6 +25,7 @@ from fedhh.experiments.privacy import (
     measured_anonymity,
     privacy_of_run,
 )
+from fedhh.experiments.results import flat_result
 from fedhh.experiments.run import run_config, simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
@@ -266,11 +268,33 @@ def test_a_saved_result_states_every_guarantee_in_full():
     assert measured["fewest_holders"] == result.discoveries["true_clients"].min()
 
 
-def test_a_runs_delta_is_the_papers_unless_it_is_set():
+def test_a_run_has_the_papers_delta_and_measures_the_holders_of_what_it_found():
     _, result = small_run()
     assert {each.delta for each in result.privacy.guarantees} == {0.0, 1e-10}
+    holders = result.discoveries["true_clients"]
+    assert result.metrics["fewest_holders"] == holders.min()
+    k = claimed_k(result.privacy)
+    share = None if k is None else (holders < k).mean()
+    assert result.metrics["share_held_by_fewer_than_k"] == share
+
+
+def test_a_run_has_the_delta_that_it_is_given():
     direct = simulate(replace(PROTOCOL, clients_per_layer=200), POPULATION, seed=1, delta=1e-4)
     assert {each.delta for each in direct.privacy.guarantees} == {0.0, 1e-4}
+
+
+def test_tables_state_the_local_epsilon_of_all_rounds_where_clients_are_reused():
+    config, result = small_run(**{"protocol.reuse_clients": "true", "protocol.max_items": 3})
+    rounds = result.cost["rounds"]
+    assert rounds > 2
+    row = flat_result(result, config, {})
+    assert row["local_epsilon"] == 4.0 * rounds
+    assert row["local_epsilon_user"] == 4.0 * rounds * 3
+    shown = summary_rows(result)
+    where = f"in all {rounds} layers"
+    assert ("local epsilon", f"{4 * rounds}", f"item level: one contribution, {where}") in shown
+    user = f"user level: all 3 contributions of a client, {where}"
+    assert ("", f"{12 * rounds}", user) in shown
 
 
 def discovered(holders, significant):
@@ -287,12 +311,3 @@ def test_measured_anonymity_counts_true_holders():
     assert measured_anonymity(table, None)["share_held_by_fewer_than_k"] is None
     nothing = measured_anonymity(discovered([], []).astype({"is_significant": bool}), 7)
     assert set(nothing.values()) == {None}
-
-
-def test_a_run_measures_the_holders_of_what_it_found():
-    _, result = small_run()
-    holders = result.discoveries["true_clients"]
-    assert result.metrics["fewest_holders"] == holders.min()
-    k = claimed_k(result.privacy)
-    share = None if k is None else (holders < k).mean()
-    assert result.metrics["share_held_by_fewer_than_k"] == share

@@ -220,13 +220,13 @@ MINE = """
 seed = 1
 [population]
 source = "chat"
-clients = 60_000
+clients = 30_000
 [protocol]
 depth = 8
 passes = 1
 eta_max = 100
 max_items = 1
-clients_per_layer = 7_000
+clients_per_layer = 3_500
 [execution]
 workers = 0
 [sweep]
@@ -238,8 +238,7 @@ protocol.sampler = ["greedy", "random"]
 
 def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path):
     (tmp_path / "mine.toml").write_text(MINE)
-    whole = command(tmp_path, "mine.toml", "--out", "whole")
-    assert whole.wait() == 0
+    fedhh.sweep(tmp_path / "mine.toml", out=tmp_path / "whole")
     killed = command(tmp_path, "mine.toml", "--out", "killed")
     cells = tmp_path / "killed" / "cells"
     deadline = time.monotonic() + 60
