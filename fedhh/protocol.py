@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,10 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
     def truncates_words(self) -> bool:
         """Whether words that are longer take part, by as many of their first symbols."""
         return False
+
+    def for_run(self, seed: int) -> Self:
+        """Return these settings with what a run draws from its seed before it starts."""
+        return self
 
     @property
     @abstractmethod

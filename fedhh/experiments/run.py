@@ -132,6 +132,7 @@ def _run(
     checkpoint_in: Path | None,
 ) -> RunResult:
     """Follow the rounds from the start or a checkpoint, and measure the end."""
+    protocol = protocol.for_run(seed)
     started = time.perf_counter()
     truth = Truth(population, protocol.symbols, protocol.longest_word, progress=listener.count)
     state, notes = _resume(protocol, checkpoint_in)
@@ -270,6 +271,7 @@ def rounds(
     Each round has its ``query`` (what the server broadcast) and the protocol's ``state`` after
     it: ``protocol.discoveries(state)`` and ``protocol.summaries(state)`` read it.
     """
+    protocol = protocol.for_run(seed)
     protocol.check_population(population.num_clients)
     worker = ClientWorker(population, seed=seed)
     yield from engine.rounds(protocol, InProcessExecutor(worker))

@@ -7,8 +7,8 @@ TDSC 18(2), section 4 (arXiv:1708.06674).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +78,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
         oracle: "olh" (the paper's), "flh", "cms" or "hcms".
         num_hashes: For sketches: their rows.
         pad: Fill up with dummies to exactly B contributions.
-        hash_seed: Seed of all hash functions; a run's seed, so that each run draws its own.
+        hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
     title: ClassVar[str] = "PEM"
@@ -95,7 +95,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
     oracle: str = "olh"
     num_hashes: int = 2048
     pad: bool = True
-    hash_seed: int = 0
+    hash_seed: int | None = None
 
     def __post_init__(self) -> None:
         self.check_contributions()
@@ -107,7 +107,8 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
             step=self.step,
             keep=self.keep,
         )
-        require_at_least(0, hash_seed=self.hash_seed)
+        if self.hash_seed is not None:
+            require_at_least(0, hash_seed=self.hash_seed)
         require_choice(ORACLES_OF_PREFIXES, oracle=self.oracle)
         if self.keep * self.symbols.size**self.step > _LARGEST_LEVEL:
             raise InputError(
@@ -169,6 +170,10 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
                 f"client is asked twice. Set clients_per_group <= {num_clients // groups:,}, or "
                 "raise step."
             )
+
+    def for_run(self, seed: int) -> Self:
+        """Return these settings with the run's hash functions, unless some are given."""
+        return self if self.hash_seed is not None else replace(self, hash_seed=seed)
 
     def initialize(self) -> PemState:
         """Return the state before the first query."""
@@ -235,7 +240,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
         return state.history
 
     def _query(self, group: int) -> BlindPrefixQuery:
-        naming, hashing = derived_seeds(self.hash_seed, 2)
+        naming, hashing = derived_seeds(self.hash_seed or 0, 2)
         is_sketch = self.oracle != "olh"
         params: dict[str, str | int | float] = {}
         if is_sketch:

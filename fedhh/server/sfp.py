@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
         sampler: How a client with more than B words chooses: "random" or "greedy".
         alphabet: "printable", "lower", or the symbols themselves.
         pad: Fill up with dummies to exactly B contributions.
-        hash_seed: Seed of all hash functions; a run's seed, so that each run draws its own.
+        hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
     title: ClassVar[str] = "SFP"
@@ -122,7 +122,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
     sampler: str = "random"
     alphabet: str = "lower"
     pad: bool = True
-    hash_seed: int = 0
+    hash_seed: int | None = None
 
     def __post_init__(self) -> None:
         self.check_contributions()
@@ -134,7 +134,8 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
             max_strings=self.max_strings,
             max_words=self.max_words,
         )
-        require_at_least(0, hash_seed=self.hash_seed)
+        if self.hash_seed is not None:
+            require_at_least(0, hash_seed=self.hash_seed)
         require_between(1e-9, math.inf, noise_budget=self.noise_budget)
         require_between(-math.inf, math.inf, word_z=self.word_z)
         require_choice(WORD_ORACLES, word_oracle=self.word_oracle)
@@ -185,6 +186,10 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
                 f"Expected num_clients <= {num_clients}, the population's size, got "
                 f"num_clients={self.num_clients}."
             )
+
+    def for_run(self, seed: int) -> Self:
+        """Return these settings with the run's hash functions, unless some are given."""
+        return self if self.hash_seed is not None else replace(self, hash_seed=seed)
 
     def initialize(self) -> SfpState:
         """Return the state before the round."""
@@ -252,7 +257,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
 
     def _query(self) -> FragmentQuery:
         symbols = self.symbols
-        naming, words, fragments = derived_seeds(self.hash_seed, 3)
+        naming, words, fragments = derived_seeds(self.hash_seed or 0, 3)
         puzzle = FragmentPuzzle(
             alphabet_size=symbols.size,
             length=self.length,

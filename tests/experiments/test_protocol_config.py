@@ -38,7 +38,7 @@ def test_every_protocol_has_a_table_that_comes_back_from_its_own_file(name):
 def test_a_protocols_defaults_are_those_of_its_class(name):
     table = {"protocol": {"name": name}}
     protocol = build_protocol(parse_config(table, "defaults"))
-    default = CLASSES[name]()
+    default = CLASSES[name]().for_run(0)
     cohort = {"sfp": "num_clients", "pem": "clients_per_group"}.get(name, "clients_per_layer")
     apart = {cohort, "threshold"} if name == "triehh" else {cohort}
     fields = set(type(default).__dataclass_fields__) - apart

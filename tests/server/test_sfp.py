@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import fedhh
 from fedhh.clients.worker import ClientWorker
 from fedhh.queries import Aggregate
+from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.validation import InputError
@@ -157,6 +159,26 @@ def test_hash_functions_belong_to_the_hash_seed():
     assert first.fragment_oracle != other.fragment_oracle
     assert first.puzzle != other.puzzle
     assert first.word_oracle.params["hash_seed"] != first.fragment_oracle.params["hash_seed"]
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        replace(SMALL, hash_seed=None),
+        Pem(clients_per_group=600, length=6, alphabet=LETTERS, oracle="flh", num_hashes=64),
+    ],
+    ids=["sfp", "pem"],
+)
+def test_each_run_draws_its_hash_functions_from_its_seed(population, protocol):
+    def first_query(seed, protocol):
+        return repr(next(fedhh.rounds(protocol, population, seed=seed)).query)
+
+    drawn = first_query(1, protocol)
+    assert drawn == first_query(1, protocol)
+    assert drawn != first_query(2, protocol)
+    assert drawn == first_query(2, replace(protocol, hash_seed=1))
+    result = fedhh.simulate(protocol, population, seed=5)
+    assert result.protocol == replace(protocol, hash_seed=5)
 
 
 def test_the_state_survives_a_checkpoint(population, tmp_path):
