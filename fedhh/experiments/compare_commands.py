@@ -22,6 +22,7 @@ from fedhh.experiments.sweep_commands import (
     requested_table,
     run_requested,
 )
+from fedhh.experiments.tables import make_table
 from fedhh.experiments.text_table import TextTable
 from fedhh.simulation.files import write_text
 from fedhh.validation import InputError
@@ -122,12 +123,12 @@ def _with_epsilon_axis(table: dict[str, Any]) -> dict[str, Any]:
 
 def _write(done: DoneSweep, console: Console, *, show: bool) -> None:
     """Write the table of all settings, and print that of one epsilon."""
-    frame, description = results.read_results(done.directory)
-    frame = results.with_server_seconds(frame, done.directory)
-    whole = comparison_table(frame, description)
+    whole = make_table("comparison", done.directory)
     for kind, ending in (("markdown", "md"), ("csv", "csv")):
         write_text(done.directory / f"comparison.{ending}", whole.render(kind))
     if show:
+        frame, description = results.read_results(done.directory)
+        frame = results.with_server_seconds(frame, done.directory)
         print_table(console, _at_one_epsilon(frame, description, done))
 
 

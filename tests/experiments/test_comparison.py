@@ -9,7 +9,7 @@ import tomllib
 import pandas as pd
 import pytest
 
-from fedhh.experiments import compare_commands
+from fedhh.experiments import compare_commands, sweep
 from fedhh.experiments.compare_commands import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.comparison import SERVER_SECONDS, comparison_of_runs, comparison_table
 from fedhh.experiments.config import SWEEPS, apply_settings, load_config, preset_text
@@ -271,3 +271,32 @@ def test_a_wrong_epsilon_is_refused_in_one_line(settings, message: str):
             axis_of(table, *settings)
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+TWO_PROTOCOLS = """
+population = { source = "chat", clients = 6_000 }
+protocol = { max_items = 3, depth = 6, eta_max = 50 }
+execution = { workers = 0 }
+
+[sweep]
+title = "Two settings"
+protocols = { short = { depth = 4 }, long = { passes = 1 } }
+seeds = 2
+"""
+
+
+def test_a_comparison_says_that_a_cell_failed(tmp_path, monkeypatch, capsys):
+    def failing(config, population):
+        if (config.protocol.depth, config.seed) == (4, 1):
+            raise MemoryError("out of memory")
+        return run_config(config, population)
+
+    (tmp_path / "two.toml").write_text(TWO_PROTOCOLS)
+    monkeypatch.setattr(sweep, "run_config", failing)
+    request = SweepRequest(
+        file=tmp_path / "two.toml", preset=None, settings=(), out=tmp_path / "out", resume=False
+    )
+    assert not compare_commands.compare_command(request, as_json=False)
+    assert "failed: short, seed 1: MemoryError: out of memory" in capsys.readouterr().out
+    written = (tmp_path / "out" / "comparison.md").read_text()
+    assert "1 cell failed and is left out." in written
