@@ -6,6 +6,19 @@
 >>> result = fedhh.simulate(protocol, population, seed=0)
 >>> {"lol", "dont", "pre"} <= set(result.discoveries["word"])
 True
+
+Beside the names of this module, these modules are public, for those who add to fedhh or take parts
+of it; everything else may change in any release:
+
+* `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it
+* `fedhh.oracles`: local randomizers with their estimators
+* `fedhh.protocol`: what a discovery protocol implements
+* `fedhh.queries.base`: what a protocol asks, and what comes back
+* `fedhh.clients.populations.population`: what a population implements
+* `fedhh.words.trie`: prefixes as numbers
+* `fedhh.settings`: settings with bounds, as a protocol's fields state them
+* `fedhh.mechanisms.base`: what a protocol states of itself, for accounting
+* `fedhh.testing`: suites that an oracle or a protocol should pass
 """
 
 from __future__ import annotations
@@ -13,36 +26,38 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fedhh.version import __version__
+
 if TYPE_CHECKING:
-    from fedhh.alphabet import Alphabet
-    from fedhh.clients.population import StoredPopulation
-    from fedhh.experiments.populations import load_population, synthetic_population
-    from fedhh.experiments.run import rounds, simulate
-    from fedhh.experiments.run_result import RunResult
-    from fedhh.experiments.sweep import sweep
+    from fedhh.clients.populations.population import StoredPopulation
+    from fedhh.experiments.config.population import load_population, synthetic_population
+    from fedhh.experiments.report.run_figures import plot
+    from fedhh.experiments.run.result import RunResult
+    from fedhh.experiments.run.run import rounds, simulate
+    from fedhh.experiments.sweep.sweep import sweep
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.server.pem import Pem
     from fedhh.server.sfp import Sfp
     from fedhh.server.triehh import TrieHH
     from fedhh.validation import InputError
-
-__version__ = "0.1.0"
+    from fedhh.words.alphabet import Alphabet
 
 # Names are imported when they are first used: `import fedhh` and `fedhh --help` stay quick.
 _HOMES = {
-    "Alphabet": "fedhh.alphabet",
+    "Alphabet": "fedhh.words.alphabet",
     "InputError": "fedhh.validation",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
     "Pem": "fedhh.server.pem",
-    "RunResult": "fedhh.experiments.run_result",
+    "RunResult": "fedhh.experiments.run.result",
     "Sfp": "fedhh.server.sfp",
-    "StoredPopulation": "fedhh.clients.population",
+    "StoredPopulation": "fedhh.clients.populations.population",
     "TrieHH": "fedhh.server.triehh",
-    "load_population": "fedhh.experiments.populations",
-    "rounds": "fedhh.experiments.run",
-    "simulate": "fedhh.experiments.run",
-    "sweep": "fedhh.experiments.sweep",
-    "synthetic_population": "fedhh.experiments.populations",
+    "load_population": "fedhh.experiments.config.population",
+    "plot": "fedhh.experiments.report.run_figures",
+    "rounds": "fedhh.experiments.run.run",
+    "simulate": "fedhh.experiments.run.run",
+    "sweep": "fedhh.experiments.sweep.sweep",
+    "synthetic_population": "fedhh.experiments.config.population",
 }
 
 __all__ = [
@@ -56,6 +71,7 @@ __all__ = [
     "TrieHH",
     "__version__",
     "load_population",
+    "plot",
     "rounds",
     "simulate",
     "sweep",

@@ -1,6 +1,6 @@
 """``python -m fedhh``: the command line."""
 
-from fedhh.cli import main
+from fedhh.cli.app import main
 
 if __name__ == "__main__":
     main()

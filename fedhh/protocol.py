@@ -10,8 +10,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.alphabet import Alphabet
-from fedhh.queries import Aggregate, Query
+from fedhh.mechanisms.base import Mechanism
+from fedhh.queries.base import Aggregate, Query
+from fedhh.validation import InputError
+from fedhh.words.alphabet import Alphabet
 
 State = TypeVar("State")
 QueryType = TypeVar("QueryType", bound=Query)
@@ -57,7 +59,6 @@ class RoundSummary:
         num_prefixes: Prefixes broadcast.
         num_candidates: Candidates voted on.
         domain_size: Candidates and the dummy.
-        subset_size: Values in a report, where the oracle has such a number; 0 otherwise.
         num_clients: Clients that answered.
         num_reports: Reports received, dummies included.
         threshold: Votes of the last candidate kept.
@@ -74,7 +75,6 @@ class RoundSummary:
     num_prefixes: int
     num_candidates: int
     domain_size: int
-    subset_size: int
     num_clients: int
     num_reports: int
     threshold: int
@@ -94,15 +94,26 @@ class RoundSummary:
 class DiscoveryProtocol(ABC, Generic[State, QueryType]):
     """A server's side of a discovery: it emits queries and digests aggregates.
 
-    Subclasses are frozen dataclasses of settings. There is no I/O, no randomness and no client in
-    here, and a state says all that is needed to go on: a run can stop and resume at any round.
+    Subclasses are frozen dataclasses of settings, see `fedhh.settings`. There is no I/O, no
+    randomness and no client in here, and a state says all that is needed to go on: a run can stop
+    and resume at any round. Settings may be "auto" until `settle` has decided them.
     """
 
+    name: ClassVar[str]
+    """What a configuration calls the protocol."""
+
     title: ClassVar[str]
-    """What tables and figures call the protocol."""
+    """What tables and figures call it."""
 
     state_types: ClassVar[tuple[type[Any], ...]]
     """The dataclasses that a state is made of, for the checkpoint."""
+
+    counts_values: ClassVar[bool] = False
+    """Whether a round's tally counts every value of one randomizer, all clients reporting alike:
+    then it may be drawn from true counts, see `fedhh.simulation.approximate`."""
+
+    truncates_words: ClassVar[bool] = False
+    """Whether words that are longer take part, by as many of their first symbols."""
 
     @property
     @abstractmethod
@@ -115,57 +126,41 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
         """Symbols of the longest word that can be discovered."""
 
     @property
-    def truncates_words(self) -> bool:
-        """Whether words that are longer take part, by as many of their first symbols."""
-        return False
-
-    def for_run(self, seed: int) -> Self:
-        """Return these settings with what a run draws from its seed before it starts."""
-        return self
-
-    @property
     @abstractmethod
-    def contribution_epsilon(self) -> float:
-        """Local privacy of one contribution (item level); infinite without any."""
-
-    @property
-    @abstractmethod
-    def contributions_per_client(self) -> int:
-        """Contributions that a client makes at most, in all its reports together."""
-
-    @property
-    @abstractmethod
-    def randomizer(self) -> str:
-        """What reports go through, for accounting: an oracle's key; "none" for no randomizer."""
-
-    @property
-    def pads_reports(self) -> bool:
-        """Whether every client sends exactly as many reports as any other."""
-        return True
-
-    @property
-    def reuses_clients(self) -> bool:
-        """Whether a client may serve in several rounds."""
-        return False
-
-    @property
-    @abstractmethod
-    def rounds_expected(self) -> int:
-        """Rounds of a run at most."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Passes, and the number of a pass's last layer."""
-
-    @property
-    @abstractmethod
-    def answers_expected(self) -> int:
-        """Answers of clients that a run collects at most; a client reused counts each time."""
+    def mechanism(self) -> Mechanism:
+        """What a run does with its clients' data; known once the settings are settled."""
 
     @abstractmethod
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        """Return the settings for one population and seed: nothing is "auto", hashes are drawn.
+
+        Args:
+            num_clients: Clients of the population.
+            seed: The run's seed.
+
+        Raises:
+            InputError: There are too few clients; with the numbers and a cure.
+        """
+
     def check_population(self, num_clients: int) -> None:
         """Raise InputError, with the numbers and a cure, if there are too few clients."""
+        mechanism = self.mechanism
+        largest = max(layer.num_clients for layer in mechanism.layers)
+        if mechanism.reuses_clients or len(mechanism.layers) == 1:
+            if largest > num_clients:
+                raise InputError(
+                    f"Expected clients_per_layer <= {num_clients}, the population's size, got "
+                    f"clients_per_layer={largest}."
+                )
+            return
+        if mechanism.most_answers > num_clients:
+            rounds = len(mechanism.layers)
+            raise InputError(
+                f"The population has {num_clients:,} clients, but {rounds} layers of up to "
+                f"{largest:,} clients need {mechanism.most_answers:,}, since no client is asked "
+                f"twice. Set clients_per_layer <= {num_clients // rounds:,}, or ask for fewer "
+                "passes or layers."
+            )
 
     @abstractmethod
     def initialize(self) -> State:
@@ -190,3 +185,6 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
     @abstractmethod
     def summaries(self, state: State) -> Sequence[RoundSummary]:
         """Return one summary per finished round."""
+
+
+AnyProtocol = DiscoveryProtocol[Any, Any]

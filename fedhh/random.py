@@ -36,6 +36,8 @@ class Stream(IntEnum):
     """Tallies drawn without reports; path (pass, layer)."""
     BOOTSTRAP = 8
     """Intervals over seeds, computed after the runs."""
+    SUBSAMPLE = 9
+    """The users of a file that take part, where not all do."""
 
 
 def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:

@@ -6,9 +6,46 @@ import difflib
 import math
 from collections.abc import Iterable
 
+SMALLEST_EPSILON = 1e-6
+"""Of one report."""
+
+_LONGEST_SHOWN = 120
+
 
 class InputError(ValueError):
-    """Input that a caller can mend; the command line prints its message and exits with 2."""
+    r"""Input that a caller can mend; the command line prints its message and exits with 2.
+
+    A message is one line, whatever is quoted in it: what cannot be printed is escaped.
+
+    >>> print(InputError("Expected a file, got a\nb\x1b[2J."))
+    Expected a file, got a\nb\x1b[2J.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+def printable(text: str) -> str:
+    """Return a text with what cannot be printed, line breaks included, escaped as `repr` does."""
+    if text.isprintable():
+        return text
+    return "".join(s if s.isprintable() else s.encode("unicode_escape").decode() for s in text)
+
+
+def shown(value: object) -> str:
+    r"""Return a value for a message: as `repr` gives it, but never long.
+
+    >>> shown("a\tb"), shown("ab" * 100)[-8:], shown(16**6000)
+    ("'a\\tb'", 'ababa...', 'an integer of 24001 bits')
+    """
+    if isinstance(value, int) and abs(value) >= 1 << 64:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        # Python writes no integer of more than 4,300 digits, and nothing nested too deeply.
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def require_positive(**values: float) -> None:
@@ -21,28 +58,41 @@ def require_positive(**values: float) -> None:
     """
     for name, value in values.items():
         if not 0 < value < math.inf:
-            raise InputError(f"Expected 0 < {name} < inf, got {name}={value!r}.")
+            raise InputError(f"Expected 0 < {name} < inf, got {name}={shown(value)}.")
+
+
+def require_epsilon(**values: float) -> None:
+    """Raise InputError unless every keyword's value is a privacy budget that can be computed with.
+
+    Reports with less are coins that know nothing, and their estimates divide by a difference that
+    floating point cannot tell from 0.
+    """
+    for name, value in values.items():
+        if not SMALLEST_EPSILON <= value < math.inf:
+            raise InputError(
+                f"Expected {SMALLEST_EPSILON:g} <= {name} < inf, got {name}={shown(value)}."
+            )
 
 
 def require_at_least(minimum: int, **values: int) -> None:
     """Raise InputError unless every keyword's value is an integer not below ``minimum``."""
     for name, value in values.items():
         if isinstance(value, bool) or value != int(value) or value < minimum:
-            raise InputError(f"Expected an integer {name} >= {minimum}, got {name}={value!r}.")
+            raise InputError(f"Expected an integer {name} >= {minimum}, got {name}={shown(value)}.")
 
 
 def require_between(low: float, high: float, **values: float) -> None:
     """Raise InputError unless ``low <= value <= high`` for every keyword's value."""
     for name, value in values.items():
         if not low <= value <= high:
-            raise InputError(f"Expected {low} <= {name} <= {high}, got {name}={value!r}.")
+            raise InputError(f"Expected {low} <= {name} <= {high}, got {name}={shown(value)}.")
 
 
 def require_inside(low: float, high: float, **values: float) -> None:
     """Raise InputError unless ``low < value < high`` for every keyword's value."""
     for name, value in values.items():
         if not low < value < high:
-            raise InputError(f"Expected {low} < {name} < {high}, got {name}={value!r}.")
+            raise InputError(f"Expected {low} < {name} < {high}, got {name}={shown(value)}.")
 
 
 def require_choice(choices: Iterable[str], **values: str) -> None:
@@ -50,12 +100,14 @@ def require_choice(choices: Iterable[str], **values: str) -> None:
     known = list(choices)
     for name, value in values.items():
         if value not in known:
-            raise InputError(f"Unknown {name} {value!r}{did_you_mean(str(value), known)}")
+            raise InputError(f"Unknown {name} {shown(value)}{did_you_mean(str(value), known)}")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the tail of an error message: the nearest known word, and all of them."""
     names = sorted(known)
+    # Nobody mistypes that much, and comparing takes a time that grows with the word.
+    word = word[:_LONGEST_SHOWN]
     near = difflib.get_close_matches(word, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return f"{hint} Known: {', '.join(names)}."

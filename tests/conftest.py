@@ -1,38 +1,42 @@
-"""Populations that several tests share."""
+"""Populations, and the command line, that several tests share."""
 
 from __future__ import annotations
 
-import numpy as np
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from fedhh.clients.population import StoredPopulation
-from fedhh.lexicon import Lexicon
+from fedhh.cli import app as cli
+from fedhh.cli import minute_lines
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.testing.populations import LETTERS
+from fedhh.testing.populations import small_population as zipf_population
 
-LETTERS = "abcdef"
-
-
-def zipf_population(
-    num_clients: int, *, num_words: int = 400, words_per_client: int = 4, seed: int = 5
-) -> StoredPopulation:
-    """Clients with words of 1 to 6 of six letters, drawn by a Zipf law."""
-    rng = np.random.default_rng(seed)
-    words: list[str] = []
-    while len(words) < num_words:
-        word = "".join(rng.choice(list(LETTERS), size=rng.integers(1, 7)))
-        if word not in words:
-            words.append(word)
-    law = 1 / (np.arange(num_words) + 1.0)
-    rows = num_clients * words_per_client
-    return StoredPopulation.from_rows(
-        name="zipf",
-        lexicon=Lexicon(words=words),
-        clients=np.repeat(np.arange(num_clients), words_per_client),
-        word_ids=rng.choice(num_words, size=rows, p=law / law.sum()),
-        counts=rng.integers(1, 4, size=rows),
-        num_clients=num_clients,
-    )
+__all__ = ["LETTERS", "zipf_population"]
 
 
 @pytest.fixture(scope="session")
 def population() -> StoredPopulation:
     return zipf_population(6_000)
+
+
+@pytest.fixture
+def command(monkeypatch, capfd):
+    """The command line in this process: words to its exit code and what it printed."""
+
+    def call(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        if cwd is not None:
+            monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "argv", ["fedhh", *words])
+        # main() installs handlers of signals, which are the test runner's to keep.
+        monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
+        # Nor does it depend on how fast this machine is what is printed.
+        monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        output, complaint = capfd.readouterr()
+        return subprocess.CompletedProcess(words, int(end.value.code or 0), output, complaint)
+
+    return call

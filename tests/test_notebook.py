@@ -9,6 +9,8 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
+import fedhh
+
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "example.ipynb"
 TEXT = NOTEBOOK.read_text(encoding="utf-8")
 CODE = [cell for cell in json.loads(TEXT)["cells"] if cell["cell_type"] == "code"]
@@ -39,9 +41,9 @@ def test_every_cell_runs(names):
 def test_results_display_as_tables_and_figures(names):
     shown = names["result"]._repr_html_()
     assert shown.count("<table") == 2
-    assert f"{names['result'].metrics['coverage']:.1%}" in shown
+    assert f"{names['result'].metrics.coverage:.1%}" in shown
     assert names["result"].discoveries["word"].iloc[0] in shown
-    assert names["result"].plot()._repr_png_().startswith(b"\x89PNG")
+    assert fedhh.plot(names["result"])._repr_png_().startswith(b"\x89PNG")
     assert "<table" in names["results"]._repr_html_()
 
 

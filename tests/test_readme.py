@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fedhh.cli import app
-from fedhh.experiments.config import preset_names
+from fedhh.cli.app import app
+from fedhh.experiments.config.schema import preset_names
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 

@@ -20,3 +20,16 @@ class KeepsItsValueTooOften(SubsetSelection):
         given = lacking[rng.random(lacking.size) < 0.05 * self.p / (1 - self.p)]
         reports[given, rng.integers(self.d, size=given.size)] = values[given]
         return reports
+
+
+@dataclass(frozen=True, kw_only=True)
+class TellsTheTruthInTallies(SubsetSelection):
+    """Subset Selection whose fused path always has the client's value in its report."""
+
+    def privatize_and_tally(self, values, *, rng, out=None):
+        out = self._tally_of_all(out)
+        for value in values:
+            others = rng.choice(self.domain_size - 1, size=self.d - 1, replace=False)
+            out[value] += 1
+            out[others + (others >= value)] += 1
+        return out

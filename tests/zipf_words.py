@@ -6,13 +6,13 @@ import string
 
 import numpy as np
 
-from fedhh.clients.population import StoredPopulation
+from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.lexicon import Lexicon
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries import Answer, Query
+from fedhh.queries.base import Answer, Query
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.words.lexicon import Lexicon
 
 
 def six_letter_words(num_clients: int, *, seed: int, num_words: int = 5000) -> StoredPopulation:

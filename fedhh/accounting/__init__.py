@@ -8,38 +8,46 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * user level: `user_level_epsilon`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * approximate k-anonymity: `anonymity`
-* a whole run: `account_run`; of central TrieHH: `account_triehh`, `triehh_parameters`,
-  `triehh_epsilon`
+* a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
+  central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`
 """
 
+from fedhh.accounting.account import account
 from fedhh.accounting.anonymity import LayerAnonymity, anonymity, probability_surfacing
-from fedhh.accounting.audit import AuditResult, audit_epsilon, audit_oracle, clopper_pearson
-from fedhh.accounting.blanket import Blanket, dominating_blanket, subset_selection_blanket
-from fedhh.accounting.clones import Clones, Clones2023
-from fedhh.accounting.closed_form import closed_form_delta, closed_form_epsilon
-from fedhh.accounting.composition import Precision, Use, composed_epsilon, disjoint_epsilon
-from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
-from fedhh.accounting.layer_record import LayerRecord
-from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
-from fedhh.accounting.planner import largest_local_epsilon, smallest_num_reports
-from fedhh.accounting.report import PrivacyReport, account_run
-from fedhh.accounting.selection import Selection, paper_subset_size
-from fedhh.accounting.shuffle_bound import ShuffleBound
-from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
-from fedhh.accounting.tightness import (
+from fedhh.accounting.bounds.blanket import Blanket, dominating_blanket, subset_selection_blanket
+from fedhh.accounting.bounds.clones import Clones, Clones2023
+from fedhh.accounting.bounds.closed_form import closed_form_delta, closed_form_epsilon
+from fedhh.accounting.bounds.composition import Precision, Use, composed_epsilon, disjoint_epsilon
+from fedhh.accounting.bounds.group_privacy import group_epsilon
+from fedhh.accounting.bounds.selection import Selection, paper_subset_size
+from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
+from fedhh.accounting.bounds.tightness import (
     ShuffleLowerBound,
     blanket_jensen,
     subset_selection_lower_bound,
 )
-from fedhh.accounting.triehh import (
+from fedhh.accounting.empirical_epsilon import (
+    AuditResult,
+    audit_epsilon,
+    audit_oracle,
+    clopper_pearson,
+    largest_refutable,
+)
+from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
+from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
+from fedhh.accounting.planner import largest_local_epsilon, smallest_num_reports
+from fedhh.accounting.report import PrivacyReport, account_local
+from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
+from fedhh.accounting.triehh import account_triehh
+from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
+from fedhh.mechanisms.sampled_threshold import (
     TrieHHParameters,
-    account_triehh,
     triehh_delta,
     triehh_epsilon,
     triehh_parameters,
 )
-from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
 
 __all__ = [
     "BOUNDS",
@@ -60,7 +68,8 @@ __all__ = [
     "TrieHHParameters",
     "Use",
     "UserLevelEpsilon",
-    "account_run",
+    "account",
+    "account_local",
     "account_triehh",
     "anonymity",
     "audit_epsilon",
@@ -74,6 +83,7 @@ __all__ = [
     "dominating_blanket",
     "group_epsilon",
     "largest_local_epsilon",
+    "largest_refutable",
     "local_item_epsilon",
     "local_user_epsilon",
     "paper_subset_size",

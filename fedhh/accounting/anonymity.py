@@ -30,17 +30,18 @@ from functools import cache, cached_property, partial
 import numpy as np
 from scipy import special
 
-from fedhh.accounting.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
+from fedhh.accounting.bounds.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
+from fedhh.accounting.bounds.selection import Selection
+from fedhh.accounting.bounds.shuffle_bound import check_num_reports
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
-from fedhh.accounting.selection import Selection
-from fedhh.accounting.shuffle_bound import check_num_reports
+from fedhh.accounting.sources import SUN_ANONYMITY
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside
 
 VARIANTS = ("tight", "lemma")
 
 THEOREMS = {
-    "tight": "Sun et al. (2024), Lemma 1, with a corrected coupling",
-    "lemma": "Sun et al. (2024), Lemma 1, as printed",
+    "tight": f"{SUN_ANONYMITY}, with a corrected coupling",
+    "lemma": f"{SUN_ANONYMITY}, as printed",
 }
 ASSUMPTIONS = "votes of different values are independent (approximation, within .002 of truth)"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 Unit = Literal["item", "user"]
 """What one of the two neighboring data sets changes: one contribution, or all of one client's."""
@@ -43,6 +44,8 @@ class Guarantee:
         neighboring: Always "swap" here.
         best: True for the smallest valid epsilon of its unit and trust.
         claimed_in_paper: True for what Sun et al. (2024) claim of their own run.
+        realised: True if the number rests on the domain sizes that earlier votes decided, and so
+            on what happened; all others hold before the run.
     """
 
     unit: Unit
@@ -56,6 +59,7 @@ class Guarantee:
     neighboring: str = SWAP
     best: bool = False
     claimed_in_paper: bool = False
+    realised: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """Return a JSON-ready dictionary; an infinite epsilon becomes the string "inf"."""
@@ -72,13 +76,22 @@ class Guarantee:
             "neighboring": self.neighboring,
             "best": self.best,
             "claimed_in_paper": self.claimed_in_paper,
+            "realised": self.realised,
             "reason": self.epsilon.reason if isinstance(self.epsilon, NotApplicable) else None,
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Guarantee:
+        """Return the guarantee that `to_dict` made this of."""
+        known = {field.name: content[field.name] for field in fields(cls)}
+        epsilon = content["epsilon"]
+        known["epsilon"] = NotApplicable(content["reason"]) if epsilon is None else float(epsilon)
+        return cls(**known)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnonymityGuarantee:
-    """Approximate k-anonymity: a value held fewer than k + 1 times surfaces rarely.
+    """Approximate k-anonymity: a value held at most k times surfaces rarely.
 
     Attributes:
         k: Largest number of contributions in one layer with which a value is kept with
@@ -125,6 +138,15 @@ class AnonymityGuarantee:
             "claimed_in_paper": self.claimed_in_paper,
             "reason": self.k.reason if isinstance(self.k, NotApplicable) else None,
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> AnonymityGuarantee:
+        """Return the guarantee that `to_dict` made this of."""
+        content = {**content, "pass_index": content["pass"]}
+        known = {field.name: content[field.name] for field in fields(cls)}
+        if content["reason"] is not None:
+            known["k"] = NotApplicable(content["reason"])
+        return cls(**known)
 
 
 def _json_number(value: float | NotApplicable) -> float | str | None:

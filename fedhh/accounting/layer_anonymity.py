@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from fedhh.accounting.anonymity import ASSUMPTIONS, THEOREMS, VARIANTS, LayerAnonymity, anonymity
+from fedhh.accounting.bounds.shuffle_bound import out_of_range
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
 from fedhh.accounting.layer_record import LayerRecord
-from fedhh.accounting.shuffle_bound import out_of_range
+from fedhh.mechanisms.local_reports import LocalReports
 
 
 def anonymity_of_run(
-    records: Sequence[LayerRecord], *, local_epsilon: float, alpha: float
+    records: Sequence[LayerRecord], mechanism: LocalReports, *, alpha: float
 ) -> list[AnonymityGuarantee]:
     """Return, for both variants, the claim of each layer and the claim over the whole run.
 
@@ -22,14 +23,14 @@ def anonymity_of_run(
     The claim covers words that end in layers that decide in every pass.
 
     Args:
-        records: Layers of a run with Subset Selection.
-        local_epsilon: Privacy of one report, from 0.1 to 16.
+        records: Layers of a run.
+        mechanism: Its randomizer, Subset Selection with an epsilon from 0.1 to 16.
         alpha: Required probability that a rare value does not surface.
     """
     claims = []
     numbers = sorted({record.layer for record in records})
     for variant in VARIANTS:
-        claim = partial(_claim, local_epsilon=local_epsilon, alpha=alpha, variant=variant)
+        claim = partial(_claim, mechanism=mechanism, alpha=alpha, variant=variant)
         claims += [
             replace(claim([record]), pass_index=record.pass_index, layer=record.layer)
             for record in records
@@ -43,7 +44,7 @@ def anonymity_of_run(
 
 
 def _claim(
-    records: Sequence[LayerRecord], *, local_epsilon: float, alpha: float, variant: str
+    records: Sequence[LayerRecord], *, mechanism: LocalReports, alpha: float, variant: str
 ) -> AnonymityGuarantee:
     """Return the claim for a value that may surface in any of these layers."""
     claim = AnonymityGuarantee(
@@ -56,6 +57,7 @@ def _claim(
         smallest_cohort=min(record.num_clients for record in records),
         claimed_in_paper=variant == "lemma",
     )
+    local_epsilon = mechanism.local_epsilon
     for record in records:
         problem = out_of_range(local_epsilon=local_epsilon, num_reports=record.num_reports)
         if not record.decides:
@@ -66,12 +68,13 @@ def _claim(
         LayerAnonymity(
             local_epsilon=local_epsilon,
             domain_size=record.domain_size,
-            subset_size=record.subset_size or 0,
+            subset_size=subset_size,
             num_kept=record.num_kept,
             num_reports=record.num_reports,
             variant=variant,
         )
         for record in records
+        if (subset_size := mechanism.values_per_report(record.domain_size)) is not None
     )
     found = _anonymity_once(layers, alpha)
     return replace(claim, k=found.k, probability=found.probability)

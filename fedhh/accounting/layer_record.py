@@ -19,7 +19,6 @@ class LayerRecord:
         domain_size: Values of the oracle, the dummy included.
         num_kept: Candidates that the layer kept.
         decides: Whether it dropped any.
-        subset_size: d of Subset Selection; None for other oracles.
         lost_clients: Clients that were asked but whose reports were lost.
     """
 
@@ -30,7 +29,6 @@ class LayerRecord:
     domain_size: int
     num_kept: int
     decides: bool
-    subset_size: int | None = None
     lost_clients: int = 0
 
     def __post_init__(self) -> None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from fedhh.accounting.sources import APPLE_CMS, APPLE_HCMS, APPLE_SFP, SUN_LOCAL
+from fedhh.oracles import OracleSpec
 from fedhh.validation import InputError, require_at_least
 
 _ITEM_THEOREMS = {
-    "ss": "Sun et al. (2024), Theorem 1",
-    "cms": "Apple (2017), Theorem 4.1",
-    "hcms": "Apple (2017), Theorem 4.3",
+    "ss": SUN_LOCAL,
+    "cms": APPLE_CMS,
+    "hcms": APPLE_HCMS,
     "none": "no randomizer",
 }
-_TWO_REPORTS = "Apple (2017), Theorem 4.5: a record is two reports, whose epsilons add up"
+_SEVERAL_REPORTS = f"{APPLE_SFP}: a record is two reports, whose epsilons add up"
 _ANY_RANDOMIZER = "definition of the randomizer"
 USER_THEOREM = "basic composition over the reports of one client"
 
 
-def item_theorem(oracle: str) -> str:
-    """Return why one report is private; ``oracle`` is a registry key, or two joined by "+"."""
-    if "+" in oracle:
-        return _TWO_REPORTS
-    return _ITEM_THEOREMS.get(oracle, _ANY_RANDOMIZER)
+def item_theorem(randomizers: Sequence[OracleSpec]) -> str:
+    """Return why a contribution is private that goes through each of some randomizers."""
+    if len(randomizers) > 1:
+        return _SEVERAL_REPORTS
+    return _ITEM_THEOREMS.get(randomizers[0].name, _ANY_RANDOMIZER)
 
 
 def local_item_epsilon(local_epsilon: float, *, uses: int = 1) -> float:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import math
 
-from fedhh.accounting.closed_form import closed_form_epsilon
-from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.search import largest_true, smallest_true
-from fedhh.accounting.selection import paper_subset_size
-from fedhh.accounting.shuffle_bound import (
+from fedhh.accounting.bounds.closed_form import closed_form_epsilon
+from fedhh.accounting.bounds.search import largest_true, smallest_true
+from fedhh.accounting.bounds.selection import paper_subset_size
+from fedhh.accounting.bounds.shuffle_bound import (
     LOCAL_EPSILON_RANGE,
     NUM_REPORTS_RANGE,
     check_delta,
     check_epsilon,
     check_local_epsilon,
 )
+from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound
 from fedhh.validation import require_choice
 

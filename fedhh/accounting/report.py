@@ -8,22 +8,23 @@ their rounds compose. Central guarantees are for readers of everything that the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
 from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.layer_record import LayerRecord
 from fedhh.accounting.run_guarantees import (
+    REACHABLE,
     RunFacts,
     central_guarantees,
+    is_subset_selection,
     local_guarantees,
 )
-from fedhh.accounting.shuffle_bound import check_delta
+from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.validation import InputError, require_at_least, require_inside
-
-NO_RANDOMIZER = "none"
-"""Registry key of the oracle that reports values as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,19 @@ class PrivacyReport:
             if each.best and each.unit == unit and each.trust == trust
         )
 
+    def before_run(self, unit: str) -> Guarantee:
+        """Return the central guarantee with the smallest epsilon that holds before the run."""
+        known = [
+            each
+            for each in self.guarantees
+            if each.unit == unit
+            and each.trust == "central"
+            and not each.realised
+            and (each.best or each.method.startswith(REACHABLE))
+        ]
+        best = self.best(unit, "central")
+        return min(known, key=lambda each: _number(each.epsilon), default=best)
+
     def to_dict(self) -> dict[str, object]:
         """Return a JSON-ready dictionary."""
         return {
@@ -58,10 +72,20 @@ class PrivacyReport:
             "notes": list(self.notes),
         }
 
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> PrivacyReport:
+        """Return the report that `to_dict` made this of."""
+        return cls(
+            guarantees=tuple(Guarantee.from_dict(each) for each in content["guarantees"]),
+            anonymity=tuple(AnonymityGuarantee.from_dict(each) for each in content["anonymity"]),
+            notes=tuple(content["notes"]),
+        )
+
     def rows(self) -> list[dict[str, str]]:
         """Return one row of text per guarantee; k-anonymity only over the whole run.
 
-        After the method, "*" marks the best of its unit and trust, "P" what the paper would claim.
+        After the method, "*" marks the best of its unit and trust, "P" what the paper would claim,
+        "R" what holds for the domain sizes that this run had.
         """
         rows = [
             {
@@ -69,7 +93,8 @@ class PrivacyReport:
                 "trust": each.trust,
                 "method": each.method
                 + (" *" if each.best else "")
-                + (" P" if each.claimed_in_paper else ""),
+                + (" P" if each.claimed_in_paper else "")
+                + (" R" if each.realised else ""),
                 "epsilon": _text(each.epsilon),
                 "delta": f"{each.delta:g}",
                 "k": "",
@@ -98,68 +123,49 @@ class PrivacyReport:
         return rows
 
 
-def account_run(
-    *,
-    oracle: str,
-    layers: Sequence[LayerRecord],
-    local_epsilon: float,
-    max_items: int,
-    delta: float,
-    alpha: float,
-    padded: bool = True,
-    rounds_per_client: int = 1,
+def account_local(
+    mechanism: LocalReports, layers: Sequence[LayerRecord], *, delta: float, alpha: float
 ) -> PrivacyReport:
-    """Return the privacy report of a run.
+    """Return the privacy report of a run whose clients randomize what they contribute.
+
+    Subset Selection has bounds of its own; for other randomizers those that hold for all.
 
     Args:
-        oracle: Registry key: "ss" for Subset Selection, "none" for no randomizer; every other
-            oracle gets the bounds that hold for all randomizers.
+        mechanism: How clients report.
         layers: What took part, one record for each layer of each pass; at least one.
-        local_epsilon: Privacy of one report.
-        max_items: B, most contributions of one client in one layer.
         delta: Central target, from 1e-14 to 0.1.
         alpha: Required probability that a rare value does not surface, in (0, 1).
-        padded: Whether every client sent exactly B reports.
-        rounds_per_client: Most layers in which one client took part; 1 if cohorts are disjoint.
 
     Raises:
-        InputError: A value is out of range, or the records contradict the flags.
+        InputError: A value is out of range, or the records contradict the mechanism.
     """
     check_delta(delta)
     require_inside(0, 1, alpha=alpha)
-    require_at_least(1, num_layers=len(layers), rounds_per_client=rounds_per_client)
-    _check_records(oracle, layers, max_items=max_items if padded else None)
-    randomized = oracle != NO_RANDOMIZER
-    each = local_epsilon if randomized else math.inf
+    require_at_least(1, num_layers=len(layers))
+    _check_records(layers, max_items=mechanism.max_items if mechanism.padded else None)
     run = RunFacts(
-        oracle=oracle,
+        mechanism=mechanism,
         layers=tuple(layers),
-        local_epsilon=each,
-        max_items=max_items,
         delta=delta,
-        padded=padded,
-        uses=rounds_per_client,
+        uses=mechanism.most_rounds_per_client,
     )
+    has_anonymity = is_subset_selection(mechanism)
     return PrivacyReport(
         guarantees=(*local_guarantees(run), *central_guarantees(run)),
-        anonymity=tuple(
-            anonymity_of_run(layers, local_epsilon=each, alpha=alpha) if oracle == "ss" else ()
-        ),
+        anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha) if has_anonymity else ()),
         notes=tuple(_notes(run)),
     )
 
 
-def _check_records(oracle: str, layers: Sequence[LayerRecord], *, max_items: int | None) -> None:
-    """Raise InputError where records contradict the oracle or, if padded, the items per client."""
+def _check_records(layers: Sequence[LayerRecord], *, max_items: int | None) -> None:
+    """Raise InputError where records contradict, if padded, the items per client."""
     for record in layers:
-        where = f"pass {record.pass_index}, layer {record.layer}"
-        if oracle == "ss" and record.subset_size is None:
-            raise InputError(f"Expected subset_size for oracle='ss' in {where}, got None.")
         if max_items is not None and record.num_reports != record.num_clients * max_items:
             raise InputError(
                 f"Expected num_reports = num_clients * max_items = "
-                f"{record.num_clients * max_items} in {where}, got {record.num_reports}; if "
-                "clients do not send exactly max_items reports, say padded=False."
+                f"{record.num_clients * max_items} in pass {record.pass_index}, layer "
+                f"{record.layer}, got {record.num_reports}; if clients do not send exactly "
+                "max_items reports, say padded=False."
             )
 
 
@@ -168,11 +174,17 @@ def _notes(run: RunFacts) -> list[str]:
     notes = ["Neighbors are swaps: one item, or all items of one client, replaced by others."]
     if run.uses > 1:
         notes.append(
-            f"Clients took part in up to {run.uses} rounds, so rounds are composed; with "
-            "disjoint cohorts the maximum over rounds would hold."
+            f"A client may take part in up to {run.uses} rounds, all that the settings allow, so "
+            "as many are composed, however many took place; with disjoint cohorts the maximum "
+            "over rounds would hold."
         )
     else:
         notes.append("Cohorts are disjoint and chosen without the data: maximum over layers.")
+    if run.has_realised_domains:
+        notes.append(
+            "R: for the domain sizes that earlier votes decided in this run. Before the run, for "
+            f'any that they may decide, "{REACHABLE}" holds.'
+        )
     if not run.padded:
         notes.append(
             "Clients did not send exactly max_items reports each: the composition over slots "
@@ -187,6 +199,10 @@ def _notes(run: RunFacts) -> list[str]:
     if run.local_epsilon == math.inf:
         notes.append("Without a randomizer nothing is private.")
     return notes
+
+
+def _number(epsilon: float | NotApplicable) -> float:
+    return math.inf if isinstance(epsilon, NotApplicable) else epsilon
 
 
 def _text(epsilon: float | NotApplicable) -> str:

@@ -6,25 +6,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
 
-from fedhh.accounting.blanket import (
+from fedhh.accounting.bounds.blanket import (
     Blanket,
     dominating_blanket,
+    reachable_blanket,
     subset_selection_blanket,
     worst_blankets,
 )
-from fedhh.accounting.clones import Clones, Clones2023
-from fedhh.accounting.closed_form import (
-    CLOSED_FORM_ASSUMPTIONS,
-    CLOSED_FORM_THEOREM,
-    closed_form_epsilon,
-)
-from fedhh.accounting.composition import (
-    COMPOSITION_THEOREM,
+from fedhh.accounting.bounds.clones import Clones, Clones2023, SelectionClones2023
+from fedhh.accounting.bounds.closed_form import CLOSED_FORM_ASSUMPTIONS, closed_form_epsilon
+from fedhh.accounting.bounds.composition import (
     QUICK,
     Use,
     composed_epsilon,
     disjoint_epsilon,
 )
+from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
 from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit
 from fedhh.accounting.layer_record import LayerRecord
 from fedhh.accounting.local import (
@@ -33,16 +30,17 @@ from fedhh.accounting.local import (
     local_item_epsilon,
     local_user_epsilon,
 )
-from fedhh.accounting.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
-from fedhh.accounting.user_level import GROUP_THEOREM, UserLevelEpsilon, user_level_from
-
-CLAIMED_ORACLE = "ss"
-"""The randomizer of the runs whose privacy Sun et al. (2024) state."""
+from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, COMPOSITION, GROUPS, SUN_CENTRAL
+from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
+from fedhh.mechanisms.local_reports import LocalReports
 
 _CLAIMED = ("clones", "closed-form")
 """Theorem 2 of Sun et al. (2024), and the bound whose public implementation gave their number."""
 Bounds = tuple[ShuffleBound, ...]
 """Bounds of one kind, one for each layer that may be the worst."""
+REACHABLE = "blanket, any domain"
+"""The method of the guarantees by `reachable_blanket`."""
+
 _REMEMBERED = 256
 """Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
 
@@ -52,22 +50,43 @@ class RunFacts:
     """What has to be known about a run to account for it.
 
     Attributes:
-        oracle: Registry key of the oracle.
+        mechanism: How clients report.
         layers: What took part, one record for each layer of each pass.
-        local_epsilon: Privacy of one report, math.inf without a randomizer.
-        max_items: B, most contributions of one client in one layer.
         delta: Central target.
-        padded: Whether every client sent exactly B reports.
         uses: Most layers in which one client took part.
     """
 
-    oracle: str
+    mechanism: LocalReports
     layers: tuple[LayerRecord, ...]
-    local_epsilon: float
-    max_items: int
     delta: float
-    padded: bool
     uses: int
+
+    @property
+    def local_epsilon(self) -> float:
+        """Privacy of one contribution, math.inf without a randomizer."""
+        return self.mechanism.local_epsilon
+
+    @property
+    def max_items(self) -> int:
+        """B, most contributions of one client in one layer."""
+        return self.mechanism.max_items
+
+    @property
+    def padded(self) -> bool:
+        """Whether every client sent exactly B reports."""
+        return self.mechanism.padded
+
+    @property
+    def has_realised_domains(self) -> bool:
+        """Whether some claims rest on domain sizes that earlier votes decided."""
+        planned = self.mechanism.layers
+        varies = any(each.smallest_domain < each.largest_domain for each in planned)
+        return self.is_subset_selection and self.uses == 1 and varies
+
+    @property
+    def is_subset_selection(self) -> bool:
+        """Whether a contribution is one report of Subset Selection, as in Sun et al. (2024)."""
+        return is_subset_selection(self.mechanism)
 
     @property
     def cohort(self) -> int:
@@ -85,6 +104,11 @@ class RunFacts:
         return min(NUM_REPORTS_RANGE[1], *(record.num_reports for record in self.layers))
 
 
+def is_subset_selection(mechanism: LocalReports) -> bool:
+    """Return whether a contribution is one report of Subset Selection and nothing else."""
+    return [spec.name for spec in mechanism.randomizers] == ["ss"]
+
+
 def local_guarantees(run: RunFacts) -> list[Guarantee]:
     """Return what holds against the server, which reads every report."""
     item = Guarantee(
@@ -93,12 +117,12 @@ def local_guarantees(run: RunFacts) -> list[Guarantee]:
         method="randomizer",
         epsilon=local_item_epsilon(run.local_epsilon, uses=run.uses),
         delta=0.0,
-        theorem=item_theorem(run.oracle),
+        theorem=item_theorem(run.mechanism.randomizers),
         assumptions="an item enters one report of each round its client takes part in"
         + run.same_size,
         smallest_cohort=run.cohort,
         best=True,
-        claimed_in_paper=run.oracle == CLAIMED_ORACLE,
+        claimed_in_paper=run.is_subset_selection,
     )
     user = replace(
         item,
@@ -132,32 +156,48 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
     )
     if run.uses > 1:
         closed = NotApplicable("clients take part in several rounds, the theorem covers one")
-    proven, compared = _bounds_of_layers(run)
-    return [
-        *_with_best([_item(run, bounds) for bounds in proven]),
-        *(_item(run, bounds) for bounds in compared),
+    selection = run.is_subset_selection
+    proven = _bounds_of_layers(run)
+    of_2023 = SelectionClones2023 if selection else Clones2023
+    later = [
+        _item(run, (of_2023(local_epsilon=run.local_epsilon, num_reports=run.reports),)),
         _central(
             run,
             unit="item",
             method="closed-form",
             epsilon=closed,
-            theorem=CLOSED_FORM_THEOREM,
-            assumptions=CLOSED_FORM_ASSUMPTIONS,
+            theorem=CLOSED_FORM_OF_SELECTION if selection else SUN_CENTRAL,
+            assumptions=of_2023.assumptions if selection else CLOSED_FORM_ASSUMPTIONS,
         ),
+    ]
+    item = [_item(run, bounds) for bounds in proven]
+    before = [_reachable(run)] if run.has_realised_domains else []
+    return [
+        # Without the proofs for Subset Selection, the later bounds are for comparison only.
+        *(_with_best([*item, *later]) if selection else [*_with_best(item), *later]),
+        *(replace(_item(run, (each,)), method=REACHABLE, realised=False) for each in before),
+        # Of the bounds of 2023, proven or not, none is below the blanket's at user level.
         *_with_best([each for bounds in proven for each in _user(run, bounds)]),
+        *(
+            replace(each, method=each.method.replace(Blanket.name, REACHABLE), realised=False)
+            for bound in before
+            for each in _user(run, (bound,))
+        ),
     ]
 
 
-def _bounds_of_layers(run: RunFacts) -> tuple[list[Bounds], list[Bounds]]:
-    """Return the proven bounds, and those for comparison, each over the layers of the run.
+def _bounds_of_layers(run: RunFacts) -> list[Bounds]:
+    """Return the bounds that no other proven one is always below, each over the run's layers.
 
     Of the layers, those that another one dominates are left out, and the worst comes first.
     """
     local_epsilon, num_reports = run.local_epsilon, run.reports
     proven: list[Bounds] = [(Clones(local_epsilon=local_epsilon, num_reports=num_reports),)]
-    if run.oracle == "ss":
+    if run.is_subset_selection and run.uses > 1:
+        proven.append((_reachable(run),))
+    elif run.is_subset_selection:
         sizes = {
-            (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size, record.subset_size)
+            (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size)
             for record in run.layers
         }
         blankets = [
@@ -165,12 +205,24 @@ def _bounds_of_layers(run: RunFacts) -> tuple[list[Bounds], list[Bounds]]:
                 local_epsilon=local_epsilon,
                 num_reports=layer_reports,
                 domain_size=domain_size,
-                subset_size=subset_size or 0,
+                subset_size=subset_size,
             )
-            for layer_reports, domain_size, subset_size in sizes
+            for layer_reports, domain_size in sizes
+            if (subset_size := run.mechanism.values_per_report(domain_size)) is not None
         ]
         proven.append(tuple(worst_blankets(blankets)))
-    return proven, [(Clones2023(local_epsilon=local_epsilon, num_reports=num_reports),)]
+    return proven
+
+
+def _reachable(run: RunFacts) -> Blanket:
+    """Return the blanket of whatever domain a layer may have, and the fewest reports."""
+    planned = run.mechanism.layers
+    return reachable_blanket(
+        local_epsilon=run.local_epsilon,
+        num_reports=run.reports,
+        smallest_domain=min(each.smallest_domain for each in planned),
+        largest_domain=max(each.largest_domain for each in planned),
+    )
 
 
 def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
@@ -204,7 +256,7 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
             unit="user",
             method=f"{kind.name}, groups",
             epsilon=found.groups,
-            theorem=f"{kind.theorem}; {GROUP_THEOREM}",
+            theorem=f"{kind.theorem}; {GROUPS}",
             assumptions=kind.assumptions,
         ),
         _central(
@@ -212,7 +264,7 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
             unit="user",
             method=f"{kind.name}, slots",
             epsilon=found.slots,
-            theorem=f"{kind.theorem}; {COMPOSITION_THEOREM}",
+            theorem=f"{kind.theorem}; {COMPOSITION}",
             assumptions=f"{kind.assumptions}; exactly {run.max_items} reports from every client",
         ),
     ]
@@ -236,7 +288,8 @@ def _central(
         theorem=theorem,
         assumptions=assumptions + run.same_size,
         smallest_cohort=run.cohort,
-        claimed_in_paper=run.oracle == CLAIMED_ORACLE and unit == "item" and method in _CLAIMED,
+        claimed_in_paper=run.is_subset_selection and unit == "item" and method in _CLAIMED,
+        realised=run.has_realised_domains and method.startswith(Blanket.name),
     )
 
 

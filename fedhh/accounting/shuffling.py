@@ -6,20 +6,20 @@ one shuffle (clients times items per client, dummies included, if every client p
 =============  =================================================================================
 clones         every local_epsilon-LDP randomizer; the default
 blanket        Subset Selection only; about half of clones
-closed-form    Gboard's Theorem 2, for comparison: rests on a theorem with an erratum, but is above
-               the blanket bound, hence an upper bound for Subset Selection, in every case computed
-clones-2023    for comparison: the same theorem without its closed form
+clones-2023    proven for Subset Selection (docs/accounting.md, section 2), where it is never below
+               the blanket; for others a comparison only: its theorem has an erratum
+closed-form    Gboard's Theorem 2, looser than clones-2023 and proven where that is (section 3)
 =============  =================================================================================
 """
 
 from __future__ import annotations
 
-from fedhh.accounting.blanket import subset_selection_blanket
-from fedhh.accounting.clones import Clones, Clones2023
-from fedhh.accounting.closed_form import closed_form_delta, closed_form_epsilon
+from fedhh.accounting.bounds.blanket import subset_selection_blanket
+from fedhh.accounting.bounds.clones import Clones, Clones2023
+from fedhh.accounting.bounds.closed_form import closed_form_delta, closed_form_epsilon
+from fedhh.accounting.bounds.selection import paper_subset_size
+from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.selection import paper_subset_size
-from fedhh.accounting.shuffle_bound import ShuffleBound
 from fedhh.validation import InputError, require_choice
 
 BOUNDS = ("clones", "blanket", "closed-form", "clones-2023")

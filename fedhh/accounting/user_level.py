@@ -4,7 +4,7 @@ A client sends exactly ``max_items`` reports. Two valid bounds on the shuffle of
 reports, of which the smaller counts:
 
 * groups: the N B reports are shuffled together; going from one client's items to any others takes
-  B steps between item-level neighbors.
+  B steps between item-level neighbors (`fedhh.accounting.bounds.group_privacy`).
 * slots: cut the N B reports into B shuffles, the i-th with the i-th report of every client. The
   sum of all votes is a post-processing of the B shuffles. Each has N reports, of which the client
   changes one, so B mechanisms compose, each with n = N.
@@ -16,21 +16,15 @@ reports.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from fedhh.accounting.composition import FINE, Precision, Use, composed_epsilon
+from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
+from fedhh.accounting.bounds.group_privacy import group_epsilon
+from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
 from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.shuffle_bound import DELTA_RANGE, NUM_REPORTS_RANGE, ShuffleBound, check_delta
 from fedhh.accounting.shuffling import shuffle_bound
-from fedhh.validation import require_at_least, require_between, require_positive
-
-GROUP_THEOREM = "group privacy (Vadhan 2017, Lemma 2.2)"
-
-_STEPS_OF_SEARCH = 120
+from fedhh.validation import require_at_least, require_between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,52 +131,3 @@ def user_level_from(
         precision=precision,
     )
     return UserLevelEpsilon(groups=groups, slots=slots)
-
-
-def group_epsilon(
-    bound: ShuffleBound, *, steps: int, delta: float, precision: Precision = FINE
-) -> float:
-    """Return the epsilon of ``steps`` steps between neighbors, by group privacy, rounded up.
-
-    An (e, d)-private mechanism is (steps e, d (e**(steps e) - 1) / (e**e - 1))-private for groups
-    of ``steps`` (Vadhan 2017, "The complexity of differential privacy", Lemma 2.2, summed exactly);
-    the best e is taken.
-
-    Args:
-        bound: Bound for one step.
-        steps: Size of a group, at least 1.
-        delta: Target, above 0.
-        precision: See `composed_epsilon`.
-
-    Returns:
-        At most ``steps`` times the local epsilon.
-    """
-    require_positive(delta=delta)
-    require_at_least(1, steps=steps)
-    bound = replace(bound, tolerance=max(bound.tolerance, precision.tolerance))
-    log_target = math.log(delta)
-
-    def holds(each: float) -> bool:
-        value = bound.delta(each)
-        return value == 0 or math.log(value) + _log_growth(each, steps) <= log_target
-
-    # What is gained by a larger e is not monotone, so the first crossing is looked for on a grid
-    # that starts where one step alone would need it.
-    low = bound.epsilon(max(delta / steps, DELTA_RANGE[0]))
-    if holds(low):
-        return steps * low
-    grid = np.geomspace(max(low, 1e-9), bound.local_epsilon, _STEPS_OF_SEARCH)
-    above = next((i for i, each in enumerate(grid) if holds(float(each))), grid.size - 1)
-    low, high = float(grid[max(above - 1, 0)]), float(grid[above])
-    while high - low > 1e-7 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return steps * high
-
-
-def _log_growth(epsilon: float, steps: int) -> float:
-    """Return ln((e**(steps epsilon) - 1) / (e**epsilon - 1)), ln(steps) at 0."""
-    if epsilon * steps < 1e-9:
-        return math.log(steps) + epsilon * steps
-    log_of_group = steps * epsilon + math.log(-math.expm1(-steps * epsilon))
-    return log_of_group - math.log(math.expm1(epsilon))

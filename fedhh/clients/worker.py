@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.answer import make_answerer
-from fedhh.clients.answerer import Answerer
-from fedhh.clients.matching import WordMatcher
-from fedhh.clients.population import Population
-from fedhh.queries import Aggregate, Answer, Cohort, Diagnostics, Query, merge_messages
+from fedhh.clients.answers.base import Answerer
+from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.registry import make_answerer
+from fedhh.clients.populations.population import Population
+from fedhh.queries.base import Aggregate, Answer, Cohort, Diagnostics, Query, merge_messages
 from fedhh.random import Stream, generator
 from fedhh.simulation.executor import Progress
 

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.cache import compiled
 from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
 
 _Words = npt.NDArray[np.uint64]
@@ -96,7 +97,7 @@ def add_bit_votes(
     _add_rows(values, subset_size, miss, out, states, plan, planes, buffers)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _add_rows(
     values: _Ints,
     subset_size: int,

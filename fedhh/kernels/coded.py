@@ -1,19 +1,20 @@
 """Coded words in a trie: their candidate values straight from their numbers, without a string.
 
-`fedhh.clients.strings.coded_words` says how a number is spelled. Few coded words stay in a trie for
-long, so a word is spelled only as far as it is followed.
+`fedhh.clients.populations.strings.coded_words` says how a number is spelled. Few coded words stay
+in a trie for long, so a word is spelled only as far as it is followed.
 """
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from fedhh.kernels.cache import compiled
 
 _Ids = npt.NDArray[np.int64]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def coded_values(
     numbers: _Ids,
     consonants: _Ids,
@@ -83,7 +84,7 @@ def coded_values(
     return values
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def part_ranks(ranks: _Ids, largest: int) -> tuple[npt.NDArray[np.int32], _Ids]:
     """Return word ids, and the ranks above ``largest``.
 
@@ -108,7 +109,7 @@ def part_ranks(ranks: _Ids, largest: int) -> tuple[npt.NDArray[np.int32], _Ids]:
     return ids, beyond[:size].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def count_words(
     word_ids: npt.NDArray[np.int32], counts: npt.NDArray[np.int32], totals: _Ids
 ) -> None:

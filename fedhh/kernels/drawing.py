@@ -19,6 +19,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import advance, mix, next_float
 from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
 
@@ -59,7 +60,7 @@ class TypingLaw(NamedTuple):
     adoption: float
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     """Return how many new words each client types, repetitions included.
 
@@ -80,7 +81,7 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     return tokens
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def draw_ranks(
     keys: _Keys, clients: _Ids, law: TypingLaw, table: RankTable, tokens: _Ids
 ) -> tuple[_Ids, _Ids, npt.NDArray[np.int32]]:
@@ -141,7 +142,7 @@ def draw_ranks(
     return offsets, ranks[:rows].copy(), counts[:rows].copy()
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _choose_fresh(
     state: _Keys, num_tokens: int, stretched: float, exponent: float, is_fresh: _Flags
 ) -> int:
@@ -166,7 +167,7 @@ def _choose_fresh(
     return num_fresh
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _count_rows(
     state: _Keys, is_fresh: _Flags, fresh_rows: _Rows, row_of: _Rows, counts: _Rows
 ) -> None:
@@ -224,7 +225,7 @@ def new_words(state: _Keys, law: TypingLaw, words: Any, share: Any) -> Any:
     return poisson(state, words * share)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def poisson(state: _Keys, mean: float) -> Any:
     """Return a Poisson number with this mean, above 0."""
     if mean < _INVERSION_BELOW:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from fedhh.kernels.cache import compiled
 
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
@@ -14,7 +15,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@numba.njit(cache=True)
+@compiled()
 def count_supports(
     low: _Words, high: _Words, offset: _Words, width: _Words, candidates: _Ints, wide: bool
 ) -> _Ints:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import advance, mix, next_float
 
 _Floats = npt.NDArray[np.float64]
@@ -112,7 +112,7 @@ def _group_starts(first: int) -> _Ids:
     return np.array(starts, dtype=np.int64)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def draw_adopted(
     state: _Words,
     table: RankTable,

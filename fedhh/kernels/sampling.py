@@ -6,13 +6,14 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import mix, next_below
 
 _Ids = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def choose_contributions(
     clients: _Ids,
     offsets: _Ids,
@@ -102,7 +103,7 @@ def _slot_count(size: int) -> int:
     return slots
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.int32]) -> int:
     """Add up the totals of equal values among the first ``size``; return how many are left.
 
@@ -125,7 +126,7 @@ def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.in
     return left
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _move_largest_to_front(
     values: _Ids, totals: _Ids, hashes: _Words, size: int, front: int
 ) -> None:

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.cache import compiled
 from fedhh.kernels.lanes import LANES, aligned_empty, fill_words
 
 _Words = npt.NDArray[np.uint64]
@@ -62,7 +63,7 @@ def _polynomial(coefficients: Any, row: Any, key: Any) -> Any:
     return _fold(_multiply(inner, key) + coefficients[row, 0])
 
 
-@numba.njit(cache=True)
+@compiled()
 def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
     """Return each row of ``(n, width)`` codes as a polynomial at ``point``, modulo the prime."""
     keys = np.empty(len(codes), dtype=np.int64)
@@ -74,7 +75,7 @@ def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
     return keys
 
 
-@numba.njit(cache=True)
+@compiled()
 def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -> _Ints:
     """Return ``(n,) int64``: the cell of each key under the hash function of its row.
 
@@ -91,7 +92,7 @@ def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -
     return cells
 
 
-@numba.njit(cache=True)
+@compiled()
 def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
     """Return, for each table, the sum over all rows of the cell that a key is hashed to.
 
@@ -117,7 +118,7 @@ def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
     return sums
 
 
-@numba.njit(cache=True)
+@compiled()
 def sum_cells_of_range(coefficients: _Words, tables: _Ints, num_keys: int) -> _Ints:
     """Return `sum_cells` for the keys 0 .. num_keys - 1, without a multiplication per key.
 
@@ -194,7 +195,7 @@ def add_noisy_rows(
     _noisy_rows(rows, cells, flip, table, states, buffers, reports_at_once)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _noisy_rows(
     rows: _Ints,
     cells: _Ints,
@@ -229,7 +230,7 @@ def _noisy_rows(
                             counts[cell] += np.int64(-1 if cell == own else 1)
 
 
-@numba.njit(cache=True)
+@compiled()
 def hadamard_rows(table: _Ints) -> None:
     """Replace each row of ``(k, m) int64`` by its product with the Hadamard matrix, in place.
 

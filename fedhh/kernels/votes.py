@@ -14,6 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.cache import compiled
 from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
 from fedhh.kernels.prng import next_below, next_uint64
 
@@ -36,7 +37,7 @@ def work_table(domain_size: int) -> _Halves:
     return np.zeros(2 * (domain_size + 1), dtype=np.uint32)
 
 
-@numba.njit(cache=True)
+@compiled()
 def move_counts(table: _Halves, out: _Ints) -> None:
     """Add the table's counts to ``(s,) int64`` ``out``."""
     for value in range(len(out)):
@@ -63,7 +64,7 @@ def add_stamped_votes(
     _stamped(values, subset_size, miss, table, states, (words, words.view(np.uint32), coins))
 
 
-@numba.njit(cache=True)
+@compiled()
 def _stamped(
     values: _Ints,
     subset_size: int,
@@ -145,7 +146,7 @@ def add_quick_votes(
     return retry[: _quick(values, subset_size, miss, table, retry, random, lanes)]
 
 
-@numba.njit(cache=True)
+@compiled()
 def _quick(
     values: _Ints,
     subset_size: int,
@@ -231,7 +232,7 @@ def _place_own(
         draws[i] = value if coin > coarse else draw
 
 
-@numba.njit(cache=True)
+@compiled()
 def draw_subsets(
     values: _Ints, domain_size: int, miss: np.uint64, reports: _Ints, state: _Words
 ) -> None:

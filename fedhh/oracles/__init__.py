@@ -1,16 +1,30 @@
 """Frequency oracles: local randomizers with their estimators."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from fedhh.oracles.base import FrequencyOracle, PureOracle
-from fedhh.oracles.count_mean_sketch import CountMeanSketch
-from fedhh.oracles.fast_local_hashing import FastLocalHashing
-from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
-from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
-from fedhh.oracles.identity import Identity
-from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
-from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
-from fedhh.oracles.registry import ORACLES, OracleSpec, make_oracle
-from fedhh.oracles.sketch import SketchOracle
-from fedhh.oracles.subset_selection import SubsetSelection
+from fedhh.oracles.registry import (
+    ORACLES,
+    OracleSpec,
+    make_oracle,
+    make_pure_oracle,
+    oracle_class,
+    oracle_names,
+)
+
+if TYPE_CHECKING:
+    from fedhh.oracles.count_mean_sketch import CountMeanSketch
+    from fedhh.oracles.fast_local_hashing import FastLocalHashing
+    from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
+    from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+    from fedhh.oracles.identity import Identity
+    from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
+    from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
+    from fedhh.oracles.sketch import SketchOracle
+    from fedhh.oracles.subset_selection import SubsetSelection
 
 __all__ = [
     "ORACLES",
@@ -27,4 +41,18 @@ __all__ = [
     "SketchOracle",
     "SubsetSelection",
     "make_oracle",
+    "make_pure_oracle",
+    "oracle_class",
+    "oracle_names",
 ]
+
+_MODULES = {place.split(":")[1]: place.split(":")[0] for place in ORACLES.values()} | {
+    "SketchOracle": "fedhh.oracles.sketch"
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Kernels take a second to load, so a class is imported when somebody asks for it.
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -57,12 +57,15 @@ class FrequencyOracle(ABC):
         domain_size: Number of values, at least 2; a protocol's dummy is one of them.
         has_public_coins: Whether a report shows coins drawn independently of the value, such as
             the seed of a hash function. `log_prob` and `report_space` are then given those.
+        has_fixed_aggregate: Whether the aggregate's size does not depend on the domain's, so that
+            reports can be added up over a domain too large to count value by value.
     """
 
     epsilon: float
     domain_size: int
 
     has_public_coins: ClassVar[bool] = False
+    has_fixed_aggregate: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self._check_epsilon()
@@ -115,6 +118,77 @@ class FrequencyOracle(ABC):
         out += self.tally(self.privatize(values, rng=rng), np.arange(self.domain_size))
         return out
 
+    @property
+    def aggregate_size(self) -> int:
+        """Number of integers that reports add up to: one count per value, unless overridden."""
+        return self.domain_size
+
+    def aggregate(self, reports: Reports) -> Tally:
+        """Return the ``(aggregate_size,) int64`` sums of some reports (run by the server)."""
+        return self.tally(reports, np.arange(self.domain_size))
+
+    def privatize_and_aggregate(
+        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
+    ) -> Tally:
+        """Return the aggregate of fresh reports, which need not be stored.
+
+        The law is that of ``aggregate(privatize(values))``; the bits drawn from ``rng`` may differ.
+
+        Args:
+            values: ``(n,) int64`` in [0, domain_size).
+            rng: Source of the clients' coins.
+            out: ``(aggregate_size,) int64`` to add to, contiguous; a new array if None.
+
+        Returns:
+            ``(aggregate_size,) int64``, ``out`` if it was given.
+        """
+        return self.privatize_and_tally(values, rng=rng, out=out)
+
+    def support(self, aggregate: Tally, candidates: Values) -> Tally:
+        """Return how many of an aggregate's reports support each candidate (run by the server).
+
+        Args:
+            aggregate: ``(aggregate_size,) int64``.
+            candidates: ``(c,) int64`` in [0, domain_size).
+
+        Returns:
+            ``(c,) int64``, ready for `estimate`.
+        """
+        return aggregate[self.check_values(candidates, "candidates")]
+
+    def support_of_all(self, aggregates: Tally) -> Tally:
+        """Return the support of every value in each of ``(t, aggregate_size)`` aggregates.
+
+        Returns:
+            ``(t, domain_size) int64``; perhaps the argument itself.
+        """
+        return aggregates
+
+    def cells(self, aggregate: Tally) -> Tally | Floats | None:
+        """Return what values share in an aggregate; None if each has a count of its own.
+
+        Returns:
+            ``(k, m)``: a value's `support` is a sum over k rows, of the cell of each that a public
+            random function sends it to.
+        """
+        return None
+
+    def collision_variance(self, count: npt.ArrayLike) -> Floats:
+        """Return what equal values add to the variance of every other value's estimate.
+
+        Args:
+            count: ``(c,)``: how many clients hold one and the same value.
+
+        Returns:
+            ``(c,) float64``; 0 where no two values share a cell.
+        """
+        return np.zeros(np.shape(count))
+
+    @property
+    def values_per_report(self) -> int | None:
+        """d, where a report is a set of d values (Subset Selection); None otherwise."""
+        return None
+
     @abstractmethod
     def estimate(self, tally: Tally, num_reports: int) -> Floats:
         """Return unbiased estimates of true counts; they may be negative.
@@ -144,7 +218,7 @@ class FrequencyOracle(ABC):
     def report_bits(self) -> float:
         """Bits that one report needs on the wire, under the encoding the subclass states."""
 
-    def _check_values(self, values: npt.ArrayLike, name: str = "values") -> Values:
+    def check_values(self, values: npt.ArrayLike, name: str = "values") -> Values:
         """Return ``values`` as a contiguous ``(n,) int64`` array, or raise InputError."""
         numbers = as_numbers(values, name)
         require_in_domain(numbers, self.domain_size, name)

@@ -73,25 +73,25 @@ class CountMeanSketch(MeanSketchOracle):
 
         Bit i of the bits, counted from the lowest of the first word, is entry i.
         """
-        values = self._check_values(values)
+        values = self.check_values(values)
         rows = self._draw_rows(len(values), rng)
         vectors = rng.random((len(values), self.num_cells)) < self.flip_probability
         vectors[np.arange(len(values)), self.hashes.cells(rows, values)] ^= True
         return self._pack(rows, vectors)
 
-    def sketch(self, reports: Reports) -> Sketch:
+    def aggregate(self, reports: Reports) -> Sketch:
         """Return the counts of +1 by row and cell, and the number of reports by row."""
-        sketch = np.zeros(self.sketch_size, dtype=np.int64)
+        sketch = np.zeros(self.aggregate_size, dtype=np.int64)
         table, reports_by_row = self._split(sketch)
         np.add.at(table, reports[:, 0], self._unpack(reports))
         reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
         return sketch
 
-    def privatize_and_sketch(
+    def privatize_and_aggregate(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
     ) -> Sketch:
         """Return the sketch of fresh reports without storing one."""
-        values = self._check_values(values)
+        values = self.check_values(values)
         out = self._sketch_of(out)
         table, reports_by_row = self._split(out)
         rows = self._draw_rows(len(values), rng)
@@ -120,7 +120,7 @@ class CountMeanSketch(MeanSketchOracle):
         return cells
 
     def support_of_all(self, sketches: Sketch) -> Tally:
-        """Return the support of every value in each of ``(t, sketch_size)`` sketches."""
+        """Return the support of every value in each of ``(t, aggregate_size)`` sketches."""
         return self._row_sums_of_all(self._tables(sketches))
 
     def mean_sketch(self, sketch: Sketch) -> Floats:

@@ -59,7 +59,7 @@ class FastLocalHashing(SketchOracle):
         return round(math.exp(self.epsilon)) + 1
 
     @property
-    def sketch_size(self) -> int:
+    def aggregate_size(self) -> int:
         """Number of counts, k m."""
         return self.num_hashes * self.row_size
 
@@ -75,7 +75,7 @@ class FastLocalHashing(SketchOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, 2) int64``: row and cell."""
-        values = self._check_values(values)
+        values = self.check_values(values)
         rows = self._draw_rows(len(values), rng)
         cells = self.hashes.cells(rows, values)
         # One of the other cells: a uniform step from the own one, around the row.
@@ -83,11 +83,11 @@ class FastLocalHashing(SketchOracle):
         steps[rng.random(len(values)) < self.p] = 0
         return np.stack([rows, (cells + steps) % self.row_size], axis=1)
 
-    def sketch(self, reports: Reports) -> Sketch:
+    def aggregate(self, reports: Reports) -> Sketch:
         """Return the number of reports by row and cell."""
-        return self._add(reports, np.zeros(self.sketch_size, dtype=np.int64))
+        return self._add(reports, np.zeros(self.aggregate_size, dtype=np.int64))
 
-    def privatize_and_sketch(
+    def privatize_and_aggregate(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
     ) -> Sketch:
         """Return the sketch of fresh reports; a report is two numbers, so they are made."""
@@ -116,7 +116,7 @@ class FastLocalHashing(SketchOracle):
         return cells
 
     def support_of_all(self, sketches: Sketch) -> Tally:
-        """Return the support of every value in each of ``(t, sketch_size)`` sketches."""
+        """Return the support of every value in each of ``(t, aggregate_size)`` sketches."""
         return self._row_sums_of_all(self._tables(sketches))
 
     def log_prob(self, reports: Reports, value: int) -> Floats:

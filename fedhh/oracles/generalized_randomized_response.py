@@ -43,7 +43,7 @@ class GeneralizedRandomizedResponse(PureOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n,) int64`` reports."""
-        values = self._check_values(values)
+        values = self.check_values(values)
         others = rng.integers(0, self.domain_size - 1, size=len(values))
         others += others >= values
         moved = rng.random(len(values)) < (self.domain_size - 1) * self.q
@@ -51,7 +51,7 @@ class GeneralizedRandomizedResponse(PureOracle):
 
     def tally(self, reports: Reports, candidates: Values) -> Tally:
         """Return how many reports equal each candidate; O(n + s)."""
-        candidates = self._check_values(candidates, "candidates")
+        candidates = self.check_values(candidates, "candidates")
         return np.bincount(reports, minlength=self.domain_size)[candidates]
 
     def privatize_and_tally(

@@ -75,18 +75,18 @@ class HadamardCountMeanSketch(MeanSketchOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, 3) int64``: row, coefficient, and the sign, -1 or +1."""
-        values = self._check_values(values)
+        values = self.check_values(values)
         rows = self._draw_rows(len(values), rng)
         coefficients = rng.integers(self.num_cells, size=len(values))
         signs = _entries(coefficients, self.hashes.cells(rows, values))
         signs[rng.random(len(values)) < self.flip_probability] *= -1
         return np.stack([rows, coefficients, signs], axis=1)
 
-    def sketch(self, reports: Reports) -> Sketch:
+    def aggregate(self, reports: Reports) -> Sketch:
         """Return the sums of signs by row and coefficient, and the number of reports by row."""
-        return self._add(reports, np.zeros(self.sketch_size, dtype=np.int64))
+        return self._add(reports, np.zeros(self.aggregate_size, dtype=np.int64))
 
-    def privatize_and_sketch(
+    def privatize_and_aggregate(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
     ) -> Sketch:
         """Return the sketch of fresh reports; a report is three numbers, so they are made."""
@@ -100,7 +100,7 @@ class HadamardCountMeanSketch(MeanSketchOracle):
         landed on one coefficient keep or negate its sign independently.
         """
         held = self._cell_counts(true_counts, rng)
-        sketch = np.zeros(self.sketch_size, dtype=np.int64)
+        sketch = np.zeros(self.aggregate_size, dtype=np.int64)
         table, reports_by_row = self._split(sketch)
         reports_by_row += held.sum(axis=1)
         chances = np.full(self.num_cells, 1 / self.num_cells)
@@ -123,7 +123,7 @@ class HadamardCountMeanSketch(MeanSketchOracle):
         return np.asarray((self._transformed(sketch[None])[0] + reports_by_row[:, None]) / 2)
 
     def support_of_all(self, sketches: Sketch) -> Tally:
-        """Return the support of every value in each of ``(t, sketch_size)`` sketches."""
+        """Return the support of every value in each of ``(t, aggregate_size)`` sketches."""
         agreement = self._row_sums_of_all(self._transformed(sketches))
         return self._supporters(agreement, sketches)
 

@@ -38,11 +38,11 @@ class Identity(PureOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return the values, ``(n,) int64``; ``rng`` is not used."""
-        return self._check_values(values).copy()
+        return self.check_values(values).copy()
 
     def tally(self, reports: Reports, candidates: Values) -> Tally:
         """Return how many reports equal each candidate."""
-        candidates = self._check_values(candidates, "candidates")
+        candidates = self.check_values(candidates, "candidates")
         return np.bincount(reports, minlength=self.domain_size)[candidates]
 
     def privatize_and_tally(
@@ -50,7 +50,7 @@ class Identity(PureOracle):
     ) -> Tally:
         """Return the true counts; ``rng`` is not used."""
         out = self._tally_of_all(out)
-        out += np.bincount(self._check_values(values), minlength=self.domain_size)
+        out += np.bincount(self.check_values(values), minlength=self.domain_size)
         return out
 
     def sample_tally(

@@ -79,7 +79,7 @@ class OptimizedLocalHashing(PureOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, 4) int64`` reports: low and high multiplier, offset, cell."""
-        values = self._check_values(values)
+        values = self.check_values(values)
         reports = np.empty((len(values), 4), dtype=np.int64)
         words = reports.view(np.uint64)
         words[:, :3] = rng.integers(0, 2**64, size=(len(values), 3), dtype=np.uint64)
@@ -102,7 +102,7 @@ class OptimizedLocalHashing(PureOracle):
 
         Candidates are ``(c,) int64`` in [0, domain_size), in any order, repeated or not.
         """
-        candidates = self._check_values(candidates, "candidates")
+        candidates = self.check_values(candidates, "candidates")
         words = reports.view(np.uint64)
         cells, g = words[:, 3], np.uint64(self.num_cells)
         # Cell y is made of the hashes in [ceil(y 2**32 / g), ceil((y + 1) 2**32 / g)).

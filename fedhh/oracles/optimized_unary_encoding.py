@@ -43,14 +43,14 @@ class OptimizedUnaryEncoding(PureOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, s) uint8`` reports of 0 and 1."""
-        values = self._check_values(values)
+        values = self.check_values(values)
         bits = rng.random((len(values), self.domain_size)) < self.q
         bits[np.arange(len(values)), values] = rng.random(len(values)) < self.p
         return bits.view(np.uint8)
 
     def tally(self, reports: Reports, candidates: Values) -> Tally:
         """Return how many reports have each candidate's bit set."""
-        candidates = self._check_values(candidates, "candidates")
+        candidates = self.check_values(candidates, "candidates")
         return np.asarray(reports[:, candidates].sum(axis=0, dtype=np.int64))
 
     def privatize_and_tally(
@@ -61,7 +61,7 @@ class OptimizedUnaryEncoding(PureOracle):
         The s counts are independent binomials, and are drawn as such: O(n + s).
         """
         out = self._tally_of_all(out)
-        counts = np.bincount(self._check_values(values), minlength=self.domain_size)
+        counts = np.bincount(self.check_values(values), minlength=self.domain_size)
         out += self.sample_tally(counts, len(values), rng=rng)
         return out
 

@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from fedhh.oracles.base import FrequencyOracle
-from fedhh.oracles.count_mean_sketch import CountMeanSketch
-from fedhh.oracles.fast_local_hashing import FastLocalHashing
-from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
-from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
-from fedhh.oracles.identity import Identity
-from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
-from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
-from fedhh.oracles.subset_selection import SubsetSelection
-from fedhh.validation import InputError, did_you_mean, require_choice
+from fedhh import doors
+from fedhh.oracles.base import FrequencyOracle, PureOracle
+from fedhh.validation import InputError, did_you_mean
 
-ORACLES: dict[str, type[FrequencyOracle]] = {
-    "ss": SubsetSelection,
-    "grr": GeneralizedRandomizedResponse,
-    "oue": OptimizedUnaryEncoding,
-    "olh": OptimizedLocalHashing,
-    "cms": CountMeanSketch,
-    "hcms": HadamardCountMeanSketch,
-    "flh": FastLocalHashing,
-    "none": Identity,
+ORACLES: Mapping[str, str] = {
+    "ss": "fedhh.oracles.subset_selection:SubsetSelection",
+    "grr": "fedhh.oracles.generalized_randomized_response:GeneralizedRandomizedResponse",
+    "oue": "fedhh.oracles.optimized_unary_encoding:OptimizedUnaryEncoding",
+    "olh": "fedhh.oracles.optimized_local_hashing:OptimizedLocalHashing",
+    "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
+    "hcms": "fedhh.oracles.hadamard_count_mean_sketch:HadamardCountMeanSketch",
+    "flh": "fedhh.oracles.fast_local_hashing:FastLocalHashing",
+    "none": "fedhh.oracles.identity:Identity",
 }
+"""The oracles of fedhh, and where each is defined; a module is imported when it is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +27,7 @@ class OracleSpec:
     """A frequency oracle before its domain is known; plain types only.
 
     Attributes:
-        name: A key of `ORACLES`.
+        name: A key of `ORACLES`, an entry point's name in ``fedhh.oracles``, or "module:Class".
         epsilon: Local privacy of one report; ``math.inf`` for the null mechanism.
         params: The oracle's further parameters, by field name.
     """
@@ -43,12 +37,31 @@ class OracleSpec:
     params: Mapping[str, str | int | float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        require_choice(ORACLES, oracle=self.name)
-        known = {f.name for f in fields(ORACLES[self.name])} - {"epsilon", "domain_size"}
+        known = {f.name for f in fields(oracle_class(self.name))} - {"epsilon", "domain_size"}
         for name in self.params:
             if name not in known:
                 tail = did_you_mean(name, known) if known else "; it takes none."
                 raise InputError(f"Unknown parameter {name!r} of oracle {self.name!r}{tail}")
+
+
+def oracle_class(name: str) -> type[FrequencyOracle]:
+    """Return the oracle of a name: a key of `ORACLES`, an entry point, or "module:Class".
+
+    Raises:
+        InputError: Nothing has the name, or what has it is no frequency oracle.
+    """
+    found = doors.find("oracles", name, ORACLES)
+    if not issubclass(found, FrequencyOracle):
+        raise InputError(
+            f"Expected a subclass of fedhh.oracles.FrequencyOracle as oracle {name!r}, got "
+            f"{found.__module__}.{found.__qualname__}."
+        )
+    return found
+
+
+def oracle_names() -> list[str]:
+    """Return all names known without a module: those of `ORACLES`, then of entry points."""
+    return doors.names("oracles", ORACLES)
 
 
 def make_oracle(spec: OracleSpec, domain_size: int) -> FrequencyOracle:
@@ -57,4 +70,19 @@ def make_oracle(spec: OracleSpec, domain_size: int) -> FrequencyOracle:
     >>> make_oracle(OracleSpec(name="ss", epsilon=10.0), 1_000_001).d
     46
     """
-    return ORACLES[spec.name](epsilon=spec.epsilon, domain_size=domain_size, **spec.params)
+    return oracle_class(spec.name)(epsilon=spec.epsilon, domain_size=domain_size, **spec.params)
+
+
+def make_pure_oracle(spec: OracleSpec, domain_size: int) -> PureOracle:
+    """Return `make_oracle`'s oracle for a server that needs its p and q.
+
+    Raises:
+        InputError: It is not a `PureOracle`.
+    """
+    oracle = make_oracle(spec, domain_size)
+    if not isinstance(oracle, PureOracle):
+        raise InputError(
+            f"Expected an oracle whose reports support values with chances p and q, a PureOracle, "
+            f"got oracle={spec.name!r}; use ss."
+        )
+    return oracle

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fedhh.hashing import NUM_KEYS, HashFamily
 from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
-from fedhh.oracles.base import Floats, FrequencyOracle, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
 from fedhh.validation import InputError, require_at_least, require_between
 
 Sketch = npt.NDArray[np.int64]
@@ -41,6 +41,7 @@ class SketchOracle(PureOracle):
     """
 
     has_public_coins: ClassVar[bool] = True
+    has_fixed_aggregate: ClassVar[bool] = True
 
     num_hashes: int = 2048
     hash_seed: int = 0
@@ -50,7 +51,7 @@ class SketchOracle(PureOracle):
         require_at_least(1, num_hashes=self.num_hashes)
         require_at_least(0, hash_seed=self.hash_seed)
         require_between(2, NUM_KEYS, domain_size=self.domain_size)
-        if self.sketch_size > _LARGEST_SKETCH:
+        if self.aggregate_size > _LARGEST_SKETCH:
             raise InputError(
                 f"Expected a sketch of at most {_LARGEST_SKETCH:,} numbers, got "
                 f"{self.num_hashes:,} rows of {self.row_size:,} cells; lower num_hashes."
@@ -63,7 +64,7 @@ class SketchOracle(PureOracle):
 
     @property
     @abstractmethod
-    def sketch_size(self) -> int:
+    def aggregate_size(self) -> int:
         """Number of integers in a sketch."""
 
     @cached_property
@@ -74,22 +75,22 @@ class SketchOracle(PureOracle):
         )
 
     @abstractmethod
-    def sketch(self, reports: Reports) -> Sketch:
-        """Return the ``(sketch_size,) int64`` sums of some reports (run by the server)."""
+    def aggregate(self, reports: Reports) -> Sketch:
+        """Return the ``(aggregate_size,) int64`` sums of some reports (run by the server)."""
 
     @abstractmethod
-    def privatize_and_sketch(
+    def privatize_and_aggregate(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
     ) -> Sketch:
         """Return the sketch of fresh reports, which are not stored.
 
-        The law is that of ``sketch(privatize(values))``. Memory is that of the sketch, whatever
+        The law is that of ``aggregate(privatize(values))``. Memory is that of the sketch, whatever
         the number of values.
 
         Args:
             values: ``(n,) int64`` in [0, domain_size).
             rng: Source of the clients' coins.
-            out: ``(sketch_size,) int64`` to add to, contiguous; a new array if None.
+            out: ``(aggregate_size,) int64`` to add to, contiguous; a new array if None.
         """
 
     @abstractmethod
@@ -102,7 +103,7 @@ class SketchOracle(PureOracle):
             rng: Source of randomness.
 
         Returns:
-            ``(sketch_size,) int64``, distributed as the sketch of these clients' reports.
+            ``(aggregate_size,) int64``, distributed as the sketch of these clients' reports.
         """
 
     @abstractmethod
@@ -110,7 +111,7 @@ class SketchOracle(PureOracle):
         """Return how many of a sketch's reports support each candidate (run by the server).
 
         Args:
-            sketch: ``(sketch_size,) int64``.
+            sketch: ``(aggregate_size,) int64``.
             candidates: ``(c,) int64`` in [0, domain_size).
 
         Returns:
@@ -119,15 +120,14 @@ class SketchOracle(PureOracle):
 
     @abstractmethod
     def cells(self, sketch: Sketch) -> Tally | Floats:
-        """Return what each cell of each row adds to the support of the values that it stands for.
+        """Return ``(k, m)``: a value's `support` is the sum over rows j of entry (j, h_j(value)).
 
-        Returns:
-            ``(k, m)``: a value's `support` is the sum over rows j of entry (j, h_j(value)).
+        That is what each cell of each row adds to the support of the values that it stands for.
         """
 
     @abstractmethod
     def support_of_all(self, sketches: Sketch) -> Tally:
-        """Return the support of every value in each of ``(t, sketch_size)`` sketches.
+        """Return the support of every value in each of ``(t, aggregate_size)`` sketches.
 
         Returns:
             ``(t, domain_size) int64``. Cost O(domain_size k), about a nanosecond each.
@@ -135,14 +135,14 @@ class SketchOracle(PureOracle):
 
     def tally(self, reports: Reports, candidates: Values) -> Tally:
         """Return how many reports support each candidate, by way of their sketch."""
-        return self.support(self.sketch(reports), candidates)
+        return self.support(self.aggregate(reports), candidates)
 
     def privatize_and_tally(
         self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
     ) -> Tally:
         """Return the tally of all values over fresh reports; a sketch is the cheaper aggregate."""
         out = self._tally_of_all(out)
-        out += self.support_of_all(self.privatize_and_sketch(values, rng=rng)[None])[0]
+        out += self.support_of_all(self.privatize_and_aggregate(values, rng=rng)[None])[0]
         return out
 
     def sample_tally(
@@ -177,17 +177,23 @@ class SketchOracle(PureOracle):
             ``(c,) float64``.
         """
         counts = np.asarray(true_counts, dtype=np.float64)
-        pairs = counts * (counts - 1)
-        shared = (pairs.sum() - pairs) / (self.num_hashes * (self.row_size - 1))
-        return np.asarray(self.variance(counts, int(counts.sum())) + shared, dtype=np.float64)
+        added = self.collision_variance(counts)
+        alone = self.variance(counts, int(counts.sum()))
+        return np.asarray(alone + added.sum() - added, dtype=np.float64)
+
+    def collision_variance(self, count: npt.ArrayLike) -> Floats:
+        """Return ``c (c - 1) / (k (m - 1))``; see `exact_variance`."""
+        count = np.asarray(count, dtype=np.float64)
+        pairs = count * np.maximum(count - 1, 0)
+        return np.asarray(pairs / self.num_hashes / (self.row_size - 1), dtype=np.float64)
 
     def _sketch_of(self, out: Sketch | None) -> Sketch:
         """Return ``out`` if it can hold a sketch, zeros if it is None."""
         if out is None:
-            return np.zeros(self.sketch_size, dtype=np.int64)
-        if out.shape != (self.sketch_size,) or out.dtype != np.int64 or not out.data.contiguous:
+            return np.zeros(self.aggregate_size, dtype=np.int64)
+        if out.shape != (self.aggregate_size,) or out.dtype != np.int64 or not out.data.contiguous:
             raise InputError(
-                f"Expected out as ({self.sketch_size},) contiguous int64, got {out.shape} of "
+                f"Expected out as ({self.aggregate_size},) contiguous int64, got {out.shape} of "
                 f"{out.dtype}; leave it out for a new array."
             )
         return out
@@ -207,7 +213,7 @@ class SketchOracle(PureOracle):
 
     def _row_sums(self, tables: Sketch, candidates: Values) -> Tally:
         """Return ``(t, c) int64``: for each of ``(t, k, m)`` tables, a candidate's cells summed."""
-        candidates = self._check_values(candidates, "candidates")
+        candidates = self.check_values(candidates, "candidates")
         sums: Tally = sum_cells(self.hashes.coefficients, tables, candidates)
         return sums
 
@@ -242,7 +248,7 @@ class MeanSketchOracle(SketchOracle):
         return self.num_cells
 
     @property
-    def sketch_size(self) -> int:
+    def aggregate_size(self) -> int:
         """Number of sums, k m, and k more for the numbers of reports."""
         return self.num_hashes * (self.num_cells + 1)
 
@@ -277,28 +283,6 @@ class MeanSketchOracle(SketchOracle):
         return sketch[:sums].reshape(self.num_hashes, self.num_cells), sketch[sums:]
 
     def _tables(self, sketches: Sketch) -> Sketch:
-        """Return the ``(t, k, m)`` sums of ``(t, sketch_size)`` sketches; perhaps a view."""
+        """Return the ``(t, k, m)`` sums of ``(t, aggregate_size)`` sketches; perhaps a view."""
         sums = self.num_hashes * self.num_cells
         return sketches[:, :sums].reshape(-1, self.num_hashes, self.num_cells)
-
-
-def aggregate_size(oracle: FrequencyOracle) -> int:
-    """Return the length of an oracle's aggregate: its sketch, or a tally of all its values."""
-    return oracle.sketch_size if isinstance(oracle, SketchOracle) else oracle.domain_size
-
-
-def privatize_and_aggregate(
-    oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator, out: Tally
-) -> None:
-    """Add fresh reports to ``(aggregate_size,) int64`` ``out``."""
-    if isinstance(oracle, SketchOracle):
-        oracle.privatize_and_sketch(values, rng=rng, out=out)
-    else:
-        oracle.privatize_and_tally(values, rng=rng, out=out)
-
-
-def support_of_all(oracle: FrequencyOracle, aggregates: Tally) -> Tally:
-    """Return the support of every value in each of ``(t, aggregate_size)`` aggregates."""
-    if isinstance(oracle, SketchOracle):
-        return oracle.support_of_all(aggregates)
-    return aggregates

@@ -72,6 +72,11 @@ class SubsetSelection(PureOracle):
             return ceiling
         return min(self._clip(math.floor(best)), ceiling, key=self._noise)
 
+    @property
+    def values_per_report(self) -> int:
+        """The number d."""
+        return self.d
+
     def _clip(self, d: int) -> int:
         return min(max(d, 1), self.domain_size - 1)
 
@@ -106,7 +111,7 @@ class SubsetSelection(PureOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, d) int64`` reports; rows ascend, so the order of drawing leaks nothing."""
-        values = self._check_values(values)
+        values = self.check_values(values)
         reports = np.empty((len(values), self.d), dtype=np.int64)
         draw_subsets(values, self.domain_size, self._miss, reports, kernel_state(rng))
         reports.sort(axis=1)
@@ -114,7 +119,7 @@ class SubsetSelection(PureOracle):
 
     def tally(self, reports: Reports, candidates: Values) -> Tally:
         """Return how many reports contain each candidate; O(n d + s)."""
-        candidates = self._check_values(candidates, "candidates")
+        candidates = self.check_values(candidates, "candidates")
         counts = np.bincount(reports.ravel(), minlength=self.domain_size)
         return counts[candidates].astype(np.int64, copy=False)
 

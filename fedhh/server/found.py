@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.alphabet import Alphabet
 from fedhh.protocol import Discoveries
-from fedhh.queries import Aggregate, Query
+from fedhh.queries.base import Aggregate, Query
 from fedhh.server.noise import Noise
-from fedhh.trie import Codes
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.trie import Codes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
-from fedhh.alphabet import END, Alphabet
-from fedhh.oracles import OracleSpec, PureOracle, make_oracle
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.server.found import Found
-from fedhh.server.local_protocol import LocalProtocol
+from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise
-from fedhh.server.pruning import TIES, top_eta
-from fedhh.trie import Codes, PrefixTrie
-from fedhh.validation import InputError, require_at_least, require_choice, require_positive
+from fedhh.server.pruning import top_eta
+from fedhh.settings import Layers, Passes, decided
+from fedhh.words.alphabet import END, Alphabet
+from fedhh.words.trie import Codes, PrefixTrie
+
+MOST_PREFIXES = 10_000_000
+"""Kept per layer: candidates are so many times the alphabet's size, and tallies hold them all."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,58 +69,71 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
     too, so that none is lost and none enters unasked. The paper asks those layers: set it to
     False to do the same.
 
+    Three methods are there to be overridden: `keep`, which candidates a layer keeps;
+    `cohort_size`, how many clients it asks; `left_out`, what a pass takes for known.
+
     Attributes:
-        local_epsilon: Privacy of one contribution.
-        clients_per_layer: N, size of each cohort.
         depth: D, layers per pass; the longest word has D symbols.
         eta_max: Prefixes kept per layer.
-        max_items: B, contributions per client.
-        sampler: How a client with more than B prefixes chooses: "random" or "greedy" (paper,
-            section 3).
         passes: Tries built one after the other; each leaves out what the earlier ones found.
-        alphabet: "printable", "lower", or the symbols themselves.
+        ties: "strict" or "paper", see `pruning.top_eta`.
+        skip_free_layers: Begin each pass at the first layer that drops a candidate, see above.
         oracle: Local randomizer by name; "ss" is the paper's.
         subset_size: For "ss": "paper" or "optimal".
-        ties: "strict" or "paper", see `pruning.top_eta`.
-        skip_free_layers: See above.
-        pad: Fill up with the dummy to exactly B contributions, as in the paper. Without it, the
-            number of a client's reports depends on its data.
         reuse_clients: Draw each cohort from all clients again, so that one may serve repeatedly.
             Off in the paper; needed only for populations too small for fresh cohorts.
     """
 
+    name: ClassVar[str] = "ldp-triehh"
     title: ClassVar[str] = "LDP TrieHH"
     state_types: ClassVar[tuple[type[Any], ...]] = (TrieState, Found, PrefixTrie, RoundSummary)
+    counts_values: ClassVar[bool] = True
 
-    local_epsilon: float = 8.0
-    clients_per_layer: int = 30_000
-    depth: int = 15
-    eta_max: int = 1_000
-    max_items: int = 10
-    sampler: str = "random"
-    passes: int = 2
-    alphabet: str = "lower"
-    oracle: str = "ss"
-    subset_size: str = "optimal"
-    ties: str = "strict"
+    depth: Layers = 15
+    eta_max: Annotated[int, Ge(1), Le(MOST_PREFIXES)] = 1_000
+    passes: Passes = 2
+    ties: Literal["strict", "paper"] = "strict"
     skip_free_layers: bool = True
-    pad: bool = True
+    oracle: str = "ss"
+    subset_size: Literal["optimal", "paper"] = "optimal"
     reuse_clients: bool = False
 
     def __post_init__(self) -> None:
-        self.check_contributions()
-        if self.oracle != "none":
-            require_positive(local_epsilon=self.local_epsilon)
-        require_at_least(
-            1,
-            clients_per_layer=self.clients_per_layer,
-            depth=self.depth,
-            eta_max=self.eta_max,
-            passes=self.passes,
-        )
-        require_choice(TIES, ties=self.ties)
-        # Made once here so that a bad oracle or alphabet is refused before anything runs.
+        super().__post_init__()
+        # Made once here so that a bad oracle is refused before anything runs.
         self._oracle(self.symbols.size)
+
+    def keep(
+        self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
+    ) -> tuple[npt.NDArray[np.int64], int]:
+        """Return which candidates a layer keeps, and the votes that keep one.
+
+        Args:
+            votes: ``(num_candidates,) int64``.
+            noise: What chance does to them.
+            query: The layer's broadcast.
+
+        Returns:
+            Ascending ``int64`` candidate numbers, and the threshold; the best ``eta_max`` here.
+        """
+        return top_eta(votes, self.eta_max, ties=self.ties)
+
+    def cohort_size(self, pass_index: int, layer: int) -> int:
+        """Return how many clients a layer asks: N here.
+
+        Args:
+            pass_index: Which pass, from 0.
+            layer: Which layer of it, from 1.
+        """
+        return decided(self.clients_per_layer, "clients_per_layer")
+
+    def left_out(self, found: Found) -> Codes:
+        """Return the ``(x, depth + 1) uint16`` codes of words that a new pass takes for known.
+
+        Args:
+            found: What all earlier passes found, which is left out here.
+        """
+        return found.codes
 
     @property
     def oracle_spec(self) -> OracleSpec:
@@ -129,57 +148,53 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         return self.depth - self._initial_trie(self.symbols)[0].length + 1
 
     @property
+    def num_cohorts(self) -> int:
+        """One for every layer that asks, unless clients serve again."""
+        return 1 if self.reuse_clients else self.rounds_per_pass * self.passes
+
+    @property
     def longest_word(self) -> int:
         """As many symbols as layers."""
         return self.depth
 
     @property
-    def contribution_epsilon(self) -> float:
-        """The randomizer's epsilon."""
-        return self.oracle_spec.epsilon
-
-    @property
-    def randomizer(self) -> str:
-        """The oracle's key."""
-        return self.oracle
-
-    @property
-    def reuses_clients(self) -> bool:
-        """As set."""
-        return self.reuse_clients
-
-    @property
-    def rounds_expected(self) -> int:
-        """Every layer that asks, in every pass."""
-        return self.rounds_per_pass * self.passes
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Passes and depth."""
-        return self.passes, self.depth
-
-    @property
-    def answers_expected(self) -> int:
-        """N for every layer that asks."""
-        return self.clients_per_layer * self.rounds_per_pass * self.passes
-
-    def check_population(self, num_clients: int) -> None:
-        """Raise InputError if a population has too few clients for the cohorts."""
-        needed = self.clients_per_layer if self.reuse_clients else self.answers_expected
-        if needed <= num_clients:
-            return
-        if self.reuse_clients:
-            raise InputError(
-                f"Expected clients_per_layer <= {num_clients}, the population's size, got "
-                f"clients_per_layer={self.clients_per_layer}."
-            )
-        rounds = self.rounds_per_pass * self.passes
-        raise InputError(
-            f"The population has {num_clients:,} clients, but {self.passes} passes x "
-            f"{self.rounds_per_pass} layers x {self.clients_per_layer:,} clients per layer need "
-            f"{needed:,}, since no client is asked twice. Set clients_per_layer <= "
-            f"{num_clients // rounds:,}, or lower passes or depth."
+    def mechanism(self) -> LocalReports:
+        """A report of the oracle for each contribution, in every layer of every pass."""
+        return LocalReports(
+            layers=tuple(
+                PlannedLayer(
+                    pass_index=pass_index,
+                    layer=layer,
+                    num_clients=self.cohort_size(pass_index, layer),
+                    smallest_domain=smallest,
+                    largest_domain=largest,
+                )
+                for pass_index in range(self.passes)
+                for layer, smallest, largest in self._domains()
+            ),
+            max_items=self.max_items,
+            padded=self.pad,
+            reuses_clients=self.reuse_clients,
+            randomizers=(self.oracle_spec,),
         )
+
+    def _domains(self) -> list[tuple[int, int, int]]:
+        """Return, for each layer that asks, its fewest and its most values, the dummy included.
+
+        The first layer's candidates are fixed. Later ones extend from one prefix to as many as the
+        layer before may keep: at most ``eta_max``, but for ties and other rules than `top_eta`.
+        """
+        trie, finished = self._initial_trie(self.symbols)
+        alphabet = self.symbols.size
+        is_limited = type(self).keep is LdpTrieHH.keep and self.ties == "strict"
+        most = trie.width * alphabet
+        domains = [(trie.length, most + len(finished) + 1, most + len(finished) + 1)]
+        for layer in range(trie.length + 1, self.depth + 1):
+            # A prefix that ends in the end symbol is not extended.
+            live = most // alphabet * (alphabet - 1)
+            most = (min(live, self.eta_max) if is_limited else live) * alphabet
+            domains.append((layer, alphabet + 1, most + 1))
+        return domains
 
     def initialize(self) -> TrieState:
         """Return the state before the first query."""
@@ -192,12 +207,13 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         if state.pass_index == self.passes:
             return None
         asked = len(state.history)
+        before = sum(self.cohort_size(each.pass_index, each.layer) for each in state.history)
         return PrefixQuery(
             pass_index=state.pass_index,
             layer=state.layer,
             cohort=Cohort(
-                start=0 if self.reuse_clients else asked * self.clients_per_layer,
-                size=self.clients_per_layer,
+                start=0 if self.reuse_clients else before,
+                size=self.cohort_size(state.pass_index, state.layer),
                 redraw=asked if self.reuse_clients else None,
             ),
             alphabet=self.symbols,
@@ -219,7 +235,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             )
         noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
         votes = aggregate.tally[: query.num_candidates]
-        kept, threshold = top_eta(votes, self.eta_max, ties=self.ties)
+        kept, threshold = self.keep(votes, noise, query)
         extensions = kept[kept < query.num_extensions]
         words = kept[(kept >= query.num_extensions) | (kept % query.trie.alphabet_size == END)]
 
@@ -253,12 +269,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         return state.history
 
     def _oracle(self, domain_size: int) -> PureOracle:
-        oracle = make_oracle(self.oracle_spec, domain_size)
-        if not isinstance(oracle, PureOracle):
-            raise InputError(
-                f"Expected an oracle that votes for values, got oracle={self.oracle!r}; use ss."
-            )
-        return oracle
+        return make_pure_oracle(self.oracle_spec, domain_size)
 
     def _start_pass(
         self, pass_index: int, found: Found, history: tuple[RoundSummary, ...]
@@ -269,7 +280,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             layer=trie.length,
             trie=trie,
             finished=finished,
-            excluded=found.codes,
+            excluded=self.left_out(found),
             found=found,
             history=history,
         )
@@ -322,7 +333,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             num_prefixes=query.trie.width,
             num_candidates=query.num_candidates,
             domain_size=query.domain_size,
-            subset_size=int(getattr(noise.oracle, "d", 0)),
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=threshold,

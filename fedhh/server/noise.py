@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
-from fedhh.oracles import PureOracle, SketchOracle
+from fedhh.oracles import PureOracle
 
 _Floats = npt.NDArray[np.float64]
 _Tally = npt.NDArray[np.int64]
@@ -46,9 +46,14 @@ class SketchNoise:
     chances: _Floats
 
     @classmethod
-    def of(cls, oracle: SketchOracle, sketch: _Tally) -> SketchNoise | None:
-        """Return the law for a ``(sketch_size,) int64`` sketch, None if all its cells are equal."""
-        cells = oracle.cells(sketch)
+    def of(cls, oracle: PureOracle, aggregate: _Tally) -> SketchNoise | None:
+        """Return the law for an ``(aggregate_size,) int64`` sketch.
+
+        None if all its cells are equal, or if the oracle counts every value by itself.
+        """
+        cells = oracle.cells(aggregate)
+        if cells is None:
+            return None
         rows, size = cells.shape
         chunks = [slice(a, a + _ROWS_AT_ONCE) for a in range(0, rows, _ROWS_AT_ONCE)]
         means = cells.mean(axis=1)
@@ -112,10 +117,9 @@ class Noise:
     sketch: SketchNoise | None = None
 
     @classmethod
-    def of_sketch(cls, oracle: PureOracle, num_reports: int, sums: _Tally) -> Noise:
-        """Return the noise of a round whose reports were added up as ``sums``, if by a sketch."""
-        law = SketchNoise.of(oracle, sums) if isinstance(oracle, SketchOracle) else None
-        return cls(oracle=oracle, num_reports=num_reports, sketch=law)
+    def of_aggregate(cls, oracle: PureOracle, num_reports: int, aggregate: _Tally) -> Noise:
+        """Return the noise of a round whose reports were added up as ``aggregate``."""
+        return cls(oracle=oracle, num_reports=num_reports, sketch=SketchNoise.of(oracle, aggregate))
 
     @property
     def std(self) -> float:
@@ -127,16 +131,14 @@ class Noise:
         """Return the variance of some candidates' estimates.
 
         To that of the randomizer, a sketch adds what other frequent values do together
-        (`SketchOracle.exact_variance`), here as the sketch shows it.
+        (`FrequencyOracle.collision_variance`), here as the sketch shows it.
 
         Args:
             estimate: ``(c,) float64``: clients that hold each.
         """
         held = np.clip(estimate, 0, self.num_reports)
         variance = self.oracle.variance(held, self.num_reports)
-        if not isinstance(self.oracle, SketchOracle):
-            return variance
-        own = held * np.maximum(held - 1, 0) / self.oracle.num_hashes / (self.oracle.row_size - 1)
+        own = self.oracle.collision_variance(held)
         return np.asarray(variance + np.maximum(self._excess - own, 0.0))
 
     def z(self, votes: _Tally) -> _Floats:

@@ -8,28 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge
 
-from fedhh.alphabet import END
 from fedhh.hashing import derived_seeds
-from fedhh.oracles import OracleSpec, PureOracle, SketchOracle
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries import Aggregate, Cohort
+from fedhh.queries.base import Aggregate, Cohort
+from fedhh.queries.sketches import BlindPrefixQuery
 from fedhh.server.found import Found
-from fedhh.server.local_protocol import LocalProtocol
+from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
-from fedhh.sketch_queries import BlindPrefixQuery
-from fedhh.trie import Codes
-from fedhh.validation import InputError, require_at_least, require_choice, require_positive
-
-ORACLES_OF_PREFIXES = ("olh", "flh", "cms", "hcms")
+from fedhh.settings import AUTO, Count, FromConfig, Layers, decided
+from fedhh.validation import InputError
+from fedhh.words.alphabet import END
+from fedhh.words.trie import Codes
 
 _LARGEST_LEVEL = 2**24
 _SEED_BITS = 64.0
+_MOST_OLH_REPORTS = 500_000
+"""Of one group: scoring takes candidates times reports, about 0.1 ns each."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,56 +71,35 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
     and cost do not depend on the number of reports: for more than about a million per group.
 
     Attributes:
-        local_epsilon: Privacy of one contribution.
-        clients_per_group: Clients of each group.
         length: Symbols of the longest word.
         step: Symbols by which prefixes grow; the server scores ``keep * A**step`` candidates.
         keep: Prefixes kept per level, and words in the result.
-        max_items: B, contributions per client.
-        sampler: How a client with more than B prefixes chooses: "random" or "greedy".
-        alphabet: "printable", "lower", or the symbols themselves.
-        oracle: "olh" (the paper's), "flh", "cms" or "hcms".
+        oracle: "olh" (the paper's), "flh", "cms" or "hcms"; "auto" is "olh" if a group sends at
+            most half a million reports, and "flh" above, where scoring with "olh" takes too long.
         num_hashes: For sketches: their rows.
-        pad: Fill up with dummies to exactly B contributions.
         hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
+    name: ClassVar[str] = "pem"
     title: ClassVar[str] = "PEM"
     state_types: ClassVar[tuple[type[Any], ...]] = (PemState, Found, RoundSummary)
 
-    local_epsilon: float = 8.0
-    clients_per_group: int = 20_000
-    length: int = 10
-    step: int = 2
-    keep: int = 100
-    max_items: int = 10
-    sampler: str = "random"
-    alphabet: str = "lower"
-    oracle: str = "olh"
-    num_hashes: int = 2048
-    pad: bool = True
-    hash_seed: int | None = None
+    length: Layers = 10
+    step: Layers = 2
+    keep: Count = 100
+    oracle: Literal["auto", "olh", "flh", "cms", "hcms"] = "auto"
+    num_hashes: Count = 2048
+    hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
 
     def __post_init__(self) -> None:
-        self.check_contributions()
-        require_positive(local_epsilon=self.local_epsilon)
-        require_at_least(
-            1,
-            clients_per_group=self.clients_per_group,
-            length=self.length,
-            step=self.step,
-            keep=self.keep,
-        )
-        if self.hash_seed is not None:
-            require_at_least(0, hash_seed=self.hash_seed)
-        require_choice(ORACLES_OF_PREFIXES, oracle=self.oracle)
+        super().__post_init__()
         if self.keep * self.symbols.size**self.step > _LARGEST_LEVEL:
             raise InputError(
                 f"Expected at most {_LARGEST_LEVEL:,} candidates per level, got {self.keep:,} x "
                 f"{self.symbols.size}^{self.step}; lower step or keep."
             )
         # Made once here so that a bad oracle is refused before anything runs.
-        _ = self._query(len(self.prefix_lengths) - 1).prefixes
+        _ = self._query(len(self.prefix_lengths) - 1, num_clients=1).prefixes
 
     @property
     def prefix_lengths(self) -> tuple[int, ...]:
@@ -136,44 +119,38 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
         return self.length
 
     @property
-    def contribution_epsilon(self) -> float:
-        """The oracle's epsilon."""
-        return self.local_epsilon
-
-    @property
-    def randomizer(self) -> str:
-        """The oracle's key."""
-        return self.oracle
-
-    @property
-    def rounds_expected(self) -> int:
-        """One per group, though none waits for another."""
+    def num_cohorts(self) -> int:
+        """One group for each length."""
         return len(self.prefix_lengths)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """One pass."""
-        return 1, len(self.prefix_lengths)
+    def mechanism(self) -> LocalReports:
+        """A report of the oracle about a prefix of the group's length for each contribution."""
+        queries = [self._query(group) for group in range(self.num_cohorts)]
+        return LocalReports(
+            layers=tuple(
+                PlannedLayer(
+                    pass_index=0,
+                    layer=query.layer,
+                    num_clients=query.cohort.size,
+                    smallest_domain=query.names.num_keys,
+                    largest_domain=query.names.num_keys,
+                )
+                for query in queries
+            ),
+            max_items=self.max_items,
+            padded=self.pad,
+            randomizers=(queries[0].oracle,),
+        )
 
-    @property
-    def answers_expected(self) -> int:
-        """All groups."""
-        return self.clients_per_group * len(self.prefix_lengths)
-
-    def check_population(self, num_clients: int) -> None:
-        """Raise InputError if a population has too few clients for the groups."""
-        groups = len(self.prefix_lengths)
-        if self.answers_expected > num_clients:
-            raise InputError(
-                f"The population has {num_clients:,} clients, but {groups} groups x "
-                f"{self.clients_per_group:,} clients need {self.answers_expected:,}, since no "
-                f"client is asked twice. Set clients_per_group <= {num_clients // groups:,}, or "
-                "raise step."
-            )
-
-    def for_run(self, seed: int) -> Self:
-        """Return these settings with the run's hash functions, unless some are given."""
-        return self if self.hash_seed is not None else replace(self, hash_seed=seed)
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        """Return the settings with all clients in groups, the oracle, and the run's hashes."""
+        settled = super().settle(num_clients=num_clients, seed=seed)
+        if settled.oracle == AUTO:
+            reports = decided(settled.clients_per_layer, "clients_per_layer") * self.max_items
+            oracle: Literal["olh", "flh"] = "olh" if reports <= _MOST_OLH_REPORTS else "flh"
+            settled = replace(settled, oracle=oracle)
+        return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
 
     def initialize(self) -> PemState:
         """Return the state before the first query."""
@@ -196,10 +173,9 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
             state.kept, known, query.prefix_length, alphabet_size=query.alphabet.size
         )
         oracle = query.prefixes
-        assert isinstance(oracle, PureOracle)
         keys = query.names.keys(candidates[:, : query.prefix_length])
         support = _support(query, aggregate, keys)
-        noise = Noise.of_sketch(oracle, aggregate.num_reports, aggregate.tally)
+        noise = Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally)
         kept, threshold = top_eta(support, self.keep, ties="strict")
         order = kept[np.argsort(-support[kept], kind="stable")]
         found = state.found
@@ -215,7 +191,6 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
             num_prefixes=0,
             num_candidates=len(candidates),
             domain_size=query.names.num_keys,
-            subset_size=0,
             num_clients=aggregate.num_clients,
             num_reports=reports,
             threshold=threshold,
@@ -239,9 +214,12 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
         """
         return state.history
 
-    def _query(self, group: int) -> BlindPrefixQuery:
+    def _query(self, group: int, *, num_clients: int | None = None) -> BlindPrefixQuery:
+        """Return a group's broadcast; for a check of the settings, to so many clients."""
+        size = num_clients or decided(self.clients_per_layer, "clients_per_layer")
         naming, hashing = derived_seeds(self.hash_seed or 0, 2)
-        is_sketch = self.oracle != "olh"
+        oracle = "olh" if self.oracle == AUTO else self.oracle
+        is_sketch = oracle != "olh"
         params: dict[str, str | int | float] = {}
         if is_sketch:
             seeds = derived_seeds(hashing, len(self.prefix_lengths))
@@ -249,14 +227,14 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
         return BlindPrefixQuery(
             pass_index=0,
             layer=group + 1,
-            cohort=Cohort(start=group * self.clients_per_group, size=self.clients_per_group),
+            cohort=Cohort(start=group * size, size=size),
             alphabet=self.symbols,
             max_items=self.max_items,
             sampler=self.sampler,
             pad=self.pad,
             prefix_length=self.prefix_lengths[group],
             longest_word=self.length,
-            oracle=OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params),
+            oracle=OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params),
             hash_seed=naming,
         )
 
@@ -289,7 +267,7 @@ def _support(
 ) -> npt.NDArray[np.int64]:
     """Return how many of a group's reports support each candidate."""
     oracle = query.prefixes
-    if isinstance(oracle, SketchOracle):
+    if oracle.has_fixed_aggregate:
         if len(aggregate.tally) != query.tally_size:
             raise ValueError(
                 f"Expected a sketch of {query.tally_size} numbers for group {query.layer}, got "

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
-from fedhh.alphabet import END
 from fedhh.oracles import PureOracle
-from fedhh.puzzle import FragmentPuzzle
-from fedhh.trie import Codes
+from fedhh.words.alphabet import END
+from fedhh.words.puzzle import FragmentPuzzle
+from fedhh.words.trie import Codes
 
 _FEWEST_RIVALS = 0.1
 """What a fragment's rivals count as at least."""

@@ -8,32 +8,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Gt, Lt
 
 from fedhh.hashing import derived_seeds
-from fedhh.oracles import OracleSpec, PureOracle
-from fedhh.oracles.sketch import support_of_all
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.puzzle import FragmentPuzzle
-from fedhh.queries import Aggregate, Cohort
+from fedhh.queries.base import Aggregate, Cohort
+from fedhh.queries.sketches import FragmentQuery
 from fedhh.server.found import Found
-from fedhh.server.local_protocol import LocalProtocol
+from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise
 from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
-from fedhh.sketch_queries import FragmentQuery
-from fedhh.validation import (
-    InputError,
-    require_at_least,
-    require_between,
-    require_choice,
-    require_positive,
-)
-
-WORD_ORACLES = ("cms", "hcms")
-FRAGMENT_ORACLES = ("cms", "hcms", "ss")
+from fedhh.settings import Count, FromConfig, Layers, decided
+from fedhh.validation import require_epsilon
+from fedhh.words.puzzle import FragmentPuzzle
 
 Votes = npt.NDArray[np.int64]
 
@@ -69,10 +63,9 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
     then is their beginning: a run's discoveries say of which words that is so (``is_truncated``).
 
     Attributes:
-        word_epsilon: Privacy of the report about the whole string; the paper's epsilon.
-        fragment_epsilon: Privacy of the report about the fragment; the paper's epsilon'. A
-            contribution is private with the sum of both.
-        num_clients: Clients asked.
+        word_share: Share of ``local_epsilon`` that goes to the report about the whole string, the
+            paper's epsilon; the rest is the fragment's, the paper's epsilon'. Apple's 2 + 6 are 8
+            with a share of 0.25.
         length: Symbols of a padded string; a multiple of ``fragment_length``.
         fragment_length: Symbols of a fragment.
         num_puzzles: Puzzle numbers.
@@ -91,58 +84,52 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
         max_words: Most words in the result.
         word_z: Least z of a word's count in the sketch of whole strings, against the noise of the
             randomizer alone.
-        max_items: B, contributions per client.
-        sampler: How a client with more than B words chooses: "random" or "greedy".
-        alphabet: "printable", "lower", or the symbols themselves.
-        pad: Fill up with dummies to exactly B contributions.
         hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
+    name: ClassVar[str] = "sfp"
     title: ClassVar[str] = "SFP"
     state_types: ClassVar[tuple[type[Any], ...]] = (SfpState, Found, PuzzleSummary, RoundSummary)
+    truncates_words: ClassVar[bool] = True
 
-    word_epsilon: float = 2.0
-    fragment_epsilon: float = 6.0
-    num_clients: int = 100_000
-    length: int = 10
-    fragment_length: int = 2
-    num_puzzles: int = 256
-    word_oracle: str = "cms"
-    word_hashes: int = 2048
-    word_cells: int = 1024
-    fragment_oracle: str = "cms"
-    fragment_hashes: int = 2048
-    fragment_cells: int = 1024
-    max_fragments: int = 50_000
-    noise_budget: float = 0.02
-    max_strings: int = 200_000
-    max_words: int = 1_000
-    word_z: float = 0.5
-    max_items: int = 10
-    sampler: str = "random"
-    alphabet: str = "lower"
-    pad: bool = True
-    hash_seed: int | None = None
+    word_share: Annotated[float, Gt(0), Lt(1)] = 0.25
+    length: Layers = 10
+    fragment_length: Count = 2
+    num_puzzles: Count = 256
+    word_oracle: Literal["cms", "hcms"] = "cms"
+    word_hashes: Count = 2048
+    word_cells: Count = 1024
+    fragment_oracle: Literal["cms", "hcms", "ss"] = "cms"
+    fragment_hashes: Count = 2048
+    fragment_cells: Count = 1024
+    max_fragments: Count = 50_000
+    noise_budget: Annotated[float, Gt(0)] = 0.02
+    max_strings: Count = 200_000
+    max_words: Count = 1_000
+    word_z: Annotated[float, Gt(-math.inf), Lt(math.inf)] = 0.5
+    hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
 
     def __post_init__(self) -> None:
-        self.check_contributions()
-        require_positive(word_epsilon=self.word_epsilon, fragment_epsilon=self.fragment_epsilon)
-        require_at_least(
-            1,
-            num_clients=self.num_clients,
-            max_fragments=self.max_fragments,
-            max_strings=self.max_strings,
-            max_words=self.max_words,
-        )
-        if self.hash_seed is not None:
-            require_at_least(0, hash_seed=self.hash_seed)
-        require_between(1e-9, math.inf, noise_budget=self.noise_budget)
-        require_between(-math.inf, math.inf, word_z=self.word_z)
-        require_choice(WORD_ORACLES, word_oracle=self.word_oracle)
-        require_choice(FRAGMENT_ORACLES, fragment_oracle=self.fragment_oracle)
+        super().__post_init__()
+        require_epsilon(word_epsilon=self.word_epsilon, fragment_epsilon=self.fragment_epsilon)
         # Made once here so that bad sizes are refused before anything runs.
-        query = self._query()
+        query = self._query(num_clients=1)
         _ = query.words, query.fragments
+
+    @property
+    def word_epsilon(self) -> float:
+        """Privacy of the report about the whole string; the paper's epsilon."""
+        return self.local_epsilon * self.word_share
+
+    @property
+    def fragment_epsilon(self) -> float:
+        """Privacy of the report about the fragment; the paper's epsilon'."""
+        return self.local_epsilon * (1 - self.word_share)
+
+    @property
+    def num_cohorts(self) -> int:
+        """Everybody is asked at once."""
+        return 1
 
     @property
     def longest_word(self) -> int:
@@ -150,46 +137,28 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
         return self.length
 
     @property
-    def truncates_words(self) -> bool:
-        """Clients report the first symbols of a longer word."""
-        return True
+    def mechanism(self) -> LocalReports:
+        """A record of two reports, whose epsilons compose: Apple (2017), Theorem 4.5."""
+        query = self._query(num_clients=decided(self.clients_per_layer, "clients_per_layer"))
+        return LocalReports(
+            layers=(
+                PlannedLayer(
+                    pass_index=0,
+                    layer=1,
+                    num_clients=query.cohort.size,
+                    smallest_domain=query.puzzle.num_fragments,
+                    largest_domain=query.puzzle.num_fragments,
+                ),
+            ),
+            max_items=self.max_items,
+            padded=self.pad,
+            randomizers=(query.word_oracle, query.fragment_oracle),
+        )
 
-    @property
-    def contribution_epsilon(self) -> float:
-        """Both reports' epsilons, which compose: Apple (2017), Theorem 4.5."""
-        return self.word_epsilon + self.fragment_epsilon
-
-    @property
-    def randomizer(self) -> str:
-        """Both oracles' keys: a record is a report of each."""
-        return f"{self.word_oracle}+{self.fragment_oracle}"
-
-    @property
-    def rounds_expected(self) -> int:
-        """One round."""
-        return 1
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """One pass of one layer."""
-        return 1, 1
-
-    @property
-    def answers_expected(self) -> int:
-        """Every client asked."""
-        return self.num_clients
-
-    def check_population(self, num_clients: int) -> None:
-        """Raise InputError if a population has too few clients."""
-        if self.num_clients > num_clients:
-            raise InputError(
-                f"Expected num_clients <= {num_clients}, the population's size, got "
-                f"num_clients={self.num_clients}."
-            )
-
-    def for_run(self, seed: int) -> Self:
-        """Return these settings with the run's hash functions, unless some are given."""
-        return self if self.hash_seed is not None else replace(self, hash_seed=seed)
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        """Return the settings with everybody asked, and the run's hash functions."""
+        settled = super().settle(num_clients=num_clients, seed=seed)
+        return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
 
     def initialize(self) -> SfpState:
         """Return the state before the round."""
@@ -197,7 +166,9 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
 
     def next_query(self, state: SfpState) -> FragmentQuery | None:
         """Return the one broadcast, or None after its answers."""
-        return None if state.history else self._query()
+        if state.history:
+            return None
+        return self._query(num_clients=decided(self.clients_per_layer, "clients_per_layer"))
 
     def finish_round(self, state: SfpState, query: FragmentQuery, aggregate: Aggregate) -> SfpState:
         """Return the state with the words decoded from the sketches."""
@@ -207,10 +178,9 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
             )
         word_sums, fragment_sums, records = query.split(aggregate.tally)
         oracle = query.fragments
-        assert isinstance(oracle, PureOracle)
         codes, decoding = assemble(
             query.puzzle,
-            support_of_all(oracle, fragment_sums),
+            oracle.support_of_all(fragment_sums),
             records,
             oracle,
             Assembly(
@@ -223,7 +193,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
         # What the randomizer alone explains is dropped. Whether a word is significant also depends
         # on the frequent words that it may share cells with.
         z = Noise(oracle=query.words, num_reports=aggregate.num_reports).z(support)
-        noise = Noise.of_sketch(query.words, aggregate.num_reports, word_sums)
+        noise = Noise.of_aggregate(query.words, aggregate.num_reports, word_sums)
         order = np.argsort(-support, kind="stable")
         kept = order[z[order] >= self.word_z][: self.max_words]
         found = Found.counted(query, aggregate, noise, codes=codes[kept], support=support[kept])
@@ -255,7 +225,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
         """
         return state.history
 
-    def _query(self) -> FragmentQuery:
+    def _query(self, *, num_clients: int) -> FragmentQuery:
         symbols = self.symbols
         naming, words, fragments = derived_seeds(self.hash_seed or 0, 3)
         puzzle = FragmentPuzzle(
@@ -268,7 +238,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
         return FragmentQuery(
             pass_index=0,
             layer=1,
-            cohort=Cohort(start=0, size=self.num_clients),
+            cohort=Cohort(start=0, size=num_clients),
             alphabet=symbols,
             max_items=self.max_items,
             sampler=self.sampler,
@@ -304,7 +274,6 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
             num_prefixes=0,
             num_candidates=looked_up,
             domain_size=query.puzzle.num_fragments,
-            subset_size=int(getattr(query.fragments, "d", 0)),
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=threshold,

@@ -9,20 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Gt, Le, Lt
 from scipy.stats import hypergeom
 
-from fedhh.alphabet import END, Alphabet
-from fedhh.oracles import OracleSpec, PureOracle, make_oracle
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.sampled_threshold import SampledThreshold, triehh_parameters
+from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
-from fedhh.queries import Aggregate, Cohort, WordVoteQuery
+from fedhh.queries.base import Aggregate, Cohort, WordVoteQuery
 from fedhh.server.found import Found
 from fedhh.server.noise import Noise
-from fedhh.trie import PrefixTrie
-from fedhh.validation import InputError, require_at_least
+from fedhh.settings import AUTO, CountOrAuto, FromConfig, Layers, check_settings, decided
+from fedhh.validation import InputError
+from fedhh.words.alphabet import END, Alphabet
+from fedhh.words.trie import PrefixTrie
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,34 +54,41 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
     The discovery ends after a round that keeps nothing to extend.
 
     The server (or a secure sum) is trusted with the plain votes. Central privacy follows from the
-    sampling and the threshold: `fedhh.accounting.triehh` has both for a target.
+    sampling and the threshold; `fedhh.mechanisms.sampled_threshold` has both for a target.
 
     A word that enough voters hold is never invented: precision is 1 by construction. With one word
     per client, `discovery_probability` says exactly how likely a word is found.
 
     Attributes:
-        clients_per_layer: m, clients sampled per round.
+        alphabet: "printable", "lower", or the symbols themselves.
+        delta: Of the central privacy that "auto" settings are to give.
+        central_epsilon: Likewise its epsilon.
+        clients_per_layer: m, clients sampled per round. "auto" together with the threshold: the
+            least threshold for ``delta``, then the largest sample for ``central_epsilon``. If they
+            are given, they alone say what the run can claim.
         threshold: theta, votes that keep a prefix.
         depth: Symbols of the longest word; there are ``depth + 1`` rounds, the end symbol's
             included.
-        alphabet: "printable", "lower", or the symbols themselves.
     """
 
+    name: ClassVar[str] = "triehh"
     title: ClassVar[str] = "TrieHH (central)"
     state_types: ClassVar[tuple[type[Any], ...]] = (VoteState, Found, PrefixTrie, RoundSummary)
 
-    clients_per_layer: int = 10_000
-    threshold: int = 15
-    depth: int = 10
-    alphabet: str = "lower"
+    alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
+    delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
+    clients_per_layer: CountOrAuto = AUTO
+    threshold: CountOrAuto = AUTO
+    central_epsilon: Annotated[float, Gt(0), Le(100)] = 4.0
+    depth: Layers = 10
 
     def __post_init__(self) -> None:
-        require_at_least(
-            1,
-            clients_per_layer=self.clients_per_layer,
-            threshold=self.threshold,
-            depth=self.depth,
-        )
+        check_settings(self)
+        if (self.threshold == AUTO) != (self.clients_per_layer == AUTO):
+            raise InputError(
+                'Expected threshold and clients_per_layer both as numbers or both "auto", got '
+                f"threshold={self.threshold!r} and clients_per_layer={self.clients_per_layer!r}."
+            )
         # Made once here so that a bad alphabet is refused before anything runs.
         _ = self.symbols
 
@@ -97,47 +108,44 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
         return self.depth + 1
 
     @property
-    def contribution_epsilon(self) -> float:
-        """Infinite: votes are not randomized."""
-        return math.inf
+    def mechanism(self) -> SampledThreshold:
+        """Plain votes of a fresh sample in every round, and the threshold."""
+        sample_size = decided(self.clients_per_layer, "clients_per_layer")
+        alphabet = self.symbols.size
+        return SampledThreshold(
+            layers=tuple(
+                PlannedLayer(
+                    pass_index=0,
+                    layer=layer,
+                    num_clients=sample_size,
+                    smallest_domain=alphabet + 1,
+                    # As many prefixes as votes may keep, but no more than there are.
+                    largest_domain=min(
+                        (alphabet - 1) ** (layer - 1),
+                        max(sample_size // decided(self.threshold, "threshold"), 1),
+                    )
+                    * alphabet
+                    + 1,
+                )
+                for layer in range(1, self.num_rounds + 1)
+            ),
+            sample_size=sample_size,
+            threshold=decided(self.threshold, "threshold"),
+        )
 
-    @property
-    def contributions_per_client(self) -> int:
-        """One vote in each round that samples the client."""
-        return 1
-
-    @property
-    def randomizer(self) -> str:
-        """No randomizer."""
-        return "none"
-
-    @property
-    def reuses_clients(self) -> bool:
-        """Every round samples from all clients."""
-        return True
-
-    @property
-    def rounds_expected(self) -> int:
-        """One per symbol of the longest word, and one for the end symbol."""
-        return self.num_rounds
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """One pass."""
-        return 1, self.num_rounds
-
-    @property
-    def answers_expected(self) -> int:
-        """The sample of every round."""
-        return self.clients_per_layer * self.num_rounds
-
-    def check_population(self, num_clients: int) -> None:
-        """Raise InputError if a population is smaller than a sample."""
-        if self.clients_per_layer > num_clients:
-            raise InputError(
-                f"Expected clients_per_layer <= {num_clients}, the population's size, got "
-                f"clients_per_layer={self.clients_per_layer}."
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        """Return the settings with the sample and the threshold that the privacy target allows."""
+        settled = self
+        if self.clients_per_layer == AUTO:
+            found = triehh_parameters(
+                num_clients=num_clients,
+                epsilon=self.central_epsilon,
+                delta=self.delta,
+                num_rounds=self.num_rounds,
             )
+            settled = replace(self, clients_per_layer=found.sample_size, threshold=found.threshold)
+        settled.check_population(num_clients)
+        return settled
 
     def initialize(self) -> VoteState:
         """Return the state before the first query."""
@@ -154,7 +162,11 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
         return WordVoteQuery(
             pass_index=0,
             layer=rounds_done + 1,
-            cohort=Cohort(start=0, size=self.clients_per_layer, redraw=rounds_done),
+            cohort=Cohort(
+                start=0,
+                size=decided(self.clients_per_layer, "clients_per_layer"),
+                redraw=rounds_done,
+            ),
             alphabet=self.symbols,
             trie=state.trie,
             finished=nothing,
@@ -174,10 +186,10 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
                 f"{len(aggregate.tally)}."
             )
         votes = aggregate.tally[: query.num_candidates]
-        kept = np.flatnonzero(votes >= self.threshold)
+        threshold = decided(self.threshold, "threshold")
+        kept = np.flatnonzero(votes >= threshold)
         words = kept[kept % query.trie.alphabet_size == END]
-        oracle = make_oracle(query.oracle, query.domain_size)
-        assert isinstance(oracle, PureOracle)
+        oracle = make_pure_oracle(query.oracle, query.domain_size)
         codes = np.zeros((len(words), self.num_rounds), dtype=np.uint16)
         codes[:, : query.layer] = query.trie.spell(words)
         noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
@@ -188,10 +200,9 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
             num_prefixes=query.trie.width,
             num_candidates=query.num_candidates,
             domain_size=query.domain_size,
-            subset_size=0,
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
-            threshold=self.threshold,
+            threshold=threshold,
             threshold_z=math.inf,
             noise_std=0.0,
             num_kept=len(kept),

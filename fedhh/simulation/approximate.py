@@ -19,8 +19,8 @@ from functools import reduce
 
 import numpy as np
 
-from fedhh.oracles import OracleSpec, PureOracle, make_oracle
-from fedhh.queries import Aggregate, Answer, Cohort, Diagnostics, PrefixQuery, Query, Tally
+from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.queries.base import Aggregate, Answer, Cohort, Diagnostics, PrefixQuery, Query, Tally
 from fedhh.random import Stream, generator
 from fedhh.simulation.executor import Executor, Progress
 from fedhh.validation import InputError, require_at_least
@@ -69,8 +69,7 @@ class ApproximateExecutor(Executor):
                 f"Expected a protocol that asks for prefixes with fidelity approximate-tally, got "
                 f'a {type(query).__name__}; set simulation.fidelity = "per-report".'
             )
-        oracle = make_oracle(query.oracle, query.domain_size)
-        assert isinstance(oracle, PureOracle)
+        oracle = make_pure_oracle(query.oracle, query.domain_size)
         cohort = query.cohort
         drawn = replace(cohort, size=min(cohort.size, self._drawn_clients))
         scale = cohort.size / drawn.size

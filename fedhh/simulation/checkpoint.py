@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import struct
+import tokenize
+import warnings
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +21,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.simulation.files import whole_file
-from fedhh.validation import InputError
+from fedhh.system.files import whole_file
+from fedhh.system.reading import require_regular
+from fedhh.validation import InputError, shown
 
 _SCHEMA_VERSION = 1
 _TREE = "tree"
+
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,  # of archives that ask for a password or an unknown compression, of deep nesting
+    SyntaxError,
+    TypeError,
+    UserWarning,  # of headers that only an old Python would write
+    ValueError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What a damaged archive, a member of it, or a header of an array raises when it is read."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -53,18 +77,22 @@ def load_checkpoint(path: Path, types: Sequence[type[Any]]) -> tuple[Any, dict[s
         InputError: The file is no checkpoint, or one of another version.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        require_regular(path)
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
         content = json.loads(arrays[_TREE].tobytes().decode())
         if content["schema_version"] != _SCHEMA_VERSION:
             raise ValueError(f"schema {content['schema_version']}, expected {_SCHEMA_VERSION}")
         state = _unpack(content["state"], arrays, {t.__name__: t for t in types})
-    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        notes = dict(content["notes"])
+    except _DAMAGE as error:
         raise InputError(
             f"Cannot go on from the checkpoint {path}: it is damaged or of another version of "
-            f"fedhh ({error}). Start the run again in a new directory."
+            f"fedhh ({shown(str(error))}). Start the run again in a new directory."
         ) from error
-    return state, content["notes"]
+    return state, notes
 
 
 def _pack(value: Any, path: str, arrays: Arrays) -> Any:

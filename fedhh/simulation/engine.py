@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,8 +10,10 @@ from functools import reduce
 from typing import Generic, TypeVar
 
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries import Answer, Diagnostics, Query
+from fedhh.queries.base import Answer, Diagnostics, Query
 from fedhh.simulation.executor import Executor, Progress
+
+_log = logging.getLogger(__name__)
 
 State = TypeVar("State")
 QueryType = TypeVar("QueryType", bound=Query)
@@ -60,9 +63,19 @@ def rounds(
         answer = reduce(Answer.merge, executor.answer(query, progress))
         answered = time.process_time()
         state = protocol.finish_round(state, query, answer.aggregate)
-        yield Round(
+        finished = Round(
             query=query,
             diagnostics=answer.diagnostics,
             state=state,
             server_seconds=(asked - started) + (time.process_time() - answered),
         )
+        summary = protocol.summaries(state)[-1]
+        _log.info(
+            "pass %d, layer %d: %d reports of %d clients, %d prefixes kept",
+            summary.pass_index + 1,
+            summary.layer,
+            summary.num_reports,
+            summary.num_clients,
+            summary.num_kept,
+        )
+        yield finished

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
-from fedhh.queries import Answer, Query
+from fedhh.queries.base import Answer, Query
 
 Progress = Callable[[int], None]
 """Called with a number of clients that have just answered."""

@@ -10,27 +10,21 @@ new one takes over its whole share: answers are addressed by block, so the bits 
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import socket
-import threading
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, TypeVar
 
-# Before ray is imported, since it reads these once: no usage statistics, and no warning about how
-# a later Ray will treat accelerators, which no actor here asks for.
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+# First, since it sets what ray reads when it is imported.
+from fedhh.simulation.ray_connection import alive_nodes, require_same_fedhh, start_ray  # isort: skip
 
 import ray
-from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError
+from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayError
 
-from fedhh.queries import Answer, Query
+from fedhh.doors import Carried
+from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Executor, Progress, Worker
-from fedhh.simulation.stopping import before_leaving
 from fedhh.validation import InputError, require_at_least
 
 _CALLS_PER_SHARE = 16
@@ -40,6 +34,8 @@ _MOST_FAILURES = 20
 """Actor deaths in one round after which the run stops: something else is wrong then."""
 
 _LOST = (RayActorError, ObjectLostError)
+
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +71,9 @@ class _ClientActor:
 class _ServerActor:
     """Merges the client actors' aggregates."""
 
+    def __init__(self, _: None) -> None:
+        """Take nothing, carried with the modules that an answer may need."""
+
     def merge(self, *answers: Answer) -> Answer:
         """Return one answer for all shares."""
         return reduce(Answer.merge, answers)
@@ -108,22 +107,23 @@ class RayExecutor(Executor):
             address: A running cluster's address; a local Ray of our own if empty.
 
         Raises:
-            InputError: No cluster answers at the address.
+            InputError: The cluster cannot be joined, see `ray_connection.start_ray`.
         """
         require_at_least(1, num_workers=num_workers)
         self._owns_ray = not ray.is_initialized()
         if self._owns_ray:
-            _start_ray(num_workers, address)
-        self._worker = ray.put(worker)
+            start_ray(num_workers, address)
+        self._nodes = alive_nodes()
+        self._worker = ray.put(Carried(worker))
         # Blocks must not depend on a free slot: an actor asks for one core, the server for none.
         self._client_class = ray.remote(num_cpus=1)(_ClientActor)
         self._server_class = ray.remote(num_cpus=0)(_ServerActor)
         self.clients = [self._client_class.remote(self._worker) for _ in range(num_workers)]
-        self._server = self._server_class.remote()
+        self._server = self._server_class.remote(Carried(None))
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield one answer for the whole cohort, merged by the server actor."""
-        reference = ray.put(query)
+        reference = ray.put(Carried(query))
         num_blocks = query.cohort.num_blocks
         shares = [
             _Share(index=index, blocks=range(index, num_blocks, len(self.clients)))
@@ -140,11 +140,12 @@ class RayExecutor(Executor):
                     yield ray.get(self._server.merge.remote(*(share.answer for share in shares)))
                     return
             except _LOST:
-                self._server = self._server_class.remote()
+                self._server = self._server_class.remote(Carried(None))
                 lost = [share for share in shares if not _is_there(share.answer)]
             failures += 1
             if failures > _MOST_FAILURES:
                 raise RuntimeError(f"Ray actors were lost {failures} times in one round.")
+            self._check_new_nodes()
             for share in lost:
                 _log.info("client actor %d was lost; another takes over its blocks", share.index)
                 ray.kill(self.clients[share.index])
@@ -157,6 +158,12 @@ class RayExecutor(Executor):
         self.clients = []
         if self._owns_ray:
             ray.shutdown()
+
+    def _check_new_nodes(self) -> None:
+        """Refuse nodes that joined since and hold another fedhh, before an actor is placed."""
+        joined = {n: at for n, at in alive_nodes().items() if n not in self._nodes}
+        require_same_fedhh(joined)
+        self._nodes |= joined
 
     def _submit(self, share: _Share, query: Any) -> None:
         """Queue the calls for a whole share; an actor works them off in order."""
@@ -185,7 +192,10 @@ class RayExecutor(Executor):
                 share = heads[reference]
                 try:
                     clients = ray.get(reference)
-                except _LOST:
+                except RayError as error:
+                    _refuse_missing_module(error)
+                    if not isinstance(error, _LOST):
+                        raise
                     lost.append(share)
                     continue
                 share.pending.pop(0)
@@ -218,7 +228,7 @@ class Shared:
     def reference(self) -> Any:
         """Return where Ray keeps the value."""
         if self._reference is None:
-            self._reference = ray.put(self.value)
+            self._reference = ray.put(Carried(self.value))
         return self._reference
 
 
@@ -245,12 +255,12 @@ def map_on_ray(
         The number of a call, from 0, and what it returned or raised, in the order of completion.
 
     Raises:
-        InputError: No cluster answers at the address.
+        InputError: The cluster cannot be joined, see `ray_connection.start_ray`.
     """
     require_at_least(1, num_workers=num_workers)
     owns_ray = not ray.is_initialized()
     if owns_ray:
-        _start_ray(num_workers, address)
+        start_ray(num_workers, address)
     task = ray.remote(num_cpus=1, max_retries=_MOST_FAILURES)(function)
     waiting = enumerate(arguments)
     running: dict[Any, int] = {}
@@ -258,7 +268,7 @@ def map_on_ray(
         while True:
             while len(running) < num_workers and (call := next(waiting, None)) is not None:
                 number, values = call
-                passed = [v.reference() if isinstance(v, Shared) else v for v in values]
+                passed = [v.reference() if isinstance(v, Shared) else Carried(v) for v in values]
                 running[task.remote(*passed)] = number
             if not running:
                 return
@@ -277,8 +287,23 @@ def _outcome(reference: Any) -> Any:
     """Return a finished task's result, or the exception that ended it."""
     try:
         return ray.get(reference)
+    except RayError as error:
+        try:
+            _refuse_missing_module(error)
+        except InputError as missing:
+            return missing
+        return error
     except Exception as error:
         return error
+
+
+def _refuse_missing_module(error: RayError) -> None:
+    """Raise InputError if a worker could not read what it was sent for want of a module."""
+    if found := _MISSING.search(str(error)):
+        raise InputError(
+            f"A Ray worker cannot import the module {found[1]!r}, which is there in this process; "
+            "install it on every node, or put it beside the config."
+        ) from None
 
 
 def _is_there(reference: Any) -> bool:
@@ -288,44 +313,3 @@ def _is_there(reference: Any) -> bool:
     except (*_LOST, GetTimeoutError):
         return False
     return True
-
-
-def _start_ray(num_workers: int, address: str) -> None:
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    # Ray takes SIGTERM for itself; a run has its own way to stop.
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        if address:
-            _knock(address)
-            ray.init(address=address, **options)
-        else:
-            before_leaving(_kill_children)
-            ray.init(address="local", num_cpus=num_workers, include_dashboard=False, **options)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"No Ray cluster answers at ray_address={address!r} ({error}); start one with "
-            "`ray start --head`, or leave the address empty."
-        ) from error
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)
-
-
-def _kill_children() -> None:
-    """Kill the local Ray's processes, all below this one.
-
-    `ray.shutdown` asks the raylet first and gives it a second. Of a raylet that is only killed,
-    Ray's agents notice the end half a minute later.
-    """
-    import psutil  # Ray brings its own
-
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-
-
-def _knock(address: str) -> None:
-    """Raise OSError if nothing listens at ``host:port``; Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=5).close()

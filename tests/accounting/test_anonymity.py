@@ -175,3 +175,16 @@ def test_the_largest_count_is_found_from_any_guess():
             for guess in range(high + 3):
                 found = _largest_integer(lambda k, b=border: k <= b, guess=guess, high=high)
                 assert found == expected
+
+
+def test_a_count_above_a_layers_reports_is_all_of_its_reports():
+    small, large = (
+        LayerAnonymity(
+            local_epsilon=1.0, domain_size=60, subset_size=16, num_kept=5, num_reports=reports
+        )
+        for reports in (20, 60)
+    )
+    alone = [layer.probability_kept(layer.num_reports) for layer in (small, large)]
+    both = probability_surfacing([small, large], 60)
+    assert both == pytest.approx(1 - (1 - alone[0]) * (1 - alone[1]), rel=1e-12)
+    assert all(0 < each < 1 for each in alone)

@@ -12,12 +12,15 @@ from fedhh.accounting import (
     Clones,
     LayerRecord,
     NotApplicable,
-    account_run,
+    account,
     paper_subset_size,
     shuffle_epsilon,
     subset_selection_blanket,
     user_level_epsilon,
 )
+from fedhh.mechanisms.base import Mechanism, PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles import OracleSpec
 from fedhh.validation import InputError
 
 LOCAL_EPSILON, ITEMS, KEPT, SYMBOLS = 8.0, 4, 60, 20
@@ -31,7 +34,6 @@ def layer(pass_index: int, number: int, candidates: int, **changes) -> LayerReco
         num_clients=2000,
         num_reports=2000 * ITEMS,
         domain_size=candidates + 1,
-        subset_size=paper_subset_size(LOCAL_EPSILON, candidates + 1),
         num_kept=kept,
         decides=kept < candidates,
     )
@@ -51,6 +53,29 @@ RUN = {
     "delta": 1e-8,
     "alpha": 0.95,
 }
+
+
+def account_run(
+    *, oracle, layers, local_epsilon, max_items, delta, alpha, padded=True, reused=False
+):
+    planned = [
+        PlannedLayer(
+            pass_index=each.pass_index - 1,
+            layer=each.layer,
+            num_clients=each.num_clients,
+            smallest_domain=each.domain_size,
+            largest_domain=each.domain_size,
+        )
+        for each in layers
+    ]
+    mechanism = LocalReports(
+        layers=tuple(planned),
+        max_items=max_items,
+        padded=padded,
+        reuses_clients=reused,
+        randomizers=(OracleSpec(name=oracle, epsilon=local_epsilon),),
+    )
+    return account(mechanism, layers, num_clients=10_000, delta=delta, alpha=alpha)
 
 
 def by_method(report, unit, trust):
@@ -79,7 +104,9 @@ def test_item_level_is_the_maximum_over_layers(report):
     assert item["clones"].epsilon == pytest.approx(Clones(**common).epsilon(1e-8), rel=1e-9)
     blankets = [
         subset_selection_blanket(
-            **common, domain_size=record.domain_size, subset_size=record.subset_size
+            **common,
+            domain_size=record.domain_size,
+            subset_size=paper_subset_size(LOCAL_EPSILON, record.domain_size),
         ).epsilon(1e-8)
         for record in LAYERS
     ]
@@ -89,8 +116,12 @@ def test_item_level_is_the_maximum_over_layers(report):
     assert item["clones-2023"].epsilon == shuffle_epsilon("clones-2023", **common, delta=1e-8)
     assert isinstance(item["closed-form"].epsilon, NotApplicable)
     assert report.best("item", "central").method == "blanket"
-    assert "erratum" in item["clones-2023"].theorem
-    assert not item["clones-2023"].best
+    # For Subset Selection the bounds of 2023 are proven, and never the best.
+    for method in ("clones-2023", "closed-form"):
+        assert "Subset Selection by docs/accounting.md" in item[method].theorem
+        assert "comparison" not in item[method].assumptions
+        assert not item[method].best
+    assert item["clones-2023"].epsilon >= item["blanket"].epsilon
 
 
 def test_user_level_takes_the_better_of_groups_and_slots(report):
@@ -173,16 +204,19 @@ def test_the_report_survives_json_and_makes_rows(report):
 
 
 def test_other_oracles_get_generic_bounds_only():
-    records = [replace(record, subset_size=None) for record in LAYERS]
-    report = account_run(**{**RUN, "oracle": "grr", "layers": records})
+    report = account_run(**{**RUN, "oracle": "grr"})
     methods = by_method(report, "item", "central")
     assert set(methods) == {"clones", "clones-2023", "closed-form"}
+    assert "erratum" in methods["clones-2023"].theorem
+    for method in ("clones-2023", "closed-form"):
+        assert methods[method].assumptions.startswith("comparison only")
+        assert not methods[method].best
     assert report.best("item", "central").method == "clones"
     assert report.anonymity == ()
 
 
 def test_without_a_randomizer_nothing_is_private():
-    report = account_run(**{**RUN, "oracle": "none"})
+    report = account_run(**{**RUN, "oracle": "none", "local_epsilon": math.inf})
     assert {each.epsilon for each in report.guarantees} == {math.inf}
     assert len(report.guarantees) == 4
     assert report.anonymity == ()
@@ -207,8 +241,9 @@ def test_clients_that_do_not_pad_lose_the_slots():
     )
 
 
-def test_reused_clients_compose_instead_of_taking_the_maximum(report):
-    reused = account_run(**{**RUN, "rounds_per_client": 2})
+def test_reused_clients_compose_instead_of_taking_the_maximum():
+    report = account_run(**{**RUN, "layers": LAYERS[1:3]})
+    reused = account_run(**{**RUN, "layers": LAYERS[1:3], "reused": True})
     assert reused.best("item", "local").epsilon == 2 * LOCAL_EPSILON
     assert reused.best("user", "local").epsilon == 2 * ITEMS * LOCAL_EPSILON
     for unit in ("item", "user"):
@@ -253,17 +288,20 @@ def test_a_cohort_of_one_client_hides_nothing():
         ({"delta": 0.0}, "1e-14 <= delta"),
         ({"alpha": 1.5}, "Expected 0 < alpha < 1, got alpha=1.5"),
         ({"max_items": 5}, "num_reports = num_clients [*] max_items = 10000 in pass 0, layer 0"),
-        ({"rounds_per_client": 0}, "rounds_per_client=0"),
         ({"local_epsilon": -1.0}, "local_epsilon=-1.0"),
-        (
-            {"layers": [replace(LAYERS[0], subset_size=None)]},
-            "Expected subset_size for oracle='ss'",
-        ),
     ],
 )
 def test_contradictions_are_named(change, message):
     with pytest.raises(InputError, match=message):
         account_run(**{**RUN, **change})
+
+
+def test_a_mechanism_that_accounting_does_not_know_is_refused_by_name():
+    class Unheard(Mechanism):
+        pass
+
+    with pytest.raises(InputError, match="accounting for the mechanism Unheard, got none"):
+        account(Unheard(layers=()), LAYERS, num_clients=10_000, delta=1e-8, alpha=0.95)
 
 
 def test_a_record_must_make_sense():
@@ -277,7 +315,7 @@ def test_a_second_run_with_other_settings_gets_its_own_numbers():
     for change in (
         {"delta": 1e-6},
         {"max_items": 2, "padded": False},
-        {"rounds_per_client": 2},
+        {"reused": True},
         {"layers": [replace(each, num_clients=1000, num_reports=4000) for each in LAYERS]},
     ):
         other = account_run(**{**RUN, **change})

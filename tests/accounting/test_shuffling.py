@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from fedhh.accounting import (
     subset_selection_blanket,
     subset_selection_lower_bound,
 )
-from fedhh.accounting.blanket import worst_blankets
+from fedhh.accounting.bounds.blanket import worst_blankets
 from fedhh.validation import InputError
 
 GBOARD = {"local_epsilon": 10.0, "num_reports": 30_000_000, "delta": 1e-10}
@@ -302,3 +303,21 @@ def test_other_wrong_input_is_named():
         ),
         NotApplicable,
     )
+
+
+def test_fewer_reports_are_never_dropped_for_more_of_them():
+    # The same randomizer: the layer with fewer reports is the worse one, and dominates the other.
+    few, many = (
+        subset_selection_blanket(local_epsilon=4.0, num_reports=n, domain_size=500, subset_size=9)
+        for n in (1_000, 100_000)
+    )
+    assert few.epsilon(1e-6) > many.epsilon(1e-6)
+    assert worst_blankets([few, many]) == worst_blankets([many, few]) == [few]
+    # Nor is a weaker randomizer with more reports a reason to drop one with fewer.
+    for n, s in itertools.product((1_000, 100_000), (460, 500, 540)):
+        other = subset_selection_blanket(
+            local_epsilon=4.0, num_reports=n, domain_size=s, subset_size=9
+        )
+        for pair in ([few, other], [many, other]):
+            kept = max(each.epsilon(1e-6) for each in worst_blankets(pair))
+            assert kept == max(each.epsilon(1e-6) for each in pair)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from fedhh.accounting import audit_oracle
-from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
-from tests.conformance.test_oracles import CASES, PARAMS
+from fedhh.oracles import FrequencyOracle
+from tests.conformance.test_oracles import CASES, small_oracle
 
 
 def most_different_values(oracle: FrequencyOracle) -> tuple[int, int]:
@@ -33,11 +33,9 @@ def most_different_values(oracle: FrequencyOracle) -> tuple[int, int]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
 def test_the_audited_epsilon_is_at_most_the_stated_one_and_close_to_it(case):
-    name, epsilon, domain_size = case
-    epsilon = math.inf if name == "none" else epsilon
-    oracle = make_oracle(
-        OracleSpec(name=name, epsilon=epsilon, params=PARAMS.get(name, {})), domain_size
-    )
+    name = case[0]
+    oracle = small_oracle(case)
+    epsilon = oracle.epsilon
     value, other = most_different_values(oracle)
     found = audit_oracle(
         oracle,

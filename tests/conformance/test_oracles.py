@@ -4,14 +4,10 @@ import math
 import pytest
 
 import fedhh.oracles
-from fedhh.oracles import ORACLES, FrequencyOracle, OracleSpec, make_oracle
-from tests.conformance.oracle_suite import OracleSuite
+from fedhh.oracles import ORACLES, FrequencyOracle, OracleSpec, make_oracle, oracle_class
+from fedhh.testing import ORACLE_CASES, oracle_checks
 
-CASES = [
-    (name, epsilon, domain_size)
-    for name in ORACLES
-    for epsilon, domain_size in ((0.5, 4), (2.0, 5), (4.0, 3))
-]
+CASES = [(name, epsilon, size) for name in ORACLES for epsilon, size in ORACLE_CASES]
 
 # Sketches small enough to enumerate their reports.
 PARAMS = {
@@ -21,16 +17,24 @@ PARAMS = {
 }
 
 
-class TestRegisteredOracles(OracleSuite):
-    @pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case)))
-    def oracle(self, request):
-        name, epsilon, domain_size = request.param
-        epsilon = math.inf if name == "none" else epsilon
-        spec = OracleSpec(name=name, epsilon=epsilon, params=PARAMS.get(name, {}))
-        return make_oracle(spec, domain_size)
+def small_oracle(case: tuple[str, float, int]) -> FrequencyOracle:
+    name, epsilon, domain_size = case
+    epsilon = math.inf if name == "none" else epsilon
+    return make_oracle(
+        OracleSpec(name=name, epsilon=epsilon, params=PARAMS.get(name, {})), domain_size
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "check"),
+    [(case, check) for case in CASES for check in oracle_checks(small_oracle(case))],
+    ids=lambda each: "-".join(map(str, each)) if isinstance(each, tuple) else str(each),
+)
+def test_a_registered_oracle_passes(case, check):
+    check(small_oracle(case), seed=11)
 
 
 def test_every_exported_oracle_is_registered():
     exported = [getattr(fedhh.oracles, name) for name in fedhh.oracles.__all__]
     classes = {c for c in exported if inspect.isclass(c) and issubclass(c, FrequencyOracle)}
-    assert {c for c in classes if not inspect.isabstract(c)} == set(ORACLES.values())
+    assert {c for c in classes if not inspect.isabstract(c)} == {oracle_class(n) for n in ORACLES}

@@ -10,24 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from fedhh import cli
+from fedhh.oracles import ORACLES
 
 GBOARD = ("--local-epsilon", "10", "--reports", "30000000")
 GBOARD_SS = (*GBOARD, "--oracle", "ss", "--domain-size", "1000001")
 
 
 @pytest.fixture
-def fedhh(monkeypatch, capsys):
-    """The command line in this process: exit code, standard output, standard error."""
+def fedhh(command):
+    """Exit code, standard output, standard error."""
 
     def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["fedhh", *words])
-        # main() installs handlers of signals, which are the test runner's to keep.
-        monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
+        done = command(*words)
+        return done.returncode, done.stdout, done.stderr
 
     return call
 
@@ -57,7 +52,9 @@ def test_shuffle_states_every_bound_of_gboards_case(answer):
     assert bounds["clones"]["epsilon"] == pytest.approx(0.3074662, abs=1e-7)
     assert bounds["clones_2023"]["epsilon"] == pytest.approx(0.2138382, abs=1e-7)
     assert bounds["ss_blanket"]["epsilon"] <= 0.14945
-    assert "erratum" in bounds["clones_2023"]["source"]
+    for key in ("clones_2023", "closed_form"):
+        assert "Subset Selection by docs/accounting.md" in bounds[key]["source"]
+    assert all(bound["proven"] for bound in bounds.values())
     assert found["true_epsilon_at_least"] == pytest.approx(0.1492862, abs=1e-7)
     assert found["true_epsilon_at_least"] <= bounds["ss_blanket"]["epsilon"]
 
@@ -69,6 +66,13 @@ def test_a_bound_that_does_not_apply_has_a_reason_and_no_number(answer):
         assert bounds[key]["applicable"] is False
         assert bounds[key]["reason"]
     assert bounds["clones"]["epsilon"] <= 10
+    # For any randomizer, what rests on the erratum's theorem is for comparison only.
+    assert [key for key, bound in bounds.items() if not bound["proven"]] == [
+        "closed_form",
+        "clones_2023",
+    ]
+    assert "erratum" in bounds["clones_2023"]["source"]
+    assert "comparison only" in bounds["clones_2023"]["note"]
 
 
 def test_a_domain_of_two_values_has_no_attack_but_bounds(answer, fedhh):
@@ -136,11 +140,45 @@ def test_a_plan_that_nothing_reaches_says_so(answer, fedhh):
 def test_an_audit_of_a_report_stands_beside_the_stated_epsilon(answer):
     found = answer(
         "audit", "--oracle", "ss", "--local-epsilon", "2", "--domain-size", "20",
-        "--samples", "50000",
+        "--samples", "20000",
     )  # fmt: skip
     assert 1.5 < found["at_least"] <= 2
     assert found["upper_bounds"] == {"local": 2}
     assert found["confidence"] == 0.99
+    assert found["verdict"] == "consistent"
+    messages, tallies = found["parts"]
+    assert "message" in messages["audited"]
+    assert "worker's tally" in tallies["audited"]
+    for part in (messages, tallies):
+        assert 1.5 < part["at_least"] <= part["claimed"] == 2 < part["refutes_below"]
+        assert part["verdict"] == "consistent"
+
+
+@pytest.mark.slow
+def test_a_tally_that_always_tells_the_truth_is_refuted_by_default(fedhh, monkeypatch):
+    monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
+    words = ("account", "audit", "--local-epsilon", "1", "--domain-size", "20")
+    code, out, err = fedhh(*words, "--format", "json")
+    assert (code, err) == (1, "")
+    found = json.loads(out)
+    assert found["verdict"] == "refuted"
+    # Its messages are honest; a run would never send them.
+    assert [part["verdict"] for part in found["parts"]] == ["consistent", "refuted"]
+    # In a layer of 1,000 reports chance hides the error, but not the verdict.
+    code, out, err = fedhh(*words, "--reports", "1000", "--samples", "1000")
+    assert (code, err) == (1, "")
+    assert "verdict: refuted at confidence 0.99" in out
+    assert out.count(", refuted (") == 1
+
+
+def test_a_run_on_a_wrong_tally_is_refuted(fedhh, monkeypatch, tmp_path):
+    monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
+    code, out, err = fedhh(
+        "account", "audit", "--run", str(small_run(tmp_path)), "--set", "privacy.local_epsilon=3",
+        "--samples", "1000", "--delta", "0.01", "--format", "json",
+    )  # fmt: skip
+    assert (code, err) == (1, "")
+    assert json.loads(out)["verdict"] == "refuted"
 
 
 def test_an_audit_of_a_layer_stands_beside_the_bounds(answer):
@@ -153,21 +191,27 @@ def test_an_audit_of_a_layer_stands_beside_the_bounds(answer):
     assert "8 reports of ss" in found["audited"]
 
 
-def test_an_audit_of_a_run_stands_beside_its_claims(answer, tmp_path):
+def small_run(tmp_path: Path) -> Path:
+    """The config of a run of a few clients."""
     rows = [f"{user},{'abcdefgh'[user % 8]}{'xyz'[user % 3]}" for user in range(60)]
     (tmp_path / "said.csv").write_text("user,word\n" + "\n".join(rows) + "\n")
     (tmp_path / "run.toml").write_text(
         f'[population]\nsource = "{tmp_path / "said.csv"}"\nknown = "none"\n'
         "[protocol]\nclients_per_layer = 8\ndepth = 2\neta_max = 5\nmax_items = 1\npasses = 1\n"
     )
+    return tmp_path / "run.toml"
+
+
+def test_an_audit_of_a_run_stands_beside_its_claims(answer, tmp_path):
     found = answer(
-        "audit", "--run", str(tmp_path / "run.toml"), "--set", "privacy.local_epsilon=3",
+        "audit", "--run", str(small_run(tmp_path)), "--set", "privacy.local_epsilon=3",
         "--samples", "300", "--delta", "0.01",
     )  # fmt: skip
     assert found["reports"] == 8
     assert found["local_epsilon"] == 3
     assert found["at_least"] <= found["upper_bounds"]["blanket"] <= 3
     assert "one client holds" in found["neighbors"]
+    assert found["verdict"] == "consistent"
 
 
 SHUFFLE = ("shuffle", "--local-epsilon", "1", "--reports", "1000")
@@ -268,8 +312,12 @@ def test_tables_name_each_bound_with_its_source(fedhh, monkeypatch):
     code, out, _ = fedhh("account", "shuffle", *GBOARD_SS)
     assert code == 0
     assert "item level, swap" in out
-    for text in ("0.565441", "0.307467", "0.213839", "Theorem 3.1, with its erratum", "attack"):
+    for text in ("0.565441", "0.307467", "0.213839", "by docs/accounting.md, section 2", "attack"):
         assert text in out
+    code, out, _ = fedhh("account", "shuffle", *SHUFFLE[1:])
+    assert code == 0
+    assert "Theorem 3.1, with its erratum" in out
+    assert "comparison only" in out
 
 
 def test_the_command_is_there_as_a_process():

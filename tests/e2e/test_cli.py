@@ -16,17 +16,6 @@ import pytest
 SMALL = ("run", "--preset", "small", "--set", "population.clients=20000", "--workers", "0")
 
 
-def fedhh(*words: str, cwd: Path, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "fedhh", *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
-
-
 def start(*words: str, cwd: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "fedhh", *words],
@@ -37,8 +26,10 @@ def start(*words: str, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches_it(tmp_path):
-    done = fedhh(*SMALL, "--out", "mine", cwd=tmp_path)
+def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches_it(
+    tmp_path, command
+):
+    done = command(*SMALL, "--out", "mine", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "\x1b" not in done.stdout  # quiet and plain without a terminal
@@ -57,10 +48,10 @@ def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches
     assert sum(layers["num_reports"]) == record["cost"]["reports"]
 
     before = {p: p.read_bytes() for p in (tmp_path / "mine").iterdir()}
-    second = fedhh(*SMALL, "--out", "mine", cwd=tmp_path)
+    second = command(*SMALL, "--out", "mine", cwd=tmp_path)
     assert second.returncode == 2
     assert "mine holds another run" in second.stderr
-    finished = fedhh("run", "--resume", "--out", "mine", cwd=tmp_path)
+    finished = command("run", "--resume", "--out", "mine", cwd=tmp_path)
     assert finished.returncode == 2
     assert "is finished" in finished.stderr
     assert {p: p.read_bytes() for p in (tmp_path / "mine").iterdir()} == before
@@ -73,7 +64,7 @@ SLOW = (
 
 
 # The other signals are tested on Ray, in test_stopping.py, and in a baseline, in test_compare.py.
-def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path):
+def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, command):
     process = start(*SLOW, "--out", "stopped", cwd=tmp_path)
     checkpoint = tmp_path / "stopped" / "checkpoint" / "state.npz"
     for _ in range(600):
@@ -84,13 +75,13 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path):
     process.kill()
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
-    other = fedhh("run", "--resume", "--out", "stopped", "--seed", "7", cwd=tmp_path)
+    other = command("run", "--resume", "--out", "stopped", "--seed", "7", cwd=tmp_path)
     assert other.returncode == 2
     assert "has another configuration" in other.stderr
     assert not (tmp_path / "stopped" / "result.json").exists()
-    resumed = fedhh("run", "--resume", "--out", "stopped", cwd=tmp_path)
+    resumed = command("run", "--resume", "--out", "stopped", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    whole = fedhh(*SLOW, "--out", "whole", cwd=tmp_path)
+    whole = command(*SLOW, "--out", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
     for name in ("discoveries.csv", "layers.parquet"):
         stopped = (tmp_path / "stopped" / name).read_bytes()
@@ -120,6 +111,13 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path):
         (["--resume", "--out", "absent"], "holds no run to resume"),
         (["--out", "full"], "full holds other files"),
         (["--ray-address", "127.0.0.1:1", "--workers", "1"], "No Ray cluster answers"),
+        (["--out", "x" * 300], "File name too long; give another --out."),
+        (["--resume", "--out", "x" * 300], "holds no run to resume"),
+        (["--data", "x" * 300 + ".csv"], "File name too long."),
+        (["--known", "x" * 300], "which does not exist."),
+        (["--config", "x" * 300], "File name too long."),
+        (["--data", "/dev/zero/x.csv"], "Expected an existing file"),
+        (["--set", 'population.alphabet="a\\u0000"'], "without the symbol '\\x00'"),
         (["--seed", "x"], "Invalid value for '--seed'"),
         (["--nonsense"], "No such option: --nonsense"),
     ],
@@ -133,12 +131,12 @@ def test_wrong_input_is_one_line_and_writes_nothing(tmp_path, refused, words, me
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_words_that_look_like_missing_values_are_found(tmp_path):
+def test_words_that_look_like_missing_values_are_found(tmp_path, command):
     rows = ["user,word,count"]
     for user in range(4_000):
         rows += [f"{user},{word},2" for word in ("nan", "null", "na", "none", "true")]
     (tmp_path / "odd.csv").write_text("\n".join(rows) + "\n")
-    done = fedhh(
+    done = command(
         "run", "--data", "odd.csv", "--known", "none", "--workers", "0", "--set",
         "protocol.passes=1", "--set", "protocol.depth=6", "--set", "protocol.eta_max=50",
         "--format", "json", "--out", "mine", cwd=tmp_path,
@@ -149,30 +147,30 @@ def test_words_that_look_like_missing_values_are_found(tmp_path):
     assert {line.split(",")[0] for line in words} == {"nan", "null", "na", "none", "true"}
 
 
-def test_data_commands_hand_their_files_on(tmp_path):
+def test_data_commands_hand_their_files_on(tmp_path, command):
     (tmp_path / "said.jsonl").write_text(
         '{"user": "a", "text": "Im off, brb lol"}\n{"user": "b", "text": "LOL! see example.com"}\n'
     )
-    assert fedhh("data", "prepare", "said.jsonl", "words.parquet", cwd=tmp_path).returncode == 0
-    done = fedhh("data", "describe", "words.parquet", "--format", "json", cwd=tmp_path)
+    assert command("data", "prepare", "said.jsonl", "words.parquet", cwd=tmp_path).returncode == 0
+    done = command("data", "describe", "words.parquet", "--format", "json", cwd=tmp_path)
     facts = json.loads(done.stdout)
     assert facts["clients"] == 2
-    made = fedhh(
+    made = command(
         "data", "synthesize", "--preset", "tweet", "--clients", "500", "t.csv.gz", cwd=tmp_path
     )
     assert made.returncode == 0, made.stderr
     facts = json.loads(
-        fedhh("data", "describe", "t.csv.gz", "--format", "json", cwd=tmp_path).stdout
+        command("data", "describe", "t.csv.gz", "--format", "json", cwd=tmp_path).stdout
     )
     assert facts["clients"] == 500
     assert facts["unknown_token_share"] == 1.0
 
 
-def test_presets_can_be_listed_shown_and_used(tmp_path):
-    names = fedhh("presets", "list", cwd=tmp_path).stdout.split()
+def test_presets_can_be_listed_shown_and_used(tmp_path, command):
+    names = command("presets", "list", cwd=tmp_path).stdout.split()
     assert {"default", "small", "gboard-production"} <= set(names)
-    (tmp_path / "mine.toml").write_text(fedhh("presets", "show", "small", cwd=tmp_path).stdout)
-    done = fedhh(
+    (tmp_path / "mine.toml").write_text(command("presets", "show", "small", cwd=tmp_path).stdout)
+    done = command(
         "run", "--config", "mine.toml", "--set", "population.clients=5000", "--out", "o",
         cwd=tmp_path,
     )  # fmt: skip
@@ -188,6 +186,6 @@ def test_help_loads_nothing_heavy(tmp_path, words: list[str]):
     )  # fmt: skip
     assert done.returncode == 0
     loaded = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
-    assert not loaded & {"ray", "numba", "pandas", "matplotlib", "pyarrow", "scipy"}
+    assert not loaded & {"ray", "numba", "pandas", "matplotlib", "pyarrow", "scipy", "platformdirs"}
     if words != ["data", "--help"]:
         assert "Example" in done.stdout or words == ["--help"]

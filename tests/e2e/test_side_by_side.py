@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("ray")
 
 SMALL = (
-    "run", "--data", "words.csv", "--known", "none", "--preset", "small", "--set",
+    "run", "-q", "--data", "words.csv", "--known", "none", "--preset", "small", "--set",
     "protocol.depth=6", "--set", "protocol.passes=1",
 )  # fmt: skip
 
@@ -40,6 +40,7 @@ def write_words(path: Path) -> None:
     path.write_text("\n".join(["user,word,count", *rows]) + "\n")
 
 
+@pytest.mark.slow
 def test_two_runs_with_workers_side_by_side_give_what_each_gives_alone(tmp_path):
     write_words(tmp_path / "words.csv")
     seeds = {"a": ("--seed", "1"), "b": ("--seed", "2")}

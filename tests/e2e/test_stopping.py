@@ -9,11 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-ray = pytest.importorskip("ray")
-
-import psutil  # noqa: E402 - Ray brings it
+pytest.importorskip("ray")
 
 SLOW = (
     "run", "--preset", "small", "--set", "population.clients=20000", "--set",
@@ -47,7 +46,8 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, stop)
     assert len(family) > 3
     process.send_signal(stop)
     output, complaint = process.communicate(timeout=60)
-    assert (process.returncode, output, complaint) == (130, "", MESSAGE)
+    assert (process.returncode, output) == (130, "")
+    assert complaint.endswith(MESSAGE)  # after lines of progress, on a slow machine
     _, alive = psutil.wait_procs(family, timeout=20)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
     assert [p.name for p in checkpoint.parent.iterdir()] == ["state.npz"]
@@ -71,7 +71,8 @@ def test_a_run_that_a_script_started_in_the_background_stops_while_clients_are_d
     wait_until(lambda: running.memory_info().rss > 450e6, process)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=60)
-    assert (process.returncode, complaint) == (130, MESSAGE)
+    assert process.returncode == 130
+    assert complaint.endswith(MESSAGE)
     assert not (tmp_path / "mine").exists()
 
 
@@ -79,8 +80,8 @@ def test_a_signal_leaves_no_half_written_file(tmp_path):
     process = start(
         "-c",
         "import time, pathlib\n"
-        "from fedhh.simulation.files import whole_file\n"
-        "from fedhh.simulation.stopping import stop_at_signals\n"
+        "from fedhh.system.files import whole_file\n"
+        "from fedhh.system.stopping import stop_at_signals\n"
         "stop_at_signals('stopped')\n"
         "with whole_file(pathlib.Path('table.csv')) as path:\n"
         "    path.write_text('half')\n"
@@ -96,6 +97,31 @@ def test_a_signal_leaves_no_half_written_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_signal_while_a_population_is_written_leaves_no_file(tmp_path):
+    process = start(
+        "-c",
+        "import pathlib, time\n"
+        "from fedhh.clients.populations.synthetic import synthetic_population\n"
+        "from fedhh.clients.reading import sources, tables\n"
+        "from fedhh.system.stopping import stop_at_signals\n"
+        "def write(file, rows):\n"
+        "    file.write(b'half')\n"
+        "    print('written', flush=True)\n"
+        "    time.sleep(60)\n"
+        "slow = tables._TableFormat(header=None, read=None, write=write)\n"
+        "tables._FORMATS['.csv'] = slow\n"
+        "stop_at_signals('stopped')\n"
+        "sources.write_population(synthetic_population('chat', 20, seed=0), 'words.csv')\n",
+        cwd=tmp_path,
+    )
+    assert process.stdout.readline() == "written\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (130, "stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_cursor_of_a_terminal_is_shown_again(tmp_path):
     ours, theirs = os.openpty()
     process = subprocess.Popen(
@@ -103,7 +129,7 @@ def test_the_cursor_of_a_terminal_is_shown_again(tmp_path):
             sys.executable,
             "-c",
             "import pathlib, time\n"
-            "from fedhh.simulation.stopping import stop_at_signals\n"
+            "from fedhh.system.stopping import stop_at_signals\n"
             "stop_at_signals('stopped')\n"
             "pathlib.Path('ready').touch()\n"
             "time.sleep(60)\n",

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries import Answer
+from fedhh.queries.base import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
 from tests.conftest import LETTERS, zipf_population

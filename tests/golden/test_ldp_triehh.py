@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedhh.queries import Aggregate
+from fedhh.queries.base import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 
 GOLDEN = json.loads(Path(__file__).with_name("ldp_triehh.json").read_text())

@@ -12,8 +12,8 @@ from fedhh.kernels.votes import CHUNK, draw_subsets
 from fedhh.oracles import SubsetSelection
 from fedhh.oracles.subset_votes import add_subset_votes, best_route, coin_threshold
 from fedhh.random import kernel_state
+from fedhh.testing import ALPHA, follows_law, law_p_value, rows
 from fedhh.validation import InputError
-from tests.chi_square import ALPHA, follows_law, law_p_value, rows
 
 ROUTES = ["quick", "stamped", "bits"]
 
@@ -261,3 +261,17 @@ def test_drawn_subsets_of_a_large_domain_are_distinct_values():
     # The mean of 1.5 million uniform values is within six deviations of the middle.
     spread = 2**32 / math.sqrt(12 * reports.size)
     assert abs(reports.mean() - 2**31) < 6.2 * spread
+
+
+@pytest.mark.parametrize("route", ["quick", "stamped"])
+@pytest.mark.parametrize("rare_side", ["heads", "tails"])
+def test_the_last_bits_of_a_fine_coin_fall_on_the_right_side(route, rare_side):
+    # Of the coins that sixteen bits leave open, one in eight comes up on the rare side, not seven.
+    rare, n, calls = 2.0**-19, 4_000_000, 10
+    rng = np.random.default_rng(8)
+    values = np.zeros(n, dtype=np.int64)
+    p = rare if rare_side == "heads" else 1 - rare
+    held = sum(int(tally_of(values, 1_000, 1, p, rng, route)[0]) for _ in range(calls))
+    count = held if rare_side == "heads" else n * calls - held
+    expected = n * calls * rare
+    assert abs(count - expected) < 6.2 * math.sqrt(expected) + 10

@@ -75,7 +75,7 @@ def test_the_estimate_is_the_papers_from_the_papers_matrix(kind):
             matrix[row] += [
                 k * scale * sign * (-1) ** (coefficient & cell).bit_count() for cell in range(m)
             ]
-    sketch = oracle.sketch(reports)
+    sketch = oracle.aggregate(reports)
     assert np.allclose(oracle.mean_sketch(sketch), matrix, rtol=1e-10, atol=1e-8)
     for value in range(8):
         cells = oracle.hashes.cells(np.arange(k), np.full(k, value))

@@ -10,9 +10,8 @@ from fedhh.oracles import (
     OptimizedUnaryEncoding,
     SubsetSelection,
 )
+from fedhh.testing import ALPHA, follows_law, law_p_value, report_law
 from fedhh.validation import InputError
-from tests.chi_square import ALPHA, follows_law, law_p_value
-from tests.conformance.oracle_suite import report_law
 
 # epsilon, s, V0 of randomized response, V0 of unary encoding: independently computed, four digits.
 NOISE_TABLE = [

@@ -91,9 +91,9 @@ def test_the_test_of_reports_notices_a_wrong_epsilon(oracle, change):
 
 def sketch_law(oracle: SketchOracle, values: list[int]) -> dict[tuple[int, ...], float]:
     """The exact law of the sketch of these clients' reports, from the law of single reports."""
-    law: dict[tuple[int, ...], float] = {(0,) * oracle.sketch_size: 1.0}
+    law: dict[tuple[int, ...], float] = {(0,) * oracle.aggregate_size: 1.0}
     space = oracle.report_space()
-    single = [oracle.sketch(report[None]) for report in space]
+    single = [oracle.aggregate(report[None]) for report in space]
     for value in values:
         chances = np.exp(oracle.log_prob(space, value))
         following: Counter[tuple[int, ...]] = Counter()
@@ -121,7 +121,7 @@ def sketch_statistic(
     if from_histogram:
         draw = lambda: oracle.sample_sketch(np.array([1, 0, 1]), rng=rng)  # noqa: E731
     else:
-        draw = lambda: oracle.privatize_and_sketch(np.array(values), rng=rng)  # noqa: E731
+        draw = lambda: oracle.privatize_and_aggregate(np.array(values), rng=rng)  # noqa: E731
     seen = Counter(tuple(draw().tolist()) for _ in range(runs))
     assert set(seen) <= set(law)
     # Rare sketches share one bin, so that every expected count is large enough.
@@ -175,10 +175,10 @@ def test_a_tally_counts_the_reports_that_support_each_candidate(oracle):
     expected = [sum(supports(oracle, r, v) for r in reports.tolist()) for v in range(8)]
     assert oracle.tally(reports, np.arange(8)).tolist() == expected
     assert oracle.tally(reports, np.array([5, 2])).tolist() == [expected[5], expected[2]]
-    sketch = oracle.sketch(reports)
+    sketch = oracle.aggregate(reports)
     assert oracle.support(sketch, np.arange(8)).tolist() == expected
     assert oracle.support_of_all(np.stack([sketch, 0 * sketch]))[0].tolist() == expected
-    halves = oracle.sketch(reports[:50]) + oracle.sketch(reports[50:])
+    halves = oracle.aggregate(reports[:50]) + oracle.aggregate(reports[50:])
     assert (halves == sketch).all()
 
 
@@ -189,9 +189,9 @@ def test_fused_tallies_add_to_what_is_there(oracle):
     out = np.full(8, 100)
     oracle.privatize_and_tally(values, rng=np.random.default_rng(3), out=out)
     assert (out == fresh + 100).all()
-    sketch = oracle.privatize_and_sketch(values, rng=np.random.default_rng(3))
-    more = np.full(oracle.sketch_size, 7)
-    oracle.privatize_and_sketch(values, rng=np.random.default_rng(3), out=more)
+    sketch = oracle.privatize_and_aggregate(values, rng=np.random.default_rng(3))
+    more = np.full(oracle.aggregate_size, 7)
+    oracle.privatize_and_aggregate(values, rng=np.random.default_rng(3), out=more)
     assert (more == sketch + 7).all()
 
 
@@ -279,7 +279,7 @@ def test_bad_arguments_are_refused_in_one_line(oracle):
     with pytest.raises(InputError, match=r"values in \[0, 8\)"):
         oracle.privatize(np.array([8]), rng=np.random.default_rng(0))
     with pytest.raises(InputError, match=r"candidates in \[0, 8\)"):
-        oracle.support(np.zeros(oracle.sketch_size, dtype=np.int64), np.array([-1]))
+        oracle.support(np.zeros(oracle.aggregate_size, dtype=np.int64), np.array([-1]))
     with pytest.raises(InputError, match="num_hashes >= 1, got num_hashes=0"):
         replace(oracle, num_hashes=0)
     with pytest.raises(InputError, match="lower num_hashes"):
@@ -290,9 +290,9 @@ def test_bad_arguments_are_refused_in_one_line(oracle):
     with pytest.raises(InputError, match="then tally some candidates"):
         large.privatize_and_tally(np.array([2**59]), rng=np.random.default_rng(0))
     with pytest.raises(InputError, match="ask about candidates"):
-        large.support_of_all(np.zeros((1, oracle.sketch_size), dtype=np.int64))
+        large.support_of_all(np.zeros((1, oracle.aggregate_size), dtype=np.int64))
     with pytest.raises(InputError, match="contiguous int64"):
-        oracle.privatize_and_sketch(
+        oracle.privatize_and_aggregate(
             np.array([1]), rng=np.random.default_rng(0), out=np.zeros(3, dtype=np.int64)
         )
 
@@ -302,7 +302,7 @@ def test_values_may_be_keys_of_sixty_one_bits(oracle):
     large = replace(oracle, domain_size=PRIME, epsilon=6.0, num_hashes=64)
     held = np.array([PRIME - 1, 2**60, 12345])
     values = np.repeat(held, [6000, 3000, 1000])
-    sketch = large.privatize_and_sketch(values, rng=np.random.default_rng(11))
+    sketch = large.privatize_and_aggregate(values, rng=np.random.default_rng(11))
     estimates = large.estimate(large.support(sketch, np.r_[held, 77]), 10_000)
     deviations = np.sqrt(large.exact_variance(np.array([6000, 3000, 1000, 0])))
     assert (np.abs(estimates - [6000, 3000, 1000, 0]) < 5 * deviations).all()

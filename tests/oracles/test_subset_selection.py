@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import SubsetSelection
+from fedhh.testing import ALPHA, follows_law, law_p_value, report_law, rows, tally_law
 from fedhh.validation import InputError
-from tests.chi_square import ALPHA, follows_law, law_p_value, rows
-from tests.conformance.oracle_suite import report_law, tally_law
 
 # Independently computed reference: s, epsilon, d, p, q, p - q, blanket probability, noise of the
 # ceiling, noise of the floor, best d of the two.

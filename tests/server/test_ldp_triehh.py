@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.population import StoredPopulation
+from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.lexicon import Lexicon
-from fedhh.queries import Aggregate
+from fedhh.queries.base import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
+from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
 from tests.reference import trie_hh_without_noise
 
@@ -109,8 +109,8 @@ def test_free_layers_are_skipped_and_their_words_stay_candidates(population):
     assert short
     free = {w for w in asking.discoveries(run(asking, population)).words if len(w) == 1}
     assert free == set(LETTERS)
-    assert skipping.answers_expected == 5 * 400
-    assert asking.answers_expected == 6 * 400
+    assert skipping.mechanism.most_answers == 5 * 400
+    assert asking.mechanism.most_answers == 6 * 400
 
 
 def test_the_last_layer_is_never_skipped(population):

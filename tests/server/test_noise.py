@@ -89,14 +89,14 @@ def test_the_law_of_a_sketch_is_that_of_all_its_cells(oracle):
 
 def test_a_sketch_without_reports_has_no_law():
     oracle = sketches(num_hashes=4)[0]
-    assert SketchNoise.of(oracle, np.zeros(oracle.sketch_size, dtype=np.int64)) is None
+    assert SketchNoise.of(oracle, np.zeros(oracle.aggregate_size, dtype=np.int64)) is None
 
 
 @pytest.mark.parametrize("oracle", sketches(num_hashes=400), ids=named)
 def test_without_frequent_values_the_law_of_a_sketch_changes_little(oracle):
-    sums = oracle.privatize_and_sketch(np.arange(200_000), rng=np.random.default_rng(3))
+    sums = oracle.privatize_and_aggregate(np.arange(200_000), rng=np.random.default_rng(3))
     alone = Noise(oracle=oracle, num_reports=200_000)
-    seen = Noise.of_sketch(oracle, 200_000, sums)
+    seen = Noise.of_aggregate(oracle, 200_000, sums)
     spread = math.sqrt(200_000 * oracle.q * (1 - oracle.q))
     votes = (200_000 * oracle.q + spread * np.array([-2.0, 2.0, 4.0, 8.0])).astype(np.int64)
     z, expected = seen.z(votes), alone.z(votes)
@@ -124,7 +124,7 @@ def test_values_that_share_cells_with_frequent_ones_are_not_called_significant(o
     nobody = np.arange(1_000, 41_000)
     support = oracle.support(sums, nobody)
     alone = Noise(oracle=oracle, num_reports=n).z(support)
-    seen = Noise.of_sketch(oracle, n, sums).z(support)
+    seen = Noise.of_aggregate(oracle, n, sums).z(support)
     # Chernoff's bound at 3 is 0.011; the bound on the count holds but once in 1e9.
     most = stats.binom.isf(ALPHA, len(nobody), math.exp(-4.5))
     assert (seen >= 3).sum() <= most
@@ -132,7 +132,7 @@ def test_values_that_share_cells_with_frequent_ones_are_not_called_significant(o
     # The negative control: what the randomizer alone would explain.
     assert (alone >= 3).sum() > 2 * most
     frequent = oracle.support(sums, np.arange(3))
-    assert Noise.of_sketch(oracle, n, sums).z(frequent)[0] > 4
+    assert Noise.of_aggregate(oracle, n, sums).z(frequent)[0] > 4
 
 
 @pytest.mark.parametrize("which", range(3))
@@ -146,6 +146,6 @@ def test_the_variance_that_a_sketch_shows_is_the_exact_one(which):
     for seed in range(200):
         oracle = replace(HEAVY[which], hash_seed=seed)
         sums = oracle.sample_sketch(counts, rng=np.random.default_rng(seed))
-        shown.append(Noise.of_sketch(oracle, n, sums).variance(counts[asked].astype(float)))
+        shown.append(Noise.of_aggregate(oracle, n, sums).variance(counts[asked].astype(float)))
     assert np.mean(shown, axis=0) == pytest.approx(exact, rel=0.1)
     assert (exact[1:] > 2 * alone[1:]).all()

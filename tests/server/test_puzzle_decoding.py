@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from fedhh.oracles import SubsetSelection
-from fedhh.puzzle import FragmentPuzzle
 from fedhh.server.puzzle_decoding import Assembly, assemble
+from fedhh.words.puzzle import FragmentPuzzle
 
 PUZZLE = FragmentPuzzle(alphabet_size=3, length=6, fragment_length=2, num_puzzles=4, hash_seed=9)
 ORACLE = SubsetSelection(epsilon=1.0, domain_size=PUZZLE.num_fragments)

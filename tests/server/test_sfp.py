@@ -8,7 +8,7 @@ import pytest
 
 import fedhh
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries import Aggregate
+from fedhh.queries.base import Aggregate
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
@@ -18,7 +18,7 @@ from tests.zipf_words import answer_in_parts, final_state, recall_of_top, six_le
 
 SMALL = Sfp(
     alphabet=LETTERS,
-    num_clients=6_000,
+    clients_per_layer=6_000,
     length=6,
     max_items=4,
     num_puzzles=16,
@@ -30,8 +30,8 @@ SMALL = Sfp(
 # With a great epsilon, and one row of many cells, a sketch holds true counts, but for collisions.
 NOISELESS = replace(
     SMALL,
-    word_epsilon=80.0,
-    fragment_epsilon=40.0,
+    local_epsilon=120.0,
+    word_share=2 / 3,
     fragment_oracle="ss",
     word_hashes=1,
     word_cells=2**14,
@@ -42,13 +42,13 @@ NOISELESS = replace(
 
 
 def test_defaults_are_apples_deployment():
-    protocol = Sfp()
+    protocol = Sfp(clients_per_layer=1)
     assert (protocol.word_cells, protocol.fragment_cells) == (1024, 1024)
     assert (protocol.word_hashes, protocol.fragment_hashes) == (2048, 2048)
     assert (protocol.word_epsilon, protocol.fragment_epsilon) == (2.0, 6.0)
     assert (protocol.length, protocol.fragment_length, protocol.num_puzzles) == (10, 2, 256)
     assert (protocol.word_oracle, protocol.fragment_oracle) == ("cms", "cms")
-    assert protocol.contribution_epsilon == 8.0
+    assert protocol.mechanism.local_epsilon == 8.0
     # Two sketch reports of 1024 + 11 bits, and one of five positions.
     query = protocol.next_query(protocol.initialize())
     assert query.report_bits == 2 * (1024 + 11) + 3
@@ -84,14 +84,16 @@ def test_longer_words_are_found_as_their_beginnings(population):
 @pytest.mark.parametrize("fragment_oracle", ["cms", "hcms", "ss"])
 def test_frequent_words_are_found_under_noise(population, fragment_oracle):
     protocol = replace(
-        SMALL, word_epsilon=5.0, fragment_epsilon=6.0, fragment_oracle=fragment_oracle
+        SMALL, local_epsilon=11.0, word_share=5 / 11, fragment_oracle=fragment_oracle
     )
     found = protocol.discoveries(final_state(protocol, population)).words
     assert recall_of_top(found, population, 6) >= (0.5 if fragment_oracle == "hcms" else 0.8)
 
 
 def test_estimates_are_within_five_standard_deviations_of_the_truth():
-    protocol = replace(SMALL, word_epsilon=5.0, num_clients=20_000, max_items=1)
+    protocol = replace(
+        SMALL, local_epsilon=11.0, word_share=5 / 11, clients_per_layer=20_000, max_items=1
+    )
     population = six_letter_words(20_000, seed=1, num_words=40)
     protocol = replace(protocol, alphabet=string.ascii_lowercase)
     discovered = protocol.discoveries(final_state(protocol, population))
@@ -165,7 +167,7 @@ def test_hash_functions_belong_to_the_hash_seed():
     "protocol",
     [
         replace(SMALL, hash_seed=None),
-        Pem(clients_per_group=600, length=6, alphabet=LETTERS, oracle="flh", num_hashes=64),
+        Pem(clients_per_layer=600, length=6, alphabet=LETTERS, oracle="flh", num_hashes=64),
     ],
     ids=["sfp", "pem"],
 )
@@ -203,8 +205,9 @@ def test_a_tally_of_another_query_is_refused():
         ({"length": 5}, "multiple of fragment_length"),
         ({"word_oracle": "ss"}, "Unknown word_oracle 'ss'"),
         ({"fragment_oracle": "s"}, "did you mean 'ss'"),
-        ({"word_epsilon": 0.0}, "0 < word_epsilon < inf"),
-        ({"noise_budget": 0.0}, "<= noise_budget <= inf"),
+        ({"word_share": 0.0}, "0 < word_share < 1"),
+        ({"noise_budget": 0.0}, "0 < noise_budget, got"),
+        ({"word_share": 1e-300}, "1e-06 <= word_epsilon < inf"),
         ({"fragment_oracle": "hcms", "fragment_cells": 1000}, "use 1024"),
         ({"word_z": float("nan")}, "word_z"),
         ({"max_fragments": 0}, "max_fragments >= 1"),
@@ -216,7 +219,7 @@ def test_bad_settings_are_refused_before_anything_runs(changes, message):
 
 
 def test_a_population_that_is_too_small_is_refused():
-    with pytest.raises(InputError, match="num_clients <= 5999"):
+    with pytest.raises(InputError, match="clients_per_layer <= 5999"):
         SMALL.check_population(5_999)
     SMALL.check_population(6_000)
 
@@ -227,7 +230,10 @@ def test_most_frequent_words_of_a_hundred_thousand_clients_are_found():
     for seed in range(3):
         population = six_letter_words(100_000, seed=seed)
         protocol = Sfp(
-            num_clients=100_000, max_items=1, alphabet=string.ascii_lowercase, hash_seed=seed
+            clients_per_layer=100_000,
+            max_items=1,
+            alphabet=string.ascii_lowercase,
+            hash_seed=seed,
         )
         state = final_state(protocol, population, seed=seed)
         recalls.append(recall_of_top(protocol.discoveries(state).words, population, 20))
@@ -238,7 +244,10 @@ def test_most_frequent_words_of_a_hundred_thousand_clients_are_found():
 def test_subset_selection_makes_a_stronger_puzzle():
     population = six_letter_words(100_000, seed=0)
     protocol = Sfp(
-        num_clients=100_000, max_items=1, alphabet=string.ascii_lowercase, fragment_oracle="ss"
+        clients_per_layer=100_000,
+        max_items=1,
+        alphabet=string.ascii_lowercase,
+        fragment_oracle="ss",
     )
     found = protocol.discoveries(final_state(protocol, population)).words
     assert recall_of_top(found, population, 20) >= 0.95

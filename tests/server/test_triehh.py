@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from fedhh.clients.answer_votes import draw_words
-from fedhh.clients.population import ClientBlock, StoredPopulation
+from fedhh.clients.answers.plain_votes import draw_words
+from fedhh.clients.populations.population import ClientBlock, StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.lexicon import Lexicon
-from fedhh.queries import Aggregate
+from fedhh.queries.base import Aggregate
 from fedhh.server.triehh import TrieHH, discovery_probability
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import follows_law
 from fedhh.validation import InputError
-from tests.chi_square import follows_law
+from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
 from tests.zipf_words import answer_in_parts, final_state
 
@@ -64,7 +64,7 @@ def test_the_longest_words_are_found_and_longer_ones_are_not():
     protocol = replace(SMALL, clients_per_layer=60)
     state = final_state(protocol, population)
     assert protocol.discoveries(state).words == ["abcdef"]
-    assert len(state.history) == protocol.rounds_expected == 7
+    assert len(state.history) == len(protocol.mechanism.layers) == 7
 
 
 def test_every_word_found_has_enough_holders(population):
@@ -198,7 +198,7 @@ def test_the_state_survives_a_checkpoint(population, tmp_path):
 
 
 def test_bad_settings_and_small_populations_are_refused():
-    with pytest.raises(InputError, match="threshold >= 1, got threshold=0"):
+    with pytest.raises(InputError, match='threshold >= 1 or "auto", got threshold=0'):
         replace(SMALL, threshold=0)
     with pytest.raises(InputError, match="clients_per_layer <= 1999"):
         SMALL.check_population(1_999)

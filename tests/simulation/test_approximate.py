@@ -7,7 +7,7 @@ from scipy import stats
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries import Aggregate, Query
+from fedhh.queries.base import Aggregate, Query
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation import engine
 from fedhh.simulation.approximate import ApproximateExecutor
@@ -185,6 +185,7 @@ def test_the_same_seed_gives_the_same_bits(population):
 def test_other_queries_and_sizes_are_refused(population):
     class OtherQuery(Query):
         tally_size = 3
+        local_epsilon = 1.0
 
     with pytest.raises(InputError, match=r"got a OtherQuery; set simulation\.fidelity"):
         list(approximate(population, 0).answer(object.__new__(OtherQuery)))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.simulation.files import whole_file
+from fedhh.system.files import whole_file
 from fedhh.validation import InputError
 from tests.conftest import LETTERS
 
@@ -86,3 +88,36 @@ def test_a_failing_writer_leaves_the_old_file_and_no_litter(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def rewrite(path: Path, **arrays: np.ndarray) -> None:
+    """Put other arrays in the place of a checkpoint's own."""
+    with np.load(path) as archive:
+        content = {name: archive[name] for name in archive.files}
+    np.savez(path, **{**content, **arrays})
+
+
+def test_a_checkpoint_of_another_schema_is_refused(tmp_path):
+    path = tmp_path / "s.npz"
+    save_checkpoint(path, Leaf("a", 1.0), {})
+    with np.load(path) as archive:
+        tree = json.loads(archive["tree"].tobytes())
+    tree["schema_version"] -= 1
+    rewrite(path, tree=np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8))
+    with pytest.raises(InputError, match="damaged or of another version"):
+        load_checkpoint(path, (Leaf,))
+
+
+class Bomb:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Path.touch, (Path("exploded"),)  # type: ignore[return-value]
+
+
+def test_a_checkpoint_runs_nothing_that_it_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "s.npz"
+    save_checkpoint(path, Tree(np.arange(3), ()), {})
+    rewrite(path, **{"state.numbers": np.array([Bomb()], dtype=object)})
+    with pytest.raises(InputError, match="damaged or of another version"):
+        load_checkpoint(path, (Tree, Leaf))
+    assert not (tmp_path / "exploded").exists()

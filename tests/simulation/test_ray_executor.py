@@ -7,8 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from fedhh.clients.population import ClientBlock
+from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.worker import ClientWorker
+from fedhh.kernels.cache import cache_directory
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
@@ -65,7 +66,7 @@ def test_any_number_of_workers_gives_the_reference(workers: int, reference: Trie
         for round_ in rounds(PROTOCOL, executor, progress=seen.append):
             state = round_.state
     assert_same(state, reference)
-    assert sum(seen) == PROTOCOL.answers_expected
+    assert sum(seen) == PROTOCOL.mechanism.most_answers
 
 
 class DyingWorker(ClientWorker):
@@ -208,3 +209,13 @@ def test_map_on_ray_hands_back_what_a_call_raises_and_goes_on():
     results = dict(map_on_ray(fail_at_two, [(n,) for n in range(4)], num_workers=2))
     assert isinstance(results[2], ZeroDivisionError)
     assert [results[n] for n in (0, 1, 3)] == [0, 1, 3]
+
+
+def place_of_compiled_code(_: int) -> str:
+    return str(cache_directory())
+
+
+def test_workers_keep_compiled_code_where_the_driver_does():
+    assert dict(map_on_ray(place_of_compiled_code, [(0,)], num_workers=1)) == {
+        0: str(cache_directory())
+    }

@@ -1,0 +1,1 @@
+"""Somebody else's oracle, protocol and population for fedhh."""

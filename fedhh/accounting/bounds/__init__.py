@@ -1,0 +1,1 @@
+"""Bounds on central epsilon, and their numerics."""

@@ -1,0 +1,243 @@
+"""Audits: lower bounds on epsilon from what code actually does, at a stated confidence.
+
+An audit can refute a privacy claim, never prove one. Sample outputs under two neighboring inputs,
+choose an event on one half of the samples, and bound its two probabilities on the other half by
+Clopper and Pearson (1934): if P(event | a) - delta exceeds e**epsilon P(event | b), the mechanism
+is not (epsilon, delta)-private. Follows Jagielski, Ullman, Oprea (2020), "Auditing differentially
+private machine learning", NeurIPS.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from fedhh.validation import InputError, require_at_least, require_inside
+
+if TYPE_CHECKING:
+    from fedhh.oracles.base import FrequencyOracle, Reports
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_THRESHOLDS = 2000
+_REPORTS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes:
+        epsilon: Lower bound, at least 0: with probability at least ``confidence`` over the samples
+            the mechanism is not (e, delta)-private for any e below it.
+        estimate: The same ratio without the confidence bounds; math.inf if the event was never
+            seen under the second input.
+        delta: The delta that was allowed.
+        confidence: See epsilon.
+        event: The event that was tested.
+        num_samples: Samples that tested it, for each input.
+    """
+
+    epsilon: float
+    estimate: float
+    delta: float
+    confidence: float
+    event: str
+    num_samples: int
+
+
+def clopper_pearson(successes: int, trials: int, *, error: float) -> tuple[float, float]:
+    """Return a lower and an upper bound on a probability, each wrong with at most ``error``.
+
+    Clopper, Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of
+    the binomial", Biometrika 26(4): exact for every number of trials.
+
+    Args:
+        successes: From 0 to ``trials``.
+        trials: At least 1.
+        error: Probability of error of each of the two bounds.
+    """
+    low = special.betaincinv(successes, trials - successes + 1, error) if successes else 0.0
+    high = (
+        special.betaincinv(successes + 1, trials - successes, 1 - error)
+        if successes < trials
+        else 1.0
+    )
+    return float(low), float(high)
+
+
+def largest_refutable(num_samples: int, *, confidence: float) -> float:
+    """Return the largest epsilon that an audit can find: the event always under one input only.
+
+    Args:
+        num_samples: Samples that test the event, for each input.
+        confidence: Of the audit.
+    """
+    error = (1 - confidence) / 2
+    low = clopper_pearson(num_samples, num_samples, error=error)[0]
+    return max(0.0, math.log(low / clopper_pearson(0, num_samples, error=error)[1]))
+
+
+def audit_epsilon(
+    samples_a: npt.ArrayLike,
+    samples_b: npt.ArrayLike,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.99,
+) -> AuditResult:
+    """Return a lower bound on epsilon from samples of one number under two neighboring inputs.
+
+    The first half of each sample chooses the event: a threshold, a side (above or below), and
+    which input it speaks for. The second half tests it. Samples must be independent, and in an
+    order that says nothing.
+
+    Args:
+        samples_a: ``(n,)`` test statistics under the first input, n >= 4, no NaN.
+        samples_b: ``(m,)`` test statistics under the second input, m >= 4, no NaN.
+        delta: Allowed delta, in [0, 1).
+        confidence: In (0, 1).
+
+    >>> rng = np.random.default_rng(3)
+    >>> bits = rng.random((2, 200_000)) < np.array([[0.75], [0.25]])  # epsilon = ln 3 = 1.0986
+    >>> 1.05 < audit_epsilon(*bits).epsilon < 1.0987
+    True
+    """
+    _check_levels(delta, confidence)
+    a, b = (np.asarray(samples, dtype=np.float64).ravel() for samples in (samples_a, samples_b))
+    require_at_least(4, num_samples_a=a.size, num_samples_b=b.size)
+    if np.isnan(a).any() or np.isnan(b).any():
+        raise InputError("Expected samples without NaN.")
+    threshold, above, swapped = _choose_event(a[: a.size // 2], b[: b.size // 2], delta)
+    hits = [
+        np.count_nonzero((half >= threshold) == above)
+        for half in (a[a.size // 2 :], b[b.size // 2 :])
+    ]
+    sizes = [a.size - a.size // 2, b.size - b.size // 2]
+    if swapped:
+        hits.reverse()
+        sizes.reverse()
+    return _result(
+        hits=(int(hits[0]), int(hits[1])),
+        sizes=(sizes[0], sizes[1]),
+        delta=delta,
+        confidence=confidence,
+        event=f"statistic {'>=' if above else '<'} {threshold:g}, "
+        f"{'second' if swapped else 'first'} input over the other",
+    )
+
+
+def audit_oracle(
+    oracle: FrequencyOracle,
+    *,
+    num_samples: int,
+    rng: np.random.Generator,
+    value: int = 0,
+    other: int = 1,
+    confidence: float = 0.99,
+) -> AuditResult:
+    """Return a lower bound on the local epsilon that an oracle's `privatize` really gives.
+
+    The statistic is the log-likelihood ratio that the oracle states (`log_prob`) of a report under
+    the two values; for Subset Selection, say, the largest one means "contains value and not other".
+    The oracle's stated law only suggests events: where the code departs from it, the bound holds
+    all the same.
+
+    Args:
+        oracle: Any oracle.
+        num_samples: Reports drawn for each of the two values; half of them choose the event.
+        rng: Source of the reports' coins.
+        value: First value.
+        other: Second value.
+        confidence: In (0, 1).
+    """
+    require_at_least(4, num_samples=num_samples)
+    for name, each in (("value", value), ("other", other)):
+        if not 0 <= each < oracle.domain_size:
+            raise InputError(
+                f"Expected 0 <= {name} < domain_size={oracle.domain_size}, got {name}={each!r}."
+            )
+    if value == other:
+        raise InputError(f"Expected two different values, got value={value!r} twice.")
+    ratios = []
+    for held in (value, other):
+        parts = []
+        for start in range(0, num_samples, _REPORTS_AT_ONCE):
+            size = min(_REPORTS_AT_ONCE, num_samples - start)
+            reports = oracle.privatize(np.full(size, held, dtype=np.int64), rng=rng)
+            parts.append(_log_ratio(oracle, reports, value, other))
+        ratios.append(np.concatenate(parts))
+    return audit_epsilon(ratios[0], ratios[1], confidence=confidence)
+
+
+def _log_ratio(oracle: FrequencyOracle, reports: Reports, value: int, other: int) -> Floats:
+    """Return the stated log-likelihood ratio of each report, finite, rounded to 1e-9.
+
+    Rounding keeps reports of equal ratio equal; a report impossible under both values counts 0.
+    """
+    first, second = oracle.log_prob(reports, value), oracle.log_prob(reports, other)
+    impossible = np.isneginf(first) & np.isneginf(second)
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(impossible, 0.0, first - second)
+    return np.round(np.clip(ratio, -1e6, 1e6), 9)
+
+
+def _choose_event(a: Floats, b: Floats, delta: float) -> tuple[float, bool, bool]:
+    """Return the threshold, side and direction with the largest lower bound on these samples."""
+    values = np.unique(np.concatenate([a, b]))
+    if values.size > _MOST_THRESHOLDS:
+        values = values[np.linspace(0, values.size - 1, _MOST_THRESHOLDS).astype(np.intp)]
+    a, b = np.sort(a), np.sort(b)
+    hits_a = a.size - np.searchsorted(a, values)
+    hits_b = b.size - np.searchsorted(b, values)
+    best = (-math.inf, float(values[0]), True, False)
+    for above in (True, False):
+        for swapped in (False, True):
+            first, second = (hits_b, hits_a) if swapped else (hits_a, hits_b)
+            n, m = (b.size, a.size) if swapped else (a.size, b.size)
+            if not above:
+                first, second = n - first, m - second
+            # A one-sided bound at a fixed small error serves to rank events.
+            low = special.betaincinv(np.maximum(first, 1), n - first + 1, 1e-3)
+            high = special.betaincinv(second + 1, np.maximum(m - second, 1), 1 - 1e-3)
+            gain = np.where(first > 0, low - delta, 0.0) / np.where(second < m, high, 1.0)
+            i = int(np.argmax(gain))
+            best = max(best, (float(gain[i]), float(values[i]), above, swapped))
+    return best[1:]
+
+
+def _result(
+    *,
+    hits: tuple[int, int],
+    sizes: tuple[int, int],
+    delta: float,
+    confidence: float,
+    event: str,
+) -> AuditResult:
+    """Return the audit of an event that was fixed beforehand."""
+    error = (1 - confidence) / 2
+    low = clopper_pearson(hits[0], sizes[0], error=error)[0] - delta
+    high = clopper_pearson(hits[1], sizes[1], error=error)[1]
+    seen, rare = hits[0] / sizes[0] - delta, hits[1] / sizes[1]
+    estimate = 0.0
+    if seen > 0:
+        estimate = math.log(seen / rare) if rare > 0 else math.inf
+    return AuditResult(
+        epsilon=max(0.0, math.log(low / high)) if low > 0 else 0.0,
+        estimate=max(0.0, estimate),
+        delta=delta,
+        confidence=confidence,
+        event=event,
+        num_samples=min(sizes),
+    )
+
+
+def _check_levels(delta: float, confidence: float) -> None:
+    """Raise InputError unless 0 <= delta < 1 and 0 < confidence < 1."""
+    if not 0 <= delta < 1:
+        raise InputError(f"Expected 0 <= delta < 1, got delta={delta!r}.")
+    require_inside(0, 1, confidence=confidence)

@@ -1,0 +1,1 @@
+"""Command line: words to calls; nothing imports it."""

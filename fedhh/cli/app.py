@@ -1,0 +1,118 @@
+"""Command line: gathers the commands, turns errors into one line and an exit code.
+
+Exit codes: 0 done, 1 failed, 2 wrong input, 130 interrupted (what is finished is kept). Commands
+import what they need when they run, so that `fedhh --help` loads neither Ray nor numba nor pandas.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from fedhh.cli.account.app import account
+from fedhh.cli.compare import compare
+from fedhh.cli.data import data
+from fedhh.cli.options import QuietOption, VerboseOption
+from fedhh.cli.plot import plot
+from fedhh.cli.presets import presets
+from fedhh.cli.report import report
+from fedhh.cli.run import run
+from fedhh.cli.safe_text import LONGEST_LINE, safe_text
+from fedhh.cli.show import show
+from fedhh.cli.sweep import sweep
+from fedhh.cli.table import table
+from fedhh.cli.verbosity import log_from
+from fedhh.system.stopping import stop_at_signals
+from fedhh.validation import InputError
+from fedhh.version import __version__
+
+# Typer brings click under its own name or click's, depending on its version.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[2]
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_KEPT = "what is finished is kept; make room and go on with --resume."
+
+_INTERRUPTED = "Interrupted; what is finished is kept."
+
+app = typer.Typer(
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for command in (run, sweep, compare, show, table, plot, report):
+    app.command()(command)
+app.add_typer(account, name="account")
+app.add_typer(data, name="data")
+app.add_typer(presets, name="presets")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"fedhh {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print it."),
+    ] = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Simulate interactive federated heavy-hitter discovery under local differential privacy.
+
+    Example: fedhh run --preset small
+    """
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    stop_at_signals(_INTERRUPTED)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character is shown its escape.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    log_from(logging.WARNING)
+    try:
+        status = app(standalone_mode=False)
+    except InputError as error:
+        status = _complain(str(error))
+    except _UsageError as error:
+        status = _explain_usage(error)
+    except BrokenPipeError:
+        # The reader went away, as `fedhh ... | head` does; that is no failure of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except Exception as error:
+        if os.environ.get("FEDHH_TRACEBACK"):
+            raise
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            sys.exit(_complain(f"{error.strerror}: {error.filename}; {_KEPT}", status=1))
+        _say(f"fedhh failed: {type(error).__name__}: {error}")
+        _say("Set FEDHH_TRACEBACK=1 to see where.")
+        status = 1
+    sys.exit(status)
+
+
+def _explain_usage(error: Any) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
+        error.show()
+        return 2
+    return _complain(f"{error.format_message()} See --help.")
+
+
+def _complain(message: str, *, status: int = 2) -> int:
+    _say(f"Error: {message}")
+    return status
+
+
+def _say(line: str) -> None:
+    typer.echo(safe_text(line, longest=LONGEST_LINE), err=True)

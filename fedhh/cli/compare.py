@@ -1,0 +1,122 @@
+"""`fedhh compare`: protocols side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedhh.cli.options import (
+    DataOption,
+    DryRunOption,
+    FirstSeedOption,
+    Format,
+    FormatOption,
+    KnownOption,
+    QuietOption,
+    RayAddressOption,
+    ResumeOption,
+    SettingsOption,
+    SweepPresetOption,
+    VerboseOption,
+    changes,
+)
+
+if TYPE_CHECKING:
+    from fedhh.cli.sweep_request import DoneSweep, SweepRequest
+
+_WIDTH = 132
+
+
+def compare(  # noqa: PLR0917 - typer makes these options, none is positional
+    preset: SweepPresetOption = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file, of a run or with \\[sweep.protocols].")
+    ] = None,
+    data: DataOption = None,
+    known: KnownOption = None,
+    settings: SettingsOption = None,
+    seeds: Annotated[int | None, typer.Option(help="Seeds per protocol and epsilon.")] = None,
+    seed: FirstSeedOption = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Runs side by side; 0: one after the other, no Ray.")
+    ] = None,
+    ray_address: RayAddressOption = None,
+    out: Annotated[Path | None, typer.Option(help="The comparison's directory.")] = None,
+    resume: ResumeOption = False,
+    dry_run: DryRunOption = False,
+    output_format: FormatOption = Format.TABLE,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run protocols side by side on the same clients: one table, figures over epsilon.
+
+    Without options: LDP TrieHH (greedy, random; one pass, two) and Apple's SFP (with CMS, with
+    Subset Selection) on a chat population.
+
+    Example: fedhh compare --data words.parquet --seeds 3
+    """
+    from fedhh.cli.sweep_request import SweepRequest
+    from fedhh.validation import InputError
+
+    if preset is not None and config is not None:
+        raise InputError("Expected --preset or --config, got both; choose one.")
+    request = SweepRequest(
+        file=config,
+        preset=preset,
+        settings=changes(
+            settings,
+            known=known,
+            seeds=seeds,
+            seed=seed,
+            workers=workers,
+            ray_address=ray_address,
+        ),
+        out=out,
+        resume=resume,
+        dry_run=dry_run,
+        data=data,
+        as_json=output_format is Format.JSON,
+        quiet=quiet,
+    )
+    done = _compare(request)
+    if done is not None and not done.is_complete:
+        raise typer.Exit(1)
+
+
+def _compare(request: SweepRequest) -> DoneSweep | None:
+    """Run protocols side by side, and write and print what came out."""
+    from fedhh.cli.comparison import (
+        DEFAULT_COMPARISON,
+        comparison_of,
+        print_comparison,
+        write_comparison,
+    )
+    from fedhh.cli.console import open_console, print_directory, print_json, print_places
+    from fedhh.cli.sweep_request import requested_table, run_requested
+    from fedhh.cli.sweep_tables import frame_rows, print_failures
+    from fedhh.experiments.report.sweep_figures import plot_sweep
+
+    if request.preset is None and request.file is None and not request.resume:
+        request = replace(request, preset=DEFAULT_COMPARISON)
+    requested, origin = requested_table(request)
+    table = comparison_of(requested, origin, settings=request.settings)
+    done = run_requested((table, origin), request)
+    if done is None:
+        return None
+    console = open_console(stderr=request.as_json, width_unless_terminal=_WIDTH)
+    print_failures(console, done.frame)
+    if done.has_results:
+        write_comparison(done)
+        plot_sweep(done.directory)
+    if request.as_json:
+        print_json(frame_rows(done.frame))
+    elif request.quiet:
+        print_directory(done.directory)
+    else:
+        if done.has_results:
+            print_comparison(console, done)
+        print_places(console, done.directory)
+    return done

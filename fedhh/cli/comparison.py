@@ -1,0 +1,113 @@
+"""What `fedhh compare` makes of a configuration, and prints of the results."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+
+from fedhh.cli.sweep_request import DoneSweep
+from fedhh.cli.text_tables import print_table
+from fedhh.experiments.config.schema import SWEEPS, preset_text
+from fedhh.experiments.report.comparison import comparison_table
+from fedhh.experiments.report.tables import make_table
+from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.sweep import directory as results
+from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
+from fedhh.system.files import write_text
+from fedhh.validation import InputError
+
+DEFAULT_COMPARISON = "sfp-vs-triehh-quick"
+
+_EPSILON = "privacy.local_epsilon"
+
+
+def comparison_of(
+    table: dict[str, Any], origin: str, *, settings: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return a sweep's table; the configuration of a run gets the default comparison's protocols.
+
+    Cohorts of such a run were chosen for one protocol; here each protocol asks everybody. A local
+    epsilon of the run, or one on the command line without an axis over it, is the axis.
+
+    Args:
+        table: A configuration or a sweep, with the settings applied.
+        origin: Names it in errors.
+        settings: ``KEY=VALUE`` changes of the command line.
+
+    Raises:
+        InputError: The sweep lists no protocols.
+    """
+    changed = {setting.partition("=")[0].strip() for setting in settings}
+    if _table(table, SWEEP).get("protocols"):
+        given = _EPSILON in changed and f"{SWEEP}.axes.{_EPSILON}" not in changed
+    else:
+        table = _with_protocols(table, origin)
+        given = "local_epsilon" in _table(table, "privacy")
+    return _with_epsilon_axis(table) if given else table
+
+
+def _with_protocols(table: dict[str, Any], origin: str) -> dict[str, Any]:
+    own = table.get(SWEEP, {})
+    if not (isinstance(own, dict) and own.keys() <= {"seeds"}):
+        raise InputError(
+            f"{origin}: expected [sweep.protocols], the protocols to compare; for another sweep "
+            "use fedhh sweep."
+        )
+    default = tomllib.loads(preset_text(DEFAULT_COMPARISON, SWEEPS))
+    protocol = dict(table.get(PROTOCOL, {}))
+    protocol.pop("clients_per_layer", None)
+    kept = {key: part for key, part in table.items() if key != "baseline"}
+    return {**kept, PROTOCOL: protocol, SWEEP: {**default[SWEEP], **own}}
+
+
+def _table(table: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a table of a table; an empty one for other values, which are refused later."""
+    inner = table.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _with_epsilon_axis(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a sweep's table whose own local epsilon, a value or a list, is the axis over it."""
+    table = copy.deepcopy(table)
+    value = table["privacy"]["local_epsilon"]
+    if isinstance(value, list):
+        # A configuration has one; the table that is printed is of the largest, then.
+        del table["privacy"]["local_epsilon"]
+    axes = dict(by_path(_table(table[SWEEP], "axes")))
+    axes[_EPSILON] = value if isinstance(value, list) else [value]
+    table[SWEEP]["axes"] = axes
+    return table
+
+
+def write_comparison(done: DoneSweep) -> None:
+    """Write the table of all settings beside the results."""
+    whole = make_table("comparison", done.directory)
+    for kind, ending in (("markdown", "md"), ("csv", "csv")):
+        write_text(done.directory / f"comparison.{ending}", whole.render(kind))
+
+
+def print_comparison(console: Console, done: DoneSweep) -> None:
+    """Print the table of one epsilon: the configuration's own, or else the largest."""
+    frame, description = results.read_results(done.directory)
+    frame = results.with_server_seconds(frame, done.directory)
+    print_table(console, _at_one_epsilon(frame, description, done))
+
+
+def _at_one_epsilon(frame: pd.DataFrame, description: dict[str, Any], done: DoneSweep) -> TextTable:
+    """Return the table at the configuration's own epsilon, or else the largest one."""
+    if _EPSILON not in frame or frame[_EPSILON].nunique() == 1:
+        return comparison_table(frame, description)
+    own = done.base.privacy.local_epsilon
+    epsilon = own if (frame[_EPSILON] == own).any() else frame[_EPSILON].max()
+    table = comparison_table(
+        frame[frame[_EPSILON] == epsilon],
+        {**description, "axes": [path for path in description["axes"] if path != _EPSILON]},
+    )
+    note = f"Local epsilon {epsilon:g} per contribution; comparison.md has the others. {table.note}"
+    return replace(table, note=note)

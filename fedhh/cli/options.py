@@ -1,0 +1,109 @@
+"""Options that several commands share, and the setting that each stands for."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fedhh.cli.verbosity import hear_quiet, hear_verbose
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+QuietOption = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", callback=hear_quiet, help="Print errors and the result's directory only."
+    ),
+]
+VerboseOption = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", callback=hear_verbose, help="Say on stderr what goes on."),
+]
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines."),
+]
+KnownOption = Annotated[
+    str | None, typer.Option("--known", help="Known words: scowl70, none, or a file.")
+]
+AlphabetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--alphabet",
+        help="lower, printable, auto (that of the known words), or symbols; else the default's.",
+    ),
+]
+DepthOption = Annotated[
+    int | None,
+    typer.Option("--depth", help="Symbols of the longest word; else the default's layers."),
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
+]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of everything that is drawn.")]
+FirstSeedOption = Annotated[int | None, typer.Option("--seed", help="The first seed.")]
+RayAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        metavar="HOST:PORT",
+        help="A running Ray cluster: where `ray start --head` listens, or auto on its machine.",
+    ),
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Run what is missing in --out.")]
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and list the cells only.")]
+
+
+def _run_presets(incomplete: str) -> list[str]:
+    from fedhh.experiments.config.schema import preset_names
+
+    return [name for name in preset_names() if name.startswith(incomplete)]
+
+
+def _sweep_presets(incomplete: str) -> list[str]:
+    from fedhh.experiments.config.schema import SWEEPS, preset_names
+
+    return [name for name in preset_names(SWEEPS) if name.startswith(incomplete)]
+
+
+RunPresetOption = Annotated[
+    str | None,
+    typer.Option("--preset", autocompletion=_run_presets, help="A built-in configuration."),
+]
+SweepPresetOption = Annotated[
+    str | None, typer.Option("--preset", autocompletion=_sweep_presets, help="A built-in sweep.")
+]
+
+_SETTING_OF = {
+    "known": "population.known",
+    "delta": "privacy.delta",
+    "alpha": "privacy.alpha",
+    "seeds": "sweep.seeds",
+    "seed": "seed",
+    "workers": "execution.workers",
+    "ray_address": "execution.ray_address",
+}
+
+
+def changes(settings: list[str] | None, **options: Any) -> tuple[str, ...]:
+    """Return the settings as ``KEY=VALUE``, and those that options stand for."""
+    given = [
+        f"{_SETTING_OF[option]}={json.dumps(value)}"
+        for option, value in options.items()
+        if value is not None
+    ]
+    return (*(settings or ()), *given)

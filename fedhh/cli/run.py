@@ -1,0 +1,126 @@
+"""`fedhh run`: one run, and what a person sees of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedhh.cli.options import (
+    DataOption,
+    Format,
+    FormatOption,
+    KnownOption,
+    QuietOption,
+    RayAddressOption,
+    RunPresetOption,
+    SeedOption,
+    SettingsOption,
+    VerboseOption,
+    changes,
+)
+
+if TYPE_CHECKING:
+    from fedhh.cli.run_request import RunRequest
+
+
+def run(  # noqa: PLR0917 - typer makes these options, none is positional
+    preset: RunPresetOption = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file.")] = None,
+    data: DataOption = None,
+    known: KnownOption = None,
+    settings: SettingsOption = None,
+    seed: SeedOption = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Ray actors that hold clients; 0: no Ray.")
+    ] = None,
+    ray_address: RayAddressOption = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Delta of central guarantees, 1e-14 to 0.1.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="Alpha of approximate k-anonymity.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    output_format: FormatOption = Format.TABLE,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Discover words: one run, with its tables and figures.
+
+    Example: fedhh run --data words.parquet --set privacy.local_epsilon=6
+    """
+    from fedhh.cli.run_request import RunRequest
+
+    request = RunRequest(
+        preset=preset,
+        config=config,
+        settings=changes(
+            settings,
+            known=known,
+            delta=delta,
+            alpha=alpha,
+            seed=seed,
+            workers=workers,
+            ray_address=ray_address,
+        ),
+        data=data,
+        out=out,
+        resume=resume,
+    )
+    _run(request, as_json=output_format is Format.JSON, quiet=quiet)
+
+
+def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
+    """Run, print what came out, and leave the run's directory."""
+    from fedhh.cli.console import open_console, print_directory, print_json
+    from fedhh.cli.progress import LiveProgress
+    from fedhh.cli.run_brief import print_brief
+    from fedhh.cli.run_request import Directories, resolve
+    from fedhh.experiments.config.population import build_population
+    from fedhh.experiments.config.protocol import build_protocol
+    from fedhh.experiments.report.comparison import comparison_of_runs
+    from fedhh.experiments.report.run_figures import write_figures
+    from fedhh.experiments.run import directory as output
+    from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
+
+    config = resolve(request)
+    baseline = config.of_baseline
+    configs = [config] if baseline is None else [config, baseline]
+    # Refuse what cannot work before any client is drawn.
+    for each in configs:
+        build_protocol(each)
+    if request.out is not None and not request.resume:
+        output.check_directory(request.out)
+    check_cluster(config.execution.workers, config.execution.ray_address)
+    directories = Directories(request)
+    with LiveProgress(open_console(stderr=True), quiet=quiet) as listener:
+        started = time.perf_counter()
+        population, facts = build_population(config.population, seed=config.seed)
+        drawn = time.perf_counter() - started
+        for each in configs:
+            check_config(each, population)
+        with open_executor(config, population) as executor:
+            runs = [
+                run_config(
+                    each, population, executor=executor, listener=listener, checkpoint_in=make
+                )
+                for each, make in zip(configs, directories.makers, strict=False)
+            ]
+        runs[0][1].timings["population"] = drawn
+        # The run's own result comes last, since it says that all is done.
+        for (each, result), made in reversed(list(zip(runs, directories.made, strict=True))):
+            write_figures(made, result)
+            output.write_result(made, result, each, facts)
+    directory = directories.made[0]
+    if as_json:
+        record, *beside = (output.result_record(result, each, facts) for each, result in runs)
+        if beside:
+            record[output.BASELINE_FOLDER] = beside[0]
+        print_json({**record, "directory": str(directory)})
+    elif quiet:
+        print_directory(directory)
+    else:
+        table = None if baseline is None else comparison_of_runs(runs, facts)
+        print_brief(open_console(), runs[0][1], directory, beside=table)

@@ -1,0 +1,108 @@
+"""What a person sees when a run ends: the result in brief, and where the rest is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from fedhh.cli.console import print_places
+from fedhh.cli.run_tables import falls_short, fidelity_rows, regime_rows
+from fedhh.cli.safe_text import safe_text
+from fedhh.cli.text_tables import print_table
+from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.run.privacy import central_epsilon, epsilon_of, local_epsilon
+from fedhh.experiments.run.result import RunResult
+
+_TOP_WORDS = 10
+
+
+def print_brief(
+    console: Console, result: RunResult, directory: Path, *, beside: TextTable | None = None
+) -> None:
+    """Print a run's result in one sentence, its top words, its privacy, and where the rest is.
+
+    Args:
+        console: Where to.
+        result: The run.
+        directory: Its files.
+        beside: The comparison with the baseline, if there is one.
+    """
+    title = f"{safe_text(result.protocol.title)} on {safe_text(result.population['name'])}"
+    console.print(title, style="bold")
+    console.print(sentence(result))
+    for what, value, note in (*fidelity_rows(result.simulation), *regime_rows(result)):
+        console.print(f"{what.capitalize()} {value}: {note}.")
+    console.print()
+    if len(result.discoveries):
+        console.print(_top_words(result))
+        console.print(falls_short(result.protocol.mechanism.max_items), style="dim")
+        console.print()
+    if beside is not None:
+        print_table(console, beside)
+        console.print()
+    console.print(privacy_line(result))
+    console.print()
+    print_places(console, directory)
+
+
+def sentence(result: RunResult) -> str:
+    """Return what came out, in one sentence."""
+    metrics = result.metrics
+    if not metrics.discovered:
+        return "Discovered no word."
+    text = (
+        f"Discovered {metrics.discovered:,} words, {metrics.significant:,} significant, with "
+        f"a coverage of {metrics.coverage:.1%} of new-word contributions"
+    )
+    if metrics.top:
+        shares = _listed([f"{top.found:.1%}" for top in metrics.top])
+        sizes = _listed([f"{top.k:,}" for top in metrics.top])
+        text += f", and {shares} of the {sizes} most held words"
+    text += f"; {metrics.precision:.1%} of the discoveries are held by somebody"
+    if metrics.precision_significant is not None:
+        text += f", {metrics.precision_significant:.1%} of the significant ones"
+    return f"{text}."
+
+
+def privacy_line(result: RunResult) -> str:
+    """Return the smallest epsilons of the run, each with its unit, reader and delta."""
+    report = result.privacy
+    central, local = (
+        [round_up(epsilon(report, unit)) for unit in ("item", "user")]
+        for epsilon in (central_epsilon, local_epsilon)
+    )
+    delta = report.best("item", "central").delta
+    before = [round_up(epsilon_of(report.before_run(unit))) for unit in ("item", "user")]
+    which = (
+        ""
+        if before == central
+        else f" for the domains of this run ({before[0]} and {before[1]} before it, for any)"
+    )
+    return (
+        f"Privacy: epsilon {central[0]} at item level and {central[1]} at user level against "
+        f"readers of results{which}, at delta {delta:g}; {local[0]} and {local[1]} against the "
+        "server."
+    )
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _top_words(result: RunResult) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    table.add_column("", justify="right")
+    table.add_column("top words")
+    table.add_column("clients, estimated ± 2 std. errors", justify="right")
+    table.add_column("clients, true", justify="right")
+    for number, row in enumerate(result.discoveries.head(_TOP_WORDS).to_dict("records"), start=1):
+        table.add_row(
+            str(number),
+            safe_text(row["word"]),
+            f"{row['estimated_clients']:,.0f} ± {2 * row['std_error']:,.0f}",
+            f"{row['true_clients']:,}",
+        )
+    return table

@@ -1,0 +1,271 @@
+"""All tables of a finished run. No number is computed here."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from fedhh.accounting import PrivacyReport
+from fedhh.cli.safe_text import LONGEST_LINE, safe_text
+from fedhh.experiments.config.fidelity import PER_REPORT
+from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.comparison import whole_bytes
+from fedhh.experiments.run.privacy import central_epsilon, local_epsilon
+from fedhh.experiments.run.regime import regime_of_run
+from fedhh.experiments.run.result import RunResult
+
+
+def print_run(console: Console, result: RunResult, *, num_words: int) -> None:
+    """Print a run's summary, its first words, its layers and its privacy.
+
+    Args:
+        console: Where to.
+        result: The run.
+        num_words: How many words at most.
+    """
+    console.print(_summary(result))
+    console.print(_words(result, num_words))
+    console.print(_layers(result.layers))
+    print_privacy(console, result.privacy, measured=_measured_anonymity(result))
+
+
+def _summary(result: RunResult) -> Table:
+    name = result.population["name"]
+    title = f"{safe_text(result.protocol.title)} on {safe_text(name)}"
+    table = Table(title=title, show_header=False, title_justify="left")
+    table.add_column("what", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("note", style="dim")
+    for row in summary_rows(result):
+        table.add_row(*row)
+    return table
+
+
+def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    """Return the summary as rows (what, value, note)."""
+    metrics, cost = result.metrics, result.cost
+    mechanism = result.protocol.mechanism
+    passes, items = mechanism.num_passes, mechanism.max_items
+    unit = result.population["unit"]
+    clients, asked = f"{result.population['clients']:,}", f"{cost['clients_asked']:,}"
+    if mechanism.reuses_clients:
+        each = "client and layer"
+        who = ("answers", asked, f"of {clients} clients, drawn anew in each layer")
+    else:
+        each = "client"
+        who = ("clients", asked, f"asked, of {clients}")
+    return [
+        (*who[:2], f"{who[2]}; a client is a {unit}"),
+        *fidelity_rows(result.simulation),
+        ("reports", f"{cost['reports']:,}", f"at most {items} per {each}"),
+        ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
+        ("discovered", f"{metrics.discovered:,}", _discovered_note(result)),
+        *regime_rows(result),
+        (
+            "coverage",
+            f"{metrics.coverage:.1%}",
+            f"of new-word contributions; {metrics.reachable_mass:.1%} can be spelled",
+        ),
+        (
+            "precision",
+            _share(metrics.precision),
+            "of discoveries are held by somebody; "
+            f"{_share(metrics.precision_significant)} of the significant ones",
+        ),
+        (
+            "recall",
+            f"{metrics.recall:.1%}",
+            f"of the {metrics.words_with_min_clients:,} words held by at least "
+            f"{metrics.min_clients:,} clients",
+        ),
+        *[
+            (f"top {top.k}", f"{top.found:.1%}", f"of the {top.k} most held words found")
+            for top in metrics.top
+        ],
+        *_local_rows(result),
+        *_central_rows(result.privacy),
+        (
+            "cost per client",
+            f"{_bytes(cost['upload_bits_per_client_max'])} up",
+            f"{_bytes(cost['download_bits_per_client_max'])} down, at most",
+        ),
+        (
+            "time",
+            f"{result.seconds:.1f} s",
+            f"of which {result.timings['rounds']:.1f} s in the layers",
+        ),
+    ]
+
+
+def _discovered_note(result: RunResult) -> str:
+    note = f"{result.metrics.significant:,} significant"
+    if cut := result.metrics.discovered_truncated:
+        length = result.protocol.longest_word
+        note += f"; {cut:,} are longer words, cut to {length} symbols, and count as false"
+    return note
+
+
+def _share(value: float | None) -> str:
+    """Return a share as text, a dash where there is nothing to have a share of."""
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _bytes(bits: float) -> str:
+    """Return what is at most so many bits as text, never less than it is."""
+    size = whole_bytes(bits)
+    return f"{size:,} B" if size < 10_000 else f"{math.ceil(size / 100) / 10:,.1f} kB"
+
+
+def fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return how clients were simulated, where not every report was drawn."""
+    if simulation["fidelity"] == PER_REPORT:
+        return []
+    drawn = simulation["clients_drawn_per_layer"]
+    error = simulation["count_std_error_per_sqrt_count"]
+    note = f"no reports: binomial votes on the true counts of {drawn:,} clients per layer"
+    if error:
+        note += f", scaled up; std error of a count c: {error:.2g} sqrt(c)"
+    return [("fidelity", simulation["fidelity"], note)]
+
+
+def _local_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    mechanism = result.protocol.mechanism
+    items = mechanism.max_items
+    rounds = f", in all {result.cost['rounds']} layers" if mechanism.reuses_clients else ""
+    return [
+        (
+            "local epsilon",
+            round_up(local_epsilon(result.privacy, "item")),
+            f"item level: one contribution{rounds}",
+        ),
+        (
+            "",
+            round_up(local_epsilon(result.privacy, "user")),
+            f"user level: all {items} contributions of a client{rounds}",
+        ),
+    ]
+
+
+def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
+    rows = []
+    for unit, label in (("item", "central epsilon"), ("user", "")):
+        best = report.best(unit, "central")
+        rows.append(
+            (
+                label,
+                round_up(central_epsilon(report, unit)),
+                f"{unit} level at delta {best.delta:g}, {best.method}, against readers of results",
+            )
+        )
+    return rows
+
+
+def regime_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    """Return what limits a run, and what to do about it, where that is known."""
+    regime = regime_of_run(result.layers)
+    if regime is None:
+        return []
+    share = f"about {regime.noise_share:.0%} of prefixes kept where words were lost are noise"
+    return [("limited by", regime.limit, f"{share}: {regime.advice}")]
+
+
+def _words(result: RunResult, num_words: int) -> Table:
+    items = result.protocol.mechanism.max_items
+    shown = result.discoveries.head(num_words)
+    table = Table(
+        title=f"discovered words, the first {len(shown):,} of {len(result.discoveries):,}",
+        caption=falls_short(items),
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("word")
+    for name in ("pass", "estimated clients", "± 2 std. errors", "true clients", "true count"):
+        table.add_column(name, justify="right")
+    for row in shown.to_dict("records"):
+        table.add_row(
+            safe_text(row["word"]),
+            str(row["pass"]),
+            f"{row['estimated_clients']:,.0f}",
+            f"{2 * row['std_error']:,.0f}",
+            f"{row['true_clients']:,}",
+            f"{row['true_count']:,}",
+        )
+    return table
+
+
+def falls_short(items: int) -> str:
+    """Return why estimates may lie below the true numbers."""
+    return (
+        f"Clients with more than {items} candidates leave some unsaid, so estimates of words "
+        "that such clients hold fall short of the true number of clients."
+    )
+
+
+def _layers(layers: pd.DataFrame) -> Table:
+    table = Table(title="layers", title_justify="left")
+    heads = ("pass", "layer", "clients", "reports", "prefixes", "kept", "threshold", "coverage")
+    for name in heads:
+        table.add_column(name, justify="right")
+    for row in layers.to_dict("records"):
+        table.add_row(
+            str(row["pass"]),
+            str(row["layer"]),
+            *(
+                f"{row[key]:,}"
+                for key in (
+                    "num_clients", "num_reports", "num_candidates", "num_kept", "threshold",
+                )
+            ),
+            f"{row['coverage']:.1%}",
+        )  # fmt: skip
+    return table
+
+
+def print_privacy(console: Console, report: PrivacyReport, *, measured: str) -> None:
+    """Print every guarantee with its unit, epsilon, delta, theorem and assumptions.
+
+    Args:
+        console: Where to.
+        report: The claims.
+        measured: What a simulator knows of the anonymity of the discoveries, one line.
+    """
+    smallest = min(each.smallest_cohort for each in report.guarantees)
+    console.print()
+    console.print("privacy: what this run can claim", style="italic")
+    console.print(f"unit  against  {'bound':<33}{'epsilon or k':>13}  delta", style="bold")
+    for row in report.rows():
+        value, _, reason = (row["epsilon"] or f"k = {row['k']}").partition(": ")
+        reader = "server" if row["trust"] == "local" else "reader"
+        value = "none" if reason else value
+        line = f"{row['unit']:<6}{reader:<9}{row['method']:<33}{value:>13}  {row['delta']}"
+        console.print(line)
+        notes = [row["theorem"], reason, row["note"]]
+        text = Text(safe_text("; ".join(n for n in notes if n), longest=LONGEST_LINE), style="dim")
+        console.print(Padding(text, (0, 0, 0, 6)))
+    console.print(
+        "* the smallest valid bound of its unit and reader. P: what the Gboard paper would claim. "
+        f"Smallest cohort: {smallest:,} clients.",
+        measured,
+        *report.notes,
+        sep="\n",
+    )
+    console.print()
+
+
+def _measured_anonymity(result: RunResult) -> str:
+    """Return how many clients really hold the discovered words."""
+    metrics = result.metrics
+    fewest, significant = metrics.fewest_holders, metrics.fewest_holders_significant
+    share = metrics.share_held_by_at_most_k
+    if fewest is None:
+        return "Measured anonymity: nothing was discovered."
+    text = f"Measured anonymity: clients that hold the rarest discovered word: {fewest:,}"
+    if significant is not None:
+        text += f", the rarest significant one: {significant:,}"
+    return text + ("." if share is None else f"; {share:.1%} of words held by at most k clients.")

@@ -1,0 +1,142 @@
+"""An honest guess at how long a run will still take."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fedhh.clients.populations.population import Population
+from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.experiments.run.layers import LayerRow
+from fedhh.protocol import AnyProtocol
+
+AFTER_LAYERS = 3.0
+"""Seconds for accounting, figures and files, about."""
+
+# A client's time in a layer, in nanoseconds on one core (docs/performance.md). Only ratios matter:
+# the first layer broadcasts few prefixes, so its reports are small and cheap.
+_DRAWING_NS = 3300.0
+_CONTRIBUTION_NS = 35.0
+_VOTE_NS = 1.4
+
+_SIMILAR = 1.25
+_RECENT = 3
+_ENOUGH_OF_A_LAYER = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Layer:
+    """A finished layer: nanoseconds per client by the model, and seconds as measured."""
+
+    model: float
+    per_client: float
+    overhead: float
+
+
+class TimeLeft:
+    """Guesses the seconds left from the last layers' speed, not from the whole run's.
+
+    The first layer is cheaper than the others, and slower to begin. So the next layer's speed is
+    that of recent similar layers; of a layer unlike them, the model's share of theirs, until enough
+    of it is done to know.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Read the time from a clock, in seconds."""
+        self._clock = clock
+        self._layers: list[_Layer] = []
+        self._drawing = self._next_model = 0.0
+        self._clients_left = self._rounds_left = 0
+        self._answers: list[tuple[float, int]] = []
+        self._answered = 0
+        self._begin_layer()
+
+    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
+        """Hear that layers are about to begin, see `fedhh.experiments.run.run.Listener`."""
+        self._protocol = protocol
+        self._drawing = _DRAWING_NS if isinstance(population, VirtualPopulation) else 0.0
+        self._layers = []
+        mechanism = protocol.mechanism
+        self._clients_left = mechanism.most_answers - clients_done
+        share = self._clients_left / max(mechanism.most_answers, 1)
+        self._rounds_left = round(len(mechanism.layers) * share)
+        self._begin_layer()
+
+    def advance(self, num_clients: int) -> None:
+        """Hear that clients have answered."""
+        self._last = self._clock()
+        self._answered += num_clients
+        self._clients_left -= num_clients
+        self._answers.append((self._last, self._answered))
+
+    def finish_round(self, layer: LayerRow) -> None:
+        """Hear a finished layer's row."""
+        now = self._clock()
+        clients = max(layer.num_clients, 1)
+        per_client = self._pace() or (now - self._begun) / clients
+        # What the first layer waits for besides its clients, later ones do not wait for.
+        overhead = now - self._begun - per_client * clients if self._layers else 0.0
+        model = self._model(layer, float(layer.subset_size or 0))
+        self._layers.append(_Layer(model=model, per_client=per_client, overhead=max(overhead, 0.0)))
+        self._next_model = self._model(layer, self._next_votes(layer))
+        self._rounds_left -= 1
+        self._begin_layer()
+
+    def seconds(self) -> float | None:
+        """Return the seconds left, or None before the first of several layers is over."""
+        if not self._layers and self._rounds_left > 1:
+            return None
+        pace, overhead = self._expected_pace(), 0.0
+        if pace is None:
+            return None
+        if self._layers:
+            recent = self._layers[1:][-_RECENT:]
+            overhead = sum(layer.overhead for layer in recent) / max(len(recent), 1)
+        at_last = self._clients_left * pace + self._rounds_left * overhead + AFTER_LAYERS
+        return max(at_last - (self._clock() - self._last), 0.0)
+
+    def _begin_layer(self) -> None:
+        self._begun = self._last = self._clock()
+        self._answers = []
+        self._answered = 0
+
+    def _pace(self) -> float | None:
+        """Return the current layer's seconds per client, from the later half of its answers.
+
+        By then all workers are at it: in the first layer, they begin one after the other.
+        """
+        since, before = next(
+            ((t, n) for t, n in self._answers if 2 * n >= self._answered), (self._last, 0)
+        )
+        clients = self._answered - before
+        return (self._last - since) / clients if clients and self._last > since else None
+
+    def _expected_pace(self) -> float | None:
+        here = self._pace()
+        if not self._layers:
+            return here
+        size = (self._clients_left + self._answered) / max(self._rounds_left, 1)
+        if here is not None and self._answered >= _ENOUGH_OF_A_LAYER * size:
+            return here
+        recent = self._layers[-_RECENT:]
+        lowest, highest = self._next_model / _SIMILAR, self._next_model * _SIMILAR
+        similar = [layer for layer in recent if lowest <= layer.model <= highest] or recent
+        scale = sum(layer.per_client / layer.model for layer in similar) / len(similar)
+        return scale * self._next_model
+
+    def _model(self, layer: LayerRow, votes: float) -> float:
+        contributions: float = layer.num_reports / max(layer.num_clients, 1)
+        return self._drawing + contributions * (_CONTRIBUTION_NS + votes * _VOTE_NS)
+
+    def _next_votes(self, layer: LayerRow) -> float:
+        """Return the size of the next layer's reports: Subset Selection's grow with the trie."""
+        if not layer.subset_size:
+            return 0.0
+        domain = (layer.num_kept - layer.num_finished) * self._protocol.symbols.size
+        grown: float = layer.subset_size * domain / layer.domain_size
+        if layer.subset_size == 1:
+            # Of one value out of a small domain: what more values make of it, epsilon says.
+            grown = domain * math.exp(-self._protocol.mechanism.local_epsilon)
+        return max(grown, 1.0)

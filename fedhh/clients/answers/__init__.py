@@ -1,0 +1,1 @@
+"""How clients answer each kind of query."""

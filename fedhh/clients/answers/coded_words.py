@@ -1,0 +1,90 @@
+"""Candidate values of coded words, which no lexicon holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedhh.clients.answers.base import Values
+from fedhh.clients.populations.strings import (
+    CONSONANTS,
+    FEWEST_SYLLABLES,
+    MARK,
+    VOWELS,
+    coded_numbers,
+)
+from fedhh.kernels.coded import coded_values
+from fedhh.queries.base import PrefixQuery
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.trie import Codes, PrefixTrie
+
+_PAIR = 4
+"""Symbols of two syllables."""
+
+
+class CodedMatcher:
+    """Finds the values that coded words have in one query."""
+
+    def __init__(self, query: PrefixQuery) -> None:
+        """Lay the trie's levels one after the other."""
+        self._query = query
+        levels = query.trie.levels
+        self._candidates = np.concatenate(levels) if levels else np.zeros(0, dtype=np.int64)
+        self._starts = np.r_[0, np.cumsum([len(level) for level in levels])].astype(np.int64)
+        alphabet = query.alphabet
+        self._consonants = _codes(alphabet, CONSONANTS)
+        self._vowels = _codes(alphabet, VOWELS)
+        self._pair_nodes = self._walk_pairs()
+        self._mark = int(_codes(alphabet, MARK)[0])
+        self._finished = _numbers(alphabet, query.finished)
+        excluded = _numbers(alphabet, query.excluded)
+        self._excluded = excluded[excluded >= 0]
+
+    def values(self, numbers: Values) -> Values:
+        """Return ``(m,) int64``: the value of each coded word, or -1 where it has none.
+
+        Args:
+            numbers: ``(m,) int64``, as in `ClientBlock.coded`.
+        """
+        query = self._query
+        values: Values = coded_values(
+            numbers,
+            self._consonants,
+            self._vowels,
+            self._mark,
+            FEWEST_SYLLABLES,
+            self._starts,
+            self._candidates,
+            query.trie.alphabet_size,
+            self._pair_nodes,
+        )
+        for word in np.flatnonzero(self._finished >= 0).tolist():
+            values[numbers == self._finished[word]] = query.num_extensions + word
+        if len(self._excluded):
+            values[np.isin(numbers, self._excluded)] = -1
+        return values
+
+    def _walk_pairs(self) -> Values:
+        """Return the node of any two first syllables, lowest digit first; most words end there."""
+        if self._query.trie.length < _PAIR:
+            return np.zeros(0, dtype=np.int64)
+        syllables = np.stack(
+            [np.repeat(self._consonants, len(VOWELS)), np.tile(self._vowels, len(CONSONANTS))],
+            axis=1,
+        )
+        size = len(syllables)
+        codes = np.concatenate(
+            [np.tile(syllables, (size, 1)), np.repeat(syllables, size, axis=0)], axis=1
+        )
+        trie = PrefixTrie(
+            alphabet_size=self._query.trie.alphabet_size, levels=self._query.trie.levels[:_PAIR]
+        )
+        return trie.walk(codes.astype(np.uint16))
+
+
+def _codes(alphabet: Alphabet, symbols: str) -> Values:
+    return alphabet.encode(list(symbols), width=1)[:, 0].astype(np.int64)
+
+
+def _numbers(alphabet: Alphabet, codes: Codes) -> Values:
+    """Return the number of each row that spells a coded word, -1 for the others."""
+    return coded_numbers(alphabet.decode(codes))

@@ -1,0 +1,67 @@
+"""Which candidate values a population's words have."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.answers.base import Values
+from fedhh.queries.base import PrefixQuery
+from fedhh.words.alphabet import FOREIGN
+from fedhh.words.lexicon import Lexicon, LexiconWalk
+from fedhh.words.trie import ABSENT, Codes
+
+
+class WordMatcher:
+    """Finds the values of a population's words; keeps what the next query can use again."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        """Match the words of this lexicon."""
+        self.lexicon = lexicon
+        self._walk: LexiconWalk | None = None
+        self._walk_key: tuple[str, int] | None = None
+        self._excluded: Codes = np.zeros((0, 0), dtype=np.uint16)
+        self._is_excluded: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+
+    def prefix_values(self, query: PrefixQuery) -> Values:
+        """Return ``(V,) int64``: each word's candidate value, or -1 where it has none."""
+        width = query.excluded.shape[1]
+        if self._walk is None or self._walk_key != (query.alphabet.symbols, width):
+            self._walk = LexiconWalk(self.lexicon, query.alphabet, width)
+            self._walk_key = (query.alphabet.symbols, width)
+            self._excluded = np.zeros((0, width), dtype=np.uint16)
+            self._is_excluded = np.zeros(len(self.lexicon), dtype=np.bool_)
+        codes = self._walk.codes
+        if not np.array_equal(self._excluded, query.excluded):
+            self._excluded = query.excluded
+            self._is_excluded = match_rows(codes, query.excluded) >= 0
+        nodes = self._walk.nodes(query.trie)
+        symbols = codes[:, query.trie.length]
+        values = nodes * query.trie.alphabet_size + symbols
+        values[(nodes == ABSENT) | (symbols == FOREIGN)] = -1
+        finished = match_rows(codes, query.finished)
+        values[finished >= 0] = query.num_extensions + finished[finished >= 0]
+        values[self._is_excluded] = -1
+        return values
+
+
+def match_rows(codes: Codes, rows: Codes) -> Values:
+    """Return for each row of ``codes`` its position among ``rows``, or -1.
+
+    Args:
+        codes: ``(n, width) uint16``.
+        rows: ``(m, width) uint16``, distinct.
+    """
+    matches = np.full(len(codes), -1, dtype=np.int64)
+    if not len(rows):
+        return matches
+    # Fixed-width byte strings compare as a whole; numpy drops trailing zeros, which are END.
+    kind = f"S{2 * codes.shape[1]}"
+    keys = np.ascontiguousarray(codes).view(kind).ravel()
+    wanted = np.ascontiguousarray(rows).view(kind).ravel()
+    order = np.argsort(wanted)
+    slots = np.minimum(np.searchsorted(wanted[order], keys), len(rows) - 1)
+    hits = order[slots]
+    same = wanted[hits] == keys
+    matches[same] = hits[same]
+    return matches

@@ -1,0 +1,83 @@
+"""How clients answer each kind of query: the functions that the trust boundary runs through.
+
+An answerer is made once per query and worker; it maps the population's distinct words to values,
+and then turns blocks of clients into tallies of privatized reports.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedhh.clients.answers.base import Answerer, BlockCounts, Values, contributions
+from fedhh.clients.answers.blind import BlindPrefixAnswerer, FragmentAnswerer
+from fedhh.clients.answers.coded_words import CodedMatcher
+from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.plain_votes import WordVoteAnswerer
+from fedhh.clients.populations.population import ClientBlock
+from fedhh.oracles import make_oracle
+from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
+from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
+from fedhh.random import Stream, generator
+
+
+class PrefixAnswerer(Answerer):
+    """Votes for prefixes: Gboard paper, Algorithm 2, lines 10-18."""
+
+    def __init__(self, query: PrefixQuery, words: WordMatcher, seed: int) -> None:
+        """Find every distinct word's candidate value, once."""
+        self._query = query
+        self._seed = seed
+        self._oracle = make_oracle(query.oracle, query.domain_size)
+        self._word_values = words.prefix_values(query)
+        self._coded = CodedMatcher(query)
+
+    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
+        """Sample each client's contributions, randomize them, and add the votes."""
+        query = self._query
+        chosen, sizes = contributions(
+            query,
+            rows,
+            block,
+            self._word_values,
+            seed=self._seed,
+            coded_values=self._coded.values(rows.coded),
+        )
+        if query.pad:
+            chosen[chosen < 0] = query.dummy
+            values = chosen.ravel()
+        else:
+            values = chosen[chosen >= 0]
+        rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
+        self._oracle.privatize_and_tally(values, rng=rng, out=tally)
+        return BlockCounts(
+            num_reports=len(values),
+            num_dummies=int(len(values) - sizes.sum()),
+            num_clients_with_items=int(np.count_nonzero(sizes)),
+        )
+
+
+ANSWERERS: dict[type[Query], Any] = {
+    PrefixQuery: PrefixAnswerer,
+    WordVoteQuery: WordVoteAnswerer,
+    FragmentQuery: FragmentAnswerer,
+    BlindPrefixQuery: BlindPrefixAnswerer,
+}
+"""Which answerer serves which kind of query; a new kind is one more entry."""
+
+
+def make_answerer(query: Query, words: WordMatcher, seed: int) -> Answerer:
+    """Return the answerer of a query.
+
+    Raises:
+        TypeError: No answerer is registered for this kind of query.
+    """
+    if type(query) not in ANSWERERS:
+        known = ", ".join(kind.__name__ for kind in ANSWERERS)
+        raise TypeError(
+            f"Clients cannot answer a {type(query).__name__}; register it in "
+            f"fedhh.clients.answers.registry.ANSWERERS. Known: {known}."
+        )
+    answerer: Answerer = ANSWERERS[type(query)](query, words, seed)
+    return answerer

@@ -1,0 +1,1 @@
+"""Populations: who holds which words."""

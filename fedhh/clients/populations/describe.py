@@ -1,0 +1,119 @@
+"""What a population looks like: how much its clients type, and how new and how common it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.populations.known_words import KnownWords
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.populations.spelling import Spelling, spelling_of
+
+_TOP = (10, 100, 1000)
+_HOLDERS = (10, 100, 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Two percentiles (linear interpolation) and the largest of some numbers."""
+
+    p50: float
+    p95: float
+    max: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopulationSummary:
+    """Figures of a population; tokens are typed words, each as often as it was typed.
+
+    Attributes:
+        name: The population's name.
+        unit: What one client stands for.
+        known: The list that defines known words.
+        clients: Number of clients.
+        empty_clients: Clients that hold nothing.
+        tokens: Typed words.
+        words: Distinct words.
+        tokens_per_client: Typed words of a client.
+        words_per_client: Distinct words of a client.
+        top_token_share: Share of tokens that falls on the 10, 100 and 1000 most typed words.
+        unknown_tokens: Typed words that are not known.
+        unknown_token_share: Their share of all tokens; 0 if nothing was typed.
+        unknown_words: Distinct words that are not known.
+        unknown_words_per_client: Distinct unknown words of a client.
+        unknown_words_held_by: How many unknown words at least 10, 100 and 1000 clients hold.
+        spelling: Which of the unknown words a run can find at all.
+    """
+
+    name: str
+    unit: str
+    known: str
+    clients: int
+    empty_clients: int
+    tokens: int
+    words: int
+    tokens_per_client: Spread
+    words_per_client: Spread
+    top_token_share: dict[int, float]
+    unknown_tokens: int
+    unknown_token_share: float
+    unknown_words: int
+    unknown_words_per_client: Spread
+    unknown_words_held_by: dict[int, int]
+    spelling: Spelling
+
+
+def describe(
+    population: StoredPopulation, known: KnownWords, *, alphabet: str, depth: int
+) -> PopulationSummary:
+    """Return the figures of a population.
+
+    Args:
+        population: Clients and all their words.
+        known: Words to take as known.
+        alphabet: What unknown words are spelled with, see `Spelling`.
+        depth: Symbols of the longest word that can be spelled.
+
+    Raises:
+        InputError: There is no such alphabet.
+    """
+    items = population.items
+    is_unknown = ~known.contains_all(population.lexicon.words)
+    typed = population.word_counts
+    holders = population.word_clients[is_unknown]
+    sizes = np.diff(items.offsets)
+    unknown_rows = np.r_[0, np.cumsum(is_unknown[items.word_ids])]
+    token_rows = np.r_[0, np.cumsum(items.counts, dtype=np.int64)]
+    most_typed = np.sort(typed)[::-1]
+    tokens = int(typed.sum())
+    unknown_tokens = int(typed[is_unknown].sum())
+    return PopulationSummary(
+        name=population.name,
+        unit=population.unit,
+        known=known.name,
+        clients=population.num_clients,
+        empty_clients=int((sizes == 0).sum()),
+        tokens=tokens,
+        words=len(population.lexicon),
+        tokens_per_client=_spread(np.diff(token_rows[items.offsets])),
+        words_per_client=_spread(sizes),
+        top_token_share={top: int(most_typed[:top].sum()) / max(tokens, 1) for top in _TOP},
+        unknown_tokens=unknown_tokens,
+        unknown_token_share=unknown_tokens / max(tokens, 1),
+        unknown_words=int(is_unknown.sum()),
+        unknown_words_per_client=_spread(np.diff(unknown_rows[items.offsets])),
+        unknown_words_held_by={least: int((holders >= least).sum()) for least in _HOLDERS},
+        spelling=spelling_of(
+            [population.lexicon.words[i] for i in np.flatnonzero(is_unknown).tolist()],
+            typed[is_unknown],
+            alphabet=alphabet,
+            depth=depth,
+        ),
+    )
+
+
+def _spread(numbers: npt.NDArray[np.int64]) -> Spread:
+    p50, p95 = np.percentile(numbers, [50, 95]).tolist()
+    return Spread(p50=p50, p95=p95, max=int(numbers.max()))

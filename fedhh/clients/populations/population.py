@@ -1,0 +1,314 @@
+"""Populations: who holds which words, how often."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.validation import InputError
+from fedhh.words.lexicon import Lexicon
+
+Ids = npt.NDArray[np.int64]
+Words = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int32]
+
+_LARGEST_COUNT = 2**31 - 1
+_CLIENTS_IN_FINGERPRINT = 10_000
+
+CountProgress = Callable[[int, int], None]
+"""Called with the number of clients counted so far, from 0, and how many there are to count."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClientBlock:
+    """Some clients and their items, as compressed sparse rows.
+
+    Attributes:
+        clients: ``(n,) int64`` client numbers.
+        offsets: ``(n + 1,) int64``; client i's items are ``offsets[i] : offsets[i + 1]``.
+        word_ids: ``(items,) int32`` into the population's lexicon, distinct within a client.
+        counts: ``(items,) int32``, at least 1: how often the client typed the word.
+        coded: ``(m,) int64``: words that the lexicon lacks. Word id ``len(lexicon) + i`` is the
+            coded word with number ``coded[i]``, see `fedhh.clients.populations.strings`.
+    """
+
+    clients: Ids
+    offsets: Ids
+    word_ids: Words
+    counts: Counts
+    coded: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RareWords:
+    """What clients hold beside the words of their population's lexicon.
+
+    Attributes:
+        contributions: How often all clients together typed such words.
+        sample: ``(m,) int64`` numbers of coded words, drawn as some clients typed them.
+        sample_counts: ``(m,) int64``: how often.
+    """
+
+    contributions: int
+    sample: Ids
+    sample_counts: Ids
+
+
+class Population(ABC):
+    """Clients with their words, and the truth that a simulator may know about them.
+
+    Attributes:
+        name: What a report calls it.
+        unit: What one client stands for: a user, a nick, a post. User-level claims are about it.
+        exchangeable: Whether clients are independent draws of one law, so that asking them in
+            their own order is as good as asking them in a random one.
+        drawn_from: Of how many users of a file the clients are a sample; None if they are all.
+    """
+
+    name: str
+    unit: str
+    exchangeable: bool = False
+    drawn_from: int | None = None
+
+    @property
+    @abstractmethod
+    def num_clients(self) -> int:
+        """Number of clients, those without an item included."""
+
+    @property
+    @abstractmethod
+    def lexicon(self) -> Lexicon:
+        """The distinct words that clients hold."""
+
+    @abstractmethod
+    def block(self, clients: Ids) -> ClientBlock:
+        """Return the items of the given clients, in the given order."""
+
+    @property
+    @abstractmethod
+    def word_counts(self) -> Ids:
+        """``(V,) int64``: how often each word was typed by all clients together."""
+
+    @property
+    @abstractmethod
+    def word_clients(self) -> Ids:
+        """``(V,) int64``: how many clients hold each word."""
+
+    def fingerprint(self) -> str:
+        """Return a hash of who holds what, by which a run knows its own clients again.
+
+        It covers all words with their counts and holders, and the items of the first clients.
+        """
+        rows = self.block(np.arange(min(self.num_clients, _CLIENTS_IN_FINGERPRINT)))
+        arrays = (self.word_counts, self.word_clients, rows.offsets, rows.word_ids, rows.counts)
+        return self._hash_with(*arrays)
+
+    def _hash_with(self, *arrays: npt.NDArray[Any]) -> str:
+        digest = hashlib.sha256(repr((self.name, self.num_clients)).encode())
+        digest.update("\0".join(self.lexicon.words).encode("utf-8", "surrogatepass"))
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def count(self, progress: CountProgress | None = None) -> None:
+        """Make the counts, if that takes a pass over the clients that is still to be done."""
+        return
+
+    @property
+    def rare_words(self) -> RareWords | None:
+        """What clients hold beside the lexicon; None if the lexicon has every word."""
+        return None
+
+    @property
+    def counted_clients(self) -> int:
+        """On how many clients the counts of words rest; if fewer than all, they are scaled up."""
+        return self.num_clients
+
+    @property
+    def share_std_error(self) -> float:
+        """At most the standard error of a share of all contributions, from counting only some."""
+        return 0.0
+
+
+class StoredPopulation(Population):
+    """A population held in memory."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        lexicon: Lexicon,
+        offsets: Ids,
+        word_ids: Words,
+        counts: Counts,
+        unit: str = "user",
+        exchangeable: bool = False,
+        drawn_from: int | None = None,
+    ) -> None:
+        """Take compressed sparse rows as in `ClientBlock`, over all clients.
+
+        Raises:
+            InputError: There is no client.
+        """
+        if len(offsets) < 2:
+            raise InputError(f"Expected at least one client, got an empty population ({name}).")
+        self.name = name
+        self.unit = unit
+        self.exchangeable = exchangeable
+        self.drawn_from = drawn_from
+        self._lexicon = lexicon
+        self._offsets = np.asarray(offsets, dtype=np.int64)
+        self._word_ids = np.asarray(word_ids, dtype=np.int32)
+        self._counts = np.asarray(counts, dtype=np.int32)
+
+    @classmethod
+    def from_rows(
+        cls,
+        *,
+        name: str,
+        lexicon: Lexicon,
+        clients: Ids,
+        word_ids: Ids,
+        counts: Ids,
+        num_clients: int,
+        unit: str = "user",
+    ) -> StoredPopulation:
+        """Build from rows (client, word, count) in any order; rows of one pair are summed.
+
+        Args:
+            name: What a report calls the population.
+            lexicon: The distinct words.
+            clients: ``(rows,) int64`` in [0, num_clients).
+            word_ids: ``(rows,) int64`` in [0, len(lexicon)).
+            counts: ``(rows,) int64``, at least 1.
+            num_clients: Number of clients, those without a row included.
+            unit: What one client stands for.
+
+        Raises:
+            InputError: A client's counts of a word sum to 2^31 or more.
+        """
+        keys = clients * max(len(lexicon), 1) + word_ids
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else keys
+        totals = np.add.reduceat(counts[order], starts) if len(keys) else counts
+        if len(totals) and totals.max() > _LARGEST_COUNT:
+            raise InputError(
+                f"Expected a client's counts of a word to sum to at most {_LARGEST_COUNT}, got "
+                f"{totals.max()} in {name}."
+            )
+        firsts = order[starts]
+        sizes = np.bincount(clients[firsts], minlength=num_clients)
+        return cls(
+            name=name,
+            lexicon=lexicon,
+            offsets=np.r_[0, np.cumsum(sizes)],
+            word_ids=word_ids[firsts].astype(np.int32),
+            counts=totals.astype(np.int32),
+            unit=unit,
+        )
+
+    @property
+    def num_clients(self) -> int:
+        """Number of clients, those without an item included."""
+        return len(self._offsets) - 1
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The distinct words that clients hold."""
+        return self._lexicon
+
+    @property
+    def items(self) -> ClientBlock:
+        """All clients, in order."""
+        return ClientBlock(
+            clients=np.arange(self.num_clients),
+            offsets=self._offsets,
+            word_ids=self._word_ids,
+            counts=self._counts,
+        )
+
+    def fingerprint(self) -> str:
+        """Return a hash of all clients' items."""
+        return self._hash_with(self._offsets, self._word_ids, self._counts)
+
+    def block(self, clients: Ids) -> ClientBlock:
+        """Return the items of the given clients, in the given order."""
+        starts = self._offsets[clients]
+        sizes = self._offsets[clients + 1] - starts
+        offsets = np.r_[0, np.cumsum(sizes)]
+        rows = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return ClientBlock(
+            clients=clients,
+            offsets=offsets,
+            word_ids=self._word_ids[rows],
+            counts=self._counts[rows],
+        )
+
+    @property
+    def word_counts(self) -> Ids:
+        """``(V,) int64``: how often each word was typed by all clients together."""
+        # bincount adds in float64, which is exact below 2**53 contributions.
+        totals = np.bincount(self._word_ids, weights=self._counts, minlength=len(self._lexicon))
+        return totals.astype(np.int64)
+
+    @property
+    def word_clients(self) -> Ids:
+        """``(V,) int64``: how many clients hold each word."""
+        return np.bincount(self._word_ids, minlength=len(self._lexicon))
+
+    def keep_words(self, keep: npt.NDArray[np.bool_]) -> StoredPopulation:
+        """Return the population with only some words; clients stay, even with nothing left.
+
+        Args:
+            keep: ``(V,) bool``; kept words are renumbered in order.
+        """
+        kept_rows = keep[self._word_ids]
+        kept_before = np.r_[0, np.cumsum(kept_rows)]
+        renumbered = np.cumsum(keep, dtype=np.int64) - 1
+        return StoredPopulation(
+            name=self.name,
+            lexicon=Lexicon(words=[self._lexicon.words[i] for i in np.flatnonzero(keep).tolist()]),
+            offsets=kept_before[self._offsets],
+            word_ids=renumbered[self._word_ids[kept_rows]].astype(np.int32),
+            counts=self._counts[kept_rows],
+            unit=self.unit,
+            exchangeable=self.exchangeable,
+            drawn_from=self.drawn_from,
+        )
+
+    def sample_clients(self, size: int, *, rng: np.random.Generator) -> StoredPopulation:
+        """Return a sample of the clients, without replacement, in their order, and their words.
+
+        A smaller sample with the same generator is part of a larger one.
+
+        Args:
+            size: How many clients, from 1 to all.
+            rng: Source of the draw.
+
+        Raises:
+            InputError: There are not so many clients.
+        """
+        if not 1 <= size <= self.num_clients:
+            raise InputError(
+                f"Expected 1 <= population.clients <= {self.num_clients:,}, the {self.unit}s of "
+                f"{self.name}, got population.clients={size:,}."
+            )
+        drawn = self.block(np.sort(rng.permutation(self.num_clients)[:size]))
+        sample = StoredPopulation(
+            name=f"{self.name}, {size:,} of {self.num_clients:,} {self.unit}s",
+            lexicon=self._lexicon,
+            offsets=drawn.offsets,
+            word_ids=drawn.word_ids,
+            counts=drawn.counts,
+            unit=self.unit,
+            exchangeable=self.exchangeable,
+            drawn_from=self.num_clients,
+        )
+        return sample.keep_words(sample.word_clients > 0)

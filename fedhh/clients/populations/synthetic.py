@@ -1,0 +1,296 @@
+"""Synthetic populations: clients that type new words as real users do.
+
+The model (docs/populations.md says what it was fitted on and where it is weak): a client types a
+log-normal number of words; a word copies an earlier one of the same client more and more often; a
+fresh word is new, that is, not in any dictionary, with a share that differs between clients; ranks
+of new words follow a shifted power law with a lighter tail, and every client can use only some of
+all new words. Known words never matter to discovery, because a device drops them, so only the new
+ones are drawn.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.populations.strings import rank_strings
+from fedhh.kernels.drawing import TypingLaw, count_tokens, draw_ranks
+from fedhh.kernels.ranks import RankTable, rank_table
+from fedhh.random import Stream, generator
+from fedhh.validation import (
+    InputError,
+    require_at_least,
+    require_between,
+    require_choice,
+    require_inside,
+    require_positive,
+)
+from fedhh.words.lexicon import Lexicon
+
+_Ids = npt.NDArray[np.int64]
+
+_MIN_HEAD = 16
+_MIN_LISTED = 100
+# The chance that a client adopts none of the words is then below 1e-43.
+_MIN_ADOPTED = 100
+_CLIENTS_AT_ONCE = 2**17
+_MAX_TOKENS = 2**31
+# Ranks below are counted in an array; only rarer ones need a sort.
+_DENSE_RANKS = 2**22
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordList:
+    """New words that a model lists one by one, in place of an endless law.
+
+    Attributes:
+        words: The words of the ranks 1, 2, ...
+        weights: How often each is typed, relative to the others.
+    """
+
+    words: tuple[str, ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        require_at_least(_MIN_LISTED, number_of_words=len(self.words))
+        if len(set(self.words)) != len(self.words) or len(self.weights) != len(self.words):
+            raise InputError("Expected distinct words with one weight each.")
+        for weight in (min(self.weights), max(self.weights)):
+            require_positive(weight=weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopulationModel:
+    """Parameters of a synthetic population.
+
+    Attributes:
+        name: What a report calls it.
+        unit: What one client stands for.
+        fitted_on: Which data the parameters were fitted on.
+        log_words_mean: A client types round(LogNormal(log_words_mean, log_words_sd)) words ...
+        log_words_sd: ... of any kind,
+        min_words: ... at least this many,
+        max_words: ... and at most this many.
+        oov_share: Mean over clients of the share of new words among them ...
+        oov_share_log_sd: ... which is log-normal with this deviation of its logarithm, cut at 1.
+        copy_scale: Word j = 0, 1, ... is a fresh draw with probability
+            (1 + j / copy_scale)^-copy_exponent, otherwise a copy of an earlier word.
+        copy_exponent: See ``copy_scale``.
+        rank_exponent: Rank r weighs (r + rank_shift)^-rank_exponent up to ``head_ranks``.
+        rank_shift: See ``rank_exponent``.
+        head_ranks: Above, ranks weigh r^-tail_exponent, without a jump, up to 2^53.
+        tail_exponent: See ``head_ranks``.
+        adoption: Share of all new words that a client can use, fixed for each client and word.
+        word_list: The new words and their weights, in place of the law of ranks and its strings.
+    """
+
+    name: str
+    unit: str
+    fitted_on: str
+    log_words_mean: float
+    log_words_sd: float
+    min_words: int
+    max_words: int
+    oov_share: float
+    oov_share_log_sd: float
+    copy_scale: float
+    copy_exponent: float
+    rank_exponent: float
+    rank_shift: float
+    head_ranks: int
+    tail_exponent: float
+    adoption: float
+    word_list: WordList | None = None
+
+    def __post_init__(self) -> None:
+        require_at_least(1, min_words=self.min_words)
+        require_at_least(self.min_words, max_words=self.max_words)
+        require_at_least(_MIN_HEAD, head_ranks=self.head_ranks)
+        require_positive(copy_scale=self.copy_scale)
+        require_inside(-1, math.inf, rank_shift=self.rank_shift)
+        require_inside(1, math.inf, tail_exponent=self.tail_exponent)
+        for name in ("oov_share", "adoption"):
+            value = getattr(self, name)
+            if not 0 < value <= 1:
+                raise InputError(f"Expected 0 < {name} <= 1, got {name}={value!r}.")
+        # Beyond 50, the exponential of a normal overflows what a count can be.
+        require_between(-50, 50, log_words_mean=self.log_words_mean)
+        for name in ("log_words_sd", "oov_share_log_sd", "copy_exponent", "rank_exponent"):
+            require_between(0, 50, **{name: getattr(self, name)})
+        if self.word_list is not None and self.adoption * len(self.word_list.words) < _MIN_ADOPTED:
+            # Somebody would adopt no word at all, and could not type.
+            raise InputError(
+                f"Expected adoption >= {_MIN_ADOPTED / len(self.word_list.words):.4g} with "
+                f"{len(self.word_list.words)} listed words, got adoption={self.adoption!r}."
+            )
+
+    @property
+    def typing_law(self) -> TypingLaw:
+        """The part of the model that a client's length and repetitions follow."""
+        # A log-normal's mean is exp(m + sd^2 / 2).
+        log_share_mean = math.log(self.oov_share) - self.oov_share_log_sd**2 / 2
+        return TypingLaw(
+            log_mean=float(self.log_words_mean),
+            log_sd=float(self.log_words_sd),
+            min_words=int(self.min_words),
+            max_words=int(self.max_words),
+            log_share_mean=log_share_mean,
+            log_share_sd=float(self.oov_share_log_sd),
+            copy_scale=float(self.copy_scale),
+            copy_exponent=float(self.copy_exponent),
+            adoption=float(self.adoption),
+        )
+
+    @functools.cached_property
+    def rank_table(self) -> RankTable:
+        """The law of the ranks of new words, ready to draw from."""
+        if self.word_list is not None:
+            weights = np.array(self.word_list.weights)
+            return rank_table(weights, tail_scale=0.0, tail_exponent=self.tail_exponent)
+        ranks = np.arange(1, self.head_ranks + 1)
+        head = np.asarray((ranks + self.rank_shift) ** -self.rank_exponent, dtype=np.float64)
+        continuous_at_head = head[-1] * float(self.head_ranks) ** self.tail_exponent
+        return rank_table(
+            head, tail_scale=float(continuous_at_head), tail_exponent=self.tail_exponent
+        )
+
+    def strings(self, ranks: _Ids) -> list[str]:
+        """Return each rank's word; ranks are ``(n,) int64``, at least 1."""
+        if self.word_list is None:
+            return rank_strings(ranks)
+        return [self.word_list.words[i] for i in (ranks - 1).tolist()]
+
+
+@functools.cache
+def population_presets() -> dict[str, PopulationModel]:
+    """Return the fitted models by name: chat, keyboard60d, tweet, post."""
+    asset = resources.files("fedhh.clients").joinpath("assets", "population_presets.json")
+    file = json.loads(asset.read_text(encoding="utf-8"))
+    return {
+        name: PopulationModel(name=name, **file["copying"], **fields)
+        for name, fields in file["presets"].items()
+    }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankRows:
+    """What some clients type, as ranks.
+
+    Attributes:
+        offsets: ``(n + 1,) int64``; client i's rows are ``offsets[i] : offsets[i + 1]``.
+        ranks: ``(rows,) int64`` from 1, distinct within a client, in the order of its typing.
+        counts: ``(rows,) int32``, at least 1.
+    """
+
+    offsets: _Ids
+    ranks: _Ids
+    counts: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankDrawer:
+    """Draws any clients of an endless synthetic population, each from its own stream.
+
+    A client's rows depend on the model, the seed and its number alone, not on which clients are
+    drawn with it.
+    """
+
+    model: PopulationModel
+    seed: int
+
+    @functools.cached_property
+    def _keys(self) -> npt.NDArray[np.uint64]:
+        rng = generator(self.seed, Stream.POPULATION)
+        return rng.integers(0, 2**64, size=2, dtype=np.uint64)
+
+    def count_tokens(self, clients: _Ids) -> _Ids:
+        """Return ``(n,) int64``: how many new words each client types, repetitions included."""
+        tokens: _Ids = count_tokens(self._keys, clients, self.model.typing_law)
+        return tokens
+
+    def draw(self, clients: _Ids) -> RankRows:
+        """Return what these clients type; client numbers are ``(n,) int64``, at least 0."""
+        tokens = self.count_tokens(clients)
+        offsets, ranks, counts = draw_ranks(
+            self._keys, clients, self.model.typing_law, self.model.rank_table, tokens
+        )
+        return RankRows(offsets=offsets, ranks=ranks, counts=counts)
+
+
+def synthetic_population(
+    preset: str | PopulationModel, num_clients: int, *, seed: int
+) -> StoredPopulation:
+    """Return the first clients of a synthetic population, held in memory.
+
+    Only new words are drawn, so there is nothing for a list of known words to remove: strings are
+    made not to be in ``scowl70``. A client may hold nothing. The first n clients of a larger
+    population with the same seed hold the same words.
+
+    Args:
+        preset: chat, keyboard60d, tweet, post, or a model of your own.
+        num_clients: How many clients.
+        seed: The run's seed.
+
+    Raises:
+        InputError: The preset is unknown, or the population would have 2^31 or more new words.
+    """
+    model = model_of(preset)
+    require_at_least(1, num_clients=num_clients)
+    drawer = RankDrawer(model=model, seed=seed)
+    _refuse_too_large(drawer, num_clients)
+    clients = np.arange(num_clients)
+    blocks = [
+        drawer.draw(clients[first : first + _CLIENTS_AT_ONCE])
+        for first in range(0, num_clients, _CLIENTS_AT_ONCE)
+    ]
+    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
+    distinct, word_ids = _distinct_ranks([block.ranks for block in blocks])
+    return StoredPopulation(
+        name=f"{model.name}, {num_clients:,} clients, seed {seed}",
+        lexicon=Lexicon(words=model.strings(distinct)),
+        offsets=np.r_[0, np.cumsum(sizes)],
+        word_ids=word_ids,
+        counts=np.concatenate([block.counts for block in blocks]),
+        unit=model.unit,
+        exchangeable=True,
+    )
+
+
+def model_of(preset: str | PopulationModel) -> PopulationModel:
+    """Return a preset's model, or the model itself; InputError names the known presets."""
+    if isinstance(preset, PopulationModel):
+        return preset
+    require_choice(population_presets(), preset=preset)
+    return population_presets()[preset]
+
+
+def _refuse_too_large(drawer: RankDrawer, num_clients: int) -> None:
+    sample = np.arange(min(num_clients, 10_000))
+    expected = int(drawer.count_tokens(sample).mean() * num_clients)
+    if expected >= _MAX_TOKENS:
+        raise InputError(
+            f"Expected a population of fewer than 2^31 new words, got about {expected:,} from "
+            f"num_clients={num_clients:,} of {drawer.model.name}; use fewer clients."
+        )
+
+
+def _distinct_ranks(blocks: list[_Ids]) -> tuple[_Ids, npt.NDArray[np.int32]]:
+    """Return the sorted distinct ranks, and each rank's position among them, ``int32``."""
+    ranks = np.concatenate(blocks)
+    common = ranks < _DENSE_RANKS
+    seen = np.zeros(_DENSE_RANKS, dtype=bool)
+    seen[ranks[common]] = True
+    position = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+    rare, rare_ids = np.unique(ranks[~common], return_inverse=True)
+    distinct_common = np.flatnonzero(seen)
+    ids = np.empty(len(ranks), dtype=np.int32)
+    ids[common] = position[ranks[common]]
+    ids[~common] = rare_ids + len(distinct_common)
+    return np.r_[distinct_common, rare], ids

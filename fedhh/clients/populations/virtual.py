@@ -1,0 +1,254 @@
+"""Populations that are not held in memory: clients are drawn again whenever they are asked.
+
+Ranks up to `LEXICON_RANKS` have their words in the lexicon, which is the same for every
+population; a word beyond it reaches its block as the number that it codes. So memory depends on the
+lexicon and on the block, and not on how many clients there are.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedhh.clients.populations.population import (
+    ClientBlock,
+    CountProgress,
+    Ids,
+    Population,
+    RareWords,
+)
+from fedhh.clients.populations.strings import NAMED_RANKS
+from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, model_of
+from fedhh.kernels.coded import count_words, part_ranks
+from fedhh.validation import InputError, require_at_least
+from fedhh.words.lexicon import Lexicon
+
+LEXICON_RANKS = NAMED_RANKS + 100**3
+"""Ranks of the lexicon: all named words, and all coded ones of three syllables.
+
+A word beyond is held by about one client in 400,000 of the preset with the heaviest tail.
+"""
+
+COUNTED_WHOLE = 20_000_000
+"""Populations up to this size are counted whole."""
+
+COUNTED_CLIENTS = 5_000_000
+"""Of larger populations, so many clients are counted."""
+
+MAX_CLIENTS = 2**40
+
+_CLIENTS_AT_ONCE = 8_192
+_SAMPLED_CLIENTS = 16_384
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Census:
+    """What one pass over some clients counted.
+
+    Attributes:
+        num_clients: How many were counted.
+        words: ``(V, 2) int64``: contributions for each word of the lexicon, and its holders.
+        beyond: Contributions for other words.
+        sample: Other words of the first clients, as numbers of coded words, ...
+        sample_counts: ... and how often they were typed.
+        squares: Sum over clients of their squared number of contributions.
+    """
+
+    num_clients: int
+    words: Ids
+    beyond: int
+    sample: Ids
+    sample_counts: Ids
+    squares: int
+
+    @property
+    def contributions(self) -> int:
+        """All contributions of the clients counted."""
+        return int(self.words[:, 0].sum()) + self.beyond
+
+
+class VirtualPopulation(Population):
+    """A synthetic population that draws its clients when asked.
+
+    It answers as `synthetic_population` with the same preset and seed does, to the last bit: a
+    client's stream depends on the seed and on its number alone.
+    """
+
+    exchangeable = True
+
+    def __init__(
+        self,
+        preset: str | PopulationModel,
+        num_clients: int,
+        *,
+        seed: int,
+        counted_clients: int | None = None,
+    ) -> None:
+        """Describe the population; nothing is drawn yet.
+
+        Args:
+            preset: chat, keyboard60d, tweet, post, or a model of your own.
+            num_clients: How many clients, at most 2^40.
+            seed: The run's seed.
+            counted_clients: Count words on at most so many clients; None: on all, or on
+                `COUNTED_CLIENTS` of more than `COUNTED_WHOLE`. If that is not all, the counts are
+                scaled up, and `share_std_error` says how far off shares may be.
+
+        Raises:
+            InputError: The preset is unknown, or a number is out of its range.
+        """
+        model = model_of(preset)
+        require_at_least(1, num_clients=num_clients)
+        if counted_clients is None:
+            counted_clients = num_clients if num_clients <= COUNTED_WHOLE else COUNTED_CLIENTS
+        require_at_least(1, counted_clients=counted_clients)
+        if num_clients > MAX_CLIENTS:
+            raise InputError(f"Expected num_clients <= 2^40, got num_clients={num_clients}.")
+        self.name = f"{model.name}, {num_clients:,} clients, seed {seed}"
+        self.unit = model.unit
+        self._num_clients = num_clients
+        self._counted = min(counted_clients, num_clients)
+        self._drawer = RankDrawer(model=model, seed=seed)
+        listed = model.word_list
+        self._lexicon_ranks = LEXICON_RANKS if listed is None else len(listed.words)
+        self._lexicon: Lexicon | None = None
+        self._census: Census | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers draw clients; only the one who measures needs the counts.
+        return {**self.__dict__, "_census": None}
+
+    @property
+    def num_clients(self) -> int:
+        """Number of clients, those without an item included."""
+        return self._num_clients
+
+    @property
+    def counted_clients(self) -> int:
+        """On how many clients, the first ones, the counts of words rest."""
+        return self._counted
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The words of the ranks up to `LEXICON_RANKS`, or the listed ones; some nobody holds."""
+        if self._lexicon is None:
+            ranks = np.arange(1, self._lexicon_ranks + 1)
+            self._lexicon = Lexicon(words=self._drawer.model.strings(ranks))
+        return self._lexicon
+
+    def block(self, clients: Ids) -> ClientBlock:
+        """Draw the items of the given clients, in the given order."""
+        rows = self._drawer.draw(clients)
+        word_ids, beyond = part_ranks(rows.ranks, self._lexicon_ranks)
+        return ClientBlock(
+            clients=clients,
+            offsets=rows.offsets,
+            word_ids=word_ids,
+            counts=rows.counts,
+            coded=beyond - (NAMED_RANKS + 1),
+        )
+
+    @property
+    def census(self) -> Census:
+        """The counts of all clients, or of the first `counted_clients`; made once."""
+        self.count()
+        assert self._census is not None
+        return self._census
+
+    def count(self, progress: CountProgress | None = None) -> None:
+        """Make the census, unless it is there."""
+        if self._census is None:
+            self._census = self._take_census(progress or (lambda counted, of: None))
+
+    @property
+    def word_counts(self) -> Ids:
+        """``(V,) int64``: how often each word was typed by all clients together."""
+        return self._scaled(self.census.words[:, 0])
+
+    @property
+    def word_clients(self) -> Ids:
+        """``(V,) int64``: how many clients hold each word."""
+        return self._scaled(self.census.words[:, 1])
+
+    @property
+    def rare_words(self) -> RareWords:
+        """What clients hold beside the lexicon."""
+        return RareWords(
+            contributions=int(self._scaled(np.array([self.census.beyond]))[0]),
+            sample=self.census.sample,
+            sample_counts=self.census.sample_counts,
+        )
+
+    @property
+    def share_std_error(self) -> float:
+        """At most the standard error of a share of all contributions; 0 if all are counted.
+
+        A share is a ratio X / M of sums over clients with 0 <= X_i <= M_i, so that its variance
+        is at most E[M^2] / (n E[M]^2) (delta method), times 1 - n / N for n of N clients.
+        """
+        n, census = self._counted, self.census
+        if n == self._num_clients or not census.contributions:
+            return 0.0
+        mean = census.contributions / n
+        return float(np.sqrt(census.squares / n / mean**2 / n * (1 - n / self._num_clients)))
+
+    def _scaled(self, counts: Ids) -> Ids:
+        if self._counted == self._num_clients:
+            return counts
+        scaled: Ids = np.rint(counts * (self._num_clients / self._counted)).astype(np.int64)
+        return scaled
+
+    def _take_census(self, progress: CountProgress) -> Census:
+        """Draw the clients once, on all cores: integers add up to the same in any order."""
+        starts = range(0, self._counted, _CLIENTS_AT_ONCE)
+        num_threads = min(_num_cores(), len(starts))
+        stop = threading.Event()
+        lock = threading.Lock()
+        counted = 0
+        progress(0, self._counted)
+
+        def work(thread: int) -> tuple[Ids, int, int]:
+            nonlocal counted
+            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int64)
+            contributions = squares = 0
+            for start in starts[thread::num_threads]:
+                if stop.is_set():
+                    break
+                rows = self.block(np.arange(start, min(start + _CLIENTS_AT_ONCE, self._counted)))
+                count_words(rows.word_ids, rows.counts, words)
+                sums = np.diff(np.r_[0, np.cumsum(rows.counts, dtype=np.int64)][rows.offsets])
+                contributions += int(sums.sum())
+                squares += int(np.dot(sums, sums))
+                with lock:
+                    counted += len(rows.clients)
+                    progress(counted, self._counted)
+            return words, contributions, squares
+
+        with ThreadPoolExecutor(num_threads) as pool:
+            try:
+                parts = list(pool.map(work, range(num_threads)))
+            finally:
+                # After an interrupt, threads end with the chunk at hand.
+                stop.set()
+        words = np.sum([part[0] for part in parts], axis=0)
+        contributions = sum(part[1] for part in parts)
+        sample = self.block(np.arange(min(_SAMPLED_CLIENTS, self._counted)))
+        return Census(
+            num_clients=self._counted,
+            words=words,
+            beyond=contributions - int(words[:, 0].sum()),
+            sample=sample.coded,
+            sample_counts=sample.counts[sample.word_ids >= self._lexicon_ranks].astype(np.int64),
+            squares=sum(part[2] for part in parts),
+        )
+
+
+def _num_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

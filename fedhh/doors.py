@@ -1,0 +1,252 @@
+"""Doors for other people's classes: found by name among our own, in installed packages, in a file.
+
+A name is a key of the built-in classes, an entry point of the group ``fedhh.<kind>``, or
+``module:Class``. Such a module is looked for in the folders given to `add_folder`, newest first,
+and then among what is installed. Modules from folders travel to other processes as text: see
+`Carried`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.abc import InspectLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import spec_from_file_location, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from fedhh.system.files import write_text
+from fedhh.validation import InputError, did_you_mean
+
+Kind = Literal["protocols", "oracles", "populations"]
+"""What may come through a door; entry points are in the group ``fedhh.<kind>``."""
+
+
+def find(kind: Kind, name: str, builtin: Mapping[str, str]) -> type[Any]:
+    """Return the class of a name.
+
+    Args:
+        kind: What is looked for.
+        name: A built-in name, an entry point's, or "module:Class".
+        builtin: "module:Class" of our own classes by name.
+
+    Raises:
+        InputError: Nothing has the name, or what has it cannot be imported.
+    """
+    if name in builtin:
+        return _class_at(builtin[name], kind)
+    if ":" in name:
+        return _class_at(name, kind)
+    points = _entry_points(kind)
+    if name not in points:
+        raise InputError(f"Unknown {kind[:-1]} {name!r}{did_you_mean(name, names(kind, builtin))}")
+    return _class_at(points[name].value, kind)
+
+
+def names(kind: Kind, builtin: Mapping[str, str]) -> list[str]:
+    """Return all names known without a file: the built-in ones, then those of entry points."""
+    return [*builtin, *(name for name in sorted(_entry_points(kind)) if name not in builtin)]
+
+
+def add_folder(path: Path) -> None:
+    """Look for modules in a folder from now on, before any added earlier."""
+    folder = path.resolve()
+    _finder.folders = [folder, *(each for each in _finder.folders if each != folder)]
+    _use_finder()
+
+
+def sources() -> dict[str, str]:
+    """Return the texts of the modules that came from folders, by path such as "mine.py"."""
+    texts = dict(_finder.texts)
+    for name, file in _finder.loaded.items():
+        if file.name == "__init__.py":
+            for part in sorted(file.parent.rglob("*.py")):
+                path = f"{name}/{part.relative_to(file.parent).as_posix()}"
+                texts[path] = part.read_text(encoding="utf-8")
+        else:
+            texts[file.name] = file.read_text(encoding="utf-8")
+    return texts
+
+
+def save_sources(folder: Path) -> None:
+    """Write the modules that came from folders into a folder, where they are found again."""
+    for path, text in sources().items():
+        write_text(folder / path, text)
+
+
+def install(texts: Mapping[str, str]) -> None:
+    """Make modules importable from what `sources` returned in another process."""
+    new = {
+        path: text
+        for path, text in texts.items()
+        if _top_of(path) not in _finder.loaded and _finder.texts.get(path) != text
+    }
+    for name in {_top_of(path) for path in new}:
+        _forget(name)
+    _finder.texts.update(new)
+    if new:
+        _use_finder()
+
+
+class Carried:
+    """A value on its way to another process, with the modules from folders that it may need.
+
+    What comes out of unpickling is the value itself; the modules are there before it is read.
+    """
+
+    def __init__(self, value: Any) -> None:
+        """Carry a value."""
+        self._value = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _value_after, (_Modules(), self._value)
+
+
+class _Modules:
+    """Pickled, the sources of this process; unpickled, they are installed."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return install, (sources(),)
+
+
+def _value_after(_: None, value: Any) -> Any:
+    return value
+
+
+class _TextLoader(InspectLoader):
+    """Loads a module from its text."""
+
+    def __init__(self, text: str, *, package: bool) -> None:
+        self._text = text
+        self._package = package
+
+    def get_source(self, fullname: str) -> str:
+        """Return the text."""
+        return self._text
+
+    def is_package(self, fullname: str) -> bool:
+        """Return whether other modules may stand below it."""
+        return self._package
+
+
+class _Finder(MetaPathFinder):
+    """Finds modules in folders and among texts; what is installed goes before the folders.
+
+    Attributes:
+        folders: Where to look, first to last.
+        loaded: Files of the modules that were found in a folder, by their top-level name.
+        texts: Texts of modules that another process had, by path.
+    """
+
+    def __init__(self) -> None:
+        self.folders: list[Path] = []
+        self.loaded: dict[str, Path] = {}
+        self.texts: dict[str, str] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to load a module that a text or a folder has; None for all others."""
+        stem = fullname.replace(".", "/")
+        for file, package in ((f"{stem}.py", False), (f"{stem}/__init__.py", True)):
+            if file in self.texts:
+                loader = _TextLoader(self.texts[file], package=package)
+                return spec_from_loader(fullname, loader, is_package=package)
+        found = None if path is not None else self.file_of(fullname)
+        if found is None:
+            return None
+        self.loaded[fullname] = found
+        below = [str(found.parent)] if found.name == "__init__.py" else None
+        return spec_from_file_location(fullname, found, submodule_search_locations=below)
+
+    def file_of(self, name: str) -> Path | None:
+        """Return a folder's file of a top-level module, unless an installed one has the name."""
+        for folder in self.folders:
+            for file in (folder / f"{name}.py", folder / name / "__init__.py"):
+                if _is_file(file):
+                    return None if self._is_installed(name) else file
+        return None
+
+    def _is_installed(self, name: str) -> bool:
+        if name in sys.stdlib_module_names:
+            return True
+        spec = PathFinder.find_spec(name)
+        if spec is None or spec.origin is None:
+            return False
+        origin = Path(spec.origin).resolve()
+        home = origin.parent.parent if origin.name == "__init__.py" else origin.parent
+        return home not in self.folders
+
+
+_finder = _Finder()
+
+
+def _use_finder() -> None:
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def _class_at(place: str, kind: Kind) -> type[Any]:
+    """Return the class at "module:Class"."""
+    module_name, _, name = place.partition(":")
+    module = _module(module_name, place, kind)
+    found = getattr(module, name, None)
+    if not isinstance(found, type):
+        classes = [key for key, value in vars(module).items() if isinstance(value, type)]
+        raise InputError(
+            f"{place!r} names no {kind[:-1]}: {module.__name__} has no class "
+            f"{name!r}{did_you_mean(name, classes)}"
+        )
+    return found
+
+
+def _module(name: str, place: str, kind: Kind) -> ModuleType:
+    """Return a module; one from a folder that was added since replaces its namesake."""
+    top = name.partition(".")[0]
+    file = _finder.file_of(top)
+    if file is not None and _finder.loaded.get(top, file) != file:
+        _forget(top)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in (name, top):
+            raise InputError(
+                f"{place!r} cannot be imported: {name} needs the module {error.name!r}, which is "
+                "missing here."
+            ) from error
+        where = ", ".join(str(folder) for folder in _finder.folders) or "no folder"
+        raise InputError(
+            f"{place!r} names no {kind[:-1]}: the module {error.name!r} is neither installed here "
+            f"nor beside the config (looked in: {where})."
+        ) from error
+    except Exception as error:
+        raise InputError(
+            f"{place!r} cannot be imported: {name} stops with {type(error).__name__}: {error}."
+        ) from error
+
+
+def _forget(top: str) -> None:
+    """Drop a module, and those below it, so that the next import loads it anew."""
+    for name in [each for each in sys.modules if each == top or each.startswith(f"{top}.")]:
+        del sys.modules[name]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # Such as a name that is too long: a file that cannot be there.
+        return False
+
+
+def _top_of(path: str) -> str:
+    return path.partition("/")[0].removesuffix(".py")
+
+
+@cache
+def _entry_points(kind: Kind) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=f"fedhh.{kind}")}

@@ -1,0 +1,1 @@
+"""What a configuration holds, and what it builds."""

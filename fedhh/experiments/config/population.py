@@ -1,0 +1,266 @@
+"""From a config's `[population]` to the clients of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedhh import doors
+from fedhh.clients.populations import synthetic
+from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
+from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, population_presets
+from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.populations.wordfreq_tail import SOURCE as WORDFREQ_TAIL
+from fedhh.clients.populations.wordfreq_tail import wordfreq_tail
+from fedhh.clients.populations.zipf_words import SOURCE as ZIPF
+from fedhh.clients.populations.zipf_words import zipf_words
+from fedhh.experiments.config.schema import PopulationConfig
+from fedhh.random import Stream, generator
+from fedhh.system.files import is_there
+from fedhh.validation import InputError, require_choice, shown
+
+_VOCABULARY = 60_000
+
+
+def _wordfreq_tail(*, vocabulary: int = _VOCABULARY, **settings: Any) -> PopulationModel:
+    return wordfreq_tail(vocabulary, **settings)
+
+
+_LISTED: dict[str, tuple[Callable[..., PopulationModel], tuple[str, ...]]] = {
+    WORDFREQ_TAIL: (_wordfreq_tail, ("base", "vocabulary", "tail_mass")),
+    ZIPF: (zipf_words, ("vocabulary", "exponent", "word_length")),
+}
+"""Sources whose words are listed: what makes the model, and the settings that it alone takes."""
+
+_OF_LISTS = ("base", "vocabulary", "tail_mass", "exponent", "word_length")
+
+_STORED_TOKENS = 2**26
+"""Populations of more new words than that are not held in memory, unless asked for."""
+
+
+def build_population(config: PopulationConfig, *, seed: int) -> tuple[Population, dict[str, Any]]:
+    """Return the clients with their unknown words, and facts about what was removed.
+
+    Raises:
+        InputError: The source is no preset and no readable file, or the settings contradict it.
+    """
+    check_population(config)
+    if is_synthetic(config):
+        assert config.clients is not None
+        model = population_model(config)
+        if is_virtual(config, seed):
+            return _virtual(model, config, seed)
+        population = synthetic.synthetic_population(model, config.clients, seed=seed)
+        return _without_known(population, config.known)
+    if (kind := population_class(config.source)) is not None:
+        assert config.clients is not None
+        return _made(kind(config.clients, seed=seed), config)
+    population = load_file(config)
+    if config.clients is not None:
+        rng = generator(seed, Stream.SUBSAMPLE)
+        population = population.sample_clients(config.clients, rng=rng)
+    return _without_known(population, config.known)
+
+
+def synthetic_population(
+    preset: str | PopulationModel, num_clients: int, *, seed: int
+) -> StoredPopulation:
+    """Return the first clients of a synthetic population, held in memory.
+
+    See `fedhh.clients.populations.synthetic.synthetic_population`, which makes them.
+
+    Args:
+        preset: chat, keyboard60d, tweet, post, wordfreq-tail, zipf, or a model of your own, such as
+            `fedhh.clients.populations.zipf_words.zipf_words` returns.
+        num_clients: How many clients.
+        seed: The run's seed.
+
+    Raises:
+        InputError: The preset is unknown, or the population would have 2^31 or more new words.
+    """
+    if isinstance(preset, str):
+        require_choice((*population_presets(), *_LISTED), preset=preset)
+        known = "none" if preset in _LISTED else "scowl70"
+        preset = population_model(PopulationConfig(source=preset, known=known))
+    return synthetic.synthetic_population(preset, num_clients, seed=seed)
+
+
+def load_file(config: PopulationConfig) -> StoredPopulation:
+    """Return all clients and words of a file."""
+    columns = {
+        "user": config.user_column,
+        "word": config.word_column,
+        "count": config.count_column,
+        "text": config.text_column,
+    }
+    from fedhh.clients.reading.sources import read_population
+
+    return read_population(
+        Path(config.source), columns={role: name for role, name in columns.items() if name}
+    )
+
+
+def load_population(path: str | Path, *, known: str = "scowl70") -> StoredPopulation:
+    """Return the clients of a file with the words that a device would not know.
+
+    Args:
+        path: Parquet, CSV, CSV.gz or JSON Lines with columns (user, word, count) or (user, text).
+        known: Known words: "scowl70", "none", or a file with a word per line.
+
+    Raises:
+        InputError: The file or the list cannot be read, or holds no client.
+    """
+    from fedhh.clients.reading.sources import read_population
+
+    return _without_known(read_population(Path(path)), known)[0]
+
+
+def check_population(config: PopulationConfig) -> None:
+    """Raise InputError if the settings contradict each other; nothing is drawn or read."""
+    if says_its_size(config) and config.clients is None:
+        raise InputError(
+            f"population.clients is missing: source = {config.source!r} is synthetic; say "
+            "how many clients to draw."
+        )
+    if is_synthetic(config):
+        population_model(config)
+        return
+    if changed := config.model.model_dump(exclude_none=True):
+        raise InputError(
+            f"population.model.{next(iter(changed))}: expected a synthetic source, since the file "
+            f"{config.source} says what its clients type; remove the key."
+        )
+    if config.virtual is True:
+        raise InputError(
+            f"population.virtual = true: expected a synthetic source, since the clients of the "
+            f"file {config.source} cannot be drawn again; remove the key."
+        )
+
+
+def population_class(source: str) -> type[Any] | None:
+    """Return somebody else's class of populations that a source names; None for all others.
+
+    Such a class is a `Population` that is made of ``(num_clients, *, seed)``: an entry point of
+    ``fedhh.populations``, or "module:Class" of a module beside the configuration.
+
+    Raises:
+        InputError: The source looks like such a name, but there is no such class.
+    """
+    ours = source in _LISTED or source in population_presets()
+    named = source in doors.names("populations", {}) or ":" in source
+    if ours or not named or is_there(Path(source)):
+        return None
+    kind = doors.find("populations", source, {})
+    if not issubclass(kind, Population):
+        raise InputError(
+            f"population.source = {shown(source)}: expected a subclass of fedhh's Population, got "
+            f"the class {kind.__name__}."
+        )
+    return kind
+
+
+def says_its_size(config: PopulationConfig) -> bool:
+    """Return whether the clients are made, as many as the configuration says, and not read."""
+    return is_synthetic(config) or population_class(config.source) is not None
+
+
+def is_synthetic(config: PopulationConfig) -> bool:
+    """Return whether the clients are drawn from a model, and not read from a file."""
+    return config.source in _LISTED or config.source in population_presets()
+
+
+def population_model(config: PopulationConfig) -> PopulationModel:
+    """Return the model that a synthetic population is drawn from.
+
+    Raises:
+        InputError: A setting is out of its range, or means nothing for the source.
+    """
+    changes = config.model.model_dump(exclude_none=True)
+    own = {key: changes.pop(key) for key in _OF_LISTS if key in changes}
+    for key in own:
+        sources = [source for source, (_, keys) in _LISTED.items() if key in keys]
+        if config.source not in sources:
+            raise InputError(
+                f"population.model.{key}: expected source = "
+                f"{' or '.join(repr(source) for source in sources)}, got {config.source!r}; "
+                "remove the key."
+            )
+    if config.source in _LISTED:
+        if config.known != "none":
+            raise InputError(
+                f'population.known = {config.known!r}: expected "none", since all words of '
+                f"{config.source} are new."
+            )
+        make, _ = _LISTED[config.source]
+        model = make(**own)
+    else:
+        model = population_presets()[config.source]
+    changed = "".join(f", {key} {value:g}" for key, value in changes.items())
+    return replace(model, **changes, name=model.name + changed)
+
+
+def is_virtual(config: PopulationConfig, seed: int) -> bool:
+    """Return whether a synthetic population's clients are drawn again whenever they are asked."""
+    if config.virtual != "auto":
+        return config.virtual
+    assert config.clients is not None
+    drawer = RankDrawer(model=population_model(config), seed=seed)
+    tokens = drawer.count_tokens(np.arange(min(config.clients, 10_000))).mean()
+    return bool(tokens * config.clients > _STORED_TOKENS)
+
+
+def _virtual(
+    model: PopulationModel, config: PopulationConfig, seed: int
+) -> tuple[VirtualPopulation, dict[str, Any]]:
+    """Return a population whose clients are drawn when asked; its words are all new ones."""
+    if config.known not in ("scowl70", "none"):
+        raise InputError(
+            f"population.known = {config.known!r}: expected scowl70 or none for a population "
+            "that is drawn again when asked, since its words are made to be in neither; set "
+            "population.virtual = false, and use fewer clients."
+        )
+    assert config.clients is not None
+    population = VirtualPopulation(model, config.clients, seed=seed)
+    facts = KnownRemoval(
+        known=config.known,
+        tokens=int(population.word_counts.sum()) + population.rare_words.contributions,
+        words=int((population.word_clients > 0).sum()),
+        known_tokens=0,
+        known_words=0,
+    )
+    return population, _facts(facts)
+
+
+def _made(population: Population, config: PopulationConfig) -> tuple[Population, dict[str, Any]]:
+    """Return somebody else's population without known words, which one in memory can lose."""
+    if isinstance(population, StoredPopulation):
+        return _without_known(population, config.known)
+    if config.known != "none":
+        raise InputError(
+            f'population.known = {shown(config.known)}: expected "none", since the clients of '
+            f"{config.source} are not held in memory."
+        )
+    held = int((population.word_clients > 0).sum())
+    tokens = int(population.word_counts.sum())
+    facts = KnownRemoval(known="none", tokens=tokens, words=held, known_tokens=0, known_words=0)
+    return population, _facts(facts)
+
+
+def _facts(facts: KnownRemoval) -> dict[str, Any]:
+    return {
+        **asdict(facts),
+        "known_token_share": facts.known_token_share,
+        "known_word_share": facts.known_word_share,
+    }
+
+
+def _without_known(
+    population: StoredPopulation, known: str
+) -> tuple[StoredPopulation, dict[str, Any]]:
+    target, facts = remove_known(population, load_known(known))
+    return target, _facts(facts)

@@ -1,0 +1,51 @@
+"""From a config's `[protocol]` and what it keeps elsewhere to the server of a run."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from fedhh.experiments.config.alphabet import alphabet_or_stand_in
+from fedhh.experiments.config.fidelity import check_fidelity
+from fedhh.experiments.config.protocol_section import borrowed_settings
+from fedhh.experiments.config.schema import Config
+from fedhh.protocol import AnyProtocol
+from fedhh.server.registry import protocol_class
+from fedhh.validation import InputError
+
+
+def build_protocol(config: Config) -> AnyProtocol:
+    """Return the protocol, its "auto" settings not decided yet.
+
+    Raises:
+        InputError: The settings contradict each other.
+    """
+    section = config.protocol
+    kind = protocol_class(section.name)
+    check_fidelity(kind, config.simulation.fidelity)
+    values = {key: value for key, value in section if key != "name"}
+    for key, path in borrowed_settings(kind).items():
+        value = _at(config, path)
+        # An alphabet from data is known with the population; until then others are checked.
+        values[key] = alphabet_or_stand_in(value) if path == "population.alphabet" else value
+    return kind(**values)
+
+
+def settle(config: Config, num_clients: int) -> tuple[Config, AnyProtocol]:
+    """Return a configuration with every "auto" of its protocol decided, and the protocol.
+
+    Raises:
+        InputError: The population is too small for the protocol.
+    """
+    protocol = build_protocol(config).settle(num_clients=num_clients, seed=config.seed)
+    section = config.protocol.changed(vars(protocol))
+    return config.model_copy(update={"protocol": section}), protocol
+
+
+def _at(config: Config, path: str) -> Any:
+    try:
+        return reduce(getattr, path.split("."), config)
+    except AttributeError:
+        raise InputError(
+            f"Expected a key of the configuration, got FromConfig({path!r})."
+        ) from None

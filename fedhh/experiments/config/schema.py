@@ -1,0 +1,385 @@
+"""A run's configuration: one TOML file, checked before anything runs.
+
+`[execution]` and `[output]` may change how fast and where a run happens, never what comes out; all
+other sections make the result. `Config.result_key` is a hash of those.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, Field, SerializeAsAny, ValidationError
+
+from fedhh import doors
+from fedhh.experiments.config.changes import PROTOCOL_TABLES, apply_settings
+from fedhh.experiments.config.protocol_section import (
+    DEFAULT_PROTOCOL,
+    ProtocolSection,
+    known_sections,
+    section_class,
+    switch_protocol,
+)
+from fedhh.experiments.config.section import CountOrAuto, Section
+from fedhh.experiments.config.toml_file import (
+    literal,
+    read_toml,
+)
+from fedhh.settings import Count
+from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
+
+DEFAULT_PRESET = "default"
+
+RUNS, SWEEPS = "presets", "sweeps"
+"""Folders of the built-in configurations."""
+
+_SWEEP = "sweep"
+
+
+class ModelConfig(Section):
+    """Changes to a synthetic population's model, see `synthetic.PopulationModel` of the clients.
+
+    Attributes:
+        base: For "wordfreq-tail": the preset whose clients type; keyboard60d if none.
+        vocabulary: For "wordfreq-tail": the size of the vocabulary; 60,000 if none. For "zipf":
+            the number of words; 5,000 if none.
+        tail_mass: For "wordfreq-tail": share of the vocabulary's mass that is new; 0.05 if none.
+        exponent: For "zipf": of the law; 1.1 if none.
+        word_length: For "zipf": letters of every word; 6 if none.
+        copy_exponent: How soon clients copy themselves; 0: every word is a fresh draw.
+        adoption: Share of all new words that a client can use.
+        log_words_mean: Mean of the logarithm of how many words a client types.
+        log_words_sd: Its standard deviation.
+        oov_share_log_sd: How much clients differ in their share of new words.
+    """
+
+    base: str | None = None
+    vocabulary: Count | None = None
+    tail_mass: Annotated[float, Field(gt=0, lt=1)] | None = None
+    exponent: float | None = None
+    word_length: Count | None = None
+    copy_exponent: float | None = None
+    adoption: float | None = None
+    log_words_mean: float | None = None
+    log_words_sd: float | None = None
+    oov_share_log_sd: float | None = None
+
+
+class PopulationConfig(Section):
+    """Who is simulated.
+
+    Attributes:
+        source: A preset of the synthetic population (chat, keyboard60d, tweet, post),
+            "wordfreq-tail", "zipf", a file, or somebody else's class: an entry point of
+            ``fedhh.populations``, or "module:Class".
+        clients: Size of a synthetic population. Of a file, so many of its users, drawn by the
+            run's seed; all if it is left out.
+        virtual: Whether clients of a synthetic population are drawn again whenever they are
+            asked, instead of being held in memory; "auto": if they are many.
+        known: Words that devices know and keep to themselves: "scowl70", "none", or a file with a
+            word per line.
+        alphabet: "printable", "lower", or the symbols themselves; "auto": those of a public list,
+            see ``alphabet_source``; "from-data": those of the clients' words, which is not private.
+        alphabet_source: For "auto": the file whose symbols to take, the known words if empty. In a
+            run's own file, where its symbols came from.
+        user_column: The file's column of users; found by its usual names if empty.
+        word_column: Likewise, of words.
+        count_column: Likewise, of counts.
+        text_column: Likewise, of texts, for files without words.
+        model: Changes to the model of a synthetic population.
+    """
+
+    source: str = "chat"
+    clients: Count | None = None
+    virtual: bool | Literal["auto"] = "auto"
+    known: str = "scowl70"
+    alphabet: Annotated[str, Field(min_length=1)] = "lower"
+    alphabet_source: str = ""
+    user_column: str = ""
+    word_column: str = ""
+    count_column: str = ""
+    text_column: str = ""
+    model: ModelConfig = ModelConfig()
+
+
+class PrivacyConfig(Section):
+    """What privacy costs are stated for.
+
+    Attributes:
+        local_epsilon: Of one contribution; at least 1e-6, below which floating point fails.
+        delta: Of central guarantees.
+        alpha: Of approximate k-anonymity.
+    """
+
+    local_epsilon: Annotated[float, Field(ge=SMALLEST_EPSILON, allow_inf_nan=False)] = 8.0
+    delta: Annotated[float, Field(ge=1e-14, le=0.1)] = 1e-10
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+
+class SimulationConfig(Section):
+    """How faithfully clients are simulated.
+
+    Attributes:
+        fidelity: "per-report": every client randomizes every contribution. "approximate-tally":
+            votes are drawn from true counts, each value on its own; for plans beyond what can be
+            drawn report by report.
+        drawn_clients: For approximate tallies, the most clients of a layer that are drawn; the
+            counts of a larger layer are scaled up.
+    """
+
+    fidelity: Literal["per-report", "approximate-tally"] = "per-report"
+    drawn_clients: Count = 1_000_000
+
+
+class MetricsConfig(Section):
+    """What the result is measured against.
+
+    Attributes:
+        top_k: Sizes of the true top to compare with.
+        min_clients: Words held by at least so many clients are the ones to find; "auto": by one
+            client in a thousand, and at least 10.
+        significance_z: A discovery is significant if its votes lie above the noise's by more than
+            so many standard deviations, or as improbably.
+    """
+
+    top_k: tuple[Count, ...] = Field(default=(20, 100, 500), strict=False)
+    min_clients: CountOrAuto = "auto"
+    significance_z: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 4.0
+
+
+class ExecutionConfig(Section):
+    """How fast; changes no result.
+
+    Attributes:
+        workers: Ray actors that hold clients; 0: this process alone, without Ray.
+        ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
+            local Ray if empty.
+    """
+
+    workers: Annotated[int, Field(ge=0)] = 2
+    ray_address: str = ""
+
+
+class OutputConfig(Section):
+    """Where files go.
+
+    Attributes:
+        directory: The folder in which each run makes its own.
+        keep_checkpoint: Keep the last state after the run.
+    """
+
+    directory: str = "runs"
+    keep_checkpoint: bool = False
+
+
+def default_protocol() -> ProtocolSection:
+    """Return the table of the default protocol, its settings all defaults."""
+    return section_class(DEFAULT_PROTOCOL)(name=DEFAULT_PROTOCOL)
+
+
+class Config(Section):
+    """The whole file.
+
+    Attributes:
+        seed: Of everything that is drawn.
+        population: Who is simulated.
+        protocol: How words are discovered.
+        baseline: A protocol that `fedhh run` runs on the same clients to show beside the other;
+            "none" for none. What a client contributes is as in ``protocol`` where it is left out.
+        privacy: What privacy costs are stated for.
+        simulation: How faithfully clients are simulated.
+        metrics: What the result is measured against.
+        execution: How fast.
+        output: Where files go.
+    """
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    population: PopulationConfig = PopulationConfig()
+    protocol: SerializeAsAny[ProtocolSection] = Field(default_factory=default_protocol)
+    baseline: SerializeAsAny[ProtocolSection] | None = None
+    privacy: PrivacyConfig = PrivacyConfig()
+    simulation: SimulationConfig = SimulationConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    execution: ExecutionConfig = ExecutionConfig()
+    output: OutputConfig = OutputConfig()
+
+    @property
+    def result_key(self) -> str:
+        """Hexadecimal hash of everything that makes the result."""
+        content = self.model_dump(mode="json", exclude={"execution", "output"})
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def of_baseline(self) -> Config | None:
+        """The same with the baseline as its protocol; None without one that differs."""
+        if self.baseline is None or self.baseline == self.protocol:
+            return None
+        return self.model_copy(update={"protocol": self.baseline, "baseline": None})
+
+    def to_toml(self) -> str:
+        """Return the file that gives this configuration again."""
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def load_config(
+    *,
+    preset: str | None = None,
+    file: Path | None = None,
+    settings: Sequence[str] = (),
+    data: Path | None = None,
+) -> Config:
+    """Return a preset's or a file's configuration with some settings changed.
+
+    Args:
+        preset: Name of a preset; "default" if neither it nor a file is given.
+        file: A TOML file; modules beside it may be named as "module:Class". Without one, those of
+            the current folder.
+        settings: ``section.key=value`` each; the value is read as TOML, else taken as text.
+        data: A file of clients, in place of the configured ones. A preset's cohorts, which were
+            chosen for its own population, become "auto".
+
+    Raises:
+        InputError: One line with the setting's path, its value, and what is allowed.
+    """
+    if preset is not None and file is not None:
+        raise InputError("Expected --preset or --config, got both; choose one.")
+    doors.add_folder(Path() if file is None else file.parent)
+    if file is not None:
+        table, origin = read_toml(file), str(file)
+        if _SWEEP in table:
+            raise InputError(
+                f"{file} has a table [{_SWEEP}], so it is many runs; give it to fedhh sweep."
+            )
+    else:
+        name = preset or DEFAULT_PRESET
+        table, origin = tomllib.loads(preset_text(name)), f"preset {name}"
+    if data is not None:
+        use_data(table, data)
+        if file is None:
+            table.setdefault("protocol", {})["clients_per_layer"] = "auto"
+    apply_settings(table, settings)
+    return parse_config(table, origin)
+
+
+def parse_config(table: dict[str, Any], origin: str) -> Config:
+    """Return the configuration of a parsed TOML table; ``origin`` names it in errors.
+
+    An alphabet that is "auto" is settled, so that the configuration says which symbols it has.
+    """
+    table, protocol = dict(table), table.get("protocol", {})
+    baseline = table.get("baseline")
+    if isinstance(baseline, dict) and isinstance(protocol, dict) and "name" in baseline:
+        table["baseline"] = {**switch_protocol(protocol, baseline["name"]), **baseline}
+    elif baseline == "none":
+        del table["baseline"]
+    for key in PROTOCOL_TABLES:
+        if key in table:
+            table[key] = _parse_protocol(table[key], key, origin)
+    try:
+        config = Config.model_validate(table)
+    except ValidationError as error:
+        raise InputError(f"{origin}: {explain(error)}") from None
+    # The known words take a while to load, which only a run needs.
+    from fedhh.experiments.config.alphabet import settle_public
+
+    try:
+        population = settle_public(config.population)
+    except InputError as error:
+        raise InputError(f"{origin}: {error}") from None
+    return config.model_copy(update={"population": population})
+
+
+def _parse_protocol(table: Any, key: str, origin: str) -> ProtocolSection:
+    if not isinstance(table, dict):
+        raise InputError(f"{origin}: {key} = {literal(table)}: expected a table.")
+    name = table.get("name", DEFAULT_PROTOCOL)
+    try:
+        section = section_class(name)
+    except InputError as error:
+        raise InputError(f"{origin}: {key}.name = {literal(name)}: {error}") from None
+    try:
+        return section.model_validate({"name": name, **table})
+    except ValidationError as error:
+        raise InputError(f"{origin}: {explain(error, section, key)}") from None
+
+
+def use_data(table: dict[str, Any], data: Path) -> None:
+    """Put a file of clients in the place of a table's population."""
+    population = table.setdefault("population", {})
+    for key in ("clients", "model", "virtual"):
+        population.pop(key, None)
+    population["source"] = str(data)
+
+
+def change_config(config: Config, settings: Sequence[str], origin: str) -> Config:
+    """Return a configuration with some ``section.key=value`` settings changed."""
+    table = config.model_dump(mode="json", exclude_none=True)
+    apply_settings(table, settings)
+    return parse_config(table, origin)
+
+
+def preset_names(kind: str = RUNS) -> list[str]:
+    """Return the names of the built-in configurations, of runs or of sweeps."""
+    folder = resources.files("fedhh.experiments.config") / kind
+    return sorted(
+        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
+    )
+
+
+def preset_text(name: str, kind: str = RUNS) -> str:
+    """Return a built-in configuration as TOML text."""
+    if name not in preset_names(kind):
+        what, other, command = (
+            ("preset", SWEEPS, "sweep") if kind == RUNS else ("sweep", RUNS, "run")
+        )
+        if name in preset_names(other):
+            raise InputError(
+                f"{name} is a preset of fedhh {command}: fedhh {command} --preset {name}."
+            )
+        raise InputError(f"Unknown {what} {name!r}{did_you_mean(name, preset_names(kind))}")
+    folder = resources.files("fedhh.experiments.config") / kind
+    return (folder / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: str = "") -> str:
+    """Return the first finding as one line: path, value, and what is expected."""
+    first = error.errors()[0]
+    path = ".".join(str(part) for part in (prefix, *first["loc"]) if part != "")
+    if first["type"] == "extra_forbidden":
+        unknown = str(first["loc"][-1])
+        if len(first["loc"]) == 1 and section is Config and (homes := _sections_with(unknown)):
+            return f"unknown key {path}; did you mean {' or '.join(homes)}?"
+        return f"unknown key {path}{did_you_mean(unknown, _keys_beside(first['loc'], section))}"
+    expected = first["msg"].removeprefix("Input should be ")
+    return f"{path} = {literal(first['input'])}: expected {expected}."
+
+
+def _sections_with(key: str) -> list[str]:
+    """Return the paths that end in a key, in the sections of a configuration."""
+    sections = {
+        name: [field.annotation]
+        for name, field in Config.model_fields.items()
+        if name not in PROTOCOL_TABLES
+    }
+    sections["protocol"] = list(known_sections().values())
+    return [
+        f"{name}.{key}"
+        for name, models in sections.items()
+        if any(key in getattr(model, "model_fields", ()) for model in models)
+    ]
+
+
+def _keys_beside(loc: Sequence[str | int], section: type[BaseModel]) -> list[str]:
+    """Return the keys of the table that an error's last key is in."""
+    for part in loc[:-1]:
+        field = section.model_fields.get(str(part))
+        annotation = None if field is None else field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            section = annotation
+    return list(section.model_fields)

@@ -1,0 +1,305 @@
+"""Protocols side by side: one table, a column for each protocol, means over seeds."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedhh.experiments.config.labels import round_up, short_label, value_text
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.report.cells import record_of
+from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.sweep.axes import PROTOCOL
+from fedhh.experiments.sweep.directory import flat_result
+from fedhh.experiments.sweep.intervals import interval_text, summarize
+from fedhh.validation import InputError
+
+_HALF = "Mean ± half the"
+
+SERVER_SECONDS = "server"
+"""Column of the server's processor time; of the timings, not of the results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A row of the table.
+
+    Attributes:
+        column: Column of the results.
+        label: What the table calls it.
+        text: Returns a mean as text.
+        half: Returns half an interval's width as text.
+    """
+
+    column: str
+    label: str
+    text: Callable[[float], str]
+    half: Callable[[float], str]
+
+
+def _share(column: str, label: str) -> Measure:
+    return Measure(column=column, label=label, text="{:.1%}".format, half=_points)
+
+
+def _points(half: float) -> str:
+    return f"{100 * half:.1f}"
+
+
+def _epsilon(column: str, label: str) -> Measure:
+    return Measure(column=column, label=label, text=round_up, half="{:.3f}".format)
+
+
+def _count(column: str, label: str) -> Measure:
+    return Measure(column=column, label=label, text="{:,.0f}".format, half="{:,.0f}".format)
+
+
+def _bytes_at_most(column: str, label: str) -> Measure:
+    def text(bits: float) -> str:
+        return f"{whole_bytes(bits):,} B"
+
+    def half(bits: float) -> str:
+        return f"{bits / 8:,.0f} B"
+
+    return Measure(column=column, label=f"{label}, at most", text=text, half=half)
+
+
+def whole_bytes(bits: float) -> int:
+    """Return how many bytes hold at most so many bits, an expected length.
+
+    >>> whole_bytes(379.5), whole_bytes(384)
+    (48, 48)
+    """
+    # A mean of equal numbers may lie above them by its last digit.
+    return math.ceil(bits / 8 * (1 - 1e-12))
+
+
+_TRUNCATED = "discovered_truncated"
+_COUNT_ERROR = "count_error_relative_significant"
+_QUALITY = (
+    _share("coverage", "coverage"),
+    _share("precision", "precision"),
+    _share("precision_significant", "precision of the significant"),
+    Measure(
+        column=_TRUNCATED,
+        label="cut words among the false",
+        text="{:,.1f}".format,
+        half="{:,.1f}".format,
+    ),
+    _share("recall", "recall"),
+    _share("f1", "F1"),
+)
+_COST = (
+    _share(_COUNT_ERROR, "count error of the significant"),
+    _epsilon("local_epsilon", "local epsilon, item"),
+    _epsilon("local_epsilon_user", "local epsilon, user"),
+    _epsilon("central_epsilon", "central epsilon, item"),
+    _epsilon("central_epsilon_user", "central epsilon, user"),
+    _count("clients_asked", "clients asked"),
+    _count("rounds", "rounds"),
+    _bytes_at_most("upload_bits_per_client_max", "upload per client"),
+    _bytes_at_most("download_bits_per_client_max", "download per client"),
+    Measure(
+        column=SERVER_SECONDS,
+        label="server, CPU seconds",
+        text="{:.2f}".format,
+        half="{:.2f}".format,
+    ),
+)
+_SHORT = {
+    "coverage", "precision", "recall", "central_epsilon", "central_epsilon_user", "rounds",
+    "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS, _TRUNCATED,
+}  # fmt: skip
+_NOT_ZERO = re.compile(r"[1-9]")
+_TOP = re.compile(r"(?:precision|recall|f1)_top_(\d+)")
+
+
+def measures_of(table: pd.DataFrame) -> list[Measure]:
+    """Return the measures that some results have numbers for, in the order of the rows."""
+    tops = sorted({int(match[1]) for column in table if (match := _TOP.fullmatch(str(column)))})
+    by_k = [
+        _share(f"{metric}_top_{k}", f"{label} of the top {k:,}")
+        for k in tops
+        for metric, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
+    ]
+    return [
+        each
+        for each in (*_QUALITY, *by_k, *_COST)
+        # Few protocols cut words; for the others, the row would say nothing.
+        if each.column in table and (each.column != _TRUNCATED or (table[_TRUNCATED] > 0).any())
+    ]
+
+
+def comparison_table(
+    table: pd.DataFrame,
+    description: dict[str, Any],
+    *,
+    chosen: Callable[[str], bool] = lambda column: True,
+) -> TextTable:
+    """Return a column for each protocol, and a row for each measure.
+
+    Args:
+        table: Results, one row per cell and seed, with a column "protocol" of labels and, if the
+            times are known, `SERVER_SECONDS`.
+        description: ``title`` and ``axes`` of the sweep; if other settings vary than the protocol,
+            rows are repeated for each combination of them.
+        chosen: Says of a column of the results whether it gets a row.
+
+    Raises:
+        InputError: The results are not of several protocols.
+    """
+    if PROTOCOL not in table:
+        raise InputError(
+            "These results do not list protocols; make them with fedhh compare, or with "
+            "[sweep.protocols] in a sweep's file."
+        )
+    others = [path for path in description["axes"] if path != PROTOCOL and path in table]
+    labels = list(dict.fromkeys(table[PROTOCOL]))
+    measures = [measure for measure in measures_of(table) if chosen(measure.column)]
+    parts = _parts(table, others)
+    rows = [
+        (
+            *map(value_text, values),
+            measure.label,
+            *(_cell(part[part[PROTOCOL] == label], measure) for label in labels),
+        )
+        for values, part in parts
+        for measure in measures
+    ]
+    records = [
+        {
+            **dict(zip(others, values, strict=True)),
+            PROTOCOL: label,
+            "seeds": chosen["seed"].nunique(),
+            **_record(chosen, measures),
+        }
+        for values, part in parts
+        for label in labels
+        if not (chosen := part[part[PROTOCOL] == label]).empty
+    ]
+    counts = [record["seeds"] for record in records]
+    over = "One seed." if max(counts) == 1 else f"{interval_text(counts, mean=_HALF)}."
+    return TextTable(
+        title=description["title"],
+        columns=(*(short_label(path) for path in others), "", *labels),
+        rows=tuple(rows),
+        note=" ".join([over, *_meanings(table, measures), _central_note(table)]),
+        labels=len(others) + 1,
+        records=tuple(records),
+    )
+
+
+def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
+    """Return sentences that say what the rows' words mean, see `metrics.measure`."""
+    shown = {measure.column for measure in measures}
+    notes = []
+    if "recall" in shown and "min_clients" in table:
+        numbers = sorted(table["min_clients"].dropna().unique())
+        fewest = " or ".join(f"{number:,.0f}" for number in numbers)
+        notes.append(f"Recall is over the words held by at least {fewest} clients.")
+    if any(column.startswith("f1") for column in shown):
+        notes.append("F1 is the harmonic mean of precision and recall.")
+    if any(_TOP.search(column) for column in shown):
+        notes.append(
+            "Of the top K: the K largest estimates against the K words held by most clients."
+        )
+    if "precision" in shown:
+        notes.append("Words cut to the longest length that a protocol spells count as false.")
+    if _COUNT_ERROR in shown:
+        notes.append(
+            "Count error: mean of |estimated - true| / true clients over significant discoveries "
+            "that somebody holds."
+        )
+    if "population_clients" in table and (
+        "clients_asked" in shown and (table["clients_asked"] > table["population_clients"]).any()
+    ):
+        notes.append("Clients asked in several rounds count in each.")
+    return notes
+
+
+def _central_note(table: pd.DataFrame) -> str:
+    deltas = ", ".join(f"{delta:g}" for delta in sorted(table["delta"].unique()))
+    note = (
+        f"Central epsilons are at delta {deltas}, against readers of the results, for neighbors "
+        "that swap one item or one user"
+    )
+    unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table["central_epsilon"])
+    return note + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
+
+
+def comparison_of_runs(
+    runs: Sequence[tuple[Config, RunResult]], facts: dict[str, Any]
+) -> TextTable:
+    """Return a short table of some runs on the same clients.
+
+    Args:
+        runs: Each run's configuration and result.
+        facts: What the removal of known words took away.
+    """
+    rows = [
+        {
+            PROTOCOL: run.protocol.title,
+            "seed": run.seed,
+            **_numbers(flat_result(run, config, facts)),
+            SERVER_SECONDS: run.timings["server"],
+        }
+        for config, run in runs
+    ]
+    title = f"{' and '.join(row[PROTOCOL] for row in rows)} on the same clients"
+    return comparison_table(
+        pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}, chosen=_is_short
+    )
+
+
+def _numbers(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a flat result with infinities as numbers again."""
+    return {name: math.inf if value == "inf" else value for name, value in record.items()}
+
+
+def _is_short(column: str) -> bool:
+    """Return whether a measure belongs to the short table of runs."""
+    return column in _SHORT or column.startswith("f1_top_")
+
+
+def _parts(
+    table: pd.DataFrame, others: Sequence[str]
+) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
+    """Return the values of all settings but the protocol, and the rows that have them."""
+    if not others:
+        return [((), table)]
+    return list(table.groupby(list(others), sort=False, dropna=False))
+
+
+def _record(rows: pd.DataFrame, measures: Sequence[Measure]) -> dict[str, float | None]:
+    """Return mean, low and high of every measure as numbers, by the columns of the results."""
+    record: dict[str, float | None] = {}
+    for measure in measures:
+        numbers = pd.to_numeric(rows[measure.column])
+        if np.isinf(numbers).any():
+            record |= {f"{measure.column}_mean": math.inf}
+            continue
+        named = pd.DataFrame({"all": "all", measure.column: numbers})
+        summary = summarize(named, ["all"], measure.column).to_dict("records")
+        record |= record_of(measure.column, summary[0] if summary else None)
+    return record
+
+
+def _cell(rows: pd.DataFrame, measure: Measure) -> str:
+    """Return a measure's mean over seeds, and half its interval if seeds differ."""
+    numbers = pd.to_numeric(rows[measure.column])
+    if numbers.isna().all():
+        return "-"
+    if np.isinf(numbers).any():
+        return measure.text(float("inf"))
+    named = pd.DataFrame({"all": "all", "value": numbers})
+    summary = summarize(named, ["all"], "value").iloc[0]
+    text = measure.text(float(summary["mean"]))
+    half = measure.half(float(summary["high"] - summary["mean"]))
+    # What rounds to nothing, and the missing interval of one seed, are left out.
+    return f"{text} ± {half}" if _NOT_ZERO.search(half) else text

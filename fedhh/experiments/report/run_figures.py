@@ -1,0 +1,267 @@
+"""Figures of a run. They show what tables hold; no number is computed here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    MaxNLocator,
+    NullLocator,
+)
+
+from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.style import (
+    BLACK,
+    BLUE,
+    FORMATS,
+    GREY,
+    ORANGE,
+    SIZE,
+    STYLE,
+    VERMILION,
+    in_percent,
+    png_bytes,
+    put_title,
+    series,
+    wrapped,
+    write_figure,
+)
+from fedhh.experiments.run.directory import BASELINE_FOLDER, is_finished
+from fedhh.experiments.run.privacy import central_epsilon, local_epsilon
+from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.stored_result import read_result
+
+# Four kinds of discoveries: color, marker, and whether the mark is filled.
+_KINDS = (
+    (True, True, "significant", BLUE, "o"),
+    (True, False, "within the noise, held", ORANGE, "s"),
+    (False, True, "significant, held by nobody", VERMILION, "X"),
+    (False, False, "within the noise, held by nobody", GREY, "v"),
+)
+_STRIP = (-0.9, -0.08)
+"""Where words that nobody holds stand: left of 0, in units of the linear part of the axis."""
+_GOLDEN = 0.6180339887498949
+
+
+class NotebookFigure(Figure):
+    """A figure that notebooks show as the value of a cell, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        return png_bytes(self)
+
+
+def figures(result: RunResult) -> dict[str, Figure]:
+    """Return a run's figures by file name; those by layer only where the layers are of a trie."""
+    drawn = {"estimates": _single(draw_estimates, result, "Estimated and true holders")}
+    if _has_trie(result):
+        drawn["coverage_by_layer"] = _single(draw_coverage, result, "Coverage by layer")
+        drawn["trie_by_layer"] = draw_trie(result)
+    return drawn
+
+
+def write_figures(directory: Path, result: RunResult) -> None:
+    """Write a run's figures into its directory, as PNG."""
+    for name, figure in figures(result).items():
+        write_figure(figure, directory / name, FORMATS[:1])
+
+
+def plot_run(directory: Path, *, out: Path | None = None) -> list[Path]:
+    """Write the figures of a run, and of its baseline, as PNG, PDF and SVG; return the PNG files.
+
+    Args:
+        directory: A finished run's.
+        out: Where the figures go, those of a baseline in a folder of their own; the run's
+            directory if None.
+
+    Raises:
+        InputError: The run's files are missing or damaged.
+    """
+    stored = [(run, read_result(run).result) for run in runs_in(directory)]
+    return [
+        write_figure(figure, (out or directory) / run.relative_to(directory) / name)
+        for run, result in stored
+        for name, figure in figures(result).items()
+    ]
+
+
+def of_whom(result: RunResult) -> str:
+    """Return the protocol and its epsilons, and in a second line population and seed."""
+    local, central = (of(result.privacy, "item") for of in (local_epsilon, central_epsilon))
+    parts = [result.protocol.title]
+    if math.isfinite(local):
+        parts.append(f"local epsilon {round_up(local)}")
+    delta = result.privacy.best("item", "central").delta
+    parts.append(f"central epsilon {round_up(central)} at delta {delta:g}")
+    name, seed = result.population["name"], f"seed {result.seed}"
+    # A synthetic population's name has its seed, which is the run's.
+    clients = name if name.endswith(f", {seed}") else f"{name}, {seed}"
+    return f"{', '.join(parts)}\n{clients}"
+
+
+def runs_in(directory: Path) -> list[Path]:
+    """Return the directory of a run, and below it that of its baseline, if there is one."""
+    baseline = directory / BASELINE_FOLDER
+    return [directory, *([baseline] if is_finished(baseline) else [])]
+
+
+def plot(result: RunResult) -> Figure:
+    """Return a figure of coverage by layer, where there is a trie, and estimates against truth."""
+    if not _has_trie(result):
+        return _single(draw_estimates, result, "Estimated and true holders")
+    with mpl.rc_context(STYLE):
+        figure = NotebookFigure(figsize=(11, 4.4), layout="constrained")
+        figure.suptitle(wrapped(of_whom(result), 11), fontsize=10)
+        left, right = figure.subplots(1, 2)
+        draw_coverage(left, result)
+        draw_estimates(right, result)
+    return figure
+
+
+def draw_coverage(axes: Axes, result: RunResult) -> None:
+    """Draw the share of contributions covered after each layer, one line per pass."""
+    passes = result.layers["pass"].nunique()
+    for number, rows in result.layers.groupby("pass"):
+        axes.plot(
+            rows["layer"],
+            rows["coverage"],
+            label=f"after pass {number}" if passes > 1 else "covered",
+            **series(int(str(number)) - 1, passes),
+        )
+    axes.axhline(
+        result.metrics.reachable_mass, color=GREY, linestyle="--", label="reachable by the trie"
+    )
+    axes.set_ylim(0, 1)
+    in_percent(axes.yaxis)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("layer (symbols in a word, end symbol apart)")
+    axes.set_ylabel("coverage of new-word contributions")
+    axes.legend(loc="best")
+
+
+def draw_trie(result: RunResult) -> Figure:
+    """Return the trie's width and, below it, the threshold, by layer."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6.8, 5.8), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        passes = result.layers["pass"].nunique()
+        for number, rows in result.layers.groupby("pass"):
+            look = series(int(str(number)) - 1, passes)
+            upper.plot(
+                rows["layer"], rows["num_candidates"], label=f"candidates, pass {number}",
+                **{**look, "markerfacecolor": "white", "markeredgecolor": look["color"],
+                   "markeredgewidth": 1.2},
+            )  # fmt: skip
+            upper.plot(rows["layer"], rows["num_kept"], label=f"kept, pass {number}", **look)
+            lower.plot(rows["layer"], rows["threshold_z"], label=f"pass {number}", **look)
+        upper.set_yscale("log")
+        upper.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        upper.set_ylabel("prefixes")
+        upper.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        lower.set_ylabel("threshold (standard\ndeviations of the noise)")
+        lower.set_xlabel("layer (symbols in a word, end symbol apart)")
+        lower.xaxis.set_major_locator(MaxNLocator(integer=True))
+        lower.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        figure.suptitle(wrapped(f"The trie by layer\n{of_whom(result)}", 6.8), fontsize=10)
+    return figure
+
+
+def draw_estimates(axes: Axes, result: RunResult) -> None:
+    """Draw estimated against true holders of each discovered word, with 95 % error bars.
+
+    Words that nobody holds stand in a strip of their own, side by side so that they can be seen.
+    """
+    found = result.discoveries
+    axes.set_xlabel("clients that hold the word")
+    axes.set_ylabel("estimated clients, 95 % error bars")
+    if found.empty:
+        axes.text(0.5, 0.5, "nothing was discovered", transform=axes.transAxes, ha="center")
+        axes.set(xticks=[], yticks=[])
+        return
+    held = found["is_target"].astype(bool)
+    largest = max(float(found["true_clients"].max()), float(found["estimated_clients"].max())) * 1.3
+    linear = _count_scales(axes, float(found["std_error"].median()), largest)
+    place = np.where(held, found["true_clients"], _spread(len(found)) * linear)
+    for of_target, significant, label, color, marker in _KINDS:
+        rows = (held == of_target) & (found["is_significant"] == significant)
+        if rows.any():
+            _draw_kind(axes, found[rows], place[rows.to_numpy()], f"{label} ({rows.sum():,})",
+                       color=color, marker=marker)  # fmt: skip
+    axes.plot([1, largest], [1, largest], color=BLACK, linestyle="--", linewidth=1, label="exact")
+    lowest = float(found["estimated_clients"].min())
+    axes.set_ylim(1.2 * min(lowest, -linear), 2 * largest)
+    if not held.all():
+        axes.axvspan(_STRIP[0] * 1.1 * linear, 0, color="#F2F2F2", zorder=0)
+    else:
+        axes.set_xlim(left=0)
+    axes.legend(loc="upper left", fontsize=8, title=f"{len(found):,} discovered words",
+                title_fontsize=8, alignment="left")  # fmt: skip
+
+
+def _draw_kind(
+    axes: Axes,
+    rows: pd.DataFrame,
+    place: npt.NDArray[np.float64],
+    label: str,
+    *,
+    color: str,
+    marker: str,
+) -> None:
+    axes.errorbar(
+        place, rows["estimated_clients"], yerr=1.96 * rows["std_error"], fmt="none",
+        elinewidth=0.5, alpha=0.2, color=color, zorder=1.5,
+    )  # fmt: skip
+    axes.plot(
+        place, rows["estimated_clients"], linestyle="none", marker=marker, markersize=3.4,
+        markeredgewidth=0, alpha=0.6, color=color, label=label,
+    )  # fmt: skip
+
+
+def _spread(count: int) -> npt.NDArray[np.float64]:
+    """Return places in the strip, ``(count,)``, evenly spread in any run of neighbors."""
+    first, last = _STRIP
+    return np.asarray(first + (last - first) * (np.arange(1, count + 1) * _GOLDEN % 1.0))
+
+
+def _count_scales(axes: Axes, noise: float, largest: float) -> float:
+    """Scale both axes by logarithm above the noise, linearly from there through 0.
+
+    Returns:
+        Up to where they are linear.
+    """
+    first = max(int(np.floor(np.log10(max(noise, 1.0)))), 0)
+    powers = 10.0 ** np.arange(first, max(int(np.ceil(np.log10(largest))), first + 1) + 1)
+    middle = sum(_STRIP) / 2 * powers[0]
+    for axis, set_scale, zero in (
+        (axes.xaxis, axes.set_xscale, middle),
+        (axes.yaxis, axes.set_yscale, 0.0),
+    ):
+        set_scale("symlog", linthresh=powers[0], linscale=0.6)
+        axis.set_major_locator(FixedLocator([zero, *powers]))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{max(value, 0):,.0f}"))
+    axes.set_xlim(_STRIP[0] * 1.1 * powers[0], largest)
+    return float(powers[0])
+
+
+def _has_trie(result: RunResult) -> bool:
+    """Return whether the server broadcast prefixes: not so in protocols of one round trip."""
+    return bool((result.layers["num_prefixes"] > 0).any())
+
+
+def _single(draw: Callable[[Axes, RunResult], None], result: RunResult, title: str) -> Figure:
+    with mpl.rc_context(STYLE):
+        figure = NotebookFigure(figsize=(SIZE[0], SIZE[1] + 0.5), layout="constrained")
+        axes = figure.subplots()
+        draw(axes, result)
+        put_title(axes, f"{title}\n{of_whom(result)}")
+    return figure

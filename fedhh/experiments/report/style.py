@@ -1,0 +1,110 @@
+"""One style for all figures: colors, lines that can be told apart where they coincide, files."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from fedhh.experiments.report.plain_text import unmathed
+from fedhh.system.files import whole_file
+
+# Okabe and Ito's palette: distinguishable with any color vision.
+BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+GREY, BLACK, SKY = "#7F7F7F", "#000000", "#56B4E9"
+NOTE = "#555555"
+
+STYLE: Any = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E5E5E5",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+}
+
+SIZE = (6.4, 4.0)
+FORMATS = ("png", "pdf", "svg")
+
+_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+_WIDEST, _NARROWEST = (3.6, 8.5), (1.3, 3.5)
+_LETTERS_PER_INCH = 11.5
+# Vector files without a date are the same for the same results.
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None, "Creator": None},
+}
+
+
+def series(number: int, of: int) -> dict[str, Any]:
+    """Return the look of one of several lines.
+
+    Later lines are drawn over earlier ones, and are narrower with smaller markers: where two take
+    the same values, both are seen.
+    """
+    thin = number / max(of - 1, 1) if of > 1 else 0.85
+    width, marker = (
+        wide + (narrow - wide) * thin for wide, narrow in zip(_WIDEST, _NARROWEST, strict=True)
+    )
+    return {
+        "color": _COLORS[number % len(_COLORS)],
+        "marker": _MARKERS[number % len(_MARKERS)],
+        "linestyle": _DASHES[number % len(_DASHES)] if number else "-",
+        "linewidth": width,
+        "markersize": marker,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.4,
+        "zorder": 2 + 0.1 * number,
+    }
+
+
+def in_percent(axis: Axis) -> None:
+    """Show the values of an axis of shares in percent, none of them rounded to another."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g}%"))
+
+
+def wrapped(text: str, inches: float) -> str:
+    """Return lines of text broken so that they fit a width, without any formula in them."""
+    width = max(int(inches * _LETTERS_PER_INCH), 20)
+    return unmathed("\n".join(textwrap.fill(line, width) for line in text.split("\n") if line))
+
+
+def put_title(axes: Axes, title: str, *, inches: float = SIZE[0]) -> None:
+    """Put a title above axes: what is shown, and in lines of their own, of whom."""
+    axes.set_title(wrapped(title, inches), fontsize=10, pad=8)
+
+
+def write_figure(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> Path:
+    """Write a figure in some formats beside each other, and return the first file."""
+    for kind in formats:
+        with whole_file(stem.with_name(f"{stem.name}.{kind}")) as temporary:
+            save(figure, temporary, kind)
+    return stem.with_name(f"{stem.name}.{formats[0]}")
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """Return a figure as the content of a PNG file."""
+    content = io.BytesIO()
+    save(figure, content, "png")
+    return content.getvalue()
+
+
+def save(figure: Figure, target: Any, kind: str) -> None:
+    """Save a figure to a path or a file; the same figure gives the same bytes."""
+    with mpl.rc_context({"svg.hashsalt": "fedhh", "pdf.fonttype": 42}), warnings.catch_warnings():
+        # Labels may be in any script; what the font lacks is a box.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(target, format=kind, dpi=160, metadata=_METADATA[kind])

@@ -1,0 +1,160 @@
+"""Tables of a sweep, from its results file alone, as Markdown, CSV or LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedhh.experiments.config.labels import is_share, short_label, value_text
+from fedhh.experiments.report import gboard
+from fedhh.experiments.report.cells import (
+    note_of,
+    points_with_interval,
+    record_of,
+    setting_text,
+    setting_value,
+    with_interval,
+)
+from fedhh.experiments.report.comparison import comparison_table
+from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.sweep.axes import PROTOCOL
+from fedhh.experiments.sweep.columns import EXTRA, varied_settings
+from fedhh.experiments.sweep.directory import read_labeled_results, with_server_seconds
+from fedhh.experiments.sweep.intervals import GAIN, failed_text, sampling_gains, summarize
+from fedhh.validation import InputError, require_choice
+
+_METRICS = ("coverage", "precision", "recall", "f1")
+
+_HEADS = {EXTRA: "beside the grid"}
+
+
+def make_table(name: str, directory: Path) -> TextTable:
+    """Return a named table of a sweep's results; its note says how many cells failed.
+
+    Args:
+        name: One of `TABLES`.
+        directory: The sweep's directory.
+
+    Raises:
+        InputError: The name is unknown, or the results lack what the table shows.
+    """
+    require_choice(TABLES, table=name)
+    table, description = read_labeled_results(directory)
+    made = TABLES[name](with_server_seconds(table, directory), description)
+    failed = failed_text(description["failed"])
+    return replace(made, note=f"{made.note} {failed}.") if failed else made
+
+
+def usual_table(directory: Path) -> str:
+    """Return the name of the table that says most of a sweep's results.
+
+    Raises:
+        InputError: There are no results, or no cell has finished.
+    """
+    table, description = read_labeled_results(directory)
+    if PROTOCOL in description["axes"]:
+        return "comparison"
+    return gboard.fitting_table(table, description) or "summary"
+
+
+def _summary(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
+    """Return every setting with its metrics; cells beside the grid are rows of their own."""
+    axes = [path for path in description["axes"] if path in table]
+    keyed, shown = _labeled(table, axes)
+    keys = [*axes, *(path for path in shown if path not in axes), EXTRA]
+    metrics = [name for name in _METRICS if name in table]
+    rows: list[tuple[str, ...]] = []
+    records: list[dict[str, Any]] = []
+    seeds: list[int] = []
+    for _, part in keyed.groupby(list(dict.fromkeys(keys)), sort=False, dropna=False):
+        settings = part.iloc[0].to_dict()
+        cells = []
+        record = {path: setting_value(settings, path) for path in shown}
+        record["seeds"] = part["seed"].nunique()
+        for metric in metrics:
+            summary = summarize(part, ["beside_grid"], metric).to_dict("records")
+            seeds.extend(row["seeds"] for row in summary)
+            cells.append(with_interval(summary[0], share=is_share(metric)) if summary else "-")
+            record |= record_of(metric, summary[0] if summary else None)
+        rows.append((*(setting_text(settings, path) for path in shown), *cells))
+        records.append(record)
+    return TextTable(
+        title=description["title"],
+        columns=(*(_HEADS.get(path) or short_label(path) for path in shown), *metrics),
+        rows=tuple(rows),
+        note=note_of(seeds),
+        labels=len(shown),
+        records=tuple(records),
+    )
+
+
+def _labeled(table: pd.DataFrame, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the results, and the columns that say what a row of the summary is.
+
+    A single extra stands in the columns of what it sets, several are named in one column.
+    """
+    beside = table[EXTRA] != ""
+    extras = table[EXTRA][beside].unique()
+    shown = list(axes)
+    if len(extras) == 1 and PROTOCOL not in axes:
+        shown += [
+            path
+            for path in varied_settings(table)
+            if path not in axes and set(table[path][beside]) - set(table[path][~beside])
+        ]
+    elif len(extras):
+        shown.append(EXTRA)
+    return (table, shown) if shown else (table.assign(all="all"), ["all"])
+
+
+def _sampling(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
+    """Return greedy and random sampling beside each other."""
+    gains = sampling_gains(table, description["axes"])
+    if gains.empty:
+        raise InputError(
+            "These results have no setting with both samplers; make them with "
+            "fedhh sweep --preset sampling-quick."
+        )
+    by = [path for path in description["axes"] if path in gains]
+    keyed, by = (gains, by) if by else (gains.assign(all="all"), ["all"])
+    samplers = [summarize(keyed, by, name).to_dict("records") for name in ("greedy", "random")]
+    summary = summarize(keyed, by, GAIN)
+    rows, records = [], []
+    for gain, greedy, random in zip(summary.to_dict("records"), *samplers, strict=True):
+        rows.append(
+            (
+                *(value_text(gain[path]) for path in by),
+                *(f"{row['mean']:.1%}" for row in (greedy, random)),
+                points_with_interval({key: gain[key] / 100 for key in ("mean", "low", "high")}),
+            )
+        )
+        records.append(
+            {
+                **{path: gain[path] for path in by},
+                "seeds": gain["seeds"],
+                **record_of("greedy", greedy),
+                **record_of("random", random),
+                **record_of("gain", gain, scale=0.01),
+            }
+        )
+    return TextTable(
+        title=description["title"],
+        columns=(*(short_label(path) for path in by), "greedy", "random", "gain"),
+        rows=tuple(rows),
+        note=f"Coverage; the gain in points, seed by seed. {note_of(summary['seeds'])}",
+        labels=len(by),
+        records=tuple(records),
+    )
+
+
+TABLES: dict[str, Callable[[pd.DataFrame, dict[str, Any]], TextTable]] = {
+    "summary": _summary,
+    "gboard-table1": gboard.table_1,
+    "gboard-figure1": gboard.figure_1,
+    "sampling": _sampling,
+    "comparison": comparison_table,
+}

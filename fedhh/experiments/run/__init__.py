@@ -1,0 +1,1 @@
+"""One run: its rounds, measures, privacy and directory."""

@@ -1,0 +1,126 @@
+"""One layer's votes, as runs make them: a worker that answers a query, again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.populations.population import ClientBlock, Population
+from fedhh.clients.worker import ClientWorker
+from fedhh.oracles import OracleSpec
+from fedhh.queries.base import Cohort, PrefixQuery
+from fedhh.validation import require_at_least
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.lexicon import Lexicon
+from fedhh.words.trie import PrefixTrie
+
+_WORDS = ("a", "b")
+_MOST_CLIENTS = 2**62
+
+
+class AuditedVotes:
+    """The votes of a layer in which one client's contribution is one value or another.
+
+    All other clients contribute the dummy; with a domain of two values, the other value of the
+    client is the dummy, too. Each run of the layer is a block of its own, whose coins are those
+    that `ClientWorker` gives it.
+    """
+
+    def __init__(
+        self, spec: OracleSpec, *, domain_size: int, num_reports: int, holds: int, seed: int
+    ) -> None:
+        """Prepare the layer.
+
+        Args:
+            spec: The randomizer.
+            domain_size: Its values, the dummy included, at least 2.
+            num_reports: Reports in the layer, of one client each.
+            holds: Which of its two values the client holds: 0 or 1.
+            seed: Of the worker.
+        """
+        require_at_least(2, domain_size=domain_size)
+        require_at_least(1, num_reports=num_reports)
+        alphabet = Alphabet(symbols="".join(_WORDS))
+        words = _WORDS[: min(2, domain_size - 1)]
+        self._query = PrefixQuery(
+            pass_index=0,
+            layer=1,
+            cohort=_RunsOfOneLayer(start=0, size=_MOST_CLIENTS, num_reports=num_reports),
+            alphabet=alphabet,
+            max_items=1,
+            sampler="greedy",
+            trie=PrefixTrie(alphabet_size=domain_size - 1 - len(words)),
+            finished=alphabet.encode(words, width=2),
+            excluded=np.zeros((0, 2), dtype=np.uint16),
+            oracle=spec,
+        )
+        self._pair = (self._query.num_extensions, self._query.num_extensions + 1)
+        word = words[holds] if holds < len(words) else None
+        self._worker = ClientWorker(_OneHolder(words, num_reports, word), seed=seed)
+
+    def differences(self, num_runs: int) -> npt.NDArray[np.float64]:
+        """Return ``(num_runs,)``: votes for the first value, less those for the second."""
+        first, second = self._pair
+        votes = np.empty(num_runs)
+        for run in range(num_runs):
+            tally = self._worker.answer(self._query, [run]).aggregate.tally
+            votes[run] = tally[first] - tally[second]
+        return votes
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RunsOfOneLayer(Cohort):
+    """A cohort whose blocks are whole runs."""
+
+    num_reports: int
+
+    @property
+    def block_size(self) -> int:
+        """Clients of one run."""
+        return self.num_reports
+
+
+class _OneHolder(Population):
+    """Clients of whom the first of each block holds a word, if any does."""
+
+    name = "audit"
+    unit = "contribution"
+    exchangeable = True
+
+    def __init__(self, words: tuple[str, ...], num_reports: int, word: str | None) -> None:
+        """Take the words that there are, and the one that the first client holds, if any."""
+        self._lexicon = Lexicon(words=list(words))
+        held = [] if word is None else [words.index(word)]
+        self._offsets = np.minimum(np.arange(num_reports + 1), len(held))
+        self._word_ids = np.array(held, dtype=np.int32)
+
+    @property
+    def num_clients(self) -> int:
+        """As many as any number of runs takes."""
+        return _MOST_CLIENTS
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """All words."""
+        return self._lexicon
+
+    def block(self, clients: npt.NDArray[np.int64]) -> ClientBlock:
+        """Return the clients of one run."""
+        return ClientBlock(
+            clients=clients,
+            offsets=self._offsets,
+            word_ids=self._word_ids,
+            counts=np.ones_like(self._word_ids),
+        )
+
+    @property
+    def word_counts(self) -> npt.NDArray[np.int64]:
+        """At most one holder in a run, who typed the word once."""
+        return self.word_clients
+
+    @property
+    def word_clients(self) -> npt.NDArray[np.int64]:
+        """At most one holder in a run."""
+        return np.bincount(self._word_ids, minlength=len(self._lexicon))

@@ -1,0 +1,74 @@
+"""The row of a run's layers table: what the server knows of a round, and what a simulator sees."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from fedhh.experiments.run.truth import Observed
+from fedhh.mechanisms.base import Mechanism
+from fedhh.protocol import RoundSummary
+from fedhh.queries.base import Diagnostics
+from fedhh.settings import described
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRow(RoundSummary):
+    """A row of the table: `RoundSummary` and the columns below.
+
+    The table's ``pass`` is ``pass_index + 1``, and its ``subset_size`` is 0 where there is none.
+
+    Attributes:
+        subset_size: Values in a report, where a report is a set of values.
+        dummies: Contributions that were the dummy.
+        clients_with_items: Clients that held a candidate.
+        coverage: Share of contributions for words found so far.
+        missed_mass: Share for words that were still in the trie, and neither kept nor found in
+            this round; NaN for protocols without a trie.
+    """
+
+    subset_size: int | None
+    dummies: int
+    clients_with_items: int
+    coverage: float
+    missed_mass: float
+
+    @classmethod
+    def of(
+        cls,
+        summary: RoundSummary,
+        mechanism: Mechanism,
+        diagnostics: Diagnostics,
+        observed: Observed,
+    ) -> LayerRow:
+        """Return the row of a round."""
+        return cls(
+            **asdict(summary),
+            subset_size=mechanism.values_per_report(summary.domain_size),
+            dummies=diagnostics.num_dummies,
+            clients_with_items=diagnostics.num_clients_with_items,
+            coverage=observed.coverage,
+            missed_mass=observed.missed_mass,
+        )
+
+    def columns(self) -> dict[str, Any]:
+        """Return the table's row: the server's columns, whether the layer decided, and the rest."""
+        values = {**asdict(self), "pass": self.pass_index + 1, "decides": self.decides}
+        values["subset_size"] = self.subset_size or 0
+        return {name: values[name] for name in column_texts()}
+
+
+def column_texts() -> dict[str, str]:
+    """Return what each column of the table is, by name, in order."""
+    texts = described(LayerRow)
+    names = [field.name for field in fields(LayerRow)]
+    server = [field.name for field in fields(RoundSummary)]
+    own = [name for name in names if name not in server and name != "subset_size"]
+    server.insert(server.index("domain_size") + 1, "subset_size")
+    shown = {
+        "pass_index": ("pass", "Which pass, from 1."),
+        "subset_size": ("subset_size", "Values in a report, where it is a set of values; else 0."),
+    }
+    columns = [shown.get(name, (name, texts.get(name, ""))) for name in server]
+    decides = ("decides", "Whether the layer dropped a candidate; its votes mean something then.")
+    return dict([*columns, decides, *((name, texts.get(name, "")) for name in own)])

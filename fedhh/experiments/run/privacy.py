@@ -1,0 +1,105 @@
+"""From what took part in a run to what it can claim, and what its discoveries show of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from fedhh.accounting import Guarantee, LayerRecord, NotApplicable, PrivacyReport, account
+from fedhh.protocol import AnyProtocol, RoundSummary
+
+DEFAULT_DELTA = 1e-10
+"""The paper's delta."""
+
+DEFAULT_ALPHA = 0.95
+"""The paper's alpha."""
+
+MEASURED_ANONYMITY = ("fewest_holders", "fewest_holders_significant", "share_held_by_at_most_k")
+"""What `measured_anonymity` returns; fields of `metrics.Metrics`."""
+
+
+def privacy_of_run(
+    protocol: AnyProtocol,
+    summaries: Sequence[RoundSummary],
+    *,
+    num_clients: int,
+    delta: float = DEFAULT_DELTA,
+    alpha: float = DEFAULT_ALPHA,
+) -> PrivacyReport:
+    """Return what a run can claim, from the reports that each of its rounds counted.
+
+    Args:
+        protocol: The run's settled settings, which say its mechanism.
+        summaries: What each round received; a round with fewer answers has a smaller cohort.
+        num_clients: Clients of the population, from which central TrieHH samples.
+        delta: Of the central guarantees.
+        alpha: Of approximate k-anonymity.
+    """
+    mechanism = protocol.mechanism
+    asked = {(each.pass_index, each.layer): each.num_clients for each in mechanism.layers}
+    layers = [
+        LayerRecord(
+            pass_index=summary.pass_index + 1,
+            layer=summary.layer,
+            num_clients=summary.num_clients,
+            num_reports=summary.num_reports,
+            domain_size=summary.domain_size,
+            num_kept=summary.num_kept,
+            decides=summary.decides,
+            lost_clients=max(0, asked[summary.pass_index, summary.layer] - summary.num_clients),
+        )
+        for summary in summaries
+    ]
+    return account(mechanism, layers, num_clients=num_clients, delta=delta, alpha=alpha)
+
+
+def local_epsilon(report: PrivacyReport, unit: str) -> float:
+    """Return the local epsilon of a unit over all rounds of its client, infinite if none."""
+    return _smallest_epsilon(report, unit, "local")
+
+
+def central_epsilon(report: PrivacyReport, unit: str) -> float:
+    """Return the smallest valid central epsilon of a unit, infinite if there is none."""
+    return _smallest_epsilon(report, unit, "central")
+
+
+def _smallest_epsilon(report: PrivacyReport, unit: str, trust: str) -> float:
+    return epsilon_of(report.best(unit, trust))
+
+
+def epsilon_of(guarantee: Guarantee) -> float:
+    """Return a guarantee's epsilon, infinite where its theorem says nothing."""
+    return math.inf if isinstance(guarantee.epsilon, NotApplicable) else guarantee.epsilon
+
+
+def claimed_k(report: PrivacyReport) -> int | None:
+    """Return k of the tight bound over the whole run, or None where there is none."""
+    for claim in report.anonymity:
+        if claim.variant == "tight" and claim.layer is None:
+            return None if isinstance(claim.k, NotApplicable) else claim.k
+    return None
+
+
+def measured_anonymity(discoveries: pd.DataFrame, k: int | None) -> dict[str, Any]:
+    """Return how many clients really hold the discovered words, which only a simulator knows.
+
+    Args:
+        discoveries: See `metrics.discoveries_table`.
+        k: What the run claims, or None.
+
+    Returns:
+        ``fewest_holders`` of a discovered word and of a significant one (0 for invented words),
+        and ``share_held_by_at_most_k`` of all discoveries, None without a claim.
+    """
+    holders = discoveries["true_clients"]
+    significant = holders[discoveries["is_significant"]]
+    return {
+        "fewest_holders": None if holders.empty else int(holders.min()),
+        "fewest_holders_significant": None if significant.empty else int(significant.min()),
+        "share_held_by_at_most_k": (
+            None if k is None or holders.empty else float((holders <= k).mean())
+        ),
+    }

@@ -1,0 +1,72 @@
+"""What a run leaves: words, layers, measures, privacy and costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from fedhh.accounting import PrivacyReport
+from fedhh.experiments.run.metrics import Metrics
+from fedhh.protocol import AnyProtocol
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSettings:
+    """What a run is measured against; see `fedhh.experiments.config.schema.MetricsConfig`."""
+
+    top_k: tuple[int, ...] = (20, 100, 500)
+    min_clients: int | str = "auto"
+    significance_z: float = 4.0
+
+    def min_clients_of(self, num_clients: int) -> int:
+        """Return the least number of holders of a word to find, in a population of this size."""
+        if isinstance(self.min_clients, int):
+            return self.min_clients
+        return max(10, -(-num_clients // 1000))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunResult:
+    """What a run found, how good that is, and what it cost.
+
+    Attributes:
+        protocol: The settings.
+        population: Name, unit and number of clients of the population, and of how many users of a
+            file they were drawn, None if of no other.
+        seed: The run's seed.
+        simulation: How faithfully clients were simulated, see `Fidelity.facts`.
+        settings: What the run was measured against.
+        discoveries: One row per word, see `metrics.discoveries_table`.
+        layers: One row per round, see `layers.LayerRow`.
+        metrics: See `metrics.Metrics`.
+        privacy: What the run can claim, made from what took part.
+        cost: Clients asked, reports, rounds, bits per client.
+        timings: Seconds; the only part that differs between two runs of one seed. "server" is the
+            processor time of the protocol's part of "rounds".
+    """
+
+    protocol: AnyProtocol
+    population: dict[str, Any]
+    seed: int
+    simulation: dict[str, Any]
+    settings: MetricSettings
+    discoveries: pd.DataFrame
+    layers: pd.DataFrame
+    metrics: Metrics
+    privacy: PrivacyReport
+    cost: dict[str, Any]
+    timings: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """What the run took in all; the server's part is in that of the rounds already."""
+        return sum(self.timings.values()) - self.timings["server"]
+
+    def _repr_html_(self) -> str:
+        numbers = {"coverage": f"{self.metrics.coverage:.1%}"}
+        numbers.update({name: f"{value:,.0f}" for name, value in self.cost.items()})
+        head = pd.Series(numbers, name=self.population["name"]).to_frame()
+        words = self.discoveries.head(20)
+        return str(head.to_html() + words.to_html(index=False, float_format="{:,.1f}".format))

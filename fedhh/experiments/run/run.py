@@ -1,0 +1,390 @@
+"""One run: a protocol over a population, its measures, and its checkpoints."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from fedhh.clients.populations.population import Population
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.config.alphabet import NOT_PRIVATE, is_from_data, settle_alphabet
+from fedhh.experiments.config.fidelity import Fidelity, check_fidelity
+from fedhh.experiments.config.protocol import settle
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.metrics import discoveries_table, measure
+from fedhh.experiments.run.privacy import (
+    DEFAULT_ALPHA,
+    DEFAULT_DELTA,
+    claimed_k,
+    measured_anonymity,
+    privacy_of_run,
+)
+from fedhh.experiments.run.result import MetricSettings, RunResult
+from fedhh.experiments.run.truth import Truth
+from fedhh.protocol import AnyProtocol, RoundSummary
+from fedhh.simulation import engine
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
+from fedhh.validation import InputError
+from fedhh.version import __version__
+
+CHECKPOINT = Path("checkpoint") / "state.npz"
+
+
+class Listener(Protocol):
+    """Follows a run; the command line shows what it hears."""
+
+    def count(self, counted: int, of: int) -> None:
+        """Hear on how many clients the true words have been counted, where that takes a pass."""
+
+    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
+        """Hear that clients are about to be asked, some perhaps before a resume."""
+
+    def advance(self, num_clients: int) -> None:
+        """Hear that some clients have answered."""
+
+    def finish_round(self, layer: LayerRow) -> None:
+        """Hear a finished round's row of the layers table."""
+
+
+class Silence:
+    """A listener that does nothing."""
+
+    def count(self, counted: int, of: int) -> None:
+        """Ignore."""
+
+    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
+        """Ignore."""
+
+    def advance(self, num_clients: int) -> None:
+        """Ignore."""
+
+    def finish_round(self, layer: LayerRow) -> None:
+        """Ignore."""
+
+
+def simulate(
+    protocol: AnyProtocol,
+    population: Population,
+    *,
+    seed: int,
+    workers: int = 0,
+    ray_address: str = "",
+    fidelity: Fidelity | None = None,
+    settings: MetricSettings | None = None,
+    delta: float = DEFAULT_DELTA,
+    alpha: float = DEFAULT_ALPHA,
+    listener: Listener | None = None,
+    checkpoint_in: Path | None = None,
+) -> RunResult:
+    """Run a protocol over a population and measure what it found.
+
+    Args:
+        protocol: The server's settings.
+        population: The clients; their known words should be removed already.
+        seed: The run's seed; the same seed gives the same result with any number of workers.
+        workers: Ray actors that hold clients; 0 for this process alone.
+        ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
+            local Ray if empty.
+        fidelity: How faithfully to simulate clients; every report if None.
+        settings: What to measure against.
+        delta: Of central guarantees.
+        alpha: Of approximate k-anonymity.
+        listener: Follows the run.
+        checkpoint_in: A folder for the state after each round. A state that is there already is
+            where the run goes on.
+
+    Raises:
+        InputError: The population is too small for the protocol.
+    """
+    protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
+    fidelity = fidelity or Fidelity()
+    check_fidelity(type(protocol), fidelity.name)
+    worker = ClientWorker(population, seed=seed)
+    with fidelity.wrap(_executor(worker, workers, ray_address), seed=seed) as executor:
+        return _run(
+            protocol,
+            population,
+            executor,
+            seed=seed,
+            fidelity=fidelity,
+            settings=settings or MetricSettings(),
+            delta=delta,
+            alpha=alpha,
+            listener=listener or Silence(),
+            checkpoint_in=checkpoint_in,
+        )
+
+
+def _run(
+    protocol: AnyProtocol,
+    population: Population,
+    executor: Executor,
+    *,
+    seed: int,
+    fidelity: Fidelity,
+    settings: MetricSettings,
+    delta: float,
+    alpha: float,
+    listener: Listener,
+    checkpoint_in: Path | None,
+) -> RunResult:
+    """Follow the rounds from the start or a checkpoint, and measure the end."""
+    started = time.perf_counter()
+    truth = Truth(population, protocol.symbols, protocol.longest_word, progress=listener.count)
+    identity = "" if checkpoint_in is None else _identity(protocol, population, seed, fidelity)
+    state, rows, spent = _resume(protocol, checkpoint_in, identity)
+    listener.start(protocol, population, sum(row.num_clients for row in rows))
+    ready = time.perf_counter()
+    follow = _follow(protocol, executor, state, truth=truth, rows=rows, listener=listener)
+    server_seconds = 0.0
+    for finished in follow:
+        state = finished.state
+        server_seconds += finished.server_seconds
+        if checkpoint_in is not None:
+            seconds = spent + time.perf_counter() - started
+            layers = [asdict(row) for row in rows]
+            notes = {"identity": identity, "layers": layers, "seconds": seconds}
+            save_checkpoint(checkpoint_in / CHECKPOINT, state, notes)
+    asked = time.perf_counter()
+    table = discoveries_table(
+        protocol.discoveries(state),
+        truth,
+        significance_z=settings.significance_z,
+        truncated_at=protocol.longest_word if protocol.truncates_words else None,
+    )
+    metrics = measure(
+        table,
+        truth,
+        top_k=settings.top_k,
+        min_clients=settings.min_clients_of(population.num_clients),
+    )
+    measured = time.perf_counter()
+    privacy = privacy_of_run(
+        protocol,
+        protocol.summaries(state),
+        num_clients=population.num_clients,
+        delta=delta,
+        alpha=alpha,
+    )
+    metrics = replace(metrics, **measured_anonymity(table, claimed_k(privacy)))
+    return RunResult(
+        protocol=protocol,
+        population={
+            "name": population.name,
+            "unit": population.unit,
+            "clients": population.num_clients,
+            "drawn_from_clients": population.drawn_from,
+            "counted_clients": truth.counted_clients,
+            "coverage_std_error_at_most": truth.share_std_error,
+        },
+        seed=seed,
+        simulation=fidelity.facts([row.num_clients for row in rows]),
+        settings=settings,
+        discoveries=table,
+        layers=pd.DataFrame([row.columns() for row in rows]),
+        metrics=metrics,
+        privacy=privacy,
+        cost=_cost(protocol, protocol.summaries(state)),
+        timings={
+            "prepare": ready - started,
+            "rounds": asked - ready,
+            "server": server_seconds,
+            "measure": measured - asked,
+            "account": time.perf_counter() - measured,
+            "before_resume": spent,
+        },
+    )
+
+
+def check_config(config: Config, population: Population) -> tuple[Config, AnyProtocol]:
+    """Return a configuration with its alphabet and every "auto" settled, and its protocol.
+
+    Raises:
+        InputError: The population is too small for the protocol.
+    """
+    return settle(settle_alphabet(config, population), population.num_clients)
+
+
+def open_executor(config: Config, population: Population) -> Executor:
+    """Return the way to a population's clients that a configuration asks for; close it after use.
+
+    It serves every configuration with the same seed, population and simulation.
+    """
+    worker = ClientWorker(population, seed=config.seed)
+    asking = _executor(worker, config.execution.workers, config.execution.ray_address)
+    return _fidelity(config).wrap(asking, seed=config.seed)
+
+
+def run_config(
+    config: Config,
+    population: Population,
+    *,
+    executor: Executor | None = None,
+    listener: Listener | None = None,
+    checkpoint_in: Callable[[Config], Path] | None = None,
+) -> tuple[Config, RunResult]:
+    """Run a configuration over its population, which the caller may use again for another.
+
+    Args:
+        config: What to run; "auto" cohorts and an alphabet from data are settled here.
+        population: Its clients, see `populations.build_population`.
+        executor: See `open_executor`; one is opened, and closed again, if None.
+        listener: Follows the run.
+        checkpoint_in: Makes the run's directory, once nothing can be refused any more.
+
+    Returns:
+        The settled configuration, and the result.
+
+    Raises:
+        InputError: The population is too small for the protocol.
+    """
+    config, protocol = check_config(config, population)
+    # A directory is made only once Ray has answered: an address may be wrong, too.
+    opened = open_executor(config, population) if executor is None else nullcontext(executor)
+    with opened as clients:
+        result = _run(
+            protocol,
+            population,
+            clients,
+            seed=config.seed,
+            fidelity=_fidelity(config),
+            settings=MetricSettings(**config.metrics.model_dump()),
+            delta=config.privacy.delta,
+            alpha=config.privacy.alpha,
+            listener=listener or Silence(),
+            checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
+        )
+    if is_from_data(config):
+        privacy = dataclasses.replace(result.privacy, notes=(*result.privacy.notes, NOT_PRIVATE))
+        result = dataclasses.replace(result, privacy=privacy)
+    return config, result
+
+
+def rounds(
+    protocol: AnyProtocol, population: Population, *, seed: int
+) -> Iterator[engine.Round[Any, Any]]:
+    """Run in this process and yield after each round, to look inside the interaction.
+
+    Each round has its ``query`` (what the server broadcast) and the protocol's ``state`` after
+    it: ``protocol.discoveries(state)`` and ``protocol.summaries(state)`` read it.
+    """
+    protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
+    worker = ClientWorker(population, seed=seed)
+    yield from engine.rounds(protocol, InProcessExecutor(worker))
+
+
+def check_cluster(workers: int, ray_address: str) -> None:
+    """Raise InputError if Ray is to be joined at an address, and cannot be."""
+    if workers > 0 and ray_address:
+        from fedhh.simulation import ray_connection
+
+        ray_connection.check_cluster(ray_address)
+
+
+def _executor(worker: ClientWorker, workers: int, ray_address: str) -> Executor:
+    if workers == 0:
+        return InProcessExecutor(worker)
+    from fedhh.simulation.ray_executor import RayExecutor
+
+    return RayExecutor(worker, num_workers=workers, address=ray_address)
+
+
+def _fidelity(config: Config) -> Fidelity:
+    return Fidelity(name=config.simulation.fidelity, drawn_clients=config.simulation.drawn_clients)
+
+
+def _identity(protocol: AnyProtocol, population: Population, seed: int, fidelity: Fidelity) -> str:
+    """Return a hash of all that decides how a run goes on: version, settings, seed and clients."""
+    parts = (__version__, protocol, seed, fidelity, population.fingerprint())
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _resume(
+    protocol: AnyProtocol, folder: Path | None, identity: str
+) -> tuple[Any, list[LayerRow], float]:
+    """Return the state to go on from, the rows of finished layers, and the seconds they took.
+
+    Raises:
+        InputError: The checkpoint is damaged, or of a run that is not this one.
+    """
+    if folder is None or not (folder / CHECKPOINT).exists():
+        return protocol.initialize(), [], 0.0
+    path = folder / CHECKPOINT
+    state, notes = load_checkpoint(path, protocol.state_types)
+    try:
+        of, seconds = notes["identity"], float(notes["seconds"])
+        rows = [LayerRow(**row) for row in notes["layers"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"Cannot go on from the checkpoint {path}: its notes are damaged ({error!r}). Start "
+            "the run again in a new directory."
+        ) from None
+    if of != identity:
+        raise InputError(
+            f"The checkpoint {path} is of another run: its clients, its settings, its seed or its "
+            "fedhh are not those of this one. Put back what changed, or start again in a new "
+            "directory."
+        )
+    return state, rows, seconds
+
+
+def _follow(
+    protocol: AnyProtocol,
+    executor: Executor,
+    state: Any,
+    *,
+    truth: Truth,
+    rows: list[LayerRow],
+    listener: Listener,
+) -> Iterator[engine.Round[Any, Any]]:
+    """Yield each round, its row appended to ``rows``."""
+    progress: Progress = listener.advance
+    mechanism = protocol.mechanism
+    for finished in engine.rounds(protocol, executor, state=state, progress=progress):
+        following = protocol.next_query(finished.state)
+        same_pass = following is not None and following.pass_index == finished.query.pass_index
+        observed = truth.observe(
+            finished.query,
+            following if same_pass else None,
+            protocol.discoveries(finished.state),
+        )
+        summary = protocol.summaries(finished.state)[-1]
+        rows.append(LayerRow.of(summary, mechanism, finished.diagnostics, observed))
+        listener.finish_round(rows[-1])
+        yield finished
+
+
+def _cost(protocol: AnyProtocol, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
+    """Return what the run asked of clients and network.
+
+    A client answers in one round, or, where every round draws from all clients, perhaps in each.
+
+    Columns:
+        clients_asked: Clients that answered; one that serves in several rounds counts each time.
+        reports: Reports received, dummies included.
+        rounds: Rounds.
+        upload_bits_per_client_max: Bits that a client sends at most.
+        download_bits_per_client_max: Bits that a client receives at most.
+    """
+    mechanism = protocol.mechanism
+    at_most = sum if mechanism.reuses_clients else partial(max, default=0.0)
+    return {
+        "clients_asked": sum(s.num_clients for s in summaries),
+        "reports": sum(s.num_reports for s in summaries),
+        "rounds": len(summaries),
+        "upload_bits_per_client_max": at_most(
+            s.report_bits * mechanism.max_items for s in summaries
+        ),
+        "download_bits_per_client_max": at_most(s.download_bits for s in summaries),
+    }

@@ -1,0 +1,149 @@
+"""What a simulator knows and a server does not: who really holds which words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.populations.population import CountProgress, Population
+from fedhh.clients.populations.strings import coded_words
+from fedhh.protocol import Discoveries
+from fedhh.queries.base import PrefixQuery, Query
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.lexicon import Lexicon, LexiconWalk
+from fedhh.words.trie import ABSENT
+
+Shares = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What became of the target in a round, see `layers.LayerRow`."""
+
+    coverage: float
+    missed_mass: float
+
+
+class Truth:
+    """The target: all words of a population, which should hold no known ones any more.
+
+    Attributes:
+        words: The population's words.
+        counts: ``(V,) int64``: contributions for each word.
+        clients: ``(V,) int64``: clients that hold each word.
+        mass: Contributions in all, those for words beside the lexicon included.
+        num_clients: Clients in all.
+        counted_clients: On how many of them all this rests.
+        share_std_error: At most the standard error of a share, from not counting all.
+        reachable_mass: Share of contributions for words that the protocol could spell.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        alphabet: Alphabet,
+        depth: int,
+        *,
+        progress: CountProgress | None = None,
+    ) -> None:
+        """Count once; the arrays are shared by all that measure."""
+        population.count(progress)
+        self._lexicon = population.lexicon
+        self._alphabet = alphabet
+        self.words = population.lexicon.words
+        self.counts = population.word_counts
+        self.clients = population.word_clients
+        self.mass = int(self.counts.sum())
+        self.num_clients = population.num_clients
+        self.counted_clients = population.counted_clients
+        self.share_std_error = population.share_std_error
+        self._rare: _RareSample | None = None
+        rare = population.rare_words
+        if rare is not None and rare.contributions:
+            self.mass += rare.contributions
+            sample = Lexicon(words=coded_words(rare.sample))
+            weights = rare.sample_counts / rare.sample_counts.sum()
+            self._rare = _RareSample(
+                walk=LexiconWalk(sample, alphabet, depth + 1),
+                reachable=sample.reachable(alphabet, depth),
+                weights=weights * (rare.contributions / self.mass),
+            )
+        self.reachable = population.lexicon.reachable(alphabet, depth)
+        self.reachable_mass = self.share(self.reachable)
+        if self._rare is not None:
+            self.reachable_mass += float(self._rare.weights[self._rare.reachable].sum())
+        self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
+        self._found = np.zeros(len(self.words), dtype=np.bool_)
+
+    def ids(self, words: Discoveries) -> npt.NDArray[np.int64]:
+        """Return each discovered word's id, -1 for words that nobody holds.
+
+        Of a population larger than its lexicon, a word beside the lexicon counts as held by
+        nobody: so few clients hold it that only chance could find it.
+        """
+        ids = self._lexicon.ids(words.words)
+        known = np.flatnonzero(ids >= 0)
+        ids[known[self.clients[ids[known]] == 0]] = -1
+        return ids
+
+    def beginnings(self, length: int) -> set[str]:
+        """Return the first ``length`` symbols of all held words that are longer."""
+        held = np.flatnonzero(self.clients > 0).tolist()
+        longer = (self.words[i] for i in held)
+        return {word[:length] for word in longer if len(word) > length}
+
+    def share(self, words: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> float:
+        """Return the share of all contributions that fall on some words (a mask or ids)."""
+        return float(self.counts[words].sum() / self.mass) if self.mass else 0.0
+
+    def observe(self, query: Query, kept: Query | None, discoveries: Discoveries) -> Observed:
+        """Return what became of the target in a round.
+
+        Args:
+            query: The round's query.
+            kept: The same pass's next query, or None if the round was the pass's last.
+            discoveries: Words found up to and including the round.
+        """
+        ids = self.ids(discoveries)
+        was_alive = self._alive(query)
+        self._found[ids[ids >= 0]] = True
+        coverage = self.share(self._found)
+        if was_alive is None:
+            return Observed(coverage=coverage, missed_mass=math.nan)
+        still_alive = None if kept is None else self._alive(kept)
+        lost = was_alive & ~self._found
+        if still_alive is not None:
+            lost &= ~still_alive
+        missed = self.share(lost) + self._lost(query, kept)
+        return Observed(coverage=coverage, missed_mass=missed)
+
+    def _alive(self, query: Query) -> npt.NDArray[np.bool_] | None:
+        """Return which words begin with a broadcast prefix, if the query broadcasts any."""
+        if not isinstance(query, PrefixQuery):
+            return None
+        return _begin(self._walk, query)
+
+    def _lost(self, query: Query, kept: Query | None) -> float:
+        """Return the missed mass among words beside the lexicon, from the sample of them."""
+        if self._rare is None or not isinstance(query, PrefixQuery):
+            return 0.0
+        lost = _begin(self._rare.walk, query)
+        if isinstance(kept, PrefixQuery):
+            lost &= ~_begin(self._rare.walk, kept)
+        return float(self._rare.weights[lost].sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RareSample:
+    """A sample of the words beside the lexicon; weights are shares of all contributions."""
+
+    walk: LexiconWalk
+    reachable: npt.NDArray[np.bool_]
+    weights: Shares
+
+
+def _begin(walk: LexiconWalk, query: PrefixQuery) -> npt.NDArray[np.bool_]:
+    return np.asarray(walk.nodes(query.trie) != ABSENT)

@@ -1,0 +1,1 @@
+"""Many runs: what varies, their cells, their results."""

@@ -1,0 +1,326 @@
+"""A sweep's directory: one whole file per finished cell, and the tables made of them.
+
+`results.parquet` and `results.csv` have one row per cell and seed and hold nothing that differs
+between two runs of a sweep: times stand in `timings.csv` alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fedhh import doors
+from fedhh.experiments.config.schema import Config, parse_config
+from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.run.csv_file import write_csv
+from fedhh.experiments.run.directory import check_directory, result_record
+from fedhh.experiments.run.privacy import central_epsilon, claimed_k, local_epsilon
+from fedhh.experiments.run.regime import regime_of_run
+from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.sweep.axes import SWEEP
+from fedhh.experiments.sweep.columns import EXTRA, with_extras
+from fedhh.experiments.sweep.plan import Cell, Sweep
+from fedhh.system.files import is_there, whole_file, write_text
+from fedhh.validation import InputError
+from fedhh.version import __version__
+
+SCHEMA_VERSION = 1
+SWEEP_FILE = "sweep.toml"
+IDENTITY = "identity.json"
+CELLS = "cells"
+RESULTS = "results.parquet"
+TIMINGS = "timings.csv"
+DONE, FAILED = "done", "failed"
+
+Record = dict[str, Any]
+"""What a cell's file holds: status, error, result (flat), timings."""
+
+_METADATA = b"fedhh"
+
+
+def open_directory(directory: Path, sweep: Sweep, *, resume: bool) -> None:
+    """Make a sweep's directory, or make sure that it is this sweep's.
+
+    Raises:
+        InputError: The directory holds something else, or cannot be written.
+    """
+    identity = _identity(sweep)
+    if not resume:
+        check_directory(directory)
+        try:
+            doors.save_sources(directory)
+            write_text(directory / SWEEP_FILE, sweep.to_toml())
+            write_csv(_grid(sweep), directory / "grid.csv")
+            write_text(directory / IDENTITY, json.dumps(identity, indent=2) + "\n")
+        except OSError as error:
+            raise InputError(f"Cannot write to {directory}: {error.strerror}.") from None
+        return
+    stored = _read_json(directory / IDENTITY)
+    if stored != identity:
+        changed = [key for key in identity if stored.get(key) != identity[key]]
+        raise InputError(
+            f"{directory} holds another sweep (differs in: {', '.join(changed)}), and cells of two "
+            "must not be mixed; resume it without changes, or give another --out."
+        )
+
+
+def stored_sweep_table(directory: Path) -> dict[str, Any]:
+    """Return the file of the sweep that a directory holds."""
+    path = directory / SWEEP_FILE
+    doors.add_folder(directory)
+    if not is_there(path):
+        raise InputError(f"{directory} holds no sweep to resume: {path} is missing.")
+    return read_toml(path)
+
+
+def write_record(directory: Path, cell: Cell, record: Record) -> None:
+    """Write a cell's record, whole or not at all."""
+    content = {"schema_version": SCHEMA_VERSION, "cell": cell.id, **record}
+    write_text(_cell_path(directory, cell), json.dumps(content, indent=1) + "\n")
+
+
+def read_record(directory: Path, cell: Cell) -> Record | None:
+    """Return a cell's record, or None if it has none yet."""
+    path = _cell_path(directory, cell)
+    return _read_json(path) if path.exists() else None
+
+
+def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
+    """Write the tables of all recorded cells, and return the results."""
+    rows: list[dict[str, Any]] = []
+    timings: list[dict[str, Any]] = []
+    for cell in sweep.to_run:
+        record = read_record(directory, cell)
+        if record is None:
+            continue
+        rows.append(result_row(cell, record))
+        timings.append({"cell": cell.id, "seed": cell.config.seed, **record["timings"]})
+    table = pd.DataFrame(rows)
+    description = {
+        "schema_version": SCHEMA_VERSION,
+        "title": sweep.title,
+        "axes": list(sweep.axes),
+        "best": sweep.best,
+        "sweep": sweep.to_result_toml(),
+    }
+    with whole_file(directory / RESULTS) as temporary:
+        arrow = pa.Table.from_pandas(table, preserve_index=False)
+        metadata = {**(arrow.schema.metadata or {}), _METADATA: json.dumps(description).encode()}
+        pq.write_table(arrow.replace_schema_metadata(metadata), temporary)
+    write_csv(table, directory / "results.csv")
+    write_csv(pd.DataFrame(timings), directory / TIMINGS)
+    return table
+
+
+def result_row(cell: Cell, record: Record) -> dict[str, Any]:
+    """Return a cell's row of the results: what varies, then what came out.
+
+    Columns:
+        cell: Identifies the cell: a hash of its configuration.
+        beside_grid: Whether it is one of ``sweep.extra``.
+        seed: The run's seed.
+        status: "done" or "failed".
+        error: What went wrong, if it failed.
+        fedhh_version: Version of fedhh, as of the next two: their change may change numbers.
+        numpy_version: Version of NumPy.
+        python_version: Version of Python.
+    """
+    return {
+        "cell": cell.id,
+        **cell.varied,
+        "beside_grid": cell.beside_grid,
+        "seed": cell.config.seed,
+        "status": record["status"],
+        "error": record["error"],
+        **{name: _number(value) for name, value in record["result"].items()},
+        **record["versions"],
+    }
+
+
+def read_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the results of a sweep's directory, and title, axes and file of the sweep.
+
+    Failed cells are left out; the description's "failed" says how many there are.
+
+    Raises:
+        InputError: There are no results, or the file is damaged.
+    """
+    table, description = read_labeled_results(directory)
+    return table.drop(columns=EXTRA), description
+
+
+def read_labeled_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return what `read_results` does, with a column more: `EXTRA`, what an extra cell sets.
+
+    Raises:
+        InputError: There are no results, or the file is damaged.
+    """
+    path = directory / RESULTS
+    if not is_there(path):
+        raise InputError(
+            f"{directory} holds no results: {path} is missing; make them with fedhh sweep."
+        )
+    try:
+        table = pq.read_table(path)
+        description = json.loads(table.schema.metadata[_METADATA])
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(f"{path} is no results file of fedhh ({error}).") from None
+    frame = with_extras(table.to_pandas(), description["sweep"])
+    description["failed"] = int((frame["status"] == FAILED).sum())
+    done = frame[frame["status"] == DONE].reset_index(drop=True)
+    if done.empty:
+        raise InputError(f"{path} holds no finished cell.")
+    return done, description
+
+
+def base_config(description: dict[str, Any]) -> Config | None:
+    """Return the configuration beside `[sweep]`, from what `read_results` says of a sweep.
+
+    None for results whose file says nothing, or nothing that this version understands.
+    """
+    if not description["sweep"]:
+        return None
+    table = tomllib.loads(description["sweep"])
+    table.pop(SWEEP, None)
+    try:
+        return parse_config(table, SWEEP_FILE)
+    except InputError:
+        return None
+
+
+def with_server_seconds(table: pd.DataFrame, directory: Path) -> pd.DataFrame:
+    """Return results with a column "server", its seconds, if the directory has the times."""
+    path = directory / TIMINGS
+    if not path.exists():
+        return table
+    # A cell's name may look like a number.
+    timings = pd.read_csv(path, dtype={"cell": str})
+    if "server" not in timings:
+        return table
+    return table.merge(timings[["cell", "seed", "server"]], on=["cell", "seed"], how="left")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a record states: those whose change may change numbers."""
+    return {
+        "fedhh_version": __version__,
+        "numpy_version": np.__version__,
+        "python_version": platform.python_version(),
+    }
+
+
+def flat_result(run: RunResult, config: Config, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return metrics, privacy and cost of a run without nesting, as JSON values.
+
+    Epsilons hold over all rounds that a client takes part in; they are the smallest that the run
+    can claim.
+
+    Columns:
+        limited_by: "eta_max", "noise", or "nothing": no layer decided.
+        noise_share: About how much of what layers kept is noise.
+        local_epsilon: Against the server, of one contribution.
+        local_epsilon_user: Against the server, of all contributions of a client.
+        central_epsilon: Against readers of the results, of one contribution.
+        central_epsilon_user: Against readers of the results, of all contributions of a client.
+        delta: At which the central epsilons hold.
+        claimed_k: Of approximate k-anonymity; missing without a claim.
+        population: Name of the population.
+        population_clients: Its clients.
+        fidelity: How faithfully clients were simulated, see ``simulation.fidelity``.
+    """
+    record = result_record(run, config, facts)
+    report = run.privacy
+    regime = regime_of_run(run.layers)
+    privacy = {
+        "local_epsilon": local_epsilon(report, "item"),
+        "local_epsilon_user": local_epsilon(report, "user"),
+        "central_epsilon": central_epsilon(report, "item"),
+        "central_epsilon_user": central_epsilon(report, "user"),
+    }
+    return {
+        **record["metrics"],
+        "limited_by": None if regime is None else regime.limit,
+        "noise_share": None if regime is None else regime.noise_share,
+        **{name: "inf" if value == math.inf else value for name, value in privacy.items()},
+        "delta": config.privacy.delta,
+        "claimed_k": claimed_k(report),
+        **record["cost"],
+        "population": record["population"]["name"],
+        "population_clients": record["population"]["clients"],
+        "fidelity": record["fidelity"],
+    }
+
+
+def _identity(sweep: Sweep) -> dict[str, Any]:
+    """Return what makes a sweep this one: its cells, the files that they read, their modules."""
+    files = set()
+    for cell in sweep.to_run:
+        files |= {cell.config.population.source, cell.config.population.known}
+    hashes = {name: _file_hash(Path(name)) for name in sorted(files) if Path(name).is_file()}
+    identity = {"schema_version": SCHEMA_VERSION, "configuration": sweep.key, "files": hashes}
+    modules = {
+        path: hashlib.sha256(text.encode()).hexdigest() for path, text in doors.sources().items()
+    }
+    return {**identity, "modules": modules} if modules else identity
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _grid(sweep: Sweep) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "cell": cell.id,
+                **cell.varied,
+                "seed": cell.config.seed,
+                "skipped_by": cell.skipped,
+                "why": cell.why,
+            }
+            for cell in sweep.cells
+        ]
+    )
+
+
+def _cell_path(directory: Path, cell: Cell) -> Path:
+    return directory / CELLS / f"{cell.id}.json"
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"{path.parent} holds no sweep to resume: {path.name} is missing."
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path} is damaged ({error}); delete it.") from None
+    return content
+
+
+def _number(value: Any) -> Any:
+    """Return a value of a record, infinities as numbers again."""
+    return {"inf": math.inf, "-inf": -math.inf}.get(value, value) if value is not None else None
+
+
+def missing_cells(directory: Path, sweep: Sweep) -> Sequence[Cell]:
+    """Return the cells that have no result yet; failed ones are tried again."""
+    missing = []
+    for cell in sweep.to_run:
+        record = read_record(directory, cell)
+        if record is None or record["status"] != DONE:
+            missing.append(cell)
+    return missing

@@ -1,0 +1,301 @@
+"""A sweep's file: a base configuration and `[sweep]`, which says what varies.
+
+All cells are made and checked here, before the first one runs.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pydantic import ValidationError
+
+from fedhh import doors
+from fedhh.experiments.config.changes import apply_settings, put_settings
+from fedhh.experiments.config.population import check_population, says_its_size
+from fedhh.experiments.config.protocol import build_protocol, settle
+from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL, switch_protocol
+from fedhh.experiments.config.schema import (
+    SWEEPS,
+    Config,
+    explain,
+    parse_config,
+    preset_names,
+    preset_text,
+    use_data,
+)
+from fedhh.experiments.config.toml_file import literal, read_toml
+from fedhh.experiments.sweep.axes import (
+    NO_AXES,
+    NO_RESULT,
+    PROTOCOL,
+    SWEEP,
+    Axis,
+    Settings,
+    SweepSection,
+    axes_of,
+    by_path,
+    combinations,
+    in_written_order,
+)
+from fedhh.validation import InputError, did_you_mean
+
+SKIP_RULES = {
+    "too-few-clients": "the population has fewer clients than the cohorts need",
+    "duplicate": "an earlier cell has the same configuration",
+}
+"""Reasons for which a sweep may leave out cells; without the rule they are errors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One configuration of a sweep with one seed.
+
+    Attributes:
+        config: Everything resolved, cohorts included; its ``result_key`` names the cell.
+        varied: The values that differ between the sweep's cells, by path.
+        protocol: Label of the protocol, in a sweep that lists protocols.
+        beside_grid: Whether the cell is one of ``sweep.extra``.
+        skipped: Name of the rule that leaves the cell out; empty for cells that run.
+        why: What the rule found.
+    """
+
+    config: Config
+    varied: Settings
+    protocol: str = ""
+    beside_grid: bool = False
+    skipped: str = ""
+    why: str = ""
+
+    @property
+    def id(self) -> str:
+        """Hexadecimal hash of everything that makes the cell's result, the seed included."""
+        return self.config.result_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """All cells of a sweep, in the order of its grid, seeds innermost.
+
+    Attributes:
+        title: Heading of tables and figures.
+        axes: Paths of what the file varies, the seed apart, in its order.
+        cells: Every cell, skipped ones too.
+        best: The metric to rank by.
+        table: The file's content, with all changes applied, its axes in an order that a file keeps.
+    """
+
+    title: str
+    axes: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    best: str
+    table: dict[str, Any]
+
+    @property
+    def to_run(self) -> list[Cell]:
+        """The cells that no rule skips."""
+        return [cell for cell in self.cells if not cell.skipped]
+
+    @property
+    def key(self) -> str:
+        """Hexadecimal hash of all cells: two sweeps with one key are the same sweep."""
+        content = [[cell.id, cell.skipped] for cell in self.cells]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+    def to_toml(self) -> str:
+        """Return the file that gives this sweep again."""
+        return tomli_w.dumps(self.table)
+
+    def to_result_toml(self) -> str:
+        """Return the part of the file that makes the results."""
+        kept = {key: part for key, part in self.table.items() if key not in NO_RESULT}
+        return tomli_w.dumps(kept)
+
+
+def load_sweep_table(
+    *,
+    preset: str | None = None,
+    file: Path | None = None,
+    settings: Sequence[str] = (),
+    data: Path | None = None,
+) -> tuple[dict[str, Any], str]:
+    """Return a sweep's file or preset with some settings changed, and its name for errors.
+
+    Args:
+        preset: Name of a built-in sweep.
+        file: A TOML file.
+        settings: ``section.key=value`` each.
+        data: A file of clients, in place of the configured ones.
+
+    Raises:
+        InputError: Neither or both are given, or the file cannot be read.
+    """
+    if (preset is None) == (file is None):
+        raise InputError(
+            "Expected one sweep, FILE or --preset NAME. Presets: "
+            f"{', '.join(preset_names(SWEEPS))}."
+        )
+    doors.add_folder(Path() if file is None else file.parent)
+    if file is not None:
+        table, origin = read_toml(file), str(file)
+    else:
+        assert preset is not None
+        table, origin = tomllib.loads(preset_text(preset, SWEEPS)), f"preset {preset}"
+    if data is not None:
+        use_data(table, data)
+    apply_settings(table, settings)
+    return table, origin
+
+
+def parse_sweep(
+    table: dict[str, Any], origin: str, *, num_clients: Callable[[Config], int] | None = None
+) -> Sweep:
+    """Return all cells of a parsed file, every one of them checked.
+
+    Args:
+        table: The file's content.
+        origin: Names it in errors.
+        num_clients: Returns the size of a configuration's population that is in a file; without
+            it, cells on whole files keep "auto" cohorts and are not checked for size.
+
+    Raises:
+        InputError: One line about the first thing that is wrong, with the cell it is in.
+    """
+    base = copy.deepcopy(table)
+    section = _parse_section(base.pop(SWEEP, None), origin)
+    if "baseline" in base:
+        raise InputError(
+            f"{origin}: [baseline] belongs to fedhh run; list protocols in [sweep.protocols]."
+        )
+    first_seed = parse_config(base, origin).seed
+    axes = axes_of(section, origin, protocols=_unnamed_protocols(base, section))
+    cells: list[Cell] = []
+    seen: set[str] = set()
+    grid = list(combinations(axes))
+    extra = [dict(by_path(settings)) for settings in section.extra]
+    for number, settings in enumerate([*grid, *extra]):
+        for seed in range(first_seed, first_seed + section.seeds):
+            cell = _cell(base, {**settings, "seed": seed}, section, origin, num_clients)
+            cell = replace(cell, beside_grid=number >= len(grid))
+            if not cell.skipped and cell.id in seen:
+                cell = _skip(
+                    cell, "duplicate", f"{_where(settings)} repeats a cell.", section, origin
+                )
+            seen.add(cell.id)
+            cells.append(cell)
+    if all(cell.skipped for cell in cells):
+        raise InputError(f"{origin}: every cell is skipped; nothing is left to run.")
+    return Sweep(
+        title=section.title,
+        axes=tuple(dict.fromkeys(path for group in axes for path in group[0])),
+        cells=_with_varied(cells, axes),
+        best=section.best,
+        table={**table, SWEEP: in_written_order(table[SWEEP], origin)},
+    )
+
+
+def _parse_section(content: Any, origin: str) -> SweepSection:
+    if not isinstance(content, dict):
+        raise InputError(
+            f"{origin}: expected a table [sweep] that says what varies, got none; give the "
+            "configuration of one run to fedhh run."
+        )
+    try:
+        section = SweepSection.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{origin}: {explain(error, SweepSection, SWEEP)}") from None
+    for rule in section.skip:
+        if rule not in SKIP_RULES:
+            raise InputError(
+                f"{origin}: unknown rule {rule!r} in sweep.skip{did_you_mean(rule, SKIP_RULES)}"
+            )
+    return section
+
+
+def _cell(
+    base: dict[str, Any],
+    settings: Settings,
+    section: SweepSection,
+    origin: str,
+    num_clients: Callable[[Config], int] | None,
+) -> Cell:
+    """Return one checked cell, its cohorts resolved."""
+    where = f"{origin}, cell {_where(settings)}"
+    table = copy.deepcopy(base)
+    try:
+        if label := settings.get(PROTOCOL, ""):
+            table[PROTOCOL] = _listed_protocol(table, section.protocols[label])
+        put_settings(table, {path: x for path, x in settings.items() if path != PROTOCOL})
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    config = parse_config(table, where)
+    cell = Cell(config=config, varied={}, protocol=label)
+    try:
+        build_protocol(config)
+        check_population(config.population)
+        clients = config.population.clients
+        if num_clients is not None and not says_its_size(config.population):
+            clients = num_clients(config)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    if clients is None:
+        return cell
+    try:
+        config, _ = settle(config, clients)
+    except InputError as error:
+        return _skip(cell, "too-few-clients", str(error), section, where)
+    return replace(cell, config=config)
+
+
+def _unnamed_protocols(base: dict[str, Any], section: SweepSection) -> list[str]:
+    """Return the protocols that a sweep has from files, by their "module:Class"."""
+    tables = [base.get(PROTOCOL, {}), *section.protocols.values()]
+    names = [table.get("name") for table in tables]
+    for varied in (section.axes, *section.linked, *section.extra):
+        for path, values in by_path(varied):
+            if path == f"{PROTOCOL}.name":
+                names.extend(values if isinstance(values, list) else [values])
+    return [name for name in names if isinstance(name, str) and ":" in name]
+
+
+def _skip(cell: Cell, rule: str, why: str, section: SweepSection, origin: str) -> Cell:
+    if rule not in section.skip:
+        raise InputError(f'{origin}: {why} Or leave such cells out: sweep.skip = ["{rule}"].')
+    return replace(cell, skipped=rule, why=why)
+
+
+def _listed_protocol(base: dict[str, Any], listed: dict[str, Any]) -> dict[str, Any]:
+    """Return the `[protocol]` of one of `SweepSection.protocols`."""
+    name = listed.get("name", base.get(PROTOCOL, {}).get("name", DEFAULT_PROTOCOL))
+    return {**switch_protocol(base.get(PROTOCOL, {}), name), **listed}
+
+
+def _where(settings: Settings) -> str:
+    return ", ".join(f"{path}={literal(value)}" for path, value in settings.items())
+
+
+def _with_varied(cells: list[Cell], axes: list[Axis]) -> tuple[Cell, ...]:
+    """Return the cells with the values that the file varies or that differ between them."""
+    dumps = [
+        {PROTOCOL: cell.protocol, **dict(by_path(cell.config.model_dump(mode="json")))}
+        for cell in cells
+    ]
+    paths = [path for group in axes for path in group[0]]
+    for path in dict.fromkeys(path for dump in dumps for path in dump):
+        section = path.split(".")[0]
+        if section in NO_AXES or path in paths or (section == PROTOCOL in paths):
+            # Where whole protocols vary, their labels stand for their settings.
+            continue
+        if len({json.dumps(dump.get(path)) for dump in dumps}) > 1:
+            paths.append(path)
+    return tuple(
+        replace(cell, varied={path: dump.get(path) for path in paths})
+        for cell, dump in zip(cells, dumps, strict=True)
+    )

@@ -1,0 +1,146 @@
+"""Compiled code on disk: in the user's cache directory, shared by all runs, never needed.
+
+numba's own cache writes beside the source, where files survive an uninstall. Its index is read,
+changed and written again, so two processes can each leave an index that names the other's code.
+Here each compiled signature is one file, named by everything that it depends on, written whole and
+read back only if its checksum holds. Whatever goes wrong costs a compilation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import pickle
+import sys
+import sysconfig
+import uuid
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from fedhh.version import __version__
+
+_CHECKSUM_BYTES = hashlib.sha256().digest_size
+
+_log = logging.getLogger(__name__)
+
+_said: set[str] = set()
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator: `numba.njit` with these options, whose code is kept on disk.
+
+    It is for functions of this package, whose sources alone are searched for changes.
+
+    Args:
+        options: Of `numba.njit`, without ``cache``.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(**options)(function)
+        # With NUMBA_DISABLE_JIT it is the function itself, which compiles nothing.
+        if dispatcher is not function:
+            dispatcher._cache = _Cache(function)
+        return dispatcher
+
+    return decorate
+
+
+def cache_directory() -> Path:
+    """Return where this fedhh, on this Python, numba and platform, keeps its compiled code.
+
+    It is below the user's cache directory, or below ``NUMBA_CACHE_DIR`` if that is set.
+    """
+    base = numba.config.CACHE_DIR
+    if not base:
+        # Imported late: only calling a kernel needs it.
+        from platformdirs import user_cache_dir
+
+        base = user_cache_dir("fedhh", appauthor=False)
+    else:
+        base = Path(base) / "fedhh"
+    python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
+    platform = sysconfig.get_platform()
+    return Path(base) / f"{__version__}-numba-{numba.__version__}-{python}-{platform}"
+
+
+@cache
+def _digest_of_sources() -> bytes:
+    """Return a digest of all kernels' sources: they compile each other's code into their own."""
+    digest = hashlib.sha256()
+    for source in sorted(files(__package__).iterdir(), key=lambda file: file.name):
+        if source.name.endswith(".py"):
+            digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    return digest.digest()
+
+
+def _say_once(event: str, cause: Exception) -> None:
+    """Log one line per process about an event; most causes come again with each kernel."""
+    if event not in _said:
+        _said.add(event)
+        reason = " ".join(str(cause).split())
+        _log.info("compiled code is %s, so kernels compile again: %s", event, reason)
+
+
+class _Cache:
+    """What a numba dispatcher asks for compiled code, for one function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        # Read now, with the code itself: the file may change before the function is compiled.
+        self._sources = _digest_of_sources()
+
+    @property
+    def cache_path(self) -> str:
+        """The directory, for numba's statistics."""
+        return str(cache_directory())
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return the compiled code of a signature, or None if there is none that can be used."""
+        target_context.refresh()
+        try:
+            path = self._path(signature, target_context.codegen())
+            content = path.read_bytes()
+            checksum, payload = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
+            if hashlib.sha256(payload).digest() != checksum:
+                raise ValueError(f"{path} is damaged.")
+            return CompileResult._rebuild(target_context, *pickle.loads(payload))
+        except OSError:  # Mostly, it is not there. What else is wrong is said on saving.
+            return None
+        except Exception as error:  # Bad bytes may raise anything, and none of it matters.
+            _say_once("not read", error)
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep the compiled code of a signature, if it can be kept."""
+        if result.lifted or result.library.has_dynamic_globals:
+            return
+        try:
+            path = self._path(signature, result.codegen)
+            payload = dumps(result._reduce())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_whole(path, hashlib.sha256(payload).digest() + payload)
+        except Exception as error:  # The code is in memory; only the next process misses it.
+            _say_once("not kept", error)
+
+    def _path(self, signature: Any, codegen: Any) -> Path:
+        """Return the file of a signature on this processor."""
+        key = repr((self._name, signature, codegen.magic_tuple())).encode() + self._sources
+        return cache_directory() / f"{self._name}-{hashlib.sha256(key).hexdigest()[:32]}.bin"
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that readers see all of it or none, however many write it at once."""
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""What a run does with its clients' data, as one typed value that accounting understands."""

@@ -1,0 +1,29 @@
+"""Local privacy: each client randomizes its contributions, and nobody sees them before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedhh.mechanisms.base import Mechanism
+from fedhh.oracles import OracleSpec, make_oracle
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalReports(Mechanism):
+    """Clients contribute up to B items a round; all of a contribution goes through randomizers.
+
+    Attributes:
+        randomizers: What each contribution is reported through: one report of each, whose
+            epsilons add up. A layer's domain is that of the last one.
+    """
+
+    randomizers: tuple[OracleSpec, ...]
+
+    @property
+    def local_epsilon(self) -> float:
+        """The sum of the randomizers' epsilons."""
+        return sum(spec.epsilon for spec in self.randomizers)
+
+    def values_per_report(self, domain_size: int) -> int | None:
+        """Return the d of the last randomizer over so many values."""
+        return make_oracle(self.randomizers[-1], domain_size).values_per_report

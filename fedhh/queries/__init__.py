@@ -1,0 +1,1 @@
+"""What crosses the boundary between server and clients."""

@@ -1,0 +1,240 @@
+"""What crosses the line between server and clients: queries down, aggregates up."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.oracles import OracleSpec
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.trie import Codes, PrefixTrie
+
+Tally = npt.NDArray[np.int64]
+Messages = npt.NDArray[np.int64]
+
+SAMPLERS = ("random", "greedy")
+"""How a client chooses B of its values; Gboard paper, section 3, "Local dataset sampler"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cohort:
+    """The clients of one round, as positions in the run's random order of clients.
+
+    Attributes:
+        start: First position.
+        size: How many clients.
+        redraw: None for cohorts that share one order, and so never overlap; otherwise the number
+            of a fresh order of all clients, in which a client may have served before.
+    """
+
+    start: int
+    size: int
+    redraw: int | None = None
+
+    @property
+    def block_size(self) -> int:
+        """Clients per block, the unit of work and of randomness: a function of the size alone."""
+        return int(min(max(256, -(-self.size // 64)), 8192))
+
+    @property
+    def num_blocks(self) -> int:
+        """Number of blocks; the last one may be short."""
+        return -(-self.size // self.block_size)
+
+    def block(self, index: int) -> slice:
+        """Return the positions of one block."""
+        start = self.start + index * self.block_size
+        return slice(start, min(start + self.block_size, self.start + self.size))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Query(ABC):
+    """What a server broadcasts in a round; `fedhh.clients.answers.registry` answers each kind.
+
+    Attributes:
+        pass_index: Which pass, from 0; with the layer it addresses the round's randomness.
+        layer: Which round of the pass, from 1.
+        cohort: Who is asked.
+        alphabet: Symbols of a word.
+        max_items: B, contributions per client.
+        sampler: How a client with more than B values chooses: "random" or "greedy".
+        pad: Whether clients fill up with the dummy to exactly B.
+    """
+
+    pass_index: int
+    layer: int
+    cohort: Cohort
+    alphabet: Alphabet
+    max_items: int
+    sampler: str
+    pad: bool = True
+
+    @property
+    @abstractmethod
+    def tally_size(self) -> int:
+        """Length of the tally that answers it."""
+
+    @property
+    @abstractmethod
+    def local_epsilon(self) -> float:
+        """Local privacy of one contribution to it; infinite if it asks for plain values."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefixQuery(Query):
+    """A broadcast that asks for one more symbol after kept prefixes.
+
+    Candidate values, in order: ``prefix * A + symbol`` for every prefix of the trie's last level
+    and every symbol; then the ``finished`` words; last the dummy. Layer i has candidates of
+    ``i + 1`` symbols, end included.
+
+    Attributes:
+        trie: The kept prefixes, of length ``layer``.
+        finished: ``(f, width)`` codes of words shorter than the candidates, to be voted on beside
+            them; empty but in a pass's first layer.
+        excluded: ``(x, width)`` codes of words that clients leave out, found by earlier passes.
+        oracle: The local randomizer.
+    """
+
+    trie: PrefixTrie
+    finished: Codes
+    excluded: Codes
+    oracle: OracleSpec
+
+    @property
+    def num_extensions(self) -> int:
+        """Candidates that extend a prefix."""
+        return self.trie.width * self.trie.alphabet_size
+
+    @property
+    def num_candidates(self) -> int:
+        """Candidates in all, the dummy not counted."""
+        return self.num_extensions + len(self.finished)
+
+    @property
+    def dummy(self) -> int:
+        """Value of a contribution with nothing to say."""
+        return self.num_candidates
+
+    @property
+    def domain_size(self) -> int:
+        """Values of the randomizer: candidates and the dummy."""
+        return self.num_candidates + 1
+
+    @property
+    def tally_size(self) -> int:
+        """One entry per value."""
+        return self.domain_size
+
+    @property
+    def local_epsilon(self) -> float:
+        """The oracle's epsilon."""
+        return self.oracle.epsilon
+
+    @property
+    def download_bits(self) -> float:
+        """Bits that a client downloads: each prefix as its parent and its symbol, and the words."""
+        per_symbol = float(np.log2(self.alphabet.size))
+        levels = sum(
+            len(level) * (np.log2(max(above, 2)) + per_symbol)
+            for above, level in zip(self._widths, self.trie.levels, strict=True)
+        )
+        words = (len(self.finished) + len(self.excluded)) * self.excluded.shape[1] * per_symbol
+        return float(levels + words)
+
+    @property
+    def _widths(self) -> list[int]:
+        return [1, *(len(level) for level in self.trie.levels)][:-1]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordVoteQuery(PrefixQuery):
+    """Asks each client for one plain vote: the prefix of one of its words.
+
+    The client draws one of its words, each with the chance of its share of the client's typing,
+    and votes for the word's prefix if that is a candidate. Otherwise it abstains, which counts as
+    a report of the dummy. Nothing is randomized: it is for protocols that trust whoever sums up.
+    """
+
+    @property
+    def local_epsilon(self) -> float:
+        """Infinite, whatever the oracle."""
+        return math.inf
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Aggregate:
+    """What the server learns of a round, or of a part of it: exact integers, merged in any order.
+
+    Attributes:
+        tally: ``(query.tally_size,) int64``; for a `PrefixQuery`, support counts of all values.
+        num_reports: Reports behind them, dummies included.
+        num_clients: Clients that answered.
+        messages: The reports themselves, first axis one per report, where a query asks for them
+            and not only for their sum; their order follows the merges and must not matter.
+    """
+
+    tally: Tally
+    num_reports: int
+    num_clients: int
+    messages: Messages | None = None
+
+    @classmethod
+    def empty(cls, tally_size: int) -> Aggregate:
+        """Return the aggregate of no report."""
+        return cls(tally=np.zeros(tally_size, dtype=np.int64), num_reports=0, num_clients=0)
+
+    def merge(self, other: Aggregate) -> Aggregate:
+        """Return the aggregate of both parts."""
+        return Aggregate(
+            tally=self.tally + other.tally,
+            num_reports=self.num_reports + other.num_reports,
+            num_clients=self.num_clients + other.num_clients,
+            messages=merge_messages([self.messages, other.messages]),
+        )
+
+
+def merge_messages(parts: Iterable[Messages | None]) -> Messages | None:
+    """Return all parts' messages, or None if no part has any."""
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostics:
+    """What only a simulator can know of a round; it never reaches a protocol.
+
+    Attributes:
+        num_dummies: Contributions that were the dummy.
+        num_clients_with_items: Clients that held at least one candidate.
+    """
+
+    num_dummies: int = 0
+    num_clients_with_items: int = 0
+
+    def merge(self, other: Diagnostics) -> Diagnostics:
+        """Return the diagnostics of both parts."""
+        return Diagnostics(
+            num_dummies=self.num_dummies + other.num_dummies,
+            num_clients_with_items=self.num_clients_with_items + other.num_clients_with_items,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
+    """A worker's answer for some blocks: what the server may see, and what it may not."""
+
+    aggregate: Aggregate
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    def merge(self, other: Answer) -> Answer:
+        """Return the answer for both sets of blocks."""
+        return Answer(
+            aggregate=self.aggregate.merge(other.aggregate),
+            diagnostics=self.diagnostics.merge(other.diagnostics),
+        )

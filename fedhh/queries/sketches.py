@@ -1,0 +1,119 @@
+"""Queries whose answers can be asked about any candidate later: they broadcast no candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from fedhh.hashing import StringKeys
+from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
+from fedhh.queries.base import Query, Tally
+from fedhh.validation import InputError
+from fedhh.words.puzzle import FragmentPuzzle
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FragmentQuery(Query):
+    """Asks for whole strings and, at a random position, for one fragment of each.
+
+    A contribution is a record of two reports about one string, Apple (2017), Algorithm 9: the
+    string through the word oracle; a uniformly random position; and the fragment there through
+    the fragment oracle. A contribution with nothing to say reports a uniformly random string and
+    a uniformly random fragment: any input is as private as any other, and random ones crowd no
+    cell.
+
+    The tally holds the word oracle's aggregate, then the fragment oracle's for each position, then
+    the number of records by position.
+
+    Attributes:
+        puzzle: How strings become keys and fragments.
+        word_oracle: Randomizer of whole strings, a sketch.
+        fragment_oracle: Randomizer of fragments.
+    """
+
+    puzzle: FragmentPuzzle
+    word_oracle: OracleSpec
+    fragment_oracle: OracleSpec
+
+    @cached_property
+    def words(self) -> PureOracle:
+        """The randomizer of whole strings, over their keys."""
+        oracle = make_pure_oracle(self.word_oracle, self.puzzle.names.num_keys)
+        if not oracle.has_fixed_aggregate:
+            raise InputError(
+                f"Expected a sketch for whole strings, which are too many to count one by one, got "
+                f"{self.word_oracle.name!r}; use cms or hcms."
+            )
+        return oracle
+
+    @cached_property
+    def fragments(self) -> PureOracle:
+        """The randomizer of fragments."""
+        return make_pure_oracle(self.fragment_oracle, self.puzzle.num_fragments)
+
+    @property
+    def tally_size(self) -> int:
+        """Both oracles' aggregates, and the numbers of records."""
+        per_position = self.fragments.aggregate_size + 1
+        return self.words.aggregate_size + self.puzzle.num_positions * per_position
+
+    @property
+    def local_epsilon(self) -> float:
+        """Both reports' epsilons, which compose: Apple (2017), Theorem 4.5."""
+        return self.word_oracle.epsilon + self.fragment_oracle.epsilon
+
+    @property
+    def report_bits(self) -> float:
+        """Bits of a record: both reports and the position."""
+        position = (self.puzzle.num_positions - 1).bit_length()
+        return self.words.report_bits + self.fragments.report_bits + position
+
+    def split(self, tally: Tally) -> tuple[Tally, Tally, Tally]:
+        """Return views: words ``(w,)``, fragments ``(positions, f)``, records ``(positions,)``."""
+        positions = self.puzzle.num_positions
+        first = self.words.aggregate_size
+        fragments = tally[first : len(tally) - positions]
+        return tally[:first], fragments.reshape(positions, -1), tally[len(tally) - positions :]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlindPrefixQuery(Query):
+    """Asks for prefixes of one length, whatever they are.
+
+    A word's prefix is its first symbols, filled up with the end symbol; a word longer than
+    ``longest_word`` is left out. A contribution with nothing to say reports a uniformly random
+    key. Reports add up to a sketch if the oracle is one, and reach the server as they are if not.
+
+    Attributes:
+        prefix_length: Symbols of a prefix.
+        longest_word: Symbols of the longest word that takes part.
+        oracle: The randomizer of prefixes.
+        hash_seed: Seed of the names of prefixes.
+    """
+
+    prefix_length: int
+    longest_word: int
+    oracle: OracleSpec
+    hash_seed: int
+
+    @cached_property
+    def names(self) -> StringKeys:
+        """Names of prefixes."""
+        return StringKeys.draw(
+            alphabet_size=self.alphabet.size, length=self.prefix_length, seed=self.hash_seed
+        )
+
+    @cached_property
+    def prefixes(self) -> PureOracle:
+        """The randomizer of prefixes, over their keys."""
+        return make_pure_oracle(self.oracle, self.names.num_keys)
+
+    @property
+    def tally_size(self) -> int:
+        """The sketch, or nothing where reports are kept."""
+        return self.prefixes.aggregate_size if self.prefixes.has_fixed_aggregate else 0
+
+    @property
+    def local_epsilon(self) -> float:
+        """The oracle's epsilon."""
+        return self.oracle.epsilon

@@ -1,0 +1,45 @@
+"""Protocols by name: what a configuration asks for, and the class that is it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from fedhh import doors
+from fedhh.protocol import AnyProtocol, DiscoveryProtocol
+from fedhh.validation import InputError, did_you_mean
+
+PROTOCOLS: Mapping[str, str] = {
+    "ldp-triehh": "fedhh.server.ldp_triehh:LdpTrieHH",
+    "sfp": "fedhh.server.sfp:Sfp",
+    "pem": "fedhh.server.pem:Pem",
+    "triehh": "fedhh.server.triehh:TrieHH",
+}
+"""The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""
+
+
+def protocol_class(name: Any) -> type[AnyProtocol]:
+    """Return the protocol of a name: one of `PROTOCOLS`, an entry point's, or "module:Class".
+
+    Raises:
+        InputError: There is no such protocol, or it lacks a method.
+    """
+    if not isinstance(name, str):
+        raise InputError(f"Unknown protocol {name!r}{did_you_mean(str(name), protocol_names())}")
+    found = doors.find("protocols", name, PROTOCOLS)
+    is_dataclass: bool = dataclasses.is_dataclass(found)
+    if not (is_dataclass and issubclass(found, DiscoveryProtocol)):
+        raise InputError(
+            f"{name!r} is no protocol: expected a dataclass below fedhh.protocol.DiscoveryProtocol."
+        )
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(found.__abstractmethods__))
+        raise InputError(f"{name!r} is no whole protocol: it lacks {missing}.")
+    return found
+
+
+def protocol_names() -> list[str]:
+    """Return the names that need no file: the built-in ones, then those of installed packages."""
+    return doors.names("protocols", PROTOCOLS)

@@ -1,0 +1,1 @@
+"""The process and its files: whole files, the end at a signal."""

@@ -1,0 +1,107 @@
+"""Files that are read: regular ones, and text line by line, no line longer than memory is for.
+
+A FIFO or a device may never end, or never begin, so neither is opened. A line is read up to a
+bound, and compressed files are decompressed as they are read: what a small file unpacks to is no
+line that fills the memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from fedhh.validation import InputError
+
+LONGEST_LINE = 2**24
+"""Of bytes."""
+
+LARGEST_TEXT = 2**24
+"""Of bytes, for files that are read in one piece."""
+
+_KINDS = (
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def require_regular(path: Path) -> None:
+    """Raise InputError unless the path is that of a regular file; looks only, and opens nothing."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"Expected an existing file, got {path}; check the path.") from None
+    except OSError as error:
+        raise InputError(f"Expected a readable file, got {path}: {error.strerror}.") from None
+    except ValueError:
+        raise InputError(f"Expected the path of a file, got {path}, which none can have.") from None
+    if stat.S_ISDIR(mode):
+        raise InputError(f"Expected a file, got the directory {path}; name a file in it.")
+    for is_kind, name in _KINDS:
+        if is_kind(mode):
+            raise InputError(
+                f"Expected a regular file, got {path}, which is {name}; write what it gives into "
+                "a file."
+            )
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file for reading bytes, those of ``.gz`` decompressed as they are read.
+
+    Raises:
+        InputError: The path is not that of a regular file.
+        OSError: It cannot be opened.
+    """
+    require_regular(path)
+    with path.open("rb") as raw:
+        if path.suffix.lower() != ".gz":
+            yield raw
+        else:
+            with gzip.GzipFile("", "rb", fileobj=raw) as file:
+                yield file  # type: ignore[misc]  # A binary mode gives a binary file.
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """Yield the decoded lines of a text file, plain or gzip, with their line feeds.
+
+    Raises:
+        InputError: The file is no regular one, a line is not UTF-8 or has more bytes than
+            `LONGEST_LINE`.
+        OSError, EOFError, zlib.error: It cannot be read.
+    """
+    with opened(path) as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise InputError(
+                    f"Expected lines of at most {LONGEST_LINE:,} bytes, got a longer one on line "
+                    f"{number} of {path}."
+                )
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise InputError(
+                    f"Expected UTF-8 text, got other bytes on line {number} of {path}; save the "
+                    "file as UTF-8."
+                ) from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a regular file of at most `LARGEST_TEXT` bytes.
+
+    Raises:
+        InputError: It is no regular file, or larger.
+        OSError: It cannot be read.
+    """
+    with opened(path) as file:
+        content = file.read(LARGEST_TEXT + 1)
+    if len(content) > LARGEST_TEXT:
+        raise InputError(f"Expected at most {LARGEST_TEXT:,} bytes, got more in {path}.")
+    return content

@@ -1,0 +1,33 @@
+"""Conformance suites for other people's oracles and protocols, and the test of exact laws.
+
+They need no test framework: a check is called, and raises an AssertionError that says which
+property does not hold, with the value seen and the bound.
+"""
+
+from fedhh.testing.checks import Check, ConformanceError
+from fedhh.testing.oracle_laws import report_law, tally_law
+from fedhh.testing.oracles import ORACLE_CASES, check_oracle, oracle_checks
+from fedhh.testing.populations import LETTERS, small_population
+from fedhh.testing.protocol_trial import ProtocolTrial
+from fedhh.testing.protocols import check_protocol, protocol_checks, protocol_trial
+from fedhh.testing.statistics import ALPHA, follows_law, law_p_value, rows
+
+__all__ = [
+    "ALPHA",
+    "LETTERS",
+    "ORACLE_CASES",
+    "Check",
+    "ConformanceError",
+    "ProtocolTrial",
+    "check_oracle",
+    "check_protocol",
+    "follows_law",
+    "law_p_value",
+    "oracle_checks",
+    "protocol_checks",
+    "protocol_trial",
+    "report_law",
+    "rows",
+    "small_population",
+    "tally_law",
+]

@@ -1,0 +1,222 @@
+"""Laws of a frequency oracle on a tiny domain: by enumeration, and then the code against them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.oracles.base import FrequencyOracle, PureOracle, Tally, Values
+from fedhh.testing.checks import Checks, expect
+from fedhh.testing.statistics import ALPHA, law_p_value, rows
+
+CHECKS: Checks[FrequencyOracle] = Checks()
+"""What enumeration shows, and what sampling shows of the code."""
+
+_SINGLE_REPORTS = 6_000
+_JOINT_TALLIES = 4_000
+_VALUES = [0, 2, 2]
+
+Outcome = tuple[int, ...]
+Law = dict[Outcome, float]
+
+
+@runtime_checkable
+class SamplesTally(Protocol):
+    """An oracle that can draw a tally from a histogram, without reports, with the exact law."""
+
+    def sample_tally(
+        self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
+    ) -> Tally:
+        """Return ``(domain_size,) int64``, as `FrequencyOracle.privatize_and_tally` would."""
+
+
+def report_law(oracle: FrequencyOracle, value: int) -> Law:
+    """Return the probability of each report of a client with a value."""
+    space = oracle.report_space()
+    return dict(zip(rows(space), np.exp(oracle.log_prob(space, value)).tolist(), strict=True))
+
+
+def tally_law(oracle: FrequencyOracle, values: Sequence[int]) -> Law:
+    """Return the law of the tally of all values over one report per given value."""
+    space = oracle.report_space()
+    candidates = np.arange(oracle.domain_size)
+    tallies = rows(
+        np.array([oracle.tally(space[i : i + 1], candidates) for i in range(len(space))])
+    )
+    law: Law = {(0,) * oracle.domain_size: 1.0}
+    for value in values:
+        single: Law = defaultdict(float)
+        chances = np.exp(oracle.log_prob(space, value)).tolist()
+        for tally, chance in zip(tallies, chances, strict=True):
+            single[tally] += chance
+        total: Law = defaultdict(float)
+        for (a, pa), (b, pb) in itertools.product(law.items(), single.items()):
+            total[tuple(x + y for x, y in zip(a, b, strict=True))] += pa * pb
+        law = dict(total)
+    return law
+
+
+def _has_no_public_coins(oracle: FrequencyOracle) -> bool:
+    return not oracle.has_public_coins
+
+
+def _is_pure(oracle: FrequencyOracle) -> bool:
+    return isinstance(oracle, PureOracle) and not oracle.has_public_coins
+
+
+def _samples_tally(oracle: FrequencyOracle) -> bool:
+    return isinstance(oracle, SamplesTally)
+
+
+def _expect_law(draws: list[tuple[int, ...]], law: dict[tuple[int, ...], float], what: str) -> None:
+    strange = next((draw for draw in draws if law.get(draw, 0.0) <= 0), None)
+    expect(strange is None, f"{what} drew {strange}, which has no chance under log_prob")
+    p_value = law_p_value(draws, law)
+    expect(
+        p_value > ALPHA,
+        f"{len(draws)} draws of {what} do not follow log_prob: chi-square p-value {p_value:.1e}, "
+        f"expected above {ALPHA:g}",
+    )
+
+
+@CHECKS.add()
+def _probabilities_sum_to_one(oracle: FrequencyOracle, seed: int) -> None:
+    for value in range(oracle.domain_size):
+        total = np.exp(oracle.log_prob(oracle.report_space(), value)).sum()
+        expect(
+            abs(total - 1) <= 1e-12,
+            f"exp(log_prob) over report_space() sums to {total!r} for value {value}, expected 1",
+        )
+
+
+@CHECKS.add()
+def _reports_of_the_space_are_distinct(oracle: FrequencyOracle, seed: int) -> None:
+    space = rows(oracle.report_space())
+    expect(
+        len(set(space)) == len(space),
+        f"report_space() has {len(space)} reports, of which {len(set(space))} are different",
+    )
+
+
+@CHECKS.add()
+def _epsilon_is_exact(oracle: FrequencyOracle, seed: int) -> None:
+    space = oracle.report_space()
+    logs = np.array([oracle.log_prob(space, v) for v in range(oracle.domain_size)])
+    with np.errstate(invalid="ignore"):
+        spread = logs.max(axis=0) - logs.min(axis=0)
+    worst = float(np.nanmax(spread))
+    report = rows(space)[int(np.nanargmax(spread))]
+    expect(
+        worst == oracle.epsilon or abs(worst - oracle.epsilon) <= 1e-12,
+        f"the worst log-ratio of log_prob between two values is {worst!r}, at report {report}; "
+        f"expected the stated epsilon={oracle.epsilon!r}",
+    )
+
+
+@CHECKS.add(_is_pure)
+def _reports_support_values_with_p_and_q(oracle: FrequencyOracle, seed: int) -> None:
+    assert isinstance(oracle, PureOracle)
+    for value in range(oracle.domain_size):
+        law = tally_law(oracle, [value])
+        support = sum(np.array(tally) * chance for tally, chance in law.items())
+        expected = np.where(np.arange(oracle.domain_size) == value, oracle.p, oracle.q)
+        expect(
+            np.allclose(support, expected, rtol=0, atol=1e-12),
+            f"a report of value {value} supports the values with chances {support}, expected "
+            f"{expected} from p and q",
+        )
+
+
+def _mean_and_variance(
+    oracle: FrequencyOracle, values: list[int]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    law = tally_law(oracle, values)
+    estimates = np.array([oracle.estimate(np.array(tally), len(values)) for tally in law])
+    weights = np.array(list(law.values()))[:, None]
+    mean = (weights * estimates).sum(axis=0)
+    return mean, (weights * (estimates - mean) ** 2).sum(axis=0)
+
+
+@CHECKS.add(_has_no_public_coins)
+def _estimates_are_unbiased(oracle: FrequencyOracle, seed: int) -> None:
+    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
+    mean, _ = _mean_and_variance(oracle, _VALUES)
+    expect(
+        np.allclose(mean, counts, rtol=0, atol=1e-10),
+        f"the expected estimates of true counts {counts} are {mean}",
+    )
+
+
+@CHECKS.add(_has_no_public_coins)
+def _variance_is_exact(oracle: FrequencyOracle, seed: int) -> None:
+    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
+    _, variance = _mean_and_variance(oracle, _VALUES)
+    stated = oracle.variance(counts, len(_VALUES))
+    expect(
+        np.allclose(variance, stated, rtol=0, atol=1e-10),
+        f"estimates of true counts {counts} have the variances {variance}, but variance() says "
+        f"{stated}",
+    )
+
+
+@CHECKS.add(_has_no_public_coins)
+def _privatize_follows_the_law(oracle: FrequencyOracle, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for value in (0, oracle.domain_size - 1):
+        reports = oracle.privatize(np.full(100_000, value), rng=rng)
+        _expect_law(rows(reports), report_law(oracle, value), f"privatize of value {value}")
+
+
+@CHECKS.add(_has_no_public_coins)
+def _reports_of_clients_are_independent(oracle: FrequencyOracle, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    reports = rows(oracle.privatize(np.tile([0, 1], 50_000), rng=rng))
+    first, second = report_law(oracle, 0), report_law(oracle, 1)
+    pairs = {a + b: p * q for (a, p), (b, q) in itertools.product(first.items(), second.items())}
+    drawn = [a + b for a, b in zip(reports[::2], reports[1::2], strict=True)]
+    _expect_law(drawn, pairs, "privatize of values 0 and 1, two reports at a time,")
+
+
+@CHECKS.add(_has_no_public_coins)
+def _fused_tally_follows_the_law(oracle: FrequencyOracle, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for values, draws in (([1], _SINGLE_REPORTS), (_VALUES, _JOINT_TALLIES)):
+        array = np.array(values)
+        drawn = [tuple(oracle.privatize_and_tally(array, rng=rng).tolist()) for _ in range(draws)]
+        _expect_law(drawn, tally_law(oracle, values), f"privatize_and_tally of values {values}")
+
+
+@CHECKS.add(_samples_tally)
+def _sampled_tally_follows_the_law(oracle: FrequencyOracle, seed: int) -> None:
+    assert isinstance(oracle, SamplesTally)
+    rng = np.random.default_rng(seed)
+    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
+    drawn = [
+        tuple(oracle.sample_tally(counts, len(_VALUES), rng=rng).tolist())
+        for _ in range(_JOINT_TALLIES)
+    ]
+    _expect_law(drawn, tally_law(oracle, _VALUES), f"sample_tally of true counts {counts}")
+
+
+@CHECKS.add(_is_pure)
+def _approximate_tally_follows_the_law_of_each_entry(oracle: FrequencyOracle, seed: int) -> None:
+    assert isinstance(oracle, PureOracle)
+    rng = np.random.default_rng(seed)
+    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
+    drawn = np.array(
+        [
+            oracle.approximate_sample_tally(counts, len(_VALUES), rng=rng)
+            for _ in range(_JOINT_TALLIES)
+        ]
+    )
+    joint = tally_law(oracle, _VALUES)
+    for entry in range(oracle.domain_size):
+        law: dict[tuple[int, ...], float] = defaultdict(float)
+        for tally, chance in joint.items():
+            law[tally[entry : entry + 1]] += chance
+        _expect_law(rows(drawn[:, entry]), law, f"entry {entry} of approximate_sample_tally")

@@ -1,0 +1,191 @@
+"""Whether a protocol does what it says: rounds, clients, privacy, words, and bad settings."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from functools import partial
+from typing import Any
+
+from fedhh.accounting.guarantees import NotApplicable
+from fedhh.experiments.run.privacy import privacy_of_run
+from fedhh.testing.checks import Checks, expect, expect_refusal
+from fedhh.testing.protocol_trial import ProtocolTrial
+
+CHECKS: Checks[ProtocolTrial] = Checks()
+"""What settings, summaries and discoveries state, against the run."""
+
+
+@CHECKS.add()
+def _rounds_are_those_that_the_mechanism_plans(trial: ProtocolTrial, seed: int) -> None:
+    planned = {(each.pass_index, each.layer): each for each in trial.mechanism(seed).layers}
+    for past, summary in zip(trial.run(seed), trial.summaries(seed), strict=True):
+        address = (past.query.pass_index, past.query.layer)
+        where = f"pass {address[0]}, layer {address[1]}"
+        expect(address in planned, f"a round of {where}, which mechanism.layers does not have")
+        layer = planned[address]
+        expect(
+            past.query.cohort.size == layer.num_clients,
+            f"{where} asks {past.query.cohort.size} clients; mechanism.layers says "
+            f"{layer.num_clients}",
+        )
+        expect(
+            layer.smallest_domain <= summary.domain_size <= layer.largest_domain,
+            f"{where} has a domain of {summary.domain_size} values; mechanism.layers says "
+            f"{layer.smallest_domain} to {layer.largest_domain}",
+        )
+
+
+@CHECKS.add()
+def _every_round_has_its_own_randomness(trial: ProtocolTrial, seed: int) -> None:
+    addresses = [(past.query.pass_index, past.query.layer) for past in trial.run(seed)]
+    expect(
+        len(set(addresses)) == len(addresses),
+        f"rounds have the (pass_index, layer) {addresses}: rounds alike draw the same coins",
+    )
+
+
+@CHECKS.add()
+def _clients_serve_once_unless_stated(trial: ProtocolTrial, seed: int) -> None:
+    if trial.mechanism(seed).reuses_clients:
+        return
+    asked: list[range] = []
+    for past in trial.run(seed):
+        cohort = past.query.cohort
+        where = f"pass {past.query.pass_index}, layer {past.query.layer}"
+        expect(cohort.redraw is None, f"the cohort of {where} is redrawn from all clients")
+        own = range(cohort.start, cohort.start + cohort.size)
+        for other in asked:
+            expect(
+                own.start >= other.stop or own.stop <= other.start,
+                f"the cohort of {where} has positions [{own.start}, {own.stop}), and an earlier "
+                f"one [{other.start}, {other.stop}); no reuse of clients is stated",
+            )
+        asked.append(own)
+
+
+@CHECKS.add()
+def _queries_ask_for_no_more_than_stated(trial: ProtocolTrial, seed: int) -> None:
+    stated = trial.mechanism(seed)
+    for past in trial.run(seed):
+        query = past.query
+        where = f"pass {query.pass_index}, layer {query.layer}"
+        expect(
+            query.local_epsilon <= stated.local_epsilon,
+            f"the query of {where} has local epsilon {query.local_epsilon} per contribution, but "
+            f"{stated.local_epsilon} is stated",
+        )
+        expect(
+            query.max_items <= stated.max_items,
+            f"the query of {where} asks for {query.max_items} contributions, but at most "
+            f"{stated.max_items} are stated",
+        )
+        if stated.padded:
+            expected = past.aggregate.num_clients * query.max_items
+            expect(
+                past.aggregate.num_reports == expected,
+                f"{where} got {past.aggregate.num_reports} reports of clients that are stated to "
+                f"send exactly {query.max_items} each; expected {expected}",
+            )
+
+
+@CHECKS.add()
+def _accounting_knows_the_run(trial: ProtocolTrial, seed: int) -> None:
+    report = privacy_of_run(
+        trial.settled(seed), trial.summaries(seed), num_clients=trial.population.num_clients
+    )
+    worst = max(past.query.local_epsilon for past in trial.run(seed))
+    for unit in ("item", "user"):
+        for trust in ("local", "central"):
+            marked = [
+                each
+                for each in report.guarantees
+                if each.best and (each.unit, each.trust) == (unit, trust)
+            ]
+            expect(
+                len(marked) == 1,
+                f"the privacy report has {len(marked)} best guarantees for one {unit} against "
+                f"{trust} readers, expected one, if only to say that there is none",
+            )
+            epsilon = marked[0].epsilon
+            if trust == "local" and not isinstance(epsilon, NotApplicable):
+                expect(
+                    epsilon >= worst,
+                    f"the privacy report claims local epsilon {epsilon} for one {unit}, but a "
+                    f"query has {worst} per contribution",
+                )
+            if math.isinf(worst) and trust == "local":
+                expect(
+                    isinstance(epsilon, NotApplicable) or math.isinf(epsilon),
+                    f"the privacy report claims local epsilon {epsilon} for one {unit}, but "
+                    "clients send plain values",
+                )
+
+
+@CHECKS.add()
+def _one_summary_per_round(trial: ProtocolTrial, seed: int) -> None:
+    protocol = trial.settled(seed)
+    for number, past in enumerate(trial.run(seed), start=1):
+        summaries = protocol.summaries(past.after)
+        expect(len(summaries) == number, f"{len(summaries)} summaries after {number} rounds")
+        last = summaries[-1]
+        got = (last.pass_index, last.layer, last.num_clients, last.num_reports)
+        expected = (
+            past.query.pass_index,
+            past.query.layer,
+            past.aggregate.num_clients,
+            past.aggregate.num_reports,
+        )
+        expect(
+            got == expected,
+            f"the summary of round {number} says (pass_index, layer, num_clients, num_reports) = "
+            f"{got}, expected {expected}",
+        )
+
+
+@CHECKS.add()
+def _discoveries_are_words_that_the_protocol_can_find(trial: ProtocolTrial, seed: int) -> None:
+    protocol = trial.settled(seed)
+    found = protocol.discoveries(trial.last_state(seed))
+    words = list(found.words)
+    for field in dataclasses.fields(found):
+        size = len(getattr(found, field.name))
+        expect(size == len(words), f"discoveries have {len(words)} words and {size} {field.name}")
+    expect(len(set(words)) == len(words), "a word is discovered twice")
+    symbols = set(protocol.symbols.symbols)
+    for word in words:
+        expect(
+            0 < len(word) <= protocol.longest_word,
+            f"the word {word!r} has {len(word)} symbols, expected 1 to {protocol.longest_word}",
+        )
+        expect(set(word) <= symbols, f"the word {word!r} has a symbol that is not in the alphabet")
+
+
+@CHECKS.add()
+def _small_populations_are_refused(trial: ProtocolTrial, seed: int) -> None:
+    protocol = trial.settled(seed)
+    protocol.check_population(trial.population.num_clients)
+    cohorts = [past.query.cohort for past in trial.run(seed)]
+    needed = max(cohort.start + cohort.size for cohort in cohorts)
+    expect(
+        needed <= trial.population.num_clients,
+        f"check_population took {trial.population.num_clients} clients, but cohorts go up to "
+        f"position {needed}",
+    )
+    expect_refusal(
+        f"a population of {needed - 1} clients, where cohorts go up to position {needed},",
+        partial(protocol.check_population, needed - 1),
+        naming="clients",
+    )
+
+
+@CHECKS.add(lambda trial: bool(trial.bad_settings))
+def _bad_settings_are_refused(trial: ProtocolTrial, seed: int) -> None:
+    for name, value in trial.bad_settings:
+        protocol: Any = copy.deepcopy(trial.protocol)
+        expect_refusal(
+            f"{name}={value!r}",
+            partial(dataclasses.replace, protocol, **{name: value}),
+            naming=name,
+        )

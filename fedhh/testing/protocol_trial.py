@@ -1,0 +1,155 @@
+"""A protocol on a small population: what its run was, and other ways to come to the same."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.mechanisms.base import Mechanism
+from fedhh.protocol import AnyProtocol, RoundSummary
+from fedhh.queries.base import Aggregate, Answer, Query
+from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
+from fedhh.testing.checks import expect
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Round:
+    """A round as it was: the state before, the broadcast, its answers, the state after."""
+
+    before: Any
+    query: Query
+    aggregate: Aggregate
+    after: Any
+
+
+@dataclass(frozen=True, eq=False)
+class ProtocolTrial:
+    """A protocol's settings, and the clients that it is tried on.
+
+    Attributes:
+        protocol: The settings.
+        population: The clients.
+        workers: Numbers of Ray workers with which a run has to give the same bits; none by
+            default, since Ray takes seconds to start.
+        bad_settings: Fields and values that have to be refused.
+    """
+
+    protocol: AnyProtocol
+    population: StoredPopulation
+    workers: tuple[int, ...] = ()
+    bad_settings: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        return str(self.protocol)
+
+    def settled(self, seed: int) -> AnyProtocol:
+        """Return the settings that a run of a seed has; fresh ones every time."""
+        settled = self.protocol.settle(num_clients=self.population.num_clients, seed=seed)
+        return copy.deepcopy(settled)
+
+    @cached_property
+    def _runs(self) -> dict[int, list[Round]]:
+        return {}
+
+    def run(self, seed: int) -> list[Round]:
+        """Return the rounds of a run in process, all blocks in order; made once per seed."""
+        if seed not in self._runs:
+            protocol = self.settled(seed)
+            protocol.check_population(self.population.num_clients)
+            executor = InProcessExecutor(ClientWorker(self.population, seed=seed))
+            self._runs[seed] = list(run_rounds(protocol, executor))
+            expect(self._runs[seed], "next_query(initialize()) is None: the run has no round")
+        return self._runs[seed]
+
+    def last_state(self, seed: int) -> Any:
+        """Return the state after the run."""
+        return self.run(seed)[-1].after
+
+    def mechanism(self, seed: int) -> Mechanism:
+        """Return what the protocol states of itself before it runs."""
+        return self.settled(seed).mechanism
+
+    def summaries(self, seed: int) -> list[RoundSummary]:
+        """Return what the protocol says of its rounds."""
+        return list(self.settled(seed).summaries(self.last_state(seed)))
+
+
+def run_rounds(
+    protocol: AnyProtocol,
+    executor: Executor,
+    *,
+    between: Callable[[AnyProtocol, Any], tuple[AnyProtocol, Any]] | None = None,
+) -> Iterator[Round]:
+    """Run a protocol; it never sees more of an answer than a plain `Aggregate`.
+
+    Args:
+        protocol: The server.
+        executor: The way to the clients.
+        between: What to go on with, after each round, in place of the protocol and its state.
+    """
+    state = protocol.initialize()
+    while (query := protocol.next_query(state)) is not None:
+        answer = reduce(Answer.merge, executor.answer(query))
+        before, state = state, protocol.finish_round(state, query, answer.aggregate)
+        yield Round(before=before, query=query, aggregate=answer.aggregate, after=state)
+        if between is not None:
+            protocol, state = between(protocol, state)
+
+
+class GroupedExecutor(Executor):
+    """Answers blocks in groups, last group first, as workers that are done in any order would."""
+
+    def __init__(self, worker: ClientWorker, *, num_groups: int) -> None:
+        """Split each cohort's blocks into so many groups, at most."""
+        self._worker = worker
+        self._num_groups = num_groups
+
+    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
+        """Yield one answer per group."""
+        groups = min(self._num_groups, query.cohort.num_blocks)
+        for index in reversed(range(groups)):
+            yield self._worker.answer(query, range(index, query.cohort.num_blocks, groups))
+
+    def close(self) -> None:
+        """Do nothing: the worker lives in this process."""
+
+
+class Poison:
+    """Diagnostics that nobody but the simulator may read."""
+
+    def merge(self, other: object) -> Poison:
+        """Return the same poison."""
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"the protocol read {name} of a round's Diagnostics")
+
+
+class PoisonedExecutor(InProcessExecutor):
+    """Answers in this process, with diagnostics that fail whoever reads them."""
+
+    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
+        """Yield one answer for the whole cohort."""
+        for answer in super().answer(query, progress):
+            yield replace(answer, diagnostics=Poison())  # type: ignore[arg-type]
+
+
+def default_bad_settings(protocol: AnyProtocol) -> tuple[tuple[str, Any], ...]:
+    """Return a field and a value that means nothing, for every number and name of the settings."""
+    bad: list[tuple[str, Any]] = []
+    for name, value in vars(protocol).items():
+        if isinstance(value, bool):
+            continue
+        if isinstance(value, int):
+            bad.append((name, -1))
+        elif isinstance(value, float):
+            bad.append((name, math.nan))
+        elif isinstance(value, str):
+            bad.append((name, "no such choice"))
+    return tuple(bad)

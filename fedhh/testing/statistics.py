@@ -1,0 +1,56 @@
+"""The one statistical test of exact laws: Pearson's chi-square on counts of categories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+ALPHA = 1e-9
+"""Chance that a right sampler fails one test at a fresh seed."""
+
+_FEWEST_EXPECTED = 5
+
+
+def law_p_value(draws: Iterable[Hashable], law: Mapping[Any, float]) -> float:
+    """Return the p-value of draws under a law; 0 if one of them is impossible.
+
+    Categories with fewer than five expected draws are pooled, rarest first.
+
+    Args:
+        draws: Independent outcomes.
+        law: Each outcome's probability.
+    """
+    counts = Counter(draws)
+    if any(law.get(outcome, 0.0) <= 0 for outcome in counts):
+        return 0.0
+    num_draws = sum(counts.values())
+    outcomes = sorted((o for o in law if law[o] > 0), key=lambda o: law[o])
+    observed, expected = [0.0], [0.0]
+    for outcome in outcomes:
+        if expected[-1] >= _FEWEST_EXPECTED:
+            observed.append(0.0)
+            expected.append(0.0)
+        observed[-1] += counts[outcome]
+        expected[-1] += num_draws * law[outcome]
+    if expected[-1] < _FEWEST_EXPECTED and len(expected) > 1:
+        observed[-2] += observed.pop()
+        expected[-2] += expected.pop()
+    if len(expected) == 1:
+        return 1.0
+    scale = num_draws / sum(expected)
+    return float(stats.chisquare(observed, np.array(expected) * scale).pvalue)
+
+
+def follows_law(draws: Iterable[Hashable], law: Mapping[Any, float]) -> bool:
+    """Return whether `law_p_value` is above `ALPHA`."""
+    return law_p_value(draws, law) > ALPHA
+
+
+def rows(array: npt.NDArray[Any]) -> list[tuple[Any, ...]]:
+    """Return one hashable outcome per entry of the first axis."""
+    return [tuple(row) for row in np.asarray(array).reshape(len(array), -1).tolist()]

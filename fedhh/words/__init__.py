@@ -1,0 +1,1 @@
+"""Words as integers: alphabets, tries, lexicons, fragments."""

@@ -1,0 +1,79 @@
+"""The distinct words of a population, and where each of them stands in a trie.
+
+A layer touches each distinct word once: its live node is carried from level to level, so that a
+client's items are one array look-up away from their candidate values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.words.alphabet import END, FOREIGN, Alphabet
+from fedhh.words.trie import Codes, Indices, PrefixTrie
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lexicon:
+    """Distinct words; a word's id is its position.
+
+    >>> lexicon = Lexicon(words=["lol", "im"])
+    >>> lexicon.ids(["im", "gone"]).tolist()
+    [1, -1]
+    """
+
+    words: Sequence[str]
+    _index: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def ids(self, words: Iterable[str]) -> Indices:
+        """Return each word's id, ``int64``; -1 for words that the lexicon lacks."""
+        if not self._index:
+            self._index.update({word: i for i, word in enumerate(self.words)})
+        return np.array([self._index.get(word, -1) for word in words], dtype=np.int64)
+
+    def reachable(self, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:
+        """Return ``(V,) bool``: which words a trie of ``depth`` layers can spell.
+
+        A reachable word has only symbols of the alphabet, and at least one and at most ``depth``
+        of them.
+        """
+        codes = alphabet.encode(self.words, width=depth + 1)
+        foreign = (codes == FOREIGN).any(axis=1)
+        return np.asarray(~foreign & (codes[:, -1] == END) & (codes[:, 0] != END))
+
+
+class LexiconWalk:
+    """Each word's live node in a growing trie, advanced level by level.
+
+    The walk is a cache: the result is always ``trie.walk(codes)``. When the trie grew out of the
+    last one seen, only the new level is walked.
+    """
+
+    def __init__(self, lexicon: Lexicon, alphabet: Alphabet, width: int) -> None:
+        """Encode the first ``width`` symbols of every word."""
+        self.codes: Codes = alphabet.encode(lexicon.words, width=width)
+        self._trie: PrefixTrie | None = None
+        self._nodes: Indices = np.zeros(0, dtype=np.int64)
+
+    def nodes(self, trie: PrefixTrie) -> Indices:
+        """Return ``(V,) int64``: every word's node in the trie's last level, or ABSENT."""
+        if self._trie is None or not _grew_from(trie, self._trie):
+            self._nodes = trie.walk(self.codes)
+        else:
+            for level in range(self._trie.length, trie.length):
+                self._nodes = trie.step(self._nodes, self.codes[:, level], level)
+        self._trie = trie
+        return self._nodes
+
+
+def _grew_from(trie: PrefixTrie, earlier: PrefixTrie) -> bool:
+    if trie.alphabet_size != earlier.alphabet_size or trie.length < earlier.length:
+        return False
+    pairs = zip(earlier.levels, trie.levels, strict=False)
+    return all(a is b or np.array_equal(a, b) for a, b in pairs)

@@ -1,0 +1,124 @@
+"""Strings cut into fragments that know which string they belong to: what SFP clients report.
+
+A string of symbols is padded with blanks (the end symbol's code, 0) or truncated to a fixed
+length. A fragment is a few neighboring symbols, together with a small hash of the whole string,
+its puzzle number, that tells which fragments belong together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.hashing import HashFamily, Keys, StringKeys, derived_seeds
+from fedhh.validation import InputError, require_at_least
+from fedhh.words.alphabet import END
+from fedhh.words.trie import Codes
+
+Values = npt.NDArray[np.int64]
+
+LARGEST_FRAGMENT_DOMAIN = 2**26
+
+
+@dataclass(frozen=True, kw_only=True)
+class FragmentPuzzle:
+    """How strings become keys, puzzle numbers and fragment values; public, shared by both sides.
+
+    Attributes:
+        alphabet_size: A, the blank included.
+        length: L, symbols of a padded string.
+        fragment_length: Symbols of a fragment; divides L.
+        num_puzzles: How many puzzle numbers there are.
+        hash_seed: Seed of the names and puzzle numbers of strings.
+    """
+
+    alphabet_size: int
+    length: int
+    fragment_length: int
+    num_puzzles: int
+    hash_seed: int
+
+    def __post_init__(self) -> None:
+        require_at_least(
+            1,
+            length=self.length,
+            fragment_length=self.fragment_length,
+            num_puzzles=self.num_puzzles,
+        )
+        if self.length % self.fragment_length:
+            raise InputError(
+                f"Expected length to be a multiple of fragment_length, got length={self.length} "
+                f"and fragment_length={self.fragment_length}."
+            )
+        if self.num_fragments > LARGEST_FRAGMENT_DOMAIN:
+            raise InputError(
+                f"Expected at most {LARGEST_FRAGMENT_DOMAIN:,} fragments, got {self.num_puzzles} x "
+                f"{self.alphabet_size}^{self.fragment_length} = {self.num_fragments:,}; lower "
+                "num_puzzles or fragment_length, or take a smaller alphabet."
+            )
+
+    @property
+    def num_positions(self) -> int:
+        """Fragments of a string."""
+        return self.length // self.fragment_length
+
+    @property
+    def num_texts(self) -> int:
+        """Different texts of a fragment."""
+        return int(self.alphabet_size**self.fragment_length)
+
+    @property
+    def num_fragments(self) -> int:
+        """Fragment values: ``puzzle * num_texts + text``."""
+        return self.num_puzzles * self.num_texts
+
+    @cached_property
+    def names(self) -> StringKeys:
+        """Names of whole strings."""
+        seed, _ = derived_seeds(self.hash_seed, 2)
+        return StringKeys.draw(alphabet_size=self.alphabet_size, length=self.length, seed=seed)
+
+    def puzzles(self, keys: Keys) -> Values:
+        """Return ``(n,) int64`` in [0, num_puzzles): the puzzle number of each string's key."""
+        return self._puzzle_hash.cells(np.zeros(len(keys), dtype=np.int64), keys)
+
+    def texts(self, codes: Codes) -> Values:
+        """Return the number of each fragment of each string.
+
+        Args:
+            codes: ``(n, length) uint16`` in [0, alphabet_size).
+
+        Returns:
+            ``(n, num_positions) int64`` in [0, num_texts).
+        """
+        symbols = codes.reshape(len(codes), self.num_positions, self.fragment_length)
+        return np.asarray(symbols.astype(np.int64) @ self._weights)
+
+    def fragments(self, codes: Codes, keys: Keys) -> Values:
+        """Return ``(n, num_positions) int64``: the fragment values of strings and their keys."""
+        return self.puzzles(keys)[:, None] * self.num_texts + self.texts(codes)
+
+    @cached_property
+    def text_codes(self) -> Codes:
+        """Symbols of every text, ``(num_texts, fragment_length) uint16``."""
+        texts = np.arange(self.num_texts)
+        return np.asarray(texts[:, None] // self._weights % self.alphabet_size, dtype=np.uint16)
+
+    @cached_property
+    def is_possible(self) -> npt.NDArray[np.bool_]:
+        """Which texts a fragment may have: ``(num_texts,)``, True if nothing follows a blank."""
+        blank = self.text_codes == END
+        return np.asarray(~(blank[:, :-1] & ~blank[:, 1:]).any(axis=1))
+
+    @cached_property
+    def _weights(self) -> Values:
+        powers = np.arange(self.fragment_length - 1, -1, -1, dtype=np.int64)
+        return np.asarray(np.int64(self.alphabet_size) ** powers)
+
+    @cached_property
+    def _puzzle_hash(self) -> HashFamily:
+        _, seed = derived_seeds(self.hash_seed, 2)
+        return HashFamily.draw(num_hashes=1, num_cells=self.num_puzzles, seed=seed)

@@ -1,0 +1,97 @@
+"""The prefix trie that a server broadcasts and clients walk.
+
+Level l holds the kept prefixes of length l, each as one integer: ``parent * A + symbol``, where
+parent is the index of its (l-1)-prefix in level l - 1 and A the alphabet's size. Sorted integers
+are sorted prefixes. A level never holds finished words, since nothing extends them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.words.alphabet import END
+
+Indices = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.uint16]
+
+ABSENT = -1
+"""Node of a word that has left the trie."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefixTrie:
+    """Kept prefixes of every length from 1 to ``length``; immutable.
+
+    Attributes:
+        alphabet_size: A, the end symbol included.
+        levels: One sorted ``(P_l,) int64`` array per length, values in [0, P_(l-1) * A).
+    """
+
+    alphabet_size: int
+    levels: tuple[Indices, ...] = ()
+
+    @classmethod
+    def all_of_length_one(cls, alphabet_size: int) -> PrefixTrie:
+        """Return the trie of all single symbols: the paper's P_0, without the end symbol."""
+        return cls(alphabet_size=alphabet_size, levels=(np.arange(1, alphabet_size),))
+
+    @property
+    def length(self) -> int:
+        """Length of the longest prefixes."""
+        return len(self.levels)
+
+    @property
+    def width(self) -> int:
+        """Number of prefixes of that length."""
+        return len(self.levels[-1]) if self.levels else 1
+
+    def extend(self, candidates: Indices) -> PrefixTrie:
+        """Return the trie with one more level.
+
+        Args:
+            candidates: ``parent * A + symbol`` of the kept candidates, any order. Those that end
+                in the end symbol are finished words and do not enter the level.
+        """
+        live = np.sort(candidates[candidates % self.alphabet_size != END])
+        return PrefixTrie(alphabet_size=self.alphabet_size, levels=(*self.levels, live))
+
+    def step(self, nodes: Indices, symbols: Codes, level: int) -> Indices:
+        """Return each word's node in ``levels[level]``, from its node one level up.
+
+        Args:
+            nodes: ``(n,) int64`` indices into the level above (0 above the first), or ABSENT.
+            symbols: ``(n,)`` code of each word's symbol number ``level``.
+            level: Which level to enter.
+        """
+        above = len(self.levels[level - 1]) if level else 1
+        lookup = np.full(above * self.alphabet_size, ABSENT, dtype=np.int64)
+        lookup[self.levels[level]] = np.arange(len(self.levels[level]))
+        return self.look_up(lookup, nodes, symbols)
+
+    def look_up(self, lookup: Indices, nodes: Indices, symbols: Codes) -> Indices:
+        """Return ``lookup[node * A + symbol]`` of each word, ABSENT where there is none."""
+        result = np.full(len(nodes), ABSENT, dtype=np.int64)
+        alive = np.flatnonzero((nodes != ABSENT) & (symbols < self.alphabet_size))
+        result[alive] = lookup[nodes[alive] * self.alphabet_size + symbols[alive]]
+        return result
+
+    def walk(self, codes: Codes) -> Indices:
+        """Return each row's node in the last level, ``(n,) int64``; codes ``(n, >= length)``."""
+        nodes = np.zeros(len(codes), dtype=np.int64)
+        for level in range(self.length):
+            nodes = self.step(nodes, codes[:, level], level)
+        return nodes
+
+    def spell(self, candidates: Indices) -> Codes:
+        """Return the ``(n, length + 1)`` codes of candidates that extend the last level."""
+        codes = np.empty((len(candidates), self.length + 1), dtype=np.uint16)
+        values = np.asarray(candidates, dtype=np.int64)
+        for position in range(self.length, -1, -1):
+            codes[:, position] = values % self.alphabet_size
+            parents = values // self.alphabet_size
+            if position:
+                values = self.levels[position - 1][parents]
+        return codes

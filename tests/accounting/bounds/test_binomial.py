@@ -1,0 +1,139 @@
+"""Numerics of the bounds against exact fractions and 50-digit references."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fedhh.accounting.bounds.binomial import fair_excess, lattice, lower_tail, pmf, upper_tail
+from fedhh.accounting.bounds.chords import chords
+
+
+def exact_excess(trials: int, threshold: float) -> float:
+    at = Fraction(threshold)
+    total = sum((math.comb(trials, a) * (a - at) for a in range(trials + 1) if a > at), Fraction(0))
+    return float(total / 2**trials)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 10, 61, 400])
+def test_fair_excess_is_the_sum_over_all_outcomes(trials):
+    thresholds = np.unique(np.r_[np.linspace(-1, trials + 1, 41), np.arange(trials + 1.0)])
+    got = fair_excess(np.full(thresholds.size, float(trials)), thresholds)
+    expected = [exact_excess(trials, float(threshold)) for threshold in thresholds]
+    assert np.allclose(got, expected, rtol=4e-9, atol=1e-300)
+
+
+# Independently computed reference, 50 digits.
+@pytest.mark.parametrize(
+    ("trials", "threshold", "expected"),
+    [
+        (10**5, 50500.25, 0.03346961641356989),
+        (10**7, 5015000.5, 1.936755304773432e-19),
+        (10**9, 500130000.75, 1.871734621047424e-13),
+    ],
+)
+def test_fair_excess_keeps_its_precision_far_out(trials, threshold, expected):
+    got = fair_excess(np.array([float(trials)]), np.array([threshold]))[0]
+    assert got == pytest.approx(expected, rel=4e-9)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (0.0, 0.9),  # fewer values of k than thresholds
+        (-2.0, 200.0),  # more, in one table
+        (-2.0, 590.0),  # still in one table
+        (-600.0, 10.0),  # in one table, if it did not start with 2**-1200
+    ],
+)
+def test_fair_excess_shares_tails_along_rows_without_changing_them(start, end):
+    trials = np.array([[6.0], [40.0], [1000.0], [1200.0]])
+    thresholds = np.maximum(trials / 2 + np.linspace(start, end, 90), 0.0)
+    expected = [
+        [exact_excess(int(row[0]), float(threshold)) for threshold in line]
+        for row, line in zip(trials, thresholds, strict=True)
+    ]
+    assert np.allclose(fair_excess(trials, thresholds), expected, rtol=4e-9, atol=1e-300)
+
+
+# Independently computed reference, 50 digits.
+@pytest.mark.parametrize(
+    ("successes", "trials", "p", "expected"),
+    [
+        (904700000, 10**9, 0.9048, 2.700683685805029e-30),
+        (30, 10**7, 1e-6, 1.711540071699328e-07),
+        (1500, 3 * 10**7, 4.5e-5, 3.316078042219953e-06),
+    ],
+)
+def test_pmf_keeps_its_precision_with_many_trials(successes, trials, p, expected):
+    assert float(pmf(successes, trials, p)) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize(("trials", "p"), [(1, 0.3), (2, 0.9), (30, 0.5), (200, 0.01)])
+def test_pmf_and_tails_are_those_of_integer_arithmetic(trials, p):
+    exact = [
+        float(math.comb(trials, k) * Fraction(p) ** k * (1 - Fraction(p)) ** (trials - k))
+        for k in range(trials + 1)
+    ]
+    counts = np.arange(-2, trials + 3)
+    padded = np.r_[0.0, 0.0, exact, 0.0, 0.0]
+    assert np.allclose(pmf(counts, trials, p), padded, rtol=1e-12)
+    assert np.allclose(upper_tail(counts, trials, p), padded[::-1].cumsum()[::-1], rtol=1e-11)
+    assert np.allclose(lower_tail(counts, trials, p), padded.cumsum(), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("trials", "p", "tolerance"),
+    [
+        (1, 0.5, 1e-6),
+        (9, 1e-7, 1e-6),
+        (10**6, 0.3, 1e-4),
+        (10**9, 0.9048, 1e-5),
+        (10**9, 1e-9, 1),
+        (10**7, 0.3, 1e-6),
+    ],
+)
+def test_a_lattice_accounts_for_all_the_probability(trials, p, tolerance):
+    bins = lattice(trials, p, tolerance=tolerance)
+    total = bins.probability.sum() + bins.below + bins.above
+    assert total == pytest.approx(1, abs=1e-10)
+    assert (bins.first[1:] == bins.last[:-1] + 1).all()
+    assert (bins.first <= bins.last).all()
+    assert bins.below < 1e-40
+    assert bins.first[0] >= 0
+    assert bins.last[-1] <= trials
+
+
+@pytest.mark.parametrize(("trials", "p"), [(0, 0.3), (1, 0.5), (12, 0.2), (60, 0.7), (300, 0.05)])
+@pytest.mark.parametrize("slope", [1e-4, 0.5])
+def test_chords_bound_convex_falling_functions_from_above(trials, p, slope):
+    counts = np.arange(trials + 1.0)
+    law = np.array(
+        [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
+    )
+    found = chords(np.array([float(trials)]), p, slope=slope)
+    assert found.weights.sum() == pytest.approx(1, abs=1e-9)
+    assert (found.weights >= 0).all()
+    for function in (
+        lambda x: np.exp(-slope * x),
+        lambda x: np.maximum(trials * p - x, 0),
+        lambda x: np.maximum(trials * p - 3 - x, 0) ** 2,
+        lambda x: -x,
+    ):
+        truth = float(law @ function(counts))
+        bound = float(found.weights[0] @ function(found.nodes[0]))
+        assert bound >= truth - 1e-9 * (1 + abs(truth))
+    tilted = float(found.weights[0] @ np.exp(-slope * found.nodes[0]))
+    assert tilted <= float(law @ np.exp(-slope * counts)) * 1.02
+
+
+def test_chords_serve_many_numbers_of_trials_at_once():
+    trials = np.array([0.0, 5.0, 400.0, 10_000.0])
+    found = chords(trials, 0.3, slope=0.01)
+    means = (found.nodes * found.weights).sum(axis=1)
+    # The mean is kept except for what lies right of the last node.
+    assert (means <= trials * 0.3 + 1e-9).all()
+    assert np.allclose(means, trials * 0.3, rtol=1e-3)

@@ -1,0 +1,63 @@
+"""What holds before a run: one blanket above those of every domain size that a layer may have."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fedhh.accounting.bounds.blanket import reachable_blanket, subset_selection_blanket
+
+EPSILONS = (0.05, 0.3, 1.0, 2.0)
+
+
+def sizes_of_reports(local_epsilon: float, domain_size: int) -> set[int]:
+    best = domain_size / (math.exp(local_epsilon) + 1)
+    return {min(max(d, 1), domain_size - 1) for d in (math.floor(best), math.ceil(best))}
+
+
+@pytest.mark.parametrize("local_epsilon", [1.0, 3.0, 6.0])
+@pytest.mark.parametrize(("smallest", "largest"), [(2, 40), (30, 60), (400, 420)])
+def test_it_is_above_every_domain_and_touches_the_worst(local_epsilon, smallest, largest):
+    whole = reachable_blanket(
+        local_epsilon=local_epsilon,
+        num_reports=200,
+        smallest_domain=smallest,
+        largest_domain=largest,
+    )
+    each = [
+        subset_selection_blanket(
+            local_epsilon=local_epsilon, num_reports=200, domain_size=s, subset_size=d
+        )
+        for s in range(smallest, largest + 1)
+        for d in sizes_of_reports(local_epsilon, s)
+    ]
+    assert whole.one == pytest.approx(max(b.one for b in each), rel=1e-9)
+    for epsilon in EPSILONS:
+        worst = max(b.delta(epsilon) for b in each)
+        # Bins are wide in far tails; no delta below 1e-14 is ever asked for.
+        assert worst <= whole.delta(epsilon) * (1 + 1e-6) + 1e-16
+        if worst > 1e-10:
+            assert whole.delta(epsilon) < 2 * worst
+
+
+def test_of_a_single_domain_it_is_the_worse_of_both_sizes():
+    alone = reachable_blanket(
+        local_epsilon=4.0, num_reports=5_000, smallest_domain=500, largest_domain=500
+    )
+    both = [
+        subset_selection_blanket(
+            local_epsilon=4.0, num_reports=5_000, domain_size=500, subset_size=d
+        )
+        for d in sizes_of_reports(4.0, 500)
+    ]
+    assert max(b.epsilon(1e-6) for b in both) <= alone.epsilon(1e-6) * (1 + 1e-6)
+
+
+def test_a_range_too_wide_to_look_through_gives_the_pair_above_all():
+    wide = reachable_blanket(
+        local_epsilon=4.0, num_reports=5_000, smallest_domain=2, largest_domain=10**9
+    )
+    assert wide.one == pytest.approx(1 / (math.exp(4.0) + 1))
+    assert wide.both == pytest.approx(0.0, abs=1e-12)
+    assert wide.neither == pytest.approx(0.0, abs=1e-12)

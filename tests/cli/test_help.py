@@ -1,0 +1,68 @@
+"""What `--help` says is whole: an example for each command, and nothing taken for markup."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import typer
+
+from fedhh.cli.app import app
+from fedhh.version import __version__
+
+
+def all_commands(group, path=()):
+    """Yield every command with the words that lead to it, groups too."""
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from all_commands(command, (*path, name))
+
+
+COMMANDS = list(all_commands(typer.main.get_command(app)))
+WORDS = [path for path, _ in COMMANDS]
+
+
+@pytest.fixture
+def help_of(command, monkeypatch):
+    def call(*words: str) -> str:
+        monkeypatch.setenv("COLUMNS", "200")
+        done = command(*words, "-h")
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return call
+
+
+def test_every_command_that_the_issue_of_a_user_may_need_is_there():
+    names = {" ".join(path) for path in WORDS}
+    assert {"run", "sweep", "compare", "show", "table", "plot", "report"} <= names
+    assert {"data describe", "presets schema", "account audit", "account cms-variance"} <= names
+
+
+@pytest.mark.parametrize("path", WORDS, ids=" ".join)
+def test_every_help_has_an_example_of_its_own_command(help_of, path):
+    text = help_of(*path)
+    example = re.search(r"Example: fedhh (.*)", text)
+    assert example, text
+    assert example[1].split()[: len(path)] == list(path)
+
+
+@pytest.mark.parametrize(("path", "found"), COMMANDS, ids=[" ".join(path) for path in WORDS])
+def test_brackets_survive_in_every_help(help_of, path, found):
+    texts = [found.help or "", *(getattr(each, "help", None) or "" for each in found.params)]
+    brackets = {match for text in texts for match in re.findall(r"\[[a-z.]+\]", text)}
+    shown = help_of(*path)
+    for bracket in brackets:
+        assert bracket in shown
+
+
+def test_tables_of_a_sweeps_file_are_named_in_help(help_of):
+    assert "A TOML file with [sweep]." in help_of("sweep")
+    assert "with [sweep.protocols]" in help_of("compare")
+
+
+def test_the_version_and_the_completion_are_options_of_the_whole(command, help_of):
+    done = command("--version")
+    assert (done.returncode, done.stdout) == (0, f"fedhh {__version__}\n")
+    assert "--install-completion" in help_of()
+    assert "--show-completion" in help_of()

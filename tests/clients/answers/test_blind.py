@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.clients.answers.blind import FragmentTable
+from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.registry import make_answerer
+from fedhh.clients.populations.population import ClientBlock, StoredPopulation
+from fedhh.clients.populations.strings import coded_words
+from fedhh.oracles import OracleSpec, SketchOracle
+from fedhh.queries.base import Cohort
+from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
+from fedhh.validation import InputError
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.lexicon import Lexicon
+from fedhh.words.puzzle import FragmentPuzzle
+
+LOWER = Alphabet(symbols="abcdefghijklmnopqrstuvwxyz")
+# One row and a great epsilon: sketches are true counts, but for shared cells.
+SKETCH = {"num_hashes": 1, "num_cells": 2048, "hash_seed": 5}
+
+WORDS = ["lol", "lolabc", "lolabcd", "lolabzz", "x", "na\u00efve", "zz"]
+
+
+def fragment_query(**changes: object) -> FragmentQuery:
+    values: dict[str, object] = {
+        "pass_index": 0,
+        "layer": 1,
+        "cohort": Cohort(start=0, size=600),
+        "alphabet": LOWER,
+        "max_items": 7,
+        "sampler": "random",
+        "puzzle": FragmentPuzzle(
+            alphabet_size=27, length=6, fragment_length=2, num_puzzles=16, hash_seed=1
+        ),
+        "word_oracle": OracleSpec(name="cms", epsilon=80.0, params=SKETCH),
+        "fragment_oracle": OracleSpec(name="ss", epsilon=40.0),
+    }
+    return FragmentQuery(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def prefix_query(**changes: object) -> BlindPrefixQuery:
+    values: dict[str, object] = {
+        "pass_index": 0,
+        "layer": 1,
+        "cohort": Cohort(start=0, size=600),
+        "alphabet": LOWER,
+        "max_items": 7,
+        "sampler": "random",
+        "prefix_length": 4,
+        "longest_word": 6,
+        "oracle": OracleSpec(name="cms", epsilon=80.0, params=SKETCH),
+        "hash_seed": 1,
+    }
+    return BlindPrefixQuery(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def population_of(words: list[str], num_clients: int = 600) -> StoredPopulation:
+    """Every client holds every word."""
+    rows = num_clients * len(words)
+    return StoredPopulation.from_rows(
+        name="all",
+        lexicon=Lexicon(words=words),
+        clients=np.repeat(np.arange(num_clients), len(words)),
+        word_ids=np.tile(np.arange(len(words)), num_clients),
+        counts=np.ones(rows, dtype=np.int64),
+        num_clients=num_clients,
+    )
+
+
+def keys_of(query: FragmentQuery, words: list[str]) -> np.ndarray:
+    return query.puzzle.names.keys(query.alphabet.encode(words, width=query.puzzle.length))
+
+
+def test_a_record_reports_the_padded_or_truncated_string_and_one_of_its_fragments():
+    query = fragment_query(pad=False)
+    population = population_of(WORDS)
+    tally = np.zeros(query.tally_size, dtype=np.int64)
+    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    counts = answerer.add_block(population.items, 0, tally)
+    # Two words share their first six symbols, so they are one string; one word has a symbol that
+    # the alphabet lacks.
+    strings = ["lol", "lolabc", "lolabz", "x", "zz"]
+    assert counts.num_reports == 600 * len(strings)
+    assert counts.num_dummies == 0
+    words, fragments, records = query.split(tally)
+    support = query.words.support(words, keys_of(query, [*strings, "lo"]))
+    assert support.tolist() == [600] * 5 + [0]
+    assert records.sum() == counts.num_reports
+    # Positions are uniform, and each fragment is counted where its string was cut.
+    assert (np.abs(records - 1000) < 6 * np.sqrt(3000 * 2 / 9)).all()
+    codes = query.alphabet.encode(strings, width=6)
+    pieces = query.puzzle.fragments(codes, keys_of(query, strings))
+    for position in range(3):
+        assert fragments[position].sum() == records[position]
+        for piece in set(pieces[:, position].tolist()):
+            holders = np.count_nonzero(pieces[:, position] == piece)
+            expected = 200 * holders
+            assert abs(fragments[position, piece] - expected) < 6 * math.sqrt(400 / 3 * holders)
+        assert set(np.flatnonzero(fragments[position])) == set(pieces[:, position].tolist())
+
+
+def test_clients_pad_with_uniformly_random_strings_and_fragments():
+    query = fragment_query(max_items=10)
+    population = population_of(["lol"], num_clients=2000)
+    tally = np.zeros(query.tally_size, dtype=np.int64)
+    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    counts = answerer.add_block(population.items, 0, tally)
+    assert counts.num_reports == 20_000
+    assert counts.num_dummies == 18_000
+    words, fragments, records = query.split(tally)
+    table = words[:2048]
+    own = int(query.words.hashes.cells(np.array([0]), keys_of(query, ["lol"]))[0])
+    others = np.delete(table, own)
+    # 18,000 dummies over 2,048 cells: no cell has many more than another.
+    assert others.max() < 8.8 + 8 * math.sqrt(8.8)
+    assert abs(others.mean() - 18_000 / 2048) < 1
+    assert abs(table[own] - 2000 - 8.8) < 8 * math.sqrt(8.8)
+    assert fragments.sum() == records.sum() == 20_000
+    assert np.count_nonzero(fragments) > 10_000
+
+
+def test_prefixes_are_padded_and_words_that_are_too_long_take_no_part():
+    query = prefix_query(pad=False)
+    population = population_of(WORDS)
+    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    tally = np.zeros(query.tally_size, dtype=np.int64)
+    counts = answerer.add_block(population.items, 0, tally)
+    prefixes = ["lol", "lola", "x", "zz"]
+    assert counts.num_reports == 600 * len(prefixes)
+    candidates = query.names.keys(query.alphabet.encode([*prefixes, "lob"], width=4))
+    assert isinstance(query.prefixes, SketchOracle)
+    assert query.prefixes.support(tally, candidates).tolist() == [600] * 4 + [0]
+
+
+def test_reports_themselves_reach_the_server_where_the_oracle_is_no_sketch():
+    query = prefix_query(pad=False, oracle=OracleSpec(name="olh", epsilon=8.0))
+    population = population_of(WORDS)
+    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    counts = answerer.add_block(population.items, 0, np.zeros(0, dtype=np.int64))
+    assert query.tally_size == 0
+    assert counts.messages is not None
+    assert len(counts.messages) == counts.num_reports == 2400
+    candidates = query.names.keys(query.alphabet.encode(["lol", "x", "lob"], width=4))
+    oracle = query.prefixes
+    estimates = oracle.estimate(oracle.tally(counts.messages, candidates), 2400)
+    deviations = np.sqrt(oracle.variance(np.array([600, 600, 0]), 2400))
+    assert (np.abs(estimates - [600, 600, 0]) < 6 * deviations).all()
+
+
+def test_a_sketch_of_prefixes_adds_up_without_messages():
+    oracle = OracleSpec(name="flh", epsilon=8.0, params={"num_hashes": 4})
+    query = prefix_query(oracle=oracle)
+    population = population_of(WORDS)
+    tally = np.zeros(query.tally_size, dtype=np.int64)
+    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    counts = answerer.add_block(population.items, 0, tally)
+    assert counts.messages is None
+    assert tally.sum() == counts.num_reports == 600 * 7
+
+
+@pytest.mark.parametrize("kind", ["fragments", "prefixes"])
+def test_coded_words_of_a_block_are_reported_as_words_of_the_lexicon_are(kind):
+    numbers = np.array([3, 17, 1_000_005])
+    coded = coded_words(numbers)
+    # The first coded word is in the lexicon too: one string, counted together.
+    lexicon = Lexicon(words=["lol", coded[0]])
+    rows = ClientBlock(
+        clients=np.arange(4),
+        offsets=np.array([0, 2, 3, 4, 6]),
+        word_ids=np.array([0, 2, 3, 1, 1, 4], dtype=np.int32),
+        counts=np.ones(6, dtype=np.int32),
+        coded=numbers,
+    )
+    expected = {"lol": 1, coded[0]: 3, coded[1]: 1, coded[2]: 1}
+    if kind == "fragments":
+        puzzle = FragmentPuzzle(
+            alphabet_size=27, length=10, fragment_length=2, num_puzzles=16, hash_seed=1
+        )
+        query = fragment_query(puzzle=puzzle, pad=False)
+        tally = np.zeros(query.tally_size, dtype=np.int64)
+        counts = make_answerer(query, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
+        support = query.words.support(query.split(tally)[0], keys_of(query, list(expected)))
+    else:
+        prefixes = prefix_query(prefix_length=9, longest_word=10, pad=False)
+        tally = np.zeros(prefixes.tally_size, dtype=np.int64)
+        counts = make_answerer(prefixes, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
+        keys = prefixes.names.keys(prefixes.alphabet.encode(list(expected), width=9))
+        support = prefixes.prefixes.support(tally, keys)
+    assert counts.num_reports == 6
+    assert support.tolist() == list(expected.values())
+
+
+def test_a_table_fills_in_fragments_of_its_own_strings_only():
+    puzzle = fragment_query().puzzle
+    words = ["lolabc", "zz", "lolabc", "x"]
+    codes = LOWER.encode(words, width=6)
+    keys = puzzle.names.keys(codes)
+    table = FragmentTable(puzzle, codes, np.where([True, True, True, False], keys, -1))
+    out = np.full(6, 99)
+    table.fill(np.array([keys[1], keys[0], keys[3], keys[2], -1, keys[0]]), np.arange(6) % 3, out)
+    pieces = puzzle.fragments(codes, keys)
+    assert out.tolist() == [pieces[1, 0], pieces[0, 1], 99, pieces[0, 0], 99, pieces[0, 2]]
+    empty = FragmentTable(puzzle, codes[:0], keys[:0])
+    empty.fill(keys, np.zeros(4, dtype=np.int64), out)
+    assert out[2] == 99
+
+
+@pytest.mark.parametrize("kind", ["fragments", "prefixes"])
+def test_a_greedy_clients_ties_do_not_depend_on_words_that_others_hold(kind):
+    held = ["lol", "zz", "x", "imo", "brb", "ttyl"]
+    others = [f"{letter}ab" for letter in "abcdefgh"]
+    if kind == "fragments":
+        query = fragment_query(max_items=3, sampler="greedy")
+    else:
+        query = prefix_query(max_items=3, sampler="greedy")
+    tallies = []
+    for lexicon in (held, others[:4] + held + others[4:]):
+        rows = ClientBlock(
+            clients=np.arange(200),
+            offsets=np.arange(201) * len(held),
+            word_ids=np.tile([lexicon.index(word) for word in held], 200).astype(np.int32),
+            counts=np.ones(200 * len(held), dtype=np.int32),
+        )
+        tally = np.zeros(query.tally_size, dtype=np.int64)
+        make_answerer(query, WordMatcher(Lexicon(words=lexicon)), 3).add_block(rows, 0, tally)
+        tallies.append(tally)
+    assert np.array_equal(*tallies)
+
+
+def test_whole_strings_need_a_sketch():
+    with pytest.raises(InputError, match="'ss'; use cms or hcms"):
+        _ = fragment_query(word_oracle=OracleSpec(name="ss", epsilon=1.0)).words

@@ -1,0 +1,61 @@
+"""Plain votes: each client draws one of its own words, or abstains as the dummy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.plain_votes import WordVoteAnswerer, draw_words
+from fedhh.clients.populations.population import ClientBlock, StoredPopulation
+from fedhh.oracles import OracleSpec
+from fedhh.queries.base import Cohort, WordVoteQuery
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.lexicon import Lexicon
+from fedhh.words.trie import PrefixTrie
+
+
+def test_a_client_votes_for_its_own_word_also_by_its_first_occurrence():
+    # One occurrence each: a boundary that is off by one draws the neighbor's word.
+    rows = ClientBlock(
+        clients=np.arange(50),
+        offsets=np.arange(51),
+        word_ids=np.arange(50, dtype=np.int32)[::-1].copy(),
+        counts=np.ones(50, dtype=np.int32),
+    )
+    drawn = draw_words(rows, np.random.default_rng(0))
+    assert drawn.tolist() == list(range(49, -1, -1))
+
+
+def test_abstentions_are_the_dummys_votes_and_are_diagnosed():
+    alphabet = Alphabet(symbols="ab")
+    # Clients 0 and 1 hold what can be voted for, 2 holds an unspellable word, 3 holds nothing.
+    population = StoredPopulation.from_rows(
+        name="four",
+        lexicon=Lexicon(words=["a", "b", "z"]),
+        clients=np.array([0, 1, 2]),
+        word_ids=np.array([0, 1, 2]),
+        counts=np.array([1, 5, 2]),
+        num_clients=4,
+    )
+    query = WordVoteQuery(
+        pass_index=0,
+        layer=1,
+        cohort=Cohort(start=0, size=4),
+        alphabet=alphabet,
+        trie=PrefixTrie(alphabet_size=alphabet.size),
+        finished=np.zeros((0, 3), dtype=np.uint16),
+        excluded=np.zeros((0, 3), dtype=np.uint16),
+        oracle=OracleSpec(name="none", epsilon=math.inf),
+        max_items=1,
+        sampler="random",
+    )
+    tally = np.zeros(query.tally_size, dtype=np.int64)
+    answerer = WordVoteAnswerer(query, WordMatcher(population.lexicon), seed=0)
+    counts = answerer.add_block(population.block(np.arange(4)), 0, tally)
+    candidates = tally[: query.num_candidates]
+    assert sorted(candidates[candidates > 0].tolist()) == [1, 1]
+    assert tally[query.dummy] == 2
+    assert tally.sum() == 4
+    assert (counts.num_reports, counts.num_dummies, counts.num_clients_with_items) == (4, 2, 2)

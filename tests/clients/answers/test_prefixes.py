@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from fedhh.clients.answers.matching import WordMatcher, match_rows
+from fedhh.clients.answers.registry import make_answerer
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.kernels.sampling import choose_contributions
+from fedhh.oracles import OracleSpec
+from fedhh.queries.base import Cohort, PrefixQuery
+from fedhh.random import Stream, generator, kernel_state
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.lexicon import Lexicon
+from fedhh.words.trie import PrefixTrie
+from tests.reference import END, client_prefixes
+
+ALPHA = 1e-9
+SYMBOLS = "abcdef"
+NO_VALUES = np.zeros(0, dtype=np.int64)
+
+
+def reference_mix(word: int) -> int:
+    """SplitMix64's finalizer, in Python's integers."""
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB % 2**64
+    return word ^ (word >> 31)
+
+
+def make_query(**changes: object) -> PrefixQuery:
+    alphabet = Alphabet(symbols=SYMBOLS)
+    values: dict[str, object] = {
+        "pass_index": 0,
+        "layer": 1,
+        "cohort": Cohort(start=0, size=500),
+        "alphabet": alphabet,
+        "trie": PrefixTrie.all_of_length_one(alphabet.size),
+        "finished": np.zeros((0, 8), dtype=np.uint16),
+        "excluded": np.zeros((0, 8), dtype=np.uint16),
+        "oracle": OracleSpec(name="ss", epsilon=6.0),
+        "max_items": 3,
+        "sampler": "random",
+    }
+    return PrefixQuery(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def spelled_candidates(query: PrefixQuery) -> list[str]:
+    codes = query.trie.spell(np.arange(query.num_extensions))
+    texts = query.alphabet.decode(codes)
+    return [t + END if len(t) < codes.shape[1] else t for t in texts]
+
+
+def client_words(population: StoredPopulation, client: int) -> dict[str, int]:
+    rows = population.block(np.array([client]))
+    return {
+        population.lexicon.words[w]: int(c)
+        for w, c in zip(rows.word_ids.tolist(), rows.counts.tolist(), strict=True)
+    }
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_contributions_are_distinct_candidates_of_the_clients_own_words(population, greedy):
+    query = make_query()
+    names = spelled_candidates(query)
+    excluded = ["a", "b", population.lexicon.words[7]]
+    query = make_query(excluded=query.alphabet.encode(excluded, width=8))
+    values = WordMatcher(population.lexicon).prefix_values(query)
+    rows = population.block(np.arange(300))
+    chosen, sizes = choose_contributions(
+        rows.clients, rows.offsets, rows.word_ids, rows.counts, values, NO_VALUES, 3, greedy,
+        np.uint64(9), kernel_state(np.random.default_rng(0)),
+    )  # fmt: skip
+    for client in range(300):
+        expected = client_prefixes(
+            client_words(population, client), set(names), set(excluded), length=2
+        )
+        got = [names[v] for v in chosen[client, : sizes[client]]]
+        assert (chosen[client, sizes[client] :] == -1).all()
+        assert len(got) == len(set(got)) == min(3, len(expected))
+        assert set(got) <= set(expected)
+        if greedy and got:
+            left = [count for prefix, count in expected.items() if prefix not in got]
+            assert min(expected[prefix] for prefix in got) >= max(left, default=0)
+
+
+def test_greedy_ties_depend_on_client_and_value_alone():
+    # Values 1..6 once each; removing one that was not chosen must not change the choice.
+    def choose(client: int, held: list[int]) -> set[int]:
+        chosen, sizes = choose_contributions(
+            np.array([client]), np.array([0, len(held)]), np.arange(len(held), dtype=np.int32),
+            np.ones(len(held), dtype=np.int32), np.array(held), NO_VALUES, 3, True, np.uint64(4),
+            np.array([1, 2, 3, 4], dtype=np.uint64),
+        )  # fmt: skip
+        return set(chosen[0, : sizes[0]].tolist())
+
+    choices = set()
+    for client in range(40):
+        whole = choose(client, [1, 2, 3, 4, 5, 6])
+        choices.add(frozenset(whole))
+        for gone in {1, 2, 3, 4, 5, 6} - whole:
+            assert choose(client, [v for v in (1, 2, 3, 4, 5, 6) if v != gone]) == whole
+        for gone in whole:
+            smaller = choose(client, [v for v in (1, 2, 3, 4, 5, 6) if v != gone])
+            assert len(whole - smaller) == 1
+    assert len(choices) > 5
+
+
+def subset_counts(held: int, take: int, draws: int) -> Counter[frozenset[int]]:
+    chosen, sizes = choose_contributions(
+        np.arange(draws), np.arange(draws + 1) * held,
+        np.tile(np.arange(held, dtype=np.int32), draws),
+        np.tile(np.array([9, *[1] * (held - 1)], dtype=np.int32), draws),
+        np.arange(held), NO_VALUES, take, False, np.uint64(0),
+        kernel_state(np.random.default_rng(3)),
+    )  # fmt: skip
+    assert (sizes == take).all()
+    return Counter(frozenset(row) for row in chosen.tolist())
+
+
+def chi_square_p(counts: Counter[frozenset[int]], cells: list[frozenset[int]]) -> float:
+    total = sum(counts.values())
+    expected = total / len(cells)
+    statistic = sum((counts[cell] - expected) ** 2 / expected for cell in cells)
+    return float(chi2.sf(statistic, len(cells) - 1))
+
+
+def test_random_sampling_is_uniform_over_subsets_whatever_the_counts():
+    cells = [frozenset(c) for c in itertools.combinations(range(5), 2)]
+    counts = subset_counts(5, 2, 40_000)
+    assert chi_square_p(counts, cells) > ALPHA
+    # Negative controls, one in each direction: too much and too little of one subset.
+    for factor in (1.2, 0.8):
+        skewed = counts.copy()
+        skewed[cells[0]] = int(skewed[cells[0]] * factor)
+        assert chi_square_p(skewed, cells) < ALPHA
+
+
+@pytest.mark.parametrize("held", [1, 7, 40, 3_000])
+def test_equal_values_are_merged_and_stay_in_the_order_of_their_words(held):
+    values = np.random.default_rng(0).integers(0, max(held // 3, 2), size=held)
+    values[: held // 4] -= 1  # Some have none: -1.
+    chosen, sizes = choose_contributions(
+        np.array([0]), np.array([0, held]), np.arange(held, dtype=np.int32),
+        np.ones(held, dtype=np.int32), values[: held // 2], values[held // 2 :], held, False,
+        np.uint64(0), np.array([1, 2, 3, 4], dtype=np.uint64),
+    )  # fmt: skip
+    expected = list(dict.fromkeys(v for v in values.tolist() if v >= 0))
+    assert chosen[0, : sizes[0]].tolist() == expected
+    assert (chosen[0, sizes[0] :] == -1).all()
+
+
+@pytest.mark.parametrize(("held", "take"), [(61, 60), (200, 60), (200, 1), (2_000, 30)])
+@pytest.mark.parametrize("largest", [1, 3, 1_000])
+def test_greedy_takes_the_largest_sums_as_a_full_sort_would(held, take, largest):
+    rng = np.random.default_rng(held + largest)
+    clients, words = 20, 2 * held
+    values = rng.permutation(np.arange(words) % held)
+    counts = rng.integers(1, largest + 1, size=clients * words).astype(np.int32)
+    chosen, sizes = choose_contributions(
+        np.arange(clients), np.arange(clients + 1) * words,
+        np.tile(np.arange(words, dtype=np.int32), clients), counts, values, NO_VALUES, take, True,
+        np.uint64(77), np.array([1, 2, 3, 4], dtype=np.uint64),
+    )  # fmt: skip
+    assert (sizes == take).all()
+    for client in range(clients):
+        sums: Counter[int] = Counter()
+        for value, count in zip(values.tolist(), counts[client * words :].tolist(), strict=False):
+            sums[value] += count
+        key = reference_mix(77 ^ client)
+        rank = {value: (total, reference_mix(key ^ value)) for value, total in sums.items()}
+        ordered = sorted(rank, key=lambda value: rank[value], reverse=True)
+        assert set(chosen[client].tolist()) == set(ordered[:take])
+
+
+def test_a_client_without_items_sends_exactly_b_dummies():
+    population = StoredPopulation.from_rows(
+        name="mute",
+        lexicon=Lexicon(words=["zz"]),
+        clients=np.array([0]),
+        word_ids=np.array([0]),
+        counts=np.array([1]),
+        num_clients=10,
+    )
+    query = make_query(
+        cohort=Cohort(start=0, size=10), oracle=OracleSpec(name="none", epsilon=np.inf)
+    )
+    answer = ClientWorker(population, seed=1).answer(query, range(1))
+    assert answer.aggregate.num_reports == 30
+    assert answer.aggregate.tally[query.dummy] == 30
+    assert answer.diagnostics.num_dummies == 30
+    assert answer.diagnostics.num_clients_with_items == 0
+    silent = make_query(cohort=Cohort(start=0, size=10), pad=False)
+    assert ClientWorker(population, seed=1).answer(silent, range(1)).aggregate.num_reports == 0
+
+
+def test_finished_words_are_candidates_of_their_own(population):
+    query = make_query()
+    finished = query.alphabet.encode(["a", "b"], width=8)
+    trie = query.trie.extend(np.arange(query.num_extensions))
+    query = make_query(layer=2, trie=trie, finished=finished)
+    values = WordMatcher(population.lexicon).prefix_values(query)
+    by_word = dict(zip(population.lexicon.words, values.tolist(), strict=True))
+    assert by_word["a"] == query.num_extensions
+    assert by_word["b"] == query.num_extensions + 1
+    assert all(v < query.num_extensions for w, v in by_word.items() if len(w) > 1)
+
+
+def test_matching_rows_finds_each_row_and_nothing_else():
+    codes = np.array([[1, 2, 0], [1, 2, 3], [256, 0, 0], [1, 0, 0]], dtype=np.uint16)
+    rows = np.array([[1, 0, 0], [1, 2, 0], [2, 2, 2]], dtype=np.uint16)
+    assert match_rows(codes, rows).tolist() == [1, -1, -1, 0]
+
+
+def test_blocks_answer_the_same_alone_and_together(population):
+    query = make_query(cohort=Cohort(start=100, size=1_000))
+    together = ClientWorker(population, seed=4).answer(query, range(query.cohort.num_blocks))
+    alone = [
+        ClientWorker(population, seed=4).answer(query, [b])
+        for b in reversed(range(query.cohort.num_blocks))
+    ]
+    merged = alone[0]
+    for answer in alone[1:]:
+        merged = merged.merge(answer)
+    assert query.cohort.num_blocks == 4
+    assert np.array_equal(together.aggregate.tally, merged.aggregate.tally)
+    assert together.diagnostics == merged.diagnostics
+
+
+def test_cohorts_of_a_run_never_share_a_client(population):
+    protocol = LdpTrieHH(alphabet=SYMBOLS, clients_per_layer=400, depth=6, passes=2, eta_max=20)
+    worker = ClientWorker(population, seed=0)
+    state = protocol.initialize()
+    asked: list[int] = []
+    while (query := protocol.next_query(state)) is not None:
+        order = worker._client_order(query.cohort)
+        for block in range(query.cohort.num_blocks):
+            asked += order[query.cohort.block(block)].tolist()
+        answer = worker.answer(query, range(query.cohort.num_blocks))
+        state = protocol.finish_round(state, query, answer.aggregate)
+    assert len(asked) == len(set(asked)) == 400 * 6 * 2
+
+
+def test_reused_clients_are_drawn_afresh_for_every_layer(population):
+    worker = ClientWorker(population, seed=0)
+    orders = [worker._client_order(Cohort(start=0, size=10, redraw=r)).tolist() for r in (0, 1, 0)]
+    assert orders[0] == orders[2] != orders[1]
+    assert sorted(orders[0]) == list(range(population.num_clients))
+
+
+@pytest.mark.parametrize("num_clients", [127, 128, 129, 40_000])
+def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(num_clients):
+    counts = np.ones(num_clients, dtype=np.int64)
+    everybody = StoredPopulation.from_rows(
+        name="all", lexicon=Lexicon(words=["a"]), clients=np.arange(num_clients),
+        word_ids=counts - 1, counts=counts, num_clients=num_clients,
+    )  # fmt: skip
+    worker = ClientWorker(everybody, seed=7)
+    for redraw, path in ((None, ()), (3, (3,))):
+        cohort = Cohort(start=5, size=50, redraw=redraw)
+        expected = generator(7, Stream.COHORT, *path).permutation(num_clients)
+        assert np.array_equal(worker._client_order(cohort), expected)
+        clients = worker._clients(cohort, 0)
+        assert clients.dtype == np.int64
+        assert np.array_equal(clients, expected[5:55])
+    assert worker._order.itemsize == (1 if num_clients <= 128 else 2 if num_clients < 2**15 else 4)
+
+
+def test_an_unknown_query_says_where_to_register():
+    class Strange(PrefixQuery):
+        pass
+
+    query = make_query()
+    strange = Strange(**{name: getattr(query, name) for name in query.__dataclass_fields__})
+    with pytest.raises(
+        TypeError, match=r"register it in fedhh\.clients\.answers\.registry\.ANSWERERS"
+    ):
+        make_answerer(strange, WordMatcher(Lexicon(words=[])), 0)

@@ -1,0 +1,108 @@
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import wordfreq
+
+from fedhh.clients.populations.known_words import load_known
+from fedhh.clients.populations.strings import LONGEST_WORD, NAMED_RANKS, coded_words, rank_strings
+from fedhh.validation import InputError
+
+BEYOND = [1_400_000, 1_400_001, 1_500_000, 10**9, 2**40, 2**53 - 1]
+
+
+@pytest.fixture(scope="module")
+def strings():
+    ranks = np.r_[np.arange(1, NAMED_RANKS + 100_001), BEYOND]
+    return rank_strings(ranks)
+
+
+def test_every_rank_has_its_own_string(strings):
+    assert len(strings) == NAMED_RANKS + 100_000 + len(BEYOND)
+    assert len(set(strings)) == len(strings)
+
+
+def test_strings_are_short_plain_words(strings):
+    assert max(len(word) for word in strings) <= LONGEST_WORD
+    assert all(re.fullmatch(r"[a-z0-9']+", word) for word in strings)
+    assert all(re.search(r"[a-z]", word) for word in strings)
+
+
+def test_no_string_of_a_named_rank_is_a_known_word(strings):
+    assert not load_known("scowl70").contains_all(strings[:NAMED_RANKS]).any()
+
+
+def test_coded_words_can_not_be_the_string_of_a_named_rank(strings):
+    coded = re.compile(r"([bcdfghjklmnprstvwxyz][aeiou]){3,8}q")
+    assert not [word for word in strings[:NAMED_RANKS] if coded.fullmatch(word)]
+    assert all(coded.fullmatch(word) for word in strings[NAMED_RANKS:])
+
+
+def test_coded_words_are_one_to_one_where_their_length_changes():
+    numbers = np.concatenate([np.arange(-500, 500) + 100**k for k in range(3, 8)])
+    numbers = np.r_[
+        numbers, np.cumsum(100 ** np.arange(3, 8)), np.cumsum(100 ** np.arange(3, 8)) - 1
+    ]
+    numbers = np.unique(numbers)
+    assert len(set(coded_words(numbers))) == len(numbers)
+
+
+def test_first_ranks_are_new_words_in_the_order_of_the_list(strings):
+    order = {word: i for i, word in enumerate(wordfreq.iter_wordlist("en", "large"))}
+    places = [order[word] for word in strings[:100_000]]
+    assert places == sorted(places)
+    assert {"lol", "dont", "im", "xbox", "lmao"} < set(strings[:30])
+
+
+def test_runs_of_digits_that_the_list_blurs_are_left_out(strings):
+    assert not [word for word in strings[:100_000] if "00" in word]
+
+
+def test_a_rank_has_the_same_string_whatever_is_asked_with_it(strings):
+    for rank in (1, 150_000, 399_999, 400_000, 400_001):
+        assert rank_strings(np.array([rank])) == [strings[rank - 1]]
+    shuffled = np.random.default_rng(0).permutation(1000) + 399_500
+    assert rank_strings(shuffled) == [strings[rank - 1] for rank in shuffled]
+
+
+def test_changed_words_come_in_the_stated_mix(strings):
+    listed = set(wordfreq.iter_wordlist("en", "large"))
+    known = load_known("scowl70").words
+    changed = [word for word in strings[:NAMED_RANKS] if word not in listed]
+    assert len(changed) > 150_000
+    # Kinds that no other kind looks like, but for a few words.
+    kinds = {
+        0.05: [re.fullmatch(r"[a-z]+[0-9]{1,4}", word) for word in changed],
+        0.04: [re.search(r"([a-z])\1\1", word) for word in changed],
+    }
+    for stated, hits in kinds.items():
+        assert np.mean([hit is not None for hit in hits]) == pytest.approx(stated, abs=0.005)
+    dropped = {word[:i] + word[i + 1 :] for word in known for i in range(len(word))}
+    added = [any(w[:i] + w[i + 1 :] in known for i in range(len(w))) for w in changed[:20_000]]
+    # Other kinds hit a neighbor of a known word by chance, so these shares only have a floor.
+    assert 0.055 < np.mean([word in dropped for word in changed]) < 0.15
+    assert 0.13 < np.mean(added) < 0.35
+    # The mix is the same early and late.
+    early, late = (np.mean([w[-1].isdigit() for w in part]) for part in np.array_split(changed, 2))
+    assert early == pytest.approx(late, abs=0.005)
+
+
+def test_no_ranks_give_no_strings():
+    assert rank_strings(np.zeros(0, dtype=np.int64)) == []
+
+
+@pytest.mark.parametrize("rank", [0, -5, 2**53])
+def test_a_rank_outside_is_refused(rank):
+    with pytest.raises(InputError, match=rf"Expected ranks in \[1, 2\^53\), got {rank} to {rank}"):
+        rank_strings(np.array([rank]))
+
+
+def test_the_word_list_is_loaded_only_when_strings_are_made():
+    code = (
+        "import sys, fedhh.clients.populations.synthetic as s; s.population_presets();"
+        "print('wordfreq' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,219 @@
+"""Files that no one would write by hand: each is refused in one line, or read as documented."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import json
+import os
+import socket
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fedhh.clients.populations.known_words import load_known
+from fedhh.clients.reading.sources import read_population
+from fedhh.experiments.config.toml_file import read_toml
+from fedhh.validation import InputError
+
+
+def refusal(read, path) -> str:
+    with pytest.raises(InputError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert message.isprintable()
+    return message
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_csv_with_carriage_returns_alone_is_refused(tmp_path, mark: str):
+    path = tmp_path / "p.csv"
+    path.write_bytes(f"{mark}user,word\ru,a\rv,b\r".encode())
+    assert "got a carriage return alone on line 1 of" in refusal(read_population, path)
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.csv.gz"])
+def test_a_header_cell_that_is_too_long_is_refused(tmp_path, name: str):
+    data = b"user,word," + b"x" * 131_073 + b"\nu,a,1\n"
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    message = refusal(read_population, tmp_path / name)
+    assert "field larger than field limit (131072) on line 1 of" in message
+
+
+def test_long_cells_of_text_are_read(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("user,text\nu," + "lol " * 100_000 + "\n")
+    assert read_population(path).word_counts.tolist() == [100_000]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"user":1,"word":"a","x":' + "[" * 100_000 + "]" * 100_000 + "}", "got deeper nesting"),
+        ('{"x":' * 100_000 + "1" + "}" * 100_000, "got deeper nesting on line 1"),
+        ('{"user":' + "9" * 5_000 + ',"word":"a"}', "numbers of at most 4,300 digits"),
+        ('{"user":' + "9" * 30 + ',"word":"a"}', "Expected an integer of 64 bits in 'user', got 9"),
+        ('{"user":{"a":[1]},"word":"a"}', "Expected text in 'user', got {\"a\": [1]} on line 1"),
+        ('{"user":[1],"word":"a"}', "Expected text in 'user', got [1] on line 1"),
+        ('{"user":NaN,"word":"a"}', "Expected text in 'user', got NaN on line 1"),
+        ('{"user":1.5,"word":"a"}', "Expected text in 'user', got 1.5 on line 1"),
+        ('{"user":true,"word":"a"}', "Expected an integer in 'user', got true on line 1"),
+        ('{"user":1,"word":["a"]}', "Expected text in 'word', got [\"a\"] on line 1"),
+        ('{"user":1,"word":"a","count":1e999}', "p.jsonl"),
+        ('{"user":1,"word":"a","count":' + "9" * 400 + "}", "got count=inf in row 1"),
+        ('{"user":1,"word":"\\ud800"}', "Expected a readable p.jsonl"),
+        ('{"' + "x" * 10_000 + '":1}', "xxx... in"),
+    ],
+)
+def test_nested_and_huge_json_is_refused(tmp_path, line: str, message: str):
+    (tmp_path / "p.jsonl").write_text(line + "\n")
+    refused = refusal(read_population, tmp_path / "p.jsonl")
+    assert message in refused
+    assert len(refused) < 600
+
+
+DAY = datetime.date(2024, 2, 29)
+
+
+@pytest.mark.parametrize(
+    ("role", "values"),
+    [
+        (role, values)
+        for role, kinds in {
+            "user": "list struct timestamp date duration bool binary float null decimal map",
+            "word": "list struct timestamp date duration bool binary float null decimal map int",
+            "text": "list struct timestamp date duration bool binary float null decimal map int",
+            "count": "list struct timestamp date duration bool binary null decimal map",
+        }.items()
+        for values in kinds.split()
+    ],
+)
+def test_parquet_columns_of_another_type_are_refused(tmp_path, role: str, values: str):
+    columns = {
+        "list": pa.array([["a"], ["b"]]),
+        "struct": pa.array([{"a": 1}, {"a": 2}]),
+        "timestamp": pa.array([datetime.datetime(2024, 1, 1)] * 2),
+        "date": pa.array([DAY, DAY]),
+        "duration": pa.array([datetime.timedelta(seconds=1)] * 2),
+        "bool": pa.array([True, False]),
+        "binary": pa.array([b"a", b"b"]),
+        "float": pa.array([1.0, float("nan")]),
+        "null": pa.array([None, None]),
+        "decimal": pa.array([1, 2]).cast(pa.decimal128(20)),
+        "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
+        "int": pa.array([1, 2]),
+    }
+    table = {"user": ["u", "v"], "word": ["a", "b"], "count": [1, 2]}
+    if role == "text":
+        del table["word"], table["count"]
+    pq.write_table(pa.table(table | {role: columns[values]}), tmp_path / "p.parquet")
+    message = refusal(read_population, tmp_path / "p.parquet")
+    accepted = {
+        "user": "users as text or integers",
+        "word": "words as text",
+        "text": "texts as text",
+        "count": "counts as whole numbers",
+    }[role]
+    assert f"Expected {accepted} in the column '{role}', got " in message
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.uint64(), pa.float32(), pa.string(), pa.large_string()]
+)
+def test_parquet_counts_may_be_whole_numbers_of_any_kind(tmp_path, kind):
+    counts = pa.array([1, 2]).cast(kind)
+    pq.write_table(
+        pa.table({"user": [1, 2], "word": ["a", "b"], "count": counts}), tmp_path / "p.parquet"
+    )
+    assert read_population(tmp_path / "p.parquet").word_counts.tolist() == [1, 2]
+
+
+def test_a_parquet_text_that_is_no_utf8_is_refused(tmp_path):
+    text = pa.array([b"a", b"\xff"]).view(pa.string())
+    pq.write_table(pa.table({"user": [1, 2], "text": text}), tmp_path / "p.parquet")
+    assert "Expected a text in UTF-8 in row 2 of" in refusal(
+        read_population, tmp_path / "p.parquet"
+    )
+
+
+def test_folders_are_no_columns(tmp_path):
+    (tmp_path / "user=7").mkdir()
+    path = tmp_path / "user=7" / "p.parquet"
+    pq.write_table(pa.table({"user": ["u", "v"], "word": ["a", "b"]}), path)
+    assert read_population(path).num_clients == 2
+
+
+def test_counts_that_add_up_to_more_than_fits_are_refused(tmp_path):
+    (tmp_path / "p.csv").write_text("user,word,count\nu,a,2147483647\nu,a,1\n")
+    assert "sum to at most 2147483647, got 2147483648" in refusal(
+        read_population, tmp_path / "p.csv"
+    )
+
+
+READERS = {
+    "p.parquet": read_population,
+    "p.csv": read_population,
+    "p.csv.gz": read_population,
+    "p.jsonl.gz": read_population,
+    "p.txt": load_known,
+    "p.txt.gz": load_known,
+    "p.toml": read_toml,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_no_regular_file_is_not_opened(tmp_path, name: str, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # A socket's path must be short.
+    os.mkfifo(tmp_path / name)
+    # Opening it would wait for a writer for ever.
+    assert f"got {name}, which is a FIFO" in refusal(READERS[name], tmp_path.__class__(name))
+    os.unlink(name)
+    os.symlink("/dev/zero", name)
+    assert "which is a device" in refusal(READERS[name], tmp_path / name)
+    os.unlink(name)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(name)
+        assert "which is a socket" in refusal(READERS[name], tmp_path / name)
+    os.unlink(name)
+    os.mkdir(name)
+    assert "got the directory" in refusal(READERS[name], tmp_path / name)
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("folder", ["x" * 300, "a\0b", "a\nb\x1b[2J", "\ud800", "p.csv/q"])
+def test_names_that_no_file_can_have_are_refused(tmp_path, name: str, folder: str):
+    (tmp_path / "p.csv").write_text("user,word\nu,a\n")
+    refusal(READERS[name], tmp_path / f"{folder}{name}")
+
+
+@pytest.mark.parametrize("name", ["p.csv.gz", "p.jsonl.gz", "p.txt.gz"])
+@pytest.mark.parametrize("start", [b"", b"user,word\n", b'{"user":1,"word":"a"}\n'])
+def test_a_line_without_an_end_is_refused_without_filling_the_memory(tmp_path, name: str, start):
+    (tmp_path / name).write_bytes(gzip.compress(start + b"a" * 2**28, 1))
+    before = pa.total_allocated_bytes()
+    tracemalloc.start()
+    try:
+        message = refusal(READERS[name], tmp_path / name)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 2**28, message
+    assert pa.total_allocated_bytes() - before < 2**20
+
+
+def test_a_configuration_is_no_larger_than_a_person_writes(tmp_path):
+    with (tmp_path / "p.toml").open("wb") as file:
+        file.truncate(2**40)  # takes no room on the disk
+    assert "Expected at most 16,777,216 bytes" in refusal(read_toml, tmp_path / "p.toml")
+
+
+def test_one_user_may_hold_every_hard_word(tmp_path):
+    words = ["a\0b", "\u202e", "[/]", "=cmd()", "\x1b[2J", "\ufeff", "a" * 10_000]
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps({"user": 1, "word": w}) + "\n" for w in words))
+    population = read_population(path)
+    assert sorted(population.lexicon.words) == sorted(words)
+    assert np.array_equal(population.word_counts, np.ones(len(words)))

@@ -1,0 +1,395 @@
+import dataclasses
+import gzip
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.populations.synthetic import synthetic_population
+from fedhh.clients.reading import tables as files
+from fedhh.clients.reading.sources import read_population, write_population
+from fedhh.validation import InputError
+from fedhh.words.lexicon import Lexicon
+
+EXTENSIONS = ["parquet", "csv", "csv.gz", "jsonl", "jsonl.gz", "ndjson", "ndjson.gz"]
+# Words that readers of tables like to take for something else.
+HARD_WORDS = ["nan", "null", "NA", "None", "true", "007", "1e5", "2020-01-01", "inf", "-", "x,y"]
+HARD_USERS = ["007", "NA", "nan", "7", "null"]
+
+
+def save(path, rows, names=("user", "word", "count")):
+    """Write rows by hand, without the code under test."""
+    name = path.name
+    if name.endswith(".parquet"):
+        columns = zip(*rows, strict=True)
+        pq.write_table(pa.table(dict(zip(names, map(list, columns), strict=True))), path)
+        return path
+    if ".csv" in name:
+        quoted = [[f'"{cell}"' if "," in str(cell) else str(cell) for cell in row] for row in rows]
+        text = "\n".join(",".join(row) for row in [list(names), *quoted]) + "\n"
+    else:
+        text = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def content(population):
+    items = population.items
+    owners = np.repeat(items.clients, np.diff(items.offsets)).tolist()
+    words = [population.lexicon.words[i] for i in items.word_ids.tolist()]
+    return list(zip(owners, words, items.counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_words_and_users_that_look_like_values_stay_text(tmp_path, extension):
+    rows = [(user, word, 2) for user in HARD_USERS for word in HARD_WORDS]
+    population = read_population(save(tmp_path / f"p.{extension}", rows))
+    assert population.num_clients == len(HARD_USERS)
+    assert sorted(population.lexicon.words) == sorted(HARD_WORDS)
+    assert population.word_counts.tolist() == [2 * len(HARD_USERS)] * len(HARD_WORDS)
+    assert population.name == f"p.{extension}"
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_rows_of_a_user_are_added_up_and_users_stand_in_order_of_their_first_row(
+    tmp_path, extension
+):
+    rows = [(9, "b", 1), (4, "a", 2), (9, "a", 3), (4, "a", 4), (11, "c", 1)]
+    population = read_population(save(tmp_path / f"p.{extension}", rows))
+    assert content(population) == [(0, "a", 3), (0, "b", 1), (1, "a", 6), (2, "c", 1)]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_without_counts_every_row_counts_once(tmp_path, extension):
+    rows = [("u", "b"), ("u", "b"), ("v", "a")]
+    path = save(tmp_path / f"p.{extension}", rows, ("user_id", "word"))
+    assert content(read_population(path)) == [(0, "b", 2), (1, "a", 1)]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_texts_are_tokenized_and_silent_users_stay(tmp_path, extension):
+    rows = [("u", "Lol, it's LOL"), ("v", "2024 ..."), ("u", "lol @home"), ("w", "a\tb")]
+    path = save(tmp_path / f"p.{extension}", rows, ("user", "text"))
+    population = read_population(path)
+    assert population.num_clients == 3
+    assert content(population) == [(0, "it's", 1), (0, "lol", 3), (2, "a", 1), (2, "b", 1)]
+
+
+@pytest.mark.parametrize("extension", ["parquet", "csv", "jsonl"])
+def test_columns_may_have_any_names(tmp_path, extension):
+    rows = [("u", "lol", 2, "x")]
+    names = ("nick", "token", "n", "word")
+    path = save(tmp_path / f"p.{extension}", rows, names)
+    columns = {"user": "nick", "word": "token", "count": "n"}
+    population = read_population(path, columns=columns, unit="nick")
+    assert content(population) == [(0, "lol", 2)]
+    assert population.unit == "nick"
+
+
+def test_a_named_text_column_wins_over_a_word_column(tmp_path):
+    path = save(tmp_path / "p.csv", [("u", "w", "x y")], ("user", "word", "text"))
+    assert content(read_population(path)) == [(0, "w", 1)]
+    assert content(read_population(path, columns={"text": "text"})) == [(0, "x", 1), (0, "y", 1)]
+
+
+def test_parquet_kinds_of_columns_make_no_difference(tmp_path):
+    users, words, counts = ["7", "8", "7"], ["x", "y", "y"], [1, 2, 3]
+    kinds = [
+        (pa.array([7, 8, 7], pa.int32()), pa.array(words), pa.array(counts, pa.int8())),
+        (pa.array([7, 8, 7], pa.uint64()), pa.array(words, pa.large_string()), pa.array(counts)),
+        (pa.array(users, pa.large_string()), pa.array(words), pa.array(counts, pa.float64())),
+        (pa.array(users), pa.array(words).dictionary_encode(), pa.array(counts, pa.uint32())),
+        (pa.array(users).dictionary_encode(), pa.array(words), pa.array(counts, pa.int64())),
+    ]
+    for columns in kinds:
+        names = ["user", "word", "count"]
+        # Several row groups, so that columns arrive in pieces.
+        pq.write_table(
+            pa.table(list(columns), names=names), tmp_path / "p.parquet", row_group_size=1
+        )
+        population = read_population(tmp_path / "p.parquet")
+        assert content(population) == [(0, "x", 1), (0, "y", 3), (1, "y", 2)]
+
+
+def test_words_of_a_parquet_dictionary_that_no_row_has_are_no_words(tmp_path):
+    words = pa.DictionaryArray.from_arrays(pa.array([2, 0]), pa.array(["c", "unused", "a"]))
+    pq.write_table(pa.table({"user": [1, 2], "word": words}), tmp_path / "p.parquet")
+    assert read_population(tmp_path / "p.parquet").lexicon.words == ["a", "c"]
+
+
+def test_csv_may_have_quotes_windows_line_ends_blank_lines_and_a_mark(tmp_path):
+    data = '\ufeff"user",word,count\r\n\r\nu,"a,b",1\r\n"v","say ""x""",2\r\n'
+    (tmp_path / "p.csv").write_bytes(data.encode())
+    population = read_population(tmp_path / "p.csv")
+    assert content(population) == [(0, "a,b", 1), (1, 'say "x"', 2)]
+
+
+def test_csv_texts_may_span_lines(tmp_path):
+    (tmp_path / "p.csv").write_text('user,text\nu,"one\ntwo"\nv,three\n')
+    assert content(read_population(tmp_path / "p.csv")) == [
+        (0, "one", 1),
+        (0, "two", 1),
+        (1, "three", 1),
+    ]
+
+
+def test_whole_counts_may_be_written_with_a_point(tmp_path):
+    (tmp_path / "p.csv").write_text("user,word,count\nu,a,3.0\nu,b, 2\n")
+    assert content(read_population(tmp_path / "p.csv")) == [(0, "a", 3), (0, "b", 2)]
+
+
+def test_a_row_without_a_word_and_with_count_zero_is_a_user_that_holds_nothing(tmp_path):
+    (tmp_path / "p.csv").write_text("user,word,count\nu,,0\nv,a,1\n")
+    population = read_population(tmp_path / "p.csv")
+    assert population.num_clients == 2
+    assert content(population) == [(1, "a", 1)]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_what_is_written_is_read_back_with_silent_clients(tmp_path, extension):
+    population = synthetic_population("chat", 300, seed=1)
+    assert (np.diff(population.items.offsets) == 0).any()
+    path = tmp_path / f"p.{extension}"
+    write_population(population, path)
+    again = read_population(path)
+    assert again.num_clients == 300
+    assert sorted(content(again)) == sorted(content(population))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_hard_words_survive_writing_in_every_format(tmp_path):
+    words = [*HARD_WORDS, 'quo"te', "naïve", "😀"]
+    size = len(words)
+    population = StoredPopulation(
+        name="hard",
+        lexicon=Lexicon(words=words),
+        offsets=np.array([0, size]),
+        word_ids=np.arange(size),
+        counts=np.arange(1, size + 1),
+    )
+    for extension in EXTENSIONS:
+        write_population(population, tmp_path / f"p.{extension}")
+        assert sorted(content(read_population(tmp_path / f"p.{extension}"))) == sorted(
+            content(population)
+        )
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_a_population_that_holds_nothing_is_written_and_read(tmp_path, extension):
+    population = StoredPopulation(
+        name="silent",
+        lexicon=Lexicon(words=[]),
+        offsets=np.zeros(4, dtype=np.int64),
+        word_ids=np.zeros(0, dtype=np.int32),
+        counts=np.zeros(0, dtype=np.int32),
+    )
+    write_population(population, tmp_path / f"p.{extension}")
+    again = read_population(tmp_path / f"p.{extension}")
+    assert again.num_clients == 3
+    assert content(again) == []
+
+
+@pytest.mark.parametrize("extension", ["csv.gz", "jsonl.gz", "parquet"])
+def test_the_same_population_gives_the_same_bytes(tmp_path, extension):
+    population = synthetic_population("chat", 50, seed=1)
+    for name in ("one", "two"):
+        write_population(population, tmp_path / f"{name}.{extension}")
+    one, two = ((tmp_path / f"{name}.{extension}").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_a_failed_writing_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "p.csv"
+    path.write_text("old")
+
+    def fail(file, rows):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    broken = dataclasses.replace(files._CSV, write=fail)
+    monkeypatch.setitem(files._FORMATS, ".csv", broken)
+    with pytest.raises(InputError, match=r"can be written, got .*p.csv: No space left on device\."):
+        write_population(synthetic_population("chat", 5, seed=1), path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_into_a_missing_folder_or_an_unknown_format_is_refused(tmp_path):
+    population = synthetic_population("chat", 5, seed=1)
+    with pytest.raises(InputError, match=r"can be written, got .*: No such file or directory\."):
+        write_population(population, tmp_path / "none" / "p.csv")
+    with pytest.raises(InputError, match=r"Unknown kind of file 'p\.tsv'; known extensions: "):
+        write_population(population, tmp_path / "p.tsv")
+
+
+# Bad files: each has one line that says what is wrong and where.
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        (
+            "p.xlsx",
+            b"",
+            "Unknown kind of file 'p.xlsx'; known extensions: .parquet, .csv, .csv.gz,",
+        ),
+        ("p.csv", b"", "Expected a header line, got an empty file"),
+        ("p.jsonl", b"\n", "Expected a JSON object on each line, got an empty file"),
+        ("p.parquet", b"", "Expected a readable p.parquet, got .*: "),
+        ("p.csv", b"user,word\n", "Expected at least one row, got only a header in"),
+        ("p.csv", b"user,word,user\n1,a,2\n", "Expected distinct columns in .*, got 'user' twice"),
+        (
+            "p.csv",
+            b"nick,word\n1,a\n",
+            "Expected a column 'user' or 'user_id' for the user, got the columns nick, word in",
+        ),
+        (
+            "p.csv",
+            b"user,token\n1,a\n",
+            "Expected a column 'word' for the word, got the columns user, token in .*; name the",
+        ),
+        (
+            "p.jsonl",
+            b'{"user": 1}\n',
+            "Expected a column 'word' for the word, got the columns user",
+        ),
+        (
+            "p.csv",
+            b"user,word,count\n1,a,1\n1,b,-2\n",
+            "from 1 to 2147483647, got count=-2 in row 2",
+        ),
+        ("p.csv", b"user,word,count\n1,a,0\n", "from 1 to 2147483647, got count=0 in row 1 of"),
+        ("p.csv", b"user,word,count\n1,a,2.5\n", "got count='2.5' in row 1 of"),
+        ("p.csv", b"user,word,count\n1,a,x\n", "got count='x' in row 1 of"),
+        ("p.csv", b"user,word,count\n1,a,nan\n", "got count='nan' in row 1 of"),
+        ("p.csv", b"user,word,count\n1,a,1\n1,b,\n", "got count='' in row 2 of"),
+        ("p.csv", b"user,word,count\n1,a,2147483648\n", "got count=2147483648 in row 1 of"),
+        ("p.csv", b"user,word\n1,a\n2,\n", "Expected a word, got none in row 2 of"),
+        ("p.csv", b"user,word\n1,a\n,b\n", "Expected a user, got none in row 2 of"),
+        ("p.csv", b"user,word,count\n1,,3\n", "Expected a word, got none in row 1 of"),
+        ("p.csv", b"user,word\n1,a\n1\n", "Expected 2 fields as in the header, got 1 on line 3 of"),
+        (
+            "p.csv",
+            b"user,word\n1,a\n1,b,c\n",
+            "Expected 2 fields as in the header, got 3 on line 3",
+        ),
+        ("p.csv", b'user,word\n1,"a\n2,b\n', "Expected a word without a line break .*in row 1 of"),
+        ("p.csv", b"user,word\n1,a\n1,\xff\n", "Expected UTF-8 text, got other bytes on line 3 of"),
+        ("p.csv", b"us\xe9r,word\n1,a\n", "Expected UTF-8 text, got other bytes on line 1 of"),
+        (
+            "p.csv.gz",
+            b"user,word\n1,a\n",
+            "Expected a readable p.csv.gz, got .*: Not a gzipped file",
+        ),
+        (
+            "p.csv.gz",
+            gzip.compress(b"user,word\n1,a\n" * 99, mtime=0)[:-9],
+            "Expected a readable p.csv.gz",
+        ),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a"}\n{"user":1,\n',
+            "Expected valid JSON, got .* on line 2 of",
+        ),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a"}\n[1]\n',
+            "Expected a JSON object on each line, got line 2",
+        ),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a"}\n{"user":1,"word":7}\n',
+            "text in 'word', got 7 on line 2",
+        ),
+        ("p.jsonl", b'{"user":1,"word":true}\n', "Expected text in 'word', got true on line 1 of"),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a"}\n{"user":"x","word":"a"}\n',
+            "Expected an integer in 'user', got \"x\" on line 2 of",
+        ),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a","count":"3"}\n',
+            "Expected a number in 'count', got \"3\" on line 1 of",
+        ),
+        ("p.jsonl", b'{"user":1,"word":"a","count":1.5}\n', "got count=1.5 in row 1 of"),
+        ("p.jsonl", b'{"user":1,"word":"a","count":-1}\n', "got count=-1 in row 1 of"),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a","count":1}\n{"user":1,"word":"b"}\n',
+            "Expected a count, got none in row 2 of",
+        ),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a"}\n{"user":1,"word":"b","count":4}\n',
+            "Expected a count, got none in row 1 of",
+        ),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a"}\n{"user":1}\n',
+            "Expected a word, got none in row 2 of",
+        ),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"a"}\n{"word":"b"}\n',
+            "Expected a user, got none in row 2 of",
+        ),
+        ("p.jsonl", b'{"user":null,"word":"a"}\n', "Expected a user, got none in row 1 of"),
+        ("p.jsonl", b'{"user":1,"word":null}\n', "Expected a word, got none in row 1 of"),
+        (
+            "p.jsonl",
+            b'{"user":1,"word":"\xff"}\n',
+            "Expected UTF-8 text, got other bytes on line 1",
+        ),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_line(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=message) as caught:
+        read_population(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"user": [1, None], "word": ["a", "b"]}, "Expected a user, got none in row 2 of"),
+        ({"user": [1, 1], "word": ["a", None]}, "Expected a word, got none in row 2 of"),
+        (
+            {"user": [1, 1], "word": [5, 6]},
+            "Expected words as text in the column 'word', got int64 in",
+        ),
+        ({"user": [1, 1], "text": ["a", None]}, "Expected a text, got none in row 2 of"),
+        ({"user": [1, 1], "word": ["a", "b"], "count": [1, None]}, "a count, got none in row 2"),
+        ({"user": [1, 1], "word": ["a", "b"], "count": [1, 0]}, "got count=0 in row 2 of"),
+        ({"user": [1, 1], "word": ["a", "b"], "count": [1.0, 0.5]}, "got count=0.5 in row 2 of"),
+        ({"user": [1], "word": ["a"], "count": [float("nan")]}, "got count=nan in row 1 of"),
+        ({"user": pa.array([], pa.int64()), "word": pa.array([], pa.string())}, "at least one row"),
+        (
+            {"user": [1, 1], "word": pa.array([b"a", b"\xff"]).view(pa.string())},
+            "Expected a word in UTF-8 in row 2 of",
+        ),
+    ],
+)
+def test_a_bad_parquet_file_is_refused_in_one_line(tmp_path, columns, message):
+    pq.write_table(pa.table(columns), tmp_path / "p.parquet")
+    with pytest.raises(InputError, match=message):
+        read_population(tmp_path / "p.parquet")
+
+
+def test_a_missing_file_a_directory_and_a_wrong_name_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"Expected an existing file, got .*none\.csv; check"):
+        read_population(tmp_path / "none.csv")
+    (tmp_path / "d.csv").mkdir()
+    with pytest.raises(InputError, match=r"Expected a file, got the directory .*d\.csv; name a"):
+        read_population(tmp_path / "d.csv")
+    path = save(tmp_path / "p.csv", [(1, "a", 1)])
+    with pytest.raises(InputError, match="Unknown column 'usr'; did you mean 'user'"):
+        read_population(path, columns={"usr": "user"})
+    with pytest.raises(InputError, match="Expected a column 'n' for the count, got the columns"):
+        read_population(path, columns={"count": "n"})

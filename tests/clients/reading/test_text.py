@@ -1,0 +1,110 @@
+import json
+
+import numpy as np
+import pytest
+
+from fedhh.clients.reading.sources import read_population
+from fedhh.clients.reading.text import prepare_text
+from fedhh.clients.reading.tokens import tokenize, tokenize_all
+from fedhh.validation import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Hello, World", ["hello", "world"]),
+        ("don't DON\u2019T don\u00b4t", ["don't", "don't", "don't"]),
+        ("'quoted' dogs' 'tis", ["quoted", "dogs", "tis"]),
+        ("rock'n'roll o''clock", ["rock'n'roll", "o", "clock"]),
+        ("see https://a.b/c?d=e#f and www.x.org/y now", ["see", "and", "now"]),
+        ("mail me.too+x@mail.example.org ok", ["mail", "ok"]),
+        ("@home hi @Some_One's a@b", ["hi", "s", "a", "b"]),
+        ("#hashTag #2cool", ["hashtag", "2cool"]),
+        ("2024 1st 3d 12:30 1,000", ["1st", "3d"]),
+        ("caf\u00e9 NA\u00cfVE plain", ["caf\u00e9", "na\u00efve", "plain"]),
+        ("cafe\u0301", ["caf\u00e9"]),
+        ("\u041f\u0440\u0438\u0432\u0435\u0442, \u0401\u043b\u043a\u0430", ["привет", "ёлка"]),
+        ("हिन्दी में @हिन्दी नमस्ते", ["हिन्दी", "में", "नमस्ते"]),  # vowels are marks
+        ("می\u200cخواهم", ["میخواهم"]),
+        ("漢字かな交じり文 l'été", ["漢字かな交じり文", "l'été"]),
+        ("١٢٣ \u0301 \u0301abc", ["abc"]),
+        ("❤\ufe0flol 1\ufe0f\u20e3", ["lol"]),
+        ("&#" + "9" * 5_000 + "; x", ["x"]),
+        ("a\0b", ["a", "b"]),
+        ("\uff26\uff55\uff4c\uff4c \ufb01ne", ["full", "fine"]),
+        ("snake_case hyphen-ated", ["snake", "case", "hyphen", "ated"]),
+        ("a" * 24 + " " + "b" * 25, ["a" * 24]),
+        ("fish &amp; chips &lt;3 it&#39;s", ["fish", "chips", "it's"]),
+        ("", []),
+        ("\U0001f600 !!!", []),
+    ],
+)
+def test_text_is_tokenized_by_the_stated_rule(text, tokens):
+    assert tokenize(text) == tokens
+
+
+def test_tokens_of_many_texts_keep_their_text_and_words_are_sorted():
+    rows = tokenize_all(["b a", "", "a c a"])
+    assert rows.words == ["a", "b", "c"]
+    assert rows.texts.tolist() == [0, 0, 2, 2, 2]
+    assert [rows.words[i] for i in rows.word_ids] == ["b", "a", "a", "c", "a"]
+
+
+def test_no_texts_have_no_tokens():
+    rows = tokenize_all([])
+    assert (rows.words, len(rows.texts), len(rows.word_ids)) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("extension", ["parquet", "csv", "csv.gz", "jsonl"])
+def test_prepared_text_is_a_population_without_names(tmp_path, extension):
+    texts = [("ann", "so lol"), ("bob", "?"), ("ann", "lol")]
+    source = tmp_path / "texts.jsonl"
+    source.write_text("".join(json.dumps({"user": u, "text": t}) + "\n" for u, t in texts))
+    out = tmp_path / f"words.{extension}"
+    prepare_text(source, out)
+    population = read_population(out)
+    assert population.num_clients == 2
+    assert list(population.lexicon.words) == ["lol", "so"]
+    assert population.items.offsets.tolist() == [0, 2, 2]
+    assert population.items.counts.tolist() == [2, 1]
+    if extension == "csv":
+        assert out.read_text() == "user,word,count\n0,lol,2\n0,so,1\n1,,0\n"
+
+
+def test_prepared_text_may_have_other_columns(tmp_path):
+    (tmp_path / "in.csv").write_text("nick,body\nann,so lol\n")
+    columns = {"user": "nick", "text": "body"}
+    population = prepare_text(tmp_path / "in.csv", tmp_path / "out.csv", columns=columns).population
+    assert np.array_equal(population.word_counts, [1, 1])
+
+
+def test_a_file_of_counted_words_needs_no_preparation(tmp_path):
+    (tmp_path / "in.csv").write_text("user,word\n1,a\n")
+    with pytest.raises(InputError, match="Expected a column 'text', got counted words already in"):
+        prepare_text(tmp_path / "in.csv", tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_an_unknown_output_format_is_refused_before_anything_is_read(tmp_path):
+    with pytest.raises(InputError, match=r"Unknown kind of file 'out\.txt'"):
+        prepare_text(tmp_path / "missing.csv", tmp_path / "out.txt")
+
+
+def test_what_is_dropped_is_counted_and_addresses_are_not_kept(tmp_path):
+    (tmp_path / "in.csv").write_text(
+        "user,text\nu,see http://a.b and www.c.d\nv,@ann mail me@x.org 2024 2024 " + "a" * 30 + "\n"
+    )
+    dropped = prepare_text(tmp_path / "in.csv", tmp_path / "out.csv").dropped
+    assert dropped == {
+        ("URL", ""): 2,
+        ("mention", ""): 1,
+        ("e-mail address", ""): 1,
+        ("no letter", "2024"): 2,
+        ("too long", "a" * 25): 1,
+    }
+
+
+@pytest.mark.parametrize("piece", ["a", "a.", "@", "a@", "a'", "&", "a@b.", "\u0301"])
+def test_the_time_for_a_text_does_not_grow_with_its_square(piece: str):
+    # A quadratic rule would take minutes for this.
+    tokenize(piece * 200_000)

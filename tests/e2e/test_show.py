@@ -1,0 +1,146 @@
+"""What is printed when a command ends, and again by `fedhh show`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+
+import pytest
+
+from tests.e2e.test_compare import BASE, COMPARISON, beside
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return tmp_path_factory.mktemp("finished")
+
+
+@pytest.fixture
+def run_with_baseline(command, finished):
+    """A directory of a run and its baseline, and what a person saw of it."""
+    if not (finished / "seen.txt").exists():
+        done = command(*BASE, *beside("baseline"), "--out", "mine", cwd=finished)
+        assert (done.returncode, done.stderr) == (0, "")
+        (finished / "seen.txt").write_text(done.stdout)
+    return finished / "mine", (finished / "seen.txt").read_text()
+
+
+def test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is(run_with_baseline):
+    directory, seen = run_with_baseline
+    lines = seen.splitlines()
+    assert len(lines) <= 60
+    assert all(len(line) <= 80 for line in lines)
+    record = json.loads((directory / "result.json").read_text())
+    flat = " ".join(seen.split())
+    assert lines[0] == "LDP TrieHH on chat, 20,000 clients, seed 0"
+    assert f"Discovered {record['metrics']['discovered']:,} words" in flat
+    assert f"a coverage of {record['metrics']['coverage']:.1%} of new-word contributions" in flat
+    assert "LDP TrieHH and SFP on the same clients" in seen
+    assert flat.count("at delta 1e-10") == 2  # the privacy of the run, and of the comparison
+    assert "Privacy: epsilon " in flat
+    for command in ("show", "report"):
+        assert f"fedhh {command} mine" in seen
+    words = [line.split(",")[0] for line in (directory / "discoveries.csv").read_text().split()]
+    shown = [line.split()[1] for line in lines if line.split()[:1] and line.split()[0].isdigit()]
+    assert shown == words[1:11]
+
+
+def test_show_prints_every_table_of_a_run_and_its_baseline(command, run_with_baseline, finished):
+    directory, _ = run_with_baseline
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    done = command("show", "mine", "--words", "7", cwd=finished)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    for title in ("discovered words, the first 7 of", "layers", "privacy: what this run can claim"):
+        assert sum(line.startswith(title) for line in lines) == 2
+    assert done.stdout.count("LDP TrieHH and SFP on the same clients") == 1
+    record = json.loads((directory / "result.json").read_text())
+    for guarantee in record["privacy"]["guarantees"]:
+        assert guarantee["theorem"].split("(")[0] in done.stdout
+    assert f"{record['cost']['reports']:,}" in done.stdout
+    assert "Files: mine" in done.stdout
+    assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
+
+
+def test_show_gives_programs_what_the_run_gave_them(command, run_with_baseline, finished):
+    directory, _ = run_with_baseline
+    shown = json.loads(command("show", "mine", "--format", "json", cwd=finished).stdout)
+    assert shown.pop("directory") == "mine"
+    assert shown.pop("baseline") == json.loads((directory / "baseline/result.json").read_text())
+    assert shown == json.loads((directory / "result.json").read_text())
+
+
+def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, tmp_path):
+    (tmp_path / "mine.toml").write_text(COMPARISON)
+    words = ("sweep", "mine.toml", "--set", "sweep.axes.privacy.local_epsilon=[4,8]")
+    listed = command(*words, "--dry-run", cwd=tmp_path)
+    assert listed.stdout.splitlines() == [
+        "8 cells to run, 0 skipped",
+        "  protocol TrieHH, epsilon 4, seeds 0 to 1",
+        "  protocol TrieHH, epsilon 8, seeds 0 to 1",
+        "  protocol SFP, epsilon 4, seeds 0 to 1",
+        "  protocol SFP, epsilon 8, seeds 0 to 1",
+    ]
+    cells = json.loads(command(*words, "--dry-run", "--format", "json").stdout)
+    assert len(cells) == 8
+    assert {cell["done"] for cell in cells} == {False}
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
+    done = command(*words, "--out", "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "All tables: fedhh show out" in done.stdout
+
+    for cell in sorted((tmp_path / "out" / "cells").iterdir())[:3]:
+        cell.unlink()
+    again = command("sweep", "--resume", "--out", "out", "--dry-run")
+    assert again.stdout.splitlines()[-1] == "5 of 8 cells are done, 3 left"
+    again = command("sweep", "--resume", "--out", "out")
+    assert (again.returncode, again.stderr) == (0, "5 of 8 cells are done, 3 left\n")
+    shown = command("show", "out")
+    assert shown.returncode == 0
+    for name in ("summary", "comparison"):
+        made = command("table", name, "--results", "out").stdout
+        rows = [line.split("|") for line in made.splitlines() if line.startswith("| ")]
+        assert len(rows) > 2
+        for row in rows[1:]:
+            assert row[1].strip() in shown.stdout
+    assert "central epsilon, user" in shown.stdout
+    rows = json.loads(command("show", "out", "--format", "json").stdout)
+    assert len(rows) == 8
+    other = command("sweep", "--resume", "--out", "out", "--seed", "5", "--dry-run")
+    assert other.returncode == 2
+    assert "holds another sweep" in other.stderr
+
+
+def test_show_refuses_what_is_not_finished(refused, tmp_path):
+    assert "fedhh run --resume" in refused("show", "absent")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "sweep.toml").write_text("")
+    assert "fedhh sweep --resume" in refused("show", "out")
+
+
+def test_quiet_prints_the_directory_alone_and_verbose_each_layer(command, tmp_path):
+    small = (*BASE, "--set", "protocol.depth=4")
+    done = command(*small, "-q", "--out", "a b", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "a b\n", "")
+    done = command("-q", *small, "--out", "c")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "c\n", "")
+    done = command(*small, "-v", "--out", "d")
+    layers = [line for line in done.stderr.splitlines() if line.startswith("info: pass 1, layer ")]
+    assert len(layers) == 4
+    assert "Discovered" in done.stdout
+    # The next command says no more than it is asked to.
+    shutil.rmtree(tmp_path / "d")
+    assert command(*small, "--out", "d").stderr == ""
+    assert logging.getLogger("fedhh").level == logging.WARNING
+
+
+def test_quiet_and_verbose_exclude_each_other(refused):
+    assert "--quiet or --verbose" in refused("run", "-q", "-v")
+    assert "--quiet or --verbose" in refused("-v", "run", "-q")
+
+
+def test_the_schema_knows_every_key(command):
+    schema = json.loads(command("presets", "schema").stdout)
+    assert {"population", "protocol", "privacy", "execution"} <= schema["properties"].keys()
+    assert "eta_max" in json.dumps(schema)

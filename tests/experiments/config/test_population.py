@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fedhh
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.schema import PopulationConfig
+from fedhh.experiments.run.run import simulate
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.validation import InputError
+
+SAMPLED = ["missed_mass"]
+
+
+def build(**changes):
+    fields = {"source": "keyboard60d", "clients": 9_000, **changes}
+    return build_population(PopulationConfig(**fields), seed=4)
+
+
+def test_a_virtual_population_gives_the_result_of_the_stored_one():
+    protocol = LdpTrieHH(clients_per_layer=800, depth=7, passes=1, eta_max=300, local_epsilon=10.0)
+    stored, virtual = (
+        simulate(protocol, build(virtual=virtual)[0], seed=1) for virtual in (False, True)
+    )
+    pd.testing.assert_frame_equal(stored.discoveries, virtual.discoveries)
+    pd.testing.assert_frame_equal(
+        stored.layers.drop(columns=SAMPLED), virtual.layers.drop(columns=SAMPLED)
+    )
+    assert (stored.discoveries["true_clients"] > 0).sum() > 10
+    # Both lexicons are whole here, but for what the sample of rare words says: of all clients.
+    np.testing.assert_allclose(stored.layers[SAMPLED], virtual.layers[SAMPLED], rtol=1e-9)
+    # Words beside the lexicon count as contributions, but not as items.
+    metrics, redrawn = stored.metrics.to_dict(), virtual.metrics.to_dict()
+    words = metrics.pop("target_words"), redrawn.pop("target_words")
+    assert words[0] > words[1]
+    items = metrics.pop("item_coverage"), redrawn.pop("item_coverage")
+    assert items[0] * words[0] == pytest.approx(items[1] * words[1])
+    assert set(metrics) == set(redrawn)
+    for name, value in metrics.items():
+        same = value if value is None else pytest.approx(value, rel=1e-9)
+        assert redrawn[name] == same, name
+    assert virtual.population["counted_clients"] == 9_000
+    assert virtual.population["coverage_std_error_at_most"] == 0.0
+
+
+def test_large_synthetic_populations_are_virtual_and_small_ones_are_stored(monkeypatch):
+    assert isinstance(build()[0], StoredPopulation)
+    monkeypatch.setattr("fedhh.experiments.config.population._STORED_TOKENS", 500_000)
+    assert isinstance(build()[0], VirtualPopulation)
+    assert isinstance(build(source="chat")[0], StoredPopulation)
+    assert isinstance(build(virtual=False)[0], StoredPopulation)
+
+
+def test_facts_about_known_words_agree():
+    stored, virtual = (build(virtual=virtual)[1] for virtual in (False, True))
+    assert stored["tokens"] == virtual["tokens"] > 0
+    assert stored["known_tokens"] == virtual["known_tokens"] == 0
+    assert stored["known_token_share"] == virtual["known_token_share"] == 0.0
+    assert set(stored) == set(virtual)
+
+
+def test_a_list_of_known_words_needs_a_stored_population(tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("lol\n")
+    with pytest.raises(InputError, match=r"population\.known = .*set population\.virtual = false"):
+        build(virtual=True, known=str(words))
+
+
+def test_a_file_cannot_be_virtual(tmp_path):
+    with pytest.raises(InputError, match=r"population\.virtual = true: .* remove the key"):
+        build(source=str(tmp_path / "a.csv"), clients=None, virtual=True)
+
+
+@pytest.mark.parametrize("source", ["zipf", "wordfreq-tail", "chat"])
+def test_python_makes_every_synthetic_population_that_a_configuration_can_name(source: str):
+    population = fedhh.synthetic_population(source, 400, seed=4)
+    same, _ = build(source=source, clients=400, known="none", virtual=False)
+    assert population.name == same.name
+    assert population.lexicon.words == same.lexicon.words
+    np.testing.assert_array_equal(population.items.offsets, same.items.offsets)
+    np.testing.assert_array_equal(population.items.word_ids, same.items.word_ids)
+    np.testing.assert_array_equal(population.items.counts, same.items.counts)
+
+
+def test_an_unknown_population_is_refused_with_all_known_ones():
+    known = r"did you mean 'zipf'\? Known: chat, .*, wordfreq-tail, zipf\."
+    with pytest.raises(InputError, match=f"Unknown preset 'zip'; {known}"):
+        fedhh.synthetic_population("zip", 400, seed=4)
+
+
+def users_file(tmp_path, number: int = 50):
+    rows = ["user,word,count", *(f"u{i},w{i},{i + 1}" for i in range(number)), "u3,shared,2"]
+    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
+    return str(tmp_path / "p.csv")
+
+
+def held(population) -> list[str]:
+    return sorted(population.lexicon.words)
+
+
+def test_clients_of_a_file_are_a_sample_by_the_seed_without_known_words(tmp_path):
+    source = users_file(tmp_path)
+    (tmp_path / "known.txt").write_text("shared\n")
+
+    def sample(clients: int | None, seed: int):
+        config = PopulationConfig(source=source, clients=clients, known=str(tmp_path / "known.txt"))
+        return build_population(config, seed=seed)
+
+    one, facts = sample(20, 1)
+    assert one.num_clients == 20
+    assert one.drawn_from == 50
+    assert one.name == "p.csv, 20 of 50 users"
+    assert len(held(one)) == 20
+    assert facts["tokens"] == one.word_counts.sum() + facts["known_tokens"]
+    # A user keeps its own words and counts.
+    assert [int(word[1:]) + 1 for word in one.lexicon.words] == one.word_counts.tolist()
+    assert held(sample(20, 1)[0]) == held(one)
+    assert held(sample(20, 2)[0]) != held(one)
+    assert set(held(sample(10, 1)[0])) < set(held(one))
+    assert held(sample(50, 1)[0]) == held(sample(None, 1)[0])
+    assert sample(None, 1)[0].drawn_from is None
+
+
+def test_every_user_is_drawn_equally_often(tmp_path):
+    source = users_file(tmp_path, 10)
+    seeds = 400
+    drawn = np.zeros(10)
+    for seed in range(seeds):
+        config = PopulationConfig(source=source, clients=3, known="none")
+        words = held(build_population(config, seed=seed)[0])
+        drawn[[int(word[1:]) for word in words if word != "shared"]] += 1
+    # Each is in a sample with probability 0.3; the sum of squares has 9 degrees of freedom.
+    statistic = float(((drawn - seeds * 0.3) ** 2).sum() / (seeds * 0.3 * 0.7) * 9 / 10)
+    assert statistic < 60.7  # 1e-9 of chi-square with 9
+
+
+def test_more_clients_than_the_file_has_users_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"1 <= population\.clients <= 50, .*=51\."):
+        build(source=users_file(tmp_path), clients=51, known="none")

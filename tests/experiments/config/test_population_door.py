@@ -1,0 +1,80 @@
+"""Somebody else's population: found by name, run in process and on Ray, refused in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedhh.experiments.config.population import build_population, population_class
+from fedhh.experiments.config.schema import PopulationConfig, load_config
+from fedhh.experiments.run.run import run_config
+from fedhh.validation import InputError
+
+MODULE = """
+import numpy as np
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.words.lexicon import Lexicon
+
+class Same(StoredPopulation):
+    def __init__(self, num_clients, *, seed):
+        super().__init__(
+            name="same", lexicon=Lexicon(words=["aa", "zz"]), offsets=np.arange(num_clients + 1),
+            word_ids=np.arange(num_clients) % 2, counts=np.full(num_clients, 1 + seed),
+        )
+
+class NoPopulation:
+    pass
+"""
+
+CONFIG = """
+seed = 2
+[population]
+source = "theirs:Same"
+clients = 3_000
+known = "none"
+[protocol]
+depth = 3
+passes = 1
+eta_max = 5
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "theirs.py").write_text(MODULE)
+    (tmp_path / "run.toml").write_text(CONFIG)
+    return load_config(file=tmp_path / "run.toml")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_class_beside_the_config_gives_the_clients(config, workers):
+    execution = config.execution.model_copy(update={"workers": workers})
+    config = config.model_copy(update={"execution": execution})
+    population, facts = build_population(config.population, seed=config.seed)
+    assert facts["tokens"] == 3_000 * 3
+    _, result = run_config(config, population)
+    assert set(result.discoveries["word"].head(2)) == {"aa", "zz"}
+    assert result.population["name"] == "same"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"clients": None}, "population.clients is missing"),
+        ({"source": "theirs:Nobody"}, "has no class 'Nobody'"),
+        ({"source": "absent_module:Same"}, "absent_module"),
+        ({"source": "theirs:NoPopulation"}, "expected a subclass of fedhh's Population"),
+    ],
+)
+def test_what_is_no_population_is_one_line(config, changes, message):
+    wrong = config.population.model_copy(update=changes)
+    with pytest.raises(InputError, match=message) as caught:
+        build_population(wrong, seed=0)
+    assert "\n" not in str(caught.value)
+
+
+def test_our_own_sources_and_files_are_no_classes(tmp_path):
+    odd = tmp_path / "a:b.csv"
+    odd.write_text("user,word\nu,w\n")
+    for source in ("chat", "zipf", "words.csv", str(odd)):
+        assert population_class(source) is None
+    assert PopulationConfig(source="chat").clients is None

@@ -1,0 +1,225 @@
+"""Protocols in a configuration: told apart by name, switched, and beside each other."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tomllib
+from dataclasses import fields
+
+import pytest
+
+from fedhh.experiments.config.json_schema import json_schema
+from fedhh.experiments.config.protocol import build_protocol, settle
+from fedhh.experiments.config.protocol_section import own_settings, section_class
+from fedhh.experiments.config.schema import load_config, parse_config
+from fedhh.experiments.sweep.plan import parse_sweep
+from fedhh.mechanisms.sampled_threshold import triehh_parameters
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.pem import Pem
+from fedhh.server.sfp import Sfp
+from fedhh.server.triehh import TrieHH
+from fedhh.validation import InputError
+
+CLASSES = {"ldp-triehh": LdpTrieHH, "sfp": Sfp, "pem": Pem, "triehh": TrieHH}
+
+
+def built(*settings: str, num_clients: int = 1_000_000):
+    config = load_config(settings=settings)
+    return settle(config, num_clients)[1]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_protocol_has_a_table_that_comes_back_from_its_own_file(name):
+    config = load_config(settings=[f"protocol.name={name}", 'protocol.clients_per_layer="auto"'])
+    assert parse_config(tomllib.loads(config.to_toml()), "written") == config
+    resolved, protocol = settle(config, 1_000_000)
+    assert type(protocol) is CLASSES[name]
+    assert "auto" not in dict(resolved.protocol).values()
+    written = parse_config(tomllib.loads(resolved.to_toml()), "written")
+    assert written == resolved
+    assert build_protocol(written) == protocol
+    assert pickle.loads(pickle.dumps(resolved)) == resolved
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_protocols_defaults_are_those_of_its_class(name):
+    table = {"protocol": {"name": name}}
+    protocol = build_protocol(parse_config(table, "defaults"))
+    sizes = {"num_clients": 1_000_000, "seed": 0}
+    assert protocol.settle(**sizes) == CLASSES[name]().settle(**sizes)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_table_has_the_settings_of_its_class_but_for_those_that_stand_elsewhere(name):
+    table = section_class(name).model_fields
+    assert list(table) == ["name", *own_settings(CLASSES[name])]
+    elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed"}
+    assert {field.name for field in fields(CLASSES[name])} - set(table) <= elsewhere
+
+
+def test_the_json_schema_has_every_protocol_with_bounds_and_texts():
+    schema = json.loads(json.dumps(json_schema(), allow_nan=False))
+    tables = {
+        each["properties"]["name"]["const"]: each["properties"]
+        for each in schema["$defs"].values()
+        if "const" in each["properties"].get("name", {})
+    }
+    assert set(tables) == set(CLASSES)
+    depth = tables["ldp-triehh"]["depth"]
+    assert (depth["minimum"], depth["default"]) == (1, 15)
+    assert depth["description"].startswith("D, layers per pass")
+    assert tables["sfp"]["sampler"]["enum"] == ["random", "greedy"]
+    assert tables["pem"]["clients_per_layer"]["anyOf"][0]["minimum"] == 1
+    assert tables["sfp"]["word_share"]["exclusiveMaximum"] == 1
+    assert schema["properties"]["seed"]["description"] == "Of everything that is drawn."
+
+
+def test_sfp_splits_the_epsilon_of_a_contribution():
+    protocol = built("protocol.name=sfp", "protocol.word_share=0.5", "privacy.local_epsilon=6")
+    assert (protocol.word_epsilon, protocol.fragment_epsilon) == (3.0, 3.0)
+    apple = built("protocol.name=sfp")
+    assert (apple.word_epsilon, apple.fragment_epsilon) == (2.0, 6.0)
+
+
+@pytest.mark.parametrize("name", ["sfp", "pem"])
+def test_hash_functions_are_drawn_anew_by_each_seed(name):
+    first, second = (built(f"protocol.name={name}", f"seed={seed}") for seed in (0, 1))
+    assert first.hash_seed != second.hash_seed
+
+
+def test_automatic_cohorts_use_the_whole_population():
+    assert built("protocol.name=sfp").mechanism.most_answers == 1_000_000
+    pem = built("protocol.name=pem").mechanism
+    assert 0 <= 1_000_000 - pem.most_answers < len(pem.layers)
+
+
+def test_pems_oracle_follows_from_the_reports_of_a_group():
+    assert built("protocol.name=pem", num_clients=200_000).oracle == "olh"
+    assert built("protocol.name=pem", num_clients=2_000_000).oracle == "flh"
+    settings = ["protocol.name=pem", "protocol.clients_per_layer=100", "protocol.max_items=3"]
+    assert built(*settings).oracle == "olh"
+    assert built(*settings, "protocol.oracle=cms").oracle == "cms"
+
+
+def test_central_triehh_gets_sample_and_threshold_from_its_privacy():
+    protocol = built("protocol.name=triehh", "protocol.central_epsilon=2", "privacy.delta=1e-9")
+    expected = triehh_parameters(num_clients=1_000_000, epsilon=2, delta=1e-9, num_rounds=11)
+    assert protocol.threshold == expected.threshold
+    assert protocol.clients_per_layer == expected.sample_size
+    given = built("protocol.name=triehh", "protocol.threshold=20", "protocol.clients_per_layer=500")
+    assert (given.threshold, given.clients_per_layer) == (20, 500)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["protocol.name=sfpp"], "Unknown protocol 'sfpp'; did you mean 'sfp'?"),
+        (["protocol.name=sfp", "protocol.eta_max=3"], "unknown key protocol.eta_max"),
+        (["protocol.name=sfp", "protocol.lenght=3"], "did you mean 'length'?"),
+        (["protocol.name=sfp", "protocol.length=0"], "protocol.length = 0: expected greater"),
+        (["protocol.name=sfp", "protocol.length=9"], "length"),
+        (["protocol.name=sfp", "protocol.word_share=1.0"], "protocol.word_share = 1.0: expected"),
+        (["protocol.name=pem", "protocol.oracle=ss"], 'protocol.oracle = "ss": expected'),
+        (["protocol.name=triehh", "protocol.threshold=20"], "both as numbers"),
+        (["baseline.name=sfpp"], "Unknown protocol 'sfpp'"),
+        (["protocol.name=[1]"], "Unknown protocol [1]"),
+        (["baseline={name=[1]}"], "Unknown protocol [1]"),
+        (["baseline.name=sfp", "baseline.length=0"], "baseline.length = 0"),
+        (["baseline.name=pem", "baseline.keeep=0"], "unknown key baseline.keeep"),
+    ],
+)
+def test_wrong_protocols_are_refused_with_path_and_value(settings, message):
+    with pytest.raises(InputError) as caught:
+        build_protocol(load_config(settings=settings))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert ".sfp." not in str(caught.value)
+
+
+def test_a_file_with_an_unknown_protocol_is_refused():
+    message = r"mine\.toml: protocol\.name = \"pam\": Unknown protocol 'pam'; did you mean 'pem'"
+    with pytest.raises(InputError, match=message):
+        parse_config({"protocol": {"name": "pam"}}, "mine.toml")
+
+
+def test_switching_keeps_what_a_client_contributes_and_nothing_else():
+    settings = ["protocol.max_items=3", "protocol.sampler=greedy", "protocol.depth=4"]
+    for order in (["protocol.name=sfp", *settings[:2]], [*settings[:2], "protocol.name=sfp"]):
+        sfp = load_config(settings=order).protocol
+        assert (sfp.max_items, sfp.sampler, sfp.clients_per_layer) == (3, "greedy", "auto")
+    triehh = parse_config({"protocol": {"name": "triehh"}}, "x").protocol
+    assert triehh.clients_per_layer == "auto"
+
+
+def test_a_baseline_contributes_as_the_protocol_does_unless_it_says_so():
+    config = load_config(settings=["protocol.max_items=4", "baseline.name=sfp"])
+    assert config.of_baseline.protocol.max_items == 4
+    assert config.of_baseline.of_baseline is None
+    config = load_config(settings=["baseline.name=sfp", "baseline.max_items=2"])
+    assert config.of_baseline.protocol.max_items == 2
+
+
+def test_there_is_no_baseline_of_itself_or_of_none():
+    assert load_config(settings=["baseline=none"]).of_baseline is None
+    same = load_config(settings=["protocol.name=sfp", "baseline.name=sfp"])
+    assert same.of_baseline is None
+
+
+SWEEP = """
+[population]
+source = "chat"
+clients = 50_000
+
+[protocol]
+max_items = 4
+passes = 1
+
+[sweep]
+seeds = 2
+
+[sweep.protocols."one pass"]
+sampler = "greedy"
+
+[sweep.protocols.two]
+passes = 2
+
+[sweep.protocols.Apple]
+name = "sfp"
+
+[sweep.axes]
+"privacy.local_epsilon" = [4, 8]
+"""
+
+
+def test_a_sweep_lists_whole_protocols():
+    plan = parse_sweep(tomllib.loads(SWEEP), "mine.toml")
+    assert plan.axes == ("protocol", "privacy.local_epsilon")
+    assert len(plan.to_run) == 12
+    labels = [cell.varied["protocol"] for cell in plan.to_run]
+    assert labels == ["one pass"] * 4 + ["two"] * 4 + ["Apple"] * 4
+    greedy, two, apple = (plan.to_run[i].config.protocol for i in (0, 4, 8))
+    assert (greedy.sampler, greedy.passes, greedy.max_items) == ("greedy", 1, 4)
+    assert (two.sampler, two.passes) == ("random", 2)
+    assert (apple.name, apple.max_items, apple.clients_per_layer) == ("sfp", 4, 50_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ('[sweep.protocols.x]\nname = "sf"', "Unknown protocol 'sf'"),
+        ("[sweep.protocols.x]\netamax = 3", "unknown key protocol.etamax"),
+        ('[baseline]\nname = "sfp"', "[baseline] belongs to fedhh run"),
+    ],
+)
+def test_wrong_lists_of_protocols_are_refused(change, message):
+    with pytest.raises(InputError) as caught:
+        parse_sweep(tomllib.loads(f"{SWEEP}\n{change}"), "mine.toml")
+    assert message in str(caught.value)
+
+
+def test_an_axis_that_a_listed_protocol_has_not_is_refused_with_its_cell():
+    table = tomllib.loads(SWEEP)
+    table["sweep"]["axes"]["protocol.passes"] = [1, 2]
+    with pytest.raises(InputError, match=r"Apple.*unknown key protocol\.passes"):
+        parse_sweep(table, "mine.toml")

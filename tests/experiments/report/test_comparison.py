@@ -1,0 +1,329 @@
+"""Protocols side by side: the table, and what `fedhh compare` makes of a configuration."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import math
+import re
+import tomllib
+
+import pandas as pd
+import pytest
+
+from fedhh.cli.comparison import DEFAULT_COMPARISON, comparison_of
+from fedhh.experiments.config.changes import apply_settings
+from fedhh.experiments.config.schema import SWEEPS, load_config, preset_text
+from fedhh.experiments.report.comparison import SERVER_SECONDS, comparison_of_runs, comparison_table
+from fedhh.experiments.run.run import run_config
+from fedhh.experiments.sweep.plan import parse_sweep
+from fedhh.validation import InputError
+from tests.conftest import LETTERS, zipf_population
+
+
+def results(**columns) -> pd.DataFrame:
+    """Two protocols with three seeds each."""
+    defaults = {
+        "protocol": ["A"] * 3 + ["B"] * 3,
+        "seed": [0, 1, 2] * 2,
+        "coverage": [0.5, 0.6, 0.7, 0.2, 0.2, 0.2],
+        "local_epsilon": [8.0] * 6,
+        "central_epsilon": [0.44611] * 3 + [math.inf] * 3,
+        "delta": [1e-10] * 6,
+    }
+    return pd.DataFrame({**defaults, **columns})
+
+
+def rows_of(table) -> dict[str, tuple[str, ...]]:
+    return {row[0]: row[1:] for row in table.rows}
+
+
+DESCRIPTION = {"title": "T", "axes": ["protocol"]}
+
+
+def test_a_cell_is_the_mean_and_half_its_interval():
+    table = comparison_table(results(), DESCRIPTION)
+    assert table.columns == ("", "A", "B")
+    # Student's t at 2 degrees of freedom is 4.303; 0.1 / sqrt(3) * 4.303 = 0.248.
+    assert rows_of(table)["coverage"] == ("60.0% ± 24.8", "20.0%")
+    assert "95 % t interval over seeds (3)" in table.note
+
+
+def test_csv_has_a_row_for_each_protocol_and_setting_with_plain_numbers():
+    both = pd.concat([results().assign(e=4), results(coverage=[0.9] * 6).assign(e=8)])
+    table = comparison_table(both, {"title": "T", "axes": ["protocol", "e"]})
+    csv = pd.read_csv(io.StringIO(table.render("csv")))
+    assert csv[["e", "protocol", "seeds"]].to_numpy().tolist() == [
+        [4, "A", 3], [4, "B", 3], [8, "A", 3], [8, "B", 3],
+    ]  # fmt: skip
+    assert csv["coverage_mean"].tolist() == pytest.approx([0.6, 0.2, 0.9, 0.9])
+    assert csv["coverage_low"][0] == pytest.approx(0.6 - 0.248, abs=1e-3)
+    assert csv["central_epsilon_mean"].tolist() == [0.44611, math.inf] * 2
+
+
+def test_of_two_seeds_a_cell_has_half_their_range():
+    table = comparison_table(results()[lambda rows: rows["seed"] > 0], DESCRIPTION)
+    assert rows_of(table)["coverage"] == ("65.0% ± 5.0", "20.0%")
+    assert table.note.startswith("Mean ± half the range of 2 seeds.")
+
+
+def test_an_epsilon_is_never_rounded_down_and_may_be_infinite():
+    table = comparison_table(results(), DESCRIPTION)
+    assert rows_of(table)["central epsilon, item"] == ("0.447", "inf")
+    assert rows_of(table)["local epsilon, item"] == ("8", "8")
+    assert "delta 1e-10" in table.note
+
+
+def test_precision_recall_and_f1_of_every_k_have_a_row_in_order():
+    columns = {f"{m}_top_{k}": [0.5] * 6 for k in (100, 20) for m in ("precision", "recall", "f1")}
+    labels = [row[0] for row in comparison_table(results(**columns), DESCRIPTION).rows]
+    assert [label for label in labels if "top" in label] == [
+        "precision of the top 20", "recall of the top 20", "F1 of the top 20",
+        "precision of the top 100", "recall of the top 100", "F1 of the top 100",
+    ]  # fmt: skip
+
+
+def test_an_interval_that_rounds_to_nothing_is_left_out():
+    epsilons = [0.0931, 0.0931001, 0.0931, 2.0, 2.1, 2.2]
+    table = comparison_table(results(central_epsilon=epsilons), DESCRIPTION)
+    assert rows_of(table)["central epsilon, item"] == ("0.094", "2.1 ± 0.248")
+    one = comparison_table(results().drop_duplicates("protocol"), DESCRIPTION)
+    assert rows_of(one)["coverage"] == ("50.0%", "20.0%")
+
+
+def test_rows_are_repeated_for_every_other_setting():
+    both = pd.concat([results().assign(e=4), results(coverage=[0.9] * 6).assign(e=8)])
+    table = comparison_table(both, {"title": "T", "axes": ["protocol", "e"]})
+    assert table.labels == 2
+    coverage = [row for row in table.rows if row[1] == "coverage"]
+    assert coverage == [
+        ("4", "coverage", "60.0% ± 24.8", "20.0%"),
+        ("8", "coverage", "90.0%", "90.0%"),
+    ]
+
+
+def test_a_missing_number_is_a_dash():
+    table = comparison_table(results(precision=[None] * 3 + [0.5] * 3), DESCRIPTION)
+    assert rows_of(table)["precision"] == ("-", "50.0%")
+
+
+def test_what_is_at_most_is_never_rounded_down():
+    columns = {
+        "upload_bits_per_client_max": [379.5] * 3 + [384.0] * 3,
+        "download_bits_per_client_max": [8_000.0, 8_400.0, 8_000.0] + [192.1] * 3,
+    }
+    rows = rows_of(comparison_table(results(**columns), DESCRIPTION))
+    assert rows["upload per client, at most"] == ("48 B", "48 B")
+    # The mean is 1,016.7 bytes; Student's t makes 124.2 of the standard error of 28.9.
+    assert rows["download per client, at most"] == ("1,017 B ± 72 B", "25 B")
+
+
+def test_the_note_says_what_recall_f1_and_count_errors_are():
+    columns = {
+        "recall": [0.5] * 6,
+        "f1": [0.5] * 6,
+        "precision": [0.5] * 6,
+        "min_clients": [2_000] * 6,
+        "count_error_relative_significant": [0.1] * 6,
+        "recall_top_20": [0.1] * 6,
+    }
+    note = comparison_table(results(**columns), DESCRIPTION).note
+    assert "Recall is over the words held by at least 2,000 clients." in note
+    assert "F1 is the harmonic mean of precision and recall." in note
+    assert "the K largest estimates against the K words held by most clients" in note
+    assert "Words cut to the longest length that a protocol spells count as false." in note
+    assert "mean of |estimated - true| / true clients over significant discoveries" in note
+    bare = comparison_table(results(), DESCRIPTION).note
+    assert all(word not in bare for word in ("Recall", "F1", "top K", "cut", "Count error"))
+
+
+def test_cut_words_have_a_row_where_there_are_any():
+    label = "cut words among the false"
+    some = comparison_table(results(discovered_truncated=[0, 1, 0, 0, 0, 0]), DESCRIPTION)
+    assert rows_of(some)[label] == ("0.3 ± 1.4", "0.0")
+    none = comparison_table(results(discovered_truncated=[0] * 6), DESCRIPTION)
+    assert label not in rows_of(none)
+
+
+def test_clients_that_are_asked_again_are_said_to_count_again():
+    counts = {"clients_asked": [400] * 3 + [100] * 3, "population_clients": [100] * 6}
+    said = "Clients asked in several rounds count in each."
+    assert said in comparison_table(results(**counts), DESCRIPTION).note
+    counts["clients_asked"] = [100] * 6
+    assert said not in comparison_table(results(**counts), DESCRIPTION).note
+
+
+def test_results_without_protocols_are_refused():
+    with pytest.raises(InputError, match="do not list protocols"):
+        comparison_table(results().drop(columns="protocol"), DESCRIPTION)
+
+
+def test_runs_are_compared_with_their_own_numbers():
+    population = zipf_population(1_800)
+    common = [
+        f'population.alphabet="{LETTERS}"', "protocol.max_items=2", "protocol.depth=6",
+        "protocol.eta_max=20", "protocol.passes=1", "protocol.clients_per_layer=300",
+        "baseline.name=sfp", "baseline.length=6", "baseline.word_hashes=64",
+        "baseline.word_cells=64", "baseline.fragment_hashes=64", "baseline.fragment_cells=64",
+        "baseline.num_puzzles=8", "execution.workers=0",
+    ]  # fmt: skip
+    config = load_config(settings=common)
+    runs = [run_config(each, population) for each in (config, config.of_baseline)]
+    table = comparison_of_runs(runs, {})
+    assert table.columns == ("", "LDP TrieHH", "SFP")
+    rows = rows_of(table)
+    assert rows["coverage"] == tuple(f"{run.metrics.coverage:.1%}" for _, run in runs)
+    assert rows["rounds"] == ("6", "1")
+    assert rows["server, CPU seconds"] == tuple(
+        f"{run.timings[SERVER_SECONDS]:.2f}" for _, run in runs
+    )
+
+
+def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
+    config = load_config(
+        settings=[
+            f"population.alphabet={LETTERS}", "protocol.clients_per_layer=auto",
+            "protocol.depth=4", "protocol.passes=1", "protocol.oracle=none", "baseline=none",
+        ]
+    )  # fmt: skip
+    table = comparison_of_runs([run_config(config, zipf_population(500))], {})
+    assert rows_of(table)["central epsilon, item"] == ("inf",)
+
+
+@pytest.mark.parametrize("name", ["sfp-vs-triehh", "sfp-vs-triehh-zipf", DEFAULT_COMPARISON])
+def test_presets_ask_the_same_clients_for_the_same_contributions(name):
+    plan = parse_sweep(tomllib.loads(preset_text(name, SWEEPS)), name)
+    cells = [cell.config for cell in plan.to_run]
+    assert len({cell.protocol.max_items for cell in cells}) == 1
+    assert len({cell.population for cell in cells}) == 1
+    from fedhh.experiments.config.protocol import build_protocol
+
+    for cell in cells:
+        protocol = build_protocol(cell)
+        assert protocol.mechanism.local_epsilon == pytest.approx(cell.privacy.local_epsilon)
+        unused = cell.population.clients - protocol.mechanism.most_answers
+        assert 0 <= unused < len(protocol.mechanism.layers)
+
+
+def test_a_runs_configuration_is_compared_by_the_default_protocols():
+    table = {
+        "population": {"source": "chat", "clients": 30_000},
+        "protocol": {"max_items": 3, "clients_per_layer": 500, "eta_max": 70},
+        "baseline": {"name": "sfp"},
+    }
+    plan = parse_sweep(comparison_of(table, "mine.toml"), "mine.toml")
+    sections = {cell.protocol: cell.config.protocol for cell in plan.to_run}
+    assert len(sections) == 6
+    assert {section.max_items for section in sections.values()} == {3}
+    assert sections["TrieHH random, 2 passes"].eta_max == 70
+    assert sections["SFP, Apple's"].clients_per_layer == 30_000
+
+
+def test_a_sweep_without_protocols_is_no_comparison():
+    for section in ({"axes": {"protocol.passes": [1, 2]}}, {"seeds": 2, "title": "T"}, 3):
+        with pytest.raises(InputError, match=r"expected \[sweep.protocols\]"):
+            comparison_of({"sweep": section}, "mine.toml")
+
+
+RUN = {"population": {"source": "chat", "clients": 30_000}, "protocol": {"eta_max": 70}}
+
+
+def axis_of(table, *settings: str) -> list[float]:
+    """The local epsilons of the cells that a table and the command line give."""
+    apply_settings(table, settings)
+    plan = parse_sweep(comparison_of(table, "mine.toml", settings=settings), "mine.toml")
+    assert "privacy.local_epsilon" in plan.axes
+    return list(dict.fromkeys(cell.config.privacy.local_epsilon for cell in plan.cells))
+
+
+def run_table(**sections):
+    return copy.deepcopy({**RUN, **sections})
+
+
+def preset_table():
+    return tomllib.loads(preset_text(DEFAULT_COMPARISON, SWEEPS))
+
+
+def test_a_runs_configuration_takes_seeds():
+    table = comparison_of(run_table(sweep={"seeds": 2}), "mine.toml")
+    plan = parse_sweep(table, "mine.toml")
+    assert len({cell.protocol for cell in plan.cells}) == 6
+    assert {cell.config.seed for cell in plan.cells} == {0, 1}
+
+
+def test_the_epsilon_of_a_runs_configuration_is_the_one_to_compare_at():
+    assert axis_of(run_table(privacy={"local_epsilon": 3})) == [3.0]
+    assert axis_of(run_table(privacy={"local_epsilon": [3, 5]})) == [3.0, 5.0]
+    assert axis_of(run_table(), "privacy.local_epsilon=2") == [2.0]
+    assert axis_of(run_table(privacy={"delta": 1e-8})) == [4.0, 6.0, 8.0]
+
+
+def test_the_epsilon_of_the_command_line_is_the_one_to_compare_at():
+    assert axis_of(preset_table(), "privacy.local_epsilon=3") == [3.0]
+    assert axis_of(preset_table(), "privacy.local_epsilon=[3, 5]") == [3.0, 5.0]
+    assert axis_of(preset_table()) == [4.0, 6.0, 8.0]
+    both = ("privacy.local_epsilon=3", "sweep.axes.privacy.local_epsilon=[2, 3]")
+    assert axis_of(preset_table(), *both) == [2.0, 3.0]
+
+
+def test_an_epsilon_in_the_place_of_an_axis_leaves_the_others():
+    table = preset_table()
+    table["sweep"]["axes"] = {"privacy.local_epsilon": [4], "protocol.max_items": [2, 3]}
+    settings = ("privacy.local_epsilon=3",)
+    apply_settings(table, settings)
+    plan = parse_sweep(comparison_of(table, "mine.toml", settings=settings), "mine.toml")
+    assert plan.axes == ("protocol", "privacy.local_epsilon", "protocol.max_items")
+
+
+@pytest.mark.parametrize("words", [["privacy.local_epsilon=3"], []])
+def test_the_command_compares_at_what_it_is_given(command, words: list[str]):
+    given = [word for setting in words for word in ("--set", setting)]
+    done = command("compare", "--dry-run", "--format", "json", *given)
+    assert (done.returncode, done.stderr) == (0, "")
+    epsilons = {cell.get("privacy.local_epsilon", 3.0) for cell in json.loads(done.stdout)}
+    assert epsilons == ({3.0} if words else {4.0, 6.0, 8.0})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["privacy.local_epsilon=-1"], "expected greater than"),
+        (["privacy.local_epsilon=[]"], "expected a list of values"),
+        (["privacy.local_epsilon=[0]"], "expected greater than"),
+        (["privacy=3"], "privacy = 3"),
+    ],
+)
+def test_a_wrong_epsilon_is_refused_in_one_line(settings, message: str):
+    for table in (run_table(), preset_table()):
+        with pytest.raises(InputError) as caught:
+            axis_of(table, *settings)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+TWO_PROTOCOLS = """
+population = { source = "chat", clients = 6_000 }
+protocol = { max_items = 3, depth = 6, eta_max = 50 }
+execution = { workers = 0 }
+
+[sweep]
+title = "Two settings"
+protocols = { short = { depth = 4 }, long = { passes = 1 } }
+seeds = 2
+"""
+
+
+def test_a_comparison_says_that_a_cell_failed(tmp_path, monkeypatch, command):
+    def failing(config, population):
+        if (config.protocol.depth, config.seed) == (4, 1):
+            raise MemoryError("out of memory")
+        return run_config(config, population)
+
+    (tmp_path / "two.toml").write_text(TWO_PROTOCOLS)
+    monkeypatch.setattr("fedhh.experiments.sweep.sweep.run_config", failing)
+    done = command("compare", "--config", "two.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1
+    assert re.search(r"failed: short, cell \w+, seed 1: MemoryError: out of memory", done.stdout)
+    written = (tmp_path / "out" / "comparison.md").read_text()
+    assert "1 cell failed and is left out." in written

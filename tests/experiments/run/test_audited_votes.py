@@ -1,0 +1,89 @@
+"""Votes of an audited layer: a worker's, of the stated law, fresh each time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.run.audited_votes import AuditedVotes
+from fedhh.experiments.run.layer_audit import audit_votes, votes_to_sample
+from fedhh.oracles import ORACLES, OracleSpec, SubsetSelection
+from fedhh.testing import follows_law
+from fedhh.validation import InputError
+
+SPEC = OracleSpec(name="ss", epsilon=1.5)
+RUNS = 6_000
+
+
+def votes(domain_size: int, holds: int) -> np.ndarray:
+    layer = AuditedVotes(SPEC, domain_size=domain_size, num_reports=1, holds=holds, seed=3)
+    return layer.differences(RUNS)
+
+
+def law_of_difference(domain_size: int, holds: int) -> dict[float, float]:
+    """The law of the votes for the first value less those for the second, of one report."""
+    oracle = SubsetSelection(epsilon=SPEC.epsilon, domain_size=domain_size)
+    pair = (domain_size - 3, domain_size - 2) if domain_size > 2 else (0, 1)
+    space = oracle.report_space()
+    chances = np.exp(oracle.log_prob(space, pair[holds]))
+    difference = (space == pair[0]).any(axis=1).astype(int) - (space == pair[1]).any(axis=1)
+    return {float(each): float(chances[difference == each].sum()) for each in (-1, 0, 1)}
+
+
+@pytest.mark.parametrize("domain_size", [2, 3, 4, 9])
+@pytest.mark.parametrize("holds", [0, 1])
+def test_one_reports_votes_have_the_randomizers_law(domain_size, holds):
+    drawn = votes(domain_size, holds).tolist()
+    assert follows_law(drawn, law_of_difference(domain_size, holds))
+    # The control: the other value's law.
+    assert not follows_law(drawn, law_of_difference(domain_size, 1 - holds))
+
+
+def test_the_votes_are_a_workers(monkeypatch):
+    asked = []
+    answer = ClientWorker.answer
+
+    def watched(self, query, blocks, progress=None):
+        blocks = list(blocks)
+        asked.append((type(query).__name__, blocks))
+        return answer(self, query, blocks, progress)
+
+    monkeypatch.setattr(ClientWorker, "answer", watched)
+    AuditedVotes(SPEC, domain_size=5, num_reports=4, holds=0, seed=1).differences(3)
+    assert asked == [("PrefixQuery", [0]), ("PrefixQuery", [1]), ("PrefixQuery", [2])]
+
+
+def test_a_layer_has_one_holder_among_dummies():
+    spec = OracleSpec(name="none", epsilon=math.inf)
+    for holds, expected in ((0, 1.0), (1, -1.0)):
+        layer = AuditedVotes(spec, domain_size=5, num_reports=7, holds=holds, seed=1)
+        assert set(layer.differences(4)) == {expected}
+    # With two values the other one is the dummy, and the others contribute it.
+    layer = AuditedVotes(spec, domain_size=2, num_reports=7, holds=0, seed=1)
+    assert set(layer.differences(4)) == {-5.0}
+
+
+def test_an_audit_of_votes_sees_what_messages_hide(monkeypatch):
+    common = {"domain_size": 20, "num_samples": 4_000, "confidence": 1 - 1e-9, "seed": 2}
+    assert audit_votes(SPEC, **common).epsilon <= SPEC.epsilon
+    monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
+    assert audit_votes(SPEC, **common).epsilon > SPEC.epsilon
+
+
+def test_so_many_votes_are_drawn_that_the_truth_would_be_seen():
+    assert votes_to_sample(1.0, 20) == 10_000
+    assert votes_to_sample(10.0, 20) == math.ceil(15 * math.exp(10.0))
+    assert votes_to_sample(math.inf, 20) == 400_000
+    assert votes_to_sample(10.0, 1_000_001) == 4_999
+
+
+@pytest.mark.parametrize(
+    ("change", "message"), [({"domain_size": 1}, "domain_size=1"), ({"num_samples": 2}, "=2")]
+)
+def test_wrong_input_is_named(change, message):
+    arguments = {"domain_size": 5, "num_samples": 10, "confidence": 0.9, "seed": 1}
+    with pytest.raises(InputError, match=message):
+        audit_votes(SPEC, **arguments | change)

@@ -1,0 +1,171 @@
+"""Audits of layers and runs: below what is claimed of right code, above it for wrong code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from fedhh.accounting import NotApplicable, audit_oracle, shuffle_epsilon
+from fedhh.experiments.run.layer_audit import audit_layer, audit_run
+from fedhh.oracles import ORACLES, OracleSpec, SubsetSelection, make_oracle
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.pem import Pem
+from fedhh.validation import InputError
+from tests.conftest import LETTERS, zipf_population
+
+# One audit in 1e9 of right code may exceed its epsilon.
+SURE = 1 - 1e-9
+LAYER = {"domain_size": 12, "num_reports": 10, "delta": 1e-2, "seed": 1}
+LOCAL_EPSILON = 3.0
+
+
+def upper_bounds(oracle: str) -> dict[str, float]:
+    common = {"local_epsilon": LOCAL_EPSILON, "num_reports": LAYER["num_reports"]}
+    found = {"clones": shuffle_epsilon("clones", **common, delta=LAYER["delta"])}
+    if oracle == "ss":
+        found["blanket"] = shuffle_epsilon(
+            "blanket", **common, delta=LAYER["delta"], domain_size=LAYER["domain_size"]
+        )
+    return found
+
+
+def audited(oracle: str, epsilon: float = LOCAL_EPSILON, num_runs: int = 10_000):
+    spec = OracleSpec(name=oracle, epsilon=epsilon)
+    return audit_layer(spec, **LAYER, num_runs=num_runs, confidence=SURE)
+
+
+@pytest.mark.parametrize("oracle", ["ss", "grr", "oue"])
+def test_a_layers_audit_stays_below_every_bound_and_says_something(oracle):
+    found = audited(oracle)
+    assert 0.15 * min(upper_bounds(oracle).values()) < found.epsilon
+    assert found.epsilon <= min(upper_bounds(oracle).values())
+    # The votes of a layer reveal less than one report does.
+    assert found.epsilon < LOCAL_EPSILON
+
+
+@pytest.mark.parametrize("oracle", ["ss", "grr"])
+def test_a_layer_whose_epsilon_is_understated_is_caught(oracle):
+    # Reports of epsilon 6 that claim to be of epsilon 3.
+    found = audited(oracle, epsilon=2 * LOCAL_EPSILON)
+    assert found.epsilon > min(upper_bounds(oracle).values())
+
+
+def test_the_same_seed_finds_the_same():
+    assert audited("ss", num_runs=100) == audited("ss", num_runs=100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _UnderstatesItsEpsilon(SubsetSelection):
+    """Subset Selection whose fused path draws its reports with twice the epsilon."""
+
+    def privatize_and_tally(self, values, *, rng, out=None):
+        honest = SubsetSelection(
+            epsilon=2 * self.epsilon, domain_size=self.domain_size, subset_size=self.subset_size
+        )
+        return honest.privatize_and_tally(values, rng=rng, out=out)
+
+
+def test_a_registered_oracle_that_keeps_its_value_too_often_is_caught(monkeypatch):
+    spec = OracleSpec(name="ss", epsilon=1.0)
+    samples = {"num_samples": 400_000, "confidence": SURE}
+    right = audit_oracle(make_oracle(spec, 8), rng=np.random.default_rng(8), **samples)
+    assert right.epsilon <= 1.0
+    monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:KeepsItsValueTooOften")
+    wrong = audit_oracle(make_oracle(spec, 8), rng=np.random.default_rng(8), **samples)
+    assert wrong.epsilon > 1.0
+
+
+POPULATION = zipf_population(200)
+PROTOCOL = LdpTrieHH(
+    local_epsilon=3.0, clients_per_layer=12, depth=6, eta_max=10, max_items=1, passes=1,
+    alphabet=LETTERS, subset_size="paper",
+)  # fmt: skip
+
+
+def audited_run(protocol=PROTOCOL, *, num_runs: int = 2_500, **changes):
+    return audit_run(
+        protocol, POPULATION, num_runs=num_runs, delta=1e-2, confidence=SURE, seed=4, **changes
+    )
+
+
+def claims(audit) -> dict[str, float]:
+    """What the run claims; without what does not apply, and what is for comparison only."""
+    return {
+        each.method: each.epsilon
+        for each in audit.claims
+        if not isinstance(each.epsilon, NotApplicable) and each.method != "clones-2023"
+    }
+
+
+def test_a_runs_audit_stays_below_what_the_run_claims():
+    audit = audited_run()
+    assert (audit.layer, audit.num_reports, audit.domain_size) == (1, 12, 43)
+    assert set(claims(audit)) == {"clones", "blanket", "blanket, any domain"}
+    assert 0.1 * min(claims(audit).values()) < audit.found.epsilon
+    assert audit.found.epsilon <= min(claims(audit).values())
+
+
+def test_a_run_whose_randomizer_understates_its_epsilon_is_caught(monkeypatch):
+    right = claims(audited_run(num_runs=4))
+    monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilon")
+    audit = audited_run()
+    assert claims(audit) == right
+    assert audit.found.epsilon > min(right.values())
+
+
+def test_a_run_without_a_randomizer_shows_its_clients_word():
+    audit = audited_run(replace(PROTOCOL, oracle="none"), num_runs=1_000)
+    assert audit.found.estimate == np.inf
+    assert {each.epsilon for each in audit.claims} == {np.inf}
+
+
+def test_the_words_may_be_chosen_and_must_differ_in_the_layer():
+    words = POPULATION.lexicon.words
+    long = [word for word in words if len(word) > 3]
+    first = long[0]
+    other = next(word for word in long if word[:2] != first[:2])
+    same = next(word for word in long if word[:2] == first[:2] and word != first)
+    assert audited_run(num_runs=4, words=(first, other)).words == (first, other)
+    with pytest.raises(InputError, match="different candidates"):
+        audited_run(num_runs=4, words=(first, same))
+    with pytest.raises(InputError, match="Expected words of the population, got 'zzz'"):
+        audited_run(num_runs=4, words=(first, "zzz"))
+
+
+def test_layers_that_decide_nothing_are_passed_over():
+    protocol = replace(PROTOCOL, skip_free_layers=False, eta_max=60)
+    audit = audited_run(protocol, num_runs=300)
+    assert audit.layer == 2
+    assert audit.found.epsilon <= min(claims(audit).values())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reuse_clients": True}, "disjoint cohorts"),
+        ({"eta_max": 10**6, "skip_free_layers": False}, "No layer of the run drops a candidate"),
+        ({"clients_per_layer": 10**6}, "since no client is asked twice"),
+    ],
+)
+def test_runs_that_cannot_be_audited_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        audited_run(replace(PROTOCOL, **change), num_runs=4)
+
+
+def test_a_protocol_without_votes_for_prefixes_is_refused():
+    pem = Pem(local_epsilon=3.0, clients_per_layer=20, length=4, keep=5, alphabet=LETTERS)
+    with pytest.raises(InputError, match="votes for prefixes, got PEM"):
+        audited_run(pem, num_runs=4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"domain_size": 2}, "domain_size=2"), ({"num_reports": 1}, "num_reports=1")],
+)
+def test_layers_that_cannot_be_audited_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        audit_layer(
+            OracleSpec(name="ss", epsilon=1.0), **LAYER | change, num_runs=10, confidence=0.9
+        )

@@ -1,0 +1,114 @@
+"""A run goes on from its checkpoint to the same result, and from no other run's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.experiments.run.directory import CONFIG, resumed_config
+from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.run import CHECKPOINT, Silence, simulate
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.validation import InputError
+from tests.conftest import LETTERS, zipf_population
+
+PROTOCOL = LdpTrieHH(
+    alphabet=LETTERS, clients_per_layer=300, depth=5, passes=1, eta_max=20, max_items=2
+)
+POPULATION = zipf_population(2_000)
+
+
+class StoppedError(Exception):
+    pass
+
+
+class Stopper(Silence):
+    """Stops a run in its third layer, when two are in the checkpoint."""
+
+    def __init__(self) -> None:
+        self.layers = 0
+
+    def finish_round(self, layer: LayerRow) -> None:
+        self.layers += 1
+        if self.layers == 3:
+            raise StoppedError
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    with pytest.raises(StoppedError):
+        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=tmp_path, listener=Stopper())
+    assert (tmp_path / CHECKPOINT).exists()
+    return tmp_path
+
+
+def test_the_same_run_goes_on_to_the_same_words(stopped):
+    again = simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
+    whole = simulate(PROTOCOL, POPULATION, seed=4)
+    assert again.discoveries.equals(whole.discoveries)
+    assert again.timings["before_resume"] > 0
+
+
+def other_population() -> StoredPopulation:
+    rows = POPULATION.block(np.arange(2_000))
+    counts = rows.counts.copy()
+    counts[-1] += 1
+    return StoredPopulation(
+        name=POPULATION.name,
+        lexicon=POPULATION.lexicon,
+        offsets=rows.offsets,
+        word_ids=rows.word_ids,
+        counts=counts,
+    )
+
+
+@pytest.mark.parametrize(
+    ("protocol", "population", "seed"),
+    [
+        (PROTOCOL, POPULATION, 5),
+        (replace(PROTOCOL, local_epsilon=4.0), POPULATION, 4),
+        (replace(PROTOCOL, eta_max=21), POPULATION, 4),
+        (replace(PROTOCOL, alphabet=LETTERS[::-1]), POPULATION, 4),
+        (PROTOCOL, zipf_population(2_001), 4),
+        (PROTOCOL, other_population(), 4),
+    ],
+    ids=["seed", "epsilon", "eta", "alphabet", "clients", "one count"],
+)
+def test_whatever_differs_is_refused_and_nothing_is_lost(stopped, protocol, population, seed):
+    before = (stopped / CHECKPOINT).read_bytes()
+    with pytest.raises(InputError, match="is of another run") as caught:
+        simulate(protocol, population, seed=seed, checkpoint_in=stopped)
+    assert "\n" not in str(caught.value)
+    assert (stopped / CHECKPOINT).read_bytes() == before
+
+
+def test_a_checkpoint_of_another_version_is_refused(stopped, monkeypatch):
+    monkeypatch.setattr("fedhh.experiments.run.run.__version__", "0.0.1")
+    with pytest.raises(InputError, match="is of another run"):
+        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
+
+
+@pytest.mark.parametrize("change", [{"layers": [{"x": 1}]}, {"seconds": "x"}, {"layers": 3}])
+def test_damaged_notes_are_one_line(stopped, change):
+    path = stopped / CHECKPOINT
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    tree = json.loads(arrays["tree"].tobytes())
+    tree["notes"].update(change)
+    arrays["tree"] = np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8)
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match="notes are damaged") as caught:
+        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"seed = [", b"seed = 'x'"])
+def test_a_damaged_configuration_is_one_line(tmp_path, content):
+    (tmp_path / CONFIG).write_bytes(content)
+    with pytest.raises(InputError, match=r"config\.toml") as caught:
+        resumed_config(tmp_path)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,86 @@
+"""A run's directory gives the result again as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from fedhh.cli.run_tables import summary_rows
+from fedhh.experiments.config.schema import load_config
+from fedhh.experiments.report.comparison import comparison_of_runs
+from fedhh.experiments.run import directory as output
+from fedhh.experiments.run.run import run_config
+from fedhh.experiments.run.stored_result import read_record, read_result
+from fedhh.validation import InputError
+from tests.conftest import LETTERS, zipf_population
+
+BASE = (
+    f"population.alphabet={LETTERS}", "protocol.clients_per_layer=auto", "baseline=none",
+    "execution.workers=0",
+)  # fmt: skip
+TRIE = ("protocol.depth=6", "protocol.eta_max=40", "protocol.passes=1")
+PROTOCOLS = {
+    "with a bound that says nothing": (*TRIE, "protocol.max_items=2"),
+    "without a randomizer": (*TRIE, "protocol.oracle=none", "protocol.max_items=2"),
+    "central": ("protocol.name=triehh", "protocol.central_epsilon=20", "privacy.delta=0.01"),
+    "reused": (*TRIE, "protocol.reuse_clients=true", "protocol.clients_per_layer=300"),
+    "approximate": (*TRIE, "simulation.fidelity=approximate-tally", "simulation.drawn_clients=100"),
+    "PEM": ("protocol.name=pem", "protocol.length=6"),
+}
+
+
+def stored_run(directory, *settings: str):
+    config, result = run_config(load_config(settings=[*BASE, *settings]), zipf_population(3_000))
+    output.new_directory(config, directory, name="")
+    output.write_result(directory, result, config, {"known": "none"})
+    return config, result
+
+
+@pytest.mark.parametrize("settings", PROTOCOLS.values(), ids=list(PROTOCOLS))
+def test_what_is_read_is_what_was_written(tmp_path, settings):
+    config, result = stored_run(tmp_path / "run", *settings)
+    stored = read_result(tmp_path / "run")
+    assert stored.config == config
+    assert stored.known_words == {"known": "none"}
+    again = stored.result
+    assert again.protocol == result.protocol
+    assert again.privacy == result.privacy
+    assert again.settings == result.settings
+    assert (again.population, again.simulation, again.seed) == (
+        result.population, result.simulation, result.seed,
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(again.discoveries, result.discoveries)
+    pd.testing.assert_frame_equal(again.layers, result.layers)
+    assert summary_rows(again) == summary_rows(result)
+    table = comparison_of_runs([(config, result)], {})
+    same = comparison_of_runs([(stored.config, again)], stored.known_words)
+    # As text, since bounds that are missing are NaN, which is not equal to itself.
+    assert repr(same) == repr(table)
+    record = output.result_record(again, stored.config, stored.known_words)
+    assert json.loads(json.dumps(record)) == read_record(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("result.json", b"{", r"result\.json is damaged"),
+        ("result.json", b"\xff", r"result\.json is damaged"),
+        ("result.json", b"{}", "damaged, or of another version"),
+        ("result.json", b"[]", "damaged, or of another version"),
+        ("discoveries.parquet", b"no", r"discoveries\.parquet is missing or damaged"),
+        ("layers.parquet", None, r"layers\.parquet is missing or damaged"),
+        ("config.toml", None, r"config\.toml is missing"),
+        ("result.json", None, r"Cannot read .*result\.json"),
+    ],
+)
+def test_a_damaged_directory_is_one_line(tmp_path, name, content, message):
+    stored_run(tmp_path / "run", *TRIE)
+    if content is None:
+        (tmp_path / "run" / name).unlink()
+    else:
+        (tmp_path / "run" / name).write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_result(tmp_path / "run")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,88 @@
+"""`fedhh sweep --ray-address` on a cluster of several nodes gives what this process gives."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import fedhh
+from fedhh.cli import app as cli
+
+ray = pytest.importorskip("ray")
+
+from ray.cluster_utils import Cluster  # noqa: E402 - only where ray is there
+
+SWEEP = """
+seed = 3
+
+[population]
+source = "chat"
+clients = 2_000
+
+[protocol]
+depth = 4
+passes = 1
+eta_max = 50
+clients_per_layer = 400
+max_items = 1
+
+[metrics]
+top_k = [10]
+
+[sweep]
+title = "On a cluster"
+seeds = 1
+
+[sweep.axes]
+"protocol.sampler" = ["greedy", "random"]
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        assert not ray.is_initialized()
+        cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+        )
+        cluster.add_node(num_cpus=1)
+        cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        yield cluster
+        ray.shutdown()
+        cluster.shutdown()
+
+
+@pytest.mark.parametrize("parallel", ["cells", "clients"])
+def test_a_sweep_on_a_cluster_gives_the_bytes_of_one_process(
+    cluster, parallel, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    fedhh.sweep(tmp_path / "sweep.toml", out=tmp_path / "here")
+    words = ["--workers", "2", "--ray-address", cluster.address, "--parallel", parallel]
+    out = tmp_path / "there"
+    command = ["fedhh", "sweep", str(tmp_path / "sweep.toml"), *words, "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", command)
+    asked, init = [], ray.init
+    monkeypatch.setattr(
+        ray, "init", lambda **options: [asked.append(options["address"]), init(**options)][1]
+    )
+    # main() installs handlers of signals, which are the test runner's to keep.
+    monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code, capsys.readouterr().err
+    assert set(asked) == {cluster.address}
+    assert (out / "results.csv").read_bytes() == (tmp_path / "here/results.csv").read_bytes()
+    assert len(list(Path(out / "cells").iterdir())) == 2
+
+
+def test_a_cluster_that_is_not_there_is_named(tmp_path):
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    with pytest.raises(fedhh.InputError, match=r"127\.0\.0\.1:1"):
+        fedhh.sweep(
+            tmp_path / "sweep.toml", workers=1, ray_address="127.0.0.1:1", out=tmp_path / "out"
+        )

@@ -1,0 +1,303 @@
+"""Sweeps: what they write, and that nothing of it is lost or mixed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import fedhh
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.schema import parse_config
+from fedhh.experiments.run.run import run_config
+from fedhh.experiments.sweep import directory as results
+from fedhh.experiments.sweep import sweep
+from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
+from fedhh.validation import InputError
+
+TABLE = {
+    "seed": 5,
+    "population": {"source": "chat", "clients": 2_000},
+    # One contribution per client: accounting for users composes nothing, which is quick.
+    "protocol": {"depth": 4, "passes": 1, "eta_max": 50, "clients_per_layer": 400, "max_items": 1},
+    "metrics": {"top_k": [10]},
+    "execution": {"workers": 0},
+}
+
+
+def plan_of(section: dict[str, object], **changes: object) -> Sweep:
+    return parse_sweep({**TABLE, **changes, "sweep": section}, "test")
+
+
+TWO_AXES = {
+    "seeds": 2,
+    "axes": {"privacy.local_epsilon": [2, 8], "protocol.sampler": ["greedy", "random"]},
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("sweep") / "out"
+    sweep.run_sweep(plan_of(TWO_AXES), directory, workers=0)
+    return directory
+
+
+def test_results_hold_one_row_per_cell_and_seed_in_the_grids_order(finished: Path):
+    table, description = results.read_results(finished)
+    rows = table[["privacy.local_epsilon", "protocol.sampler", "seed"]].to_numpy().tolist()
+    assert rows == [[e, s, n] for e in (2.0, 8.0) for s in ("greedy", "random") for n in (5, 6)]
+    assert description["axes"] == ["privacy.local_epsilon", "protocol.sampler"]
+    assert set(table["fedhh_version"]) == {fedhh.__version__}
+    assert {"coverage", "precision_top_10", "local_epsilon", "reports"} <= set(table)
+
+
+def test_a_cells_row_is_what_a_run_of_its_config_gives(finished: Path):
+    table, _ = results.read_results(finished)
+    row = table.iloc[7]
+    config = parse_config(
+        {**TABLE, "seed": 6, "privacy": {"local_epsilon": 8}, "protocol": {
+            **TABLE["protocol"], "sampler": "random"}}, "test",
+    )  # fmt: skip
+    population, _ = build_population(config.population, seed=6)
+    _, result = run_config(config, population)
+    assert row["cell"] == config.result_key
+    for name in ("coverage", "precision", "recall", "f1", "found_top_10"):
+        assert row[name] == result.metrics.to_dict()[name]
+    assert row["reports"] == result.cost["reports"]
+
+
+def test_the_csv_has_the_same_rows(finished: Path):
+    table, _ = results.read_results(finished)
+    csv = pd.read_csv(finished / "results.csv", keep_default_na=False)
+    assert list(csv) == list(table)
+    # Older pandas reads the last digit of a float approximately.
+    assert csv["coverage"].tolist() == pytest.approx(table["coverage"].tolist(), rel=1e-14)
+
+
+def test_times_stand_in_a_file_of_their_own(finished: Path):
+    table, description = results.read_results(finished)
+    assert not [name for name in table if "second" in name or "time" in name]
+    assert "workers" not in json.dumps(description)
+    assert (pd.read_csv(finished / "timings.csv")["seconds"] > 0).all()
+
+
+def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
+    drawn = []
+
+    def counted(config, *, seed):
+        drawn.append(seed)
+        return build_population(config, seed=seed)
+
+    monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
+    sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "out", workers=0)
+    assert drawn == [5, 6]
+
+
+def test_a_failing_cell_is_recorded_and_tried_again_on_resume(tmp_path, monkeypatch):
+    plan = plan_of({"axes": {"protocol.eta_max": [20, 30, 40]}})
+
+    def failing(config, population):
+        if config.protocol.eta_max == 30:
+            raise MemoryError("out of\nmemory")
+        return run_config(config, population)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fedhh.experiments.sweep.sweep.run_config", failing)
+        table = sweep.run_sweep(plan, tmp_path / "out", workers=0)
+    assert table["status"].tolist() == ["done", "failed", "done"]
+    assert table["error"].tolist() == ["", "MemoryError: out of memory", ""]
+    assert pd.isna(table["coverage"][1])
+    assert len(results.read_results(tmp_path / "out")[0]) == 2
+    again = sweep.run_sweep(plan, tmp_path / "out", workers=0, resume=True)
+    whole = sweep.run_sweep(plan, tmp_path / "whole", workers=0)
+    pd.testing.assert_frame_equal(again, whole)
+    assert same_bytes(tmp_path / "out", tmp_path / "whole")
+
+
+def test_a_population_that_cannot_be_had_fails_its_cells_alone(tmp_path, monkeypatch):
+    def failing(config, *, seed):
+        if seed == 5:
+            raise InputError("no such clients")
+        return build_population(config, seed=seed)
+
+    monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", failing)
+    table = sweep.run_sweep(plan_of({"seeds": 2}), tmp_path / "out", workers=0)
+    assert table["error"].tolist() == ["no such clients", ""]
+
+
+def test_resume_runs_only_what_is_missing(tmp_path):
+    plan = plan_of({"axes": {"protocol.eta_max": [20, 30, 40]}})
+    out = tmp_path / "out"
+    sweep.run_sweep(plan, out, workers=0)
+    before = (out / results.RESULTS).read_bytes()
+    (out / "cells" / f"{plan.cells[1].id}.json").unlink()
+    heard: list[str] = []
+
+    class Heard(sweep.Silence):
+        def begin(self, cell: Cell) -> None:
+            heard.append(cell.id)
+
+    sweep.run_sweep(plan, out, workers=0, resume=True, listener=Heard())
+    assert heard == [plan.cells[1].id]
+    assert (out / results.RESULTS).read_bytes() == before
+
+
+def test_another_sweep_or_a_changed_file_is_not_mixed_in(tmp_path):
+    words = tmp_path / "words.csv"
+    words.write_text("user,word,count\n" + "".join(f"u{i},w{i % 7},1\n" for i in range(900)))
+    changes = {
+        "population": {"source": str(words), "known": "none", "alphabet": "w0123456"},
+        "protocol": {"depth": 2, "passes": 1, "eta_max": 5, "clients_per_layer": 300},
+    }
+    store = sweep.PopulationStore()
+
+    def plan_for(section: dict[str, object]) -> Sweep:
+        return parse_sweep(
+            {**TABLE, **changes, "sweep": section}, "test", num_clients=store.num_clients
+        )
+
+    plan = plan_for({"axes": {"protocol.eta_max": [4, 5]}})
+    out = tmp_path / "out"
+    sweep.run_sweep(plan, out, workers=0)
+    with pytest.raises(InputError, match=r"holds another sweep \(differs in: configuration\)"):
+        sweep.run_sweep(plan_for({"seeds": 2}), out, workers=0, resume=True)
+    with pytest.raises(InputError, match="holds other files; give another --out"):
+        sweep.run_sweep(plan, out, workers=0)
+    sweep.run_sweep(plan, out, workers=0, resume=True)
+    words.write_text(words.read_text() + "u1,w2,5\n")
+    with pytest.raises(InputError, match=r"\(differs in: files\)"):
+        sweep.run_sweep(plan, out, workers=0, resume=True)
+
+
+def test_a_file_too_small_for_a_cell_is_refused_before_anything_runs(tmp_path):
+    words = tmp_path / "words.csv"
+    words.write_text("user,word\nann,lol\nbob,brb\n")
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        f'[population]\nsource = "{words}"\n[protocol]\nclients_per_layer = 3\n[sweep]\n'
+    )
+    with pytest.raises(InputError, match="The population has 2 clients, but"):
+        fedhh.sweep(path, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path, monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2, parallel="cells")
+    assert same_bytes(tmp_path / "cells", finished)
+
+
+def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path, monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    plan = plan_of({})
+    sweep.run_sweep(plan, tmp_path / "clients", workers=2, parallel="clients")
+    sweep.run_sweep(plan, tmp_path / "alone", workers=0)
+    assert same_bytes(tmp_path / "clients", tmp_path / "alone")
+
+
+def test_cells_share_workers_unless_populations_are_too_large(monkeypatch):
+    store = sweep.PopulationStore()
+    assert sweep._fits_beside_others(plan_of(TWO_AXES).cells, store)
+    small = {"source": "chat", "clients": 2_000, "virtual": False}
+    assert sweep._fits_beside_others(plan_of({}, population=small).cells, store)
+    virtual = plan_of({}, population={**small, "virtual": True}).cells
+    assert not sweep._fits_beside_others(virtual, store)
+    large = plan_of({}, population={"source": "chat", "clients": 50_000_000}).cells
+    assert not sweep._fits_beside_others(large, store)
+    monkeypatch.setattr("fedhh.experiments.sweep.sweep._BYTES_PER_ROW", 10**9)
+    assert not sweep._fits_beside_others(plan_of({}, population=small).cells, store)
+
+
+MINE = """
+seed = 1
+[population]
+source = "chat"
+clients = 30_000
+[protocol]
+depth = 8
+passes = 1
+eta_max = 100
+max_items = 1
+clients_per_layer = 3_500
+[execution]
+workers = 0
+[sweep]
+seeds = 4
+[sweep.axes]
+protocol.sampler = ["greedy", "random"]
+"""
+
+
+def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path):
+    (tmp_path / "mine.toml").write_text(MINE)
+    fedhh.sweep(tmp_path / "mine.toml", out=tmp_path / "whole")
+    killed = command(tmp_path, "mine.toml", "--out", "killed")
+    cells = tmp_path / "killed" / "cells"
+    deadline = time.monotonic() + 60
+    while not (cells.exists() and len(list(cells.glob("[!.]*.json"))) >= 2):
+        assert time.monotonic() < deadline
+        assert killed.poll() is None
+        time.sleep(0.005)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    done = {path: path.read_bytes() for path in cells.glob("[!.]*.json")}
+    assert 2 <= len(done) < 8
+    assert not (tmp_path / "killed" / results.RESULTS).exists()
+    assert command(tmp_path, "--resume", "--out", "killed").wait() == 0
+    assert same_bytes(tmp_path / "whole", tmp_path / "killed")
+    assert all(path.read_bytes() == content for path, content in done.items())
+
+
+def test_the_command_refuses_wrong_sweeps_in_one_line_with_code_2(tmp_path):
+    (tmp_path / "mine.toml").write_text(MINE + "protocol.eta_maxx = [1]\n")
+    process = subprocess.run(
+        words("mine.toml", "--out", "out"), cwd=tmp_path, capture_output=True, check=False
+    )
+    errors = process.stderr.decode()
+    assert process.returncode == 2
+    assert errors.count("\n") == 1
+    assert "unknown sweep axis protocol.eta_maxx; did you mean 'eta_max'?" in errors
+    assert not (tmp_path / "out").exists()
+
+
+def words(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from fedhh.cli.app import main; main()", "sweep", *arguments]
+
+
+def command(directory: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(words(*arguments), cwd=directory, stdout=nowhere, stderr=nowhere)
+
+
+def same_bytes(one: Path, other: Path) -> bool:
+    return (one / results.RESULTS).read_bytes() == (other / results.RESULTS).read_bytes()
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
+    used = []
+
+    def way(name: str):
+        def run(missing, *rest):
+            used.append(name)
+            return iter(())
+
+        return run
+
+    monkeypatch.setattr(sweep, "_side_by_side", way("cells"))
+    monkeypatch.setattr(sweep, "_in_turn", way("clients"))
+    monkeypatch.setattr(sweep, "_fits_beside_others", lambda cells, store: fits)
+    monkeypatch.setattr(results, "write_tables", lambda directory, plan: None)
+    for parallel in ("auto", "cells", "clients"):
+        sweep.run_sweep(plan_of({}), tmp_path / parallel, workers=2, parallel=parallel)
+    sweep.run_sweep(plan_of({}), tmp_path / "alone", workers=0)
+    assert used == ["cells" if fits else "clients", "cells", "clients", "clients"]

@@ -1,0 +1,162 @@
+"""A protocol from a file beside the config: run, swept, compared, on Ray, resumed, reported."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pandas as pd
+import pytest
+
+from fedhh import doors
+from fedhh.cli.app import app
+from fedhh.experiments.config.protocol import settle
+from fedhh.experiments.config.schema import load_config
+from fedhh.experiments.run.run import run_config
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.validation import InputError
+from tests.conftest import LETTERS, zipf_population
+
+MODULE = '''
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from annotated_types import Gt
+
+from fedhh.server.ldp_triehh import LdpTrieHH
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepAboveZ(LdpTrieHH):
+    """LDP TrieHH that keeps whatever exceeds a z.
+
+    Attributes:
+        z: Deviations above the noise.
+    """
+
+    title: ClassVar[str] = "above z"
+    z: Annotated[float, Gt(0)] = 3.0
+
+    def keep(self, votes, noise, query):
+        kept = np.flatnonzero(noise.z(votes) > self.z)
+        return kept, int(votes[kept].min(initial=votes.max()))
+'''
+NAME = "own_above_z:KeepAboveZ"
+CONFIG = f"""
+[population]
+source = "zipf"
+clients = 3_000
+known = "none"
+alphabet = "lower"
+model = {{ vocabulary = 100, word_length = 3 }}
+
+[protocol]
+name = "{NAME}"
+depth = 3
+passes = 1
+eta_max = 50
+max_items = 2
+
+[execution]
+workers = 0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "own_above_z.py").write_text(MODULE)
+    (tmp_path / "mine.toml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doors, "_finder", doors._Finder())
+    path = list(sys.meta_path)
+    yield tmp_path
+    sys.meta_path[:] = path
+    sys.modules.pop("own_above_z", None)
+
+
+def run(*arguments: str) -> None:
+    app(list(arguments), standalone_mode=False)
+
+
+def test_it_keeps_what_its_rule_says_and_checks_its_settings(folder):
+    population = zipf_population(3_000)
+    config = load_config(
+        file=folder / "mine.toml",
+        settings=[f'population.alphabet="{LETTERS}"', "protocol.depth=6"],
+    )
+    _, result = run_config(config, population)
+    layers = result.layers
+    assert (layers["threshold_z"] > 3.0).all()
+    assert layers["num_kept"].nunique() > 1
+    with pytest.raises(InputError, match=r"protocol\.z = -1: expected greater than 0"):
+        load_config(file=folder / "mine.toml", settings=["protocol.z=-1"])
+    with pytest.raises(InputError, match=r"unknown key protocol\.y\. Known: .*, z\."):
+        load_config(file=folder / "mine.toml", settings=["protocol.y=1"])
+
+
+def test_its_mechanism_does_not_promise_the_domains_of_the_usual_rule(folder):
+    config = load_config(file=folder / "mine.toml", settings=["protocol.eta_max=1"])
+    own = settle(config, 3_000)[1].mechanism.layers
+    usual = LdpTrieHH(
+        clients_per_layer=1_000, depth=3, passes=1, eta_max=1, max_items=2
+    ).mechanism.layers
+    assert [each.smallest_domain for each in own] == [each.smallest_domain for each in usual]
+    assert [each.largest_domain for each in usual] == [38 * 39 + 1, 40, 40]
+    assert own[-1].largest_domain > usual[-1].largest_domain
+
+
+def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(folder):
+    run("run", "--config", "mine.toml", "--out", "first")
+    (folder / "own_above_z.py").unlink()
+    sys.modules.pop("own_above_z", None)
+    doors._finder.loaded.clear()
+    run("run", "--config", "first/config.toml", "--out", "second")
+    first, second = (
+        (folder / name / "discoveries.csv").read_bytes() for name in ("first", "second")
+    )
+    assert first == second
+    assert json.loads((folder / "first" / "result.json").read_text())["protocol"]["name"] == NAME
+
+
+def test_it_is_swept_over_its_own_setting_and_compared(folder):
+    (folder / "sweep.toml").write_text(CONFIG + '[sweep.axes]\n"protocol.z" = [2.0, 4.0]\n')
+    run("sweep", "sweep.toml", "--out", "swept")
+    swept = pd.read_parquet(folder / "swept" / "results.parquet")
+    assert swept["protocol.z"].tolist() == [2.0, 4.0]
+    assert (swept["status"] == "done").all()
+    assert swept["discovered"].is_monotonic_decreasing
+    protocols = f'[sweep.protocols.own]\nname = "{NAME}"\n[sweep.protocols.theirs]\nname = "sfp"\n'
+    (folder / "compare.toml").write_text(CONFIG + protocols)
+    run("compare", "--config", "compare.toml", "--out", "compared", "--set", "protocol.max_items=1")
+    compared = pd.read_parquet(folder / "compared" / "results.parquet")
+    assert (compared["status"] == "done").all()
+    assert compared["protocol"].tolist() == ["own", "theirs"]
+
+
+def test_on_ray_it_gives_the_same_bits_shared_by_clients_or_by_cells(folder):
+    pytest.importorskip("ray")
+    run("run", "--config", "mine.toml", "--out", "here")
+    run("run", "--config", "mine.toml", "--workers", "2", "--out", "there")
+    for name in ("discoveries.csv", "layers.parquet"):
+        assert (folder / "here" / name).read_bytes() == (folder / "there" / name).read_bytes()
+    (folder / "sweep.toml").write_text(CONFIG + '[sweep.axes]\n"protocol.z" = [2.0, 4.0]\n')
+    run("sweep", "sweep.toml", "--out", "one")
+    run("sweep", "sweep.toml", "--workers", "2", "--parallel", "cells", "--out", "two")
+    one, two = ((folder / name / "results.csv").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_a_changed_module_is_not_mixed_into_a_sweep(folder):
+    (folder / "sweep.toml").write_text(CONFIG + '[sweep.axes]\n"protocol.z" = [2.0, 4.0]\n')
+    run("sweep", "sweep.toml", "--out", "one")
+    (folder / "own_above_z.py").write_text(MODULE + "# changed\n")
+    with pytest.raises(InputError, match=r"differs in: modules"):
+        run("sweep", "sweep.toml", "--out", "one", "--resume")
+
+
+def test_the_current_folder_serves_without_a_config(folder):
+    settings = ["population.clients=3000", f"protocol.name={NAME}", "protocol.z=2.5"]
+    assert load_config(preset="small", settings=settings).protocol.z == 2.5
+    with pytest.raises(InputError, match="own_abov_z' is neither installed here nor beside the co"):
+        load_config(preset="small", settings=["protocol.name=own_abov_z:KeepAboveZ"])

@@ -1,0 +1,91 @@
+"""LDP TrieHH from layer to layer: which are skipped, who is asked, what is voted on once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.run.truth import Truth
+from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.validation import InputError
+from tests.conftest import LETTERS
+
+# Six letters and the end symbol: layer 1 has 6 * 7 = 42 candidates, layer 2 has 36 * 7 and the six
+# words of one letter.
+SMALL = LdpTrieHH(
+    alphabet=LETTERS, clients_per_layer=200, depth=6, passes=1, eta_max=25, max_items=4
+)
+
+
+def first_query(eta_max: int) -> PrefixQuery:
+    protocol = replace(SMALL, eta_max=eta_max)
+    query = protocol.next_query(protocol.initialize())
+    assert query is not None
+    return query
+
+
+@pytest.mark.parametrize(
+    ("eta_max", "layer", "num_candidates"),
+    [(41, 1, 42), (42, 2, 258), (257, 2, 258), (258, 3, 216 * 7 + 42)],
+)
+def test_a_layer_is_free_if_all_of_its_candidates_can_be_kept(eta_max, layer, num_candidates):
+    query = first_query(eta_max)
+    assert (query.layer, query.num_candidates) == (layer, num_candidates)
+
+
+def test_short_words_are_voted_on_once():
+    protocol = replace(SMALL, eta_max=42)
+    state = protocol.initialize()
+    query = protocol.next_query(state)
+    assert query is not None
+    assert len(query.finished) == 6
+    votes = Aggregate(
+        tally=np.arange(query.domain_size)[::-1].astype(np.int64), num_reports=800, num_clients=200
+    )
+    following = protocol.next_query(protocol.finish_round(state, query, votes))
+    assert following is not None
+    assert len(following.finished) == 0
+    assert following.num_candidates == following.num_extensions
+
+
+def test_every_layer_draws_reused_clients_afresh(population):
+    protocol = replace(SMALL, reuse_clients=True, clients_per_layer=3_000)
+    worker = ClientWorker(population, seed=0)
+    asked = []
+    for finished in rounds(protocol, InProcessExecutor(worker)):
+        cohort = finished.query.cohort
+        asked.append(tuple(np.sort(worker._client_order(cohort)[cohort.block(0)]).tolist()))
+    assert len(asked) == len(set(asked)) == 6
+    assert len({client for block in asked for client in block}) > len(asked[0])
+
+
+def test_found_words_are_not_missed(population):
+    # Without noise and with room for all, every word is found or still in the trie.
+    protocol = replace(
+        SMALL, oracle="none", eta_max=10**6, skip_free_layers=False, max_items=100,
+        clients_per_layer=population.num_clients, reuse_clients=True,
+    )  # fmt: skip
+    truth = Truth(population, protocol.symbols, protocol.longest_word)
+    followed = list(rounds(protocol, InProcessExecutor(ClientWorker(population, seed=0))))
+    seen = []
+    for finished in followed:
+        following = protocol.next_query(finished.state)
+        discoveries = protocol.discoveries(finished.state)
+        seen.append(truth.observe(finished.query, following, discoveries))
+    assert [row.missed_mass for row in seen] == [0.0] * 6
+    coverage = [row.coverage for row in seen]
+    assert 0 < coverage[0] < coverage[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("change", [{"depth": 1_001}, {"passes": 101}, {"eta_max": 10**8}])
+def test_what_no_run_could_plan_is_refused(change):
+    # Every layer is planned before the run: without bounds, a large number takes all memory.
+    name, value = next(iter(change.items()))
+    with pytest.raises(InputError, match=f"got {name}={value}"):
+        replace(SMALL, **change)

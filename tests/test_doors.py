@@ -1,0 +1,106 @@
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedhh import doors
+from fedhh.validation import InputError
+
+BUILTIN = {"path": "pathlib:Path", "error": "fedhh.validation:InputError"}
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch):
+    finder = doors._Finder()
+    monkeypatch.setattr(doors, "_finder", finder)
+    loaded = set(sys.modules)
+    yield
+    if finder in sys.meta_path:
+        sys.meta_path.remove(finder)
+    for name in set(sys.modules) - loaded:
+        del sys.modules[name]
+
+
+def folder(path: Path, **files: str) -> Path:
+    path.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (path / f"{name}.py").write_text(text)
+    doors.add_folder(path)
+    return path
+
+
+def test_a_folder_whose_name_is_too_long_holds_nothing(tmp_path):
+    doors._finder.folders = [tmp_path / ("x" * 5_000)]
+    assert doors.find("oracles", "path", BUILTIN) is Path
+
+
+def test_a_builtin_name_is_its_class_and_a_misspelt_one_names_the_nearest():
+    assert doors.find("oracles", "path", BUILTIN) is Path
+    with pytest.raises(InputError, match=r"Unknown oracle 'eror'; did you mean 'error'\?"):
+        doors.find("oracles", "eror", BUILTIN)
+    assert doors.names("oracles", BUILTIN)[:2] == ["path", "error"]
+
+
+def test_an_entry_point_is_found_by_its_name(monkeypatch):
+    from importlib.metadata import EntryPoint
+
+    point = EntryPoint(name="theirs", value="fractions:Fraction", group="fedhh.protocols")
+    monkeypatch.setattr(doors, "_entry_points", lambda kind: {"theirs": point})
+    assert doors.find("protocols", "theirs", BUILTIN).__name__ == "Fraction"
+    assert doors.names("protocols", BUILTIN) == ["path", "error", "theirs"]
+
+
+def test_a_module_of_a_folder_is_found_with_the_modules_it_needs(tmp_path):
+    folder(
+        tmp_path,
+        door_mine="from door_helper import BASE\nclass Mine(BASE): pass\n",
+        door_helper="class BASE: pass\n",
+    )
+    found = doors.find("protocols", "door_mine:Mine", {})
+    assert found.__bases__[0].__module__ == "door_helper"
+    assert set(doors.sources()) == {"door_mine.py", "door_helper.py"}
+
+
+def test_the_newest_folder_wins_and_what_is_installed_wins_over_folders(tmp_path):
+    folder(tmp_path / "old", door_twin="class Mine: age = 'old'\n", pytest="raise ValueError")
+    assert doors.find("protocols", "door_twin:Mine", {}).age == "old"
+    folder(tmp_path / "new", door_twin="class Mine: age = 'new'\n")
+    assert doors.find("protocols", "door_twin:Mine", {}).age == "new"
+    assert doors.find("protocols", "pytest:Item", {}) is pytest.Item
+    assert set(doors.sources()) == {"door_twin.py"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("door_none:Mine", "", "the module 'door_none' is neither installed here nor beside"),
+        ("door_bad:Mime", "class Mine: pass", r"has no class 'Mime'; did you mean 'Mine'\?"),
+        ("door_bad:Mine", "import door_gone", "door_bad needs the module 'door_gone'"),
+        ("door_bad:Mine", "1 / 0", "door_bad stops with ZeroDivisionError"),
+        ("door_bad:Mine", "class Mine(", "door_bad stops with SyntaxError"),
+    ],
+)
+def test_what_cannot_be_found_is_one_line_that_says_why(tmp_path, name, text, message):
+    folder(tmp_path, door_bad=text)
+    with pytest.raises(InputError, match=message) as refused:
+        doors.find("protocols", name, {})
+    assert "\n" not in str(refused.value)
+
+
+def test_a_value_carries_its_modules_to_a_process_that_has_none(tmp_path):
+    package = tmp_path / "door_package"
+    folder(package, __init__="", part="class Mine:\n    size = 7\n")
+    doors.add_folder(tmp_path)
+    value = doors.find("protocols", "door_package.part:Mine", {})()
+    file = tmp_path / "value.pickle"
+    file.write_bytes(pickle.dumps([doors.Carried(value), value]))
+    package.rename(tmp_path / "moved")
+    program = f"import pickle; print([v.size for v in pickle.load(open({str(file)!r}, 'rb'))])"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    assert shown.stdout.strip() == "[7, 7]"
+    assert pickle.loads(file.read_bytes())[0] is not value

@@ -1,0 +1,34 @@
+"""The examples are as short as promised, and the page about them shows them as they are."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from fedhh import doors
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "examples" / "fedhh-extras"
+MOST_LINES = {"oracles": 30, "protocols": 40, "populations": 30}
+POINTS = [
+    (kind, place)
+    for kind in MOST_LINES
+    for place in tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]["entry-points"]
+    .get(f"fedhh.{kind}", {})
+    .values()
+]
+
+
+@pytest.mark.parametrize(("kind", "place"), POINTS)
+def test_an_example_is_short_and_found_and_shown_in_the_docs(kind, place):
+    text = (PACKAGE / f"{place.split(':')[0].replace('.', '/')}.py").read_text()
+    assert len(text.splitlines()) <= MOST_LINES[kind]
+    assert doors.find(kind, place, {}).__name__ == place.split(":")[1]
+    page = (ROOT / "docs" / "extending.md").read_text()
+    assert text in page
+
+
+def test_the_tests_of_the_examples_are_shown_as_they_are():
+    page = (ROOT / "docs" / "extending.md").read_text()
+    for path in sorted((PACKAGE / "tests").glob("test_*.py")):
+        assert path.read_text() in page, path.name

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import pytest
+from annotated_types import Ge, Gt, Lt
+
+from fedhh.settings import (
+    Count,
+    CountOrAuto,
+    FromConfig,
+    Positive,
+    check_settings,
+    config_path,
+    decided,
+    described,
+    settings_of,
+)
+from fedhh.validation import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Base:
+    """A base.
+
+    Attributes:
+        depth: Of the base, told
+            on two lines.
+    """
+
+    depth: Count = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Base):
+    """A class of settings.
+
+    Attributes:
+        size: How many.
+        share: A share: of one.
+
+    More text: this is no field.
+    """
+
+    size: CountOrAuto = "auto"
+    share: Annotated[float, Gt(0), Lt(1)] = 0.5
+    rate: Annotated[Positive, FromConfig("privacy.rate")] = 1.0
+    budget: Annotated[float, Gt(0)] = math.inf
+    seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+    rule: Literal["strict", "paper"] = "strict"
+    pad: bool = True
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("depth", 0, "Expected an integer depth >= 1, got depth=0."),
+        ("depth", True, "Expected an integer depth >= 1, got depth=True."),
+        ("depth", 2.0, "Expected an integer depth >= 1, got depth=2.0."),
+        ("size", 0, "Expected an integer size >= 1 or \"auto\", got size=0."),
+        ("size", "aut", "Expected an integer size >= 1 or \"auto\", got size='aut'."),
+        ("share", 1.0, "Expected 0 < share < 1, got share=1.0."),
+        ("share", "a", "Expected 0 < share < 1, got share='a'."),
+        ("rate", math.inf, "Expected 0 < rate < inf, got rate=inf."),
+        ("rate", math.nan, "Expected 0 < rate < inf, got rate=nan."),
+        ("budget", 0, "Expected 0 < budget, got budget=0."),
+        ("seed", -1, "Expected an integer seed >= 0 or None, got seed=-1."),
+        ("rule", "papier", "Unknown rule 'papier'; did you mean 'paper'? Known: paper, strict."),
+        ("pad", 1, "Expected pad as true or false, got pad=1."),
+        ("label", 1, "Expected label as text, got label=1."),
+    ],
+)  # fmt: skip
+def test_a_value_out_of_its_type_is_refused_with_name_value_and_bound(name, value, message):
+    with pytest.raises(InputError) as refused:
+        replace(Mine(), **{name: value})
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"size": 5, "seed": 0}, {"share": 0.999, "budget": 1}, {"rule": "paper", "rate": 3}],
+)
+def test_values_within_their_bounds_pass(values):
+    assert replace(Mine(), **values)
+
+
+def test_a_field_that_the_config_keeps_elsewhere_says_where():
+    paths = {name: config_path(each) for name, each in settings_of(Mine).items()}
+    elsewhere = {name: path for name, path in paths.items() if path is not None}
+    assert elsewhere == {"rate": "privacy.rate", "seed": "seed"}
+
+
+def test_docstrings_of_a_class_and_its_bases_describe_the_fields():
+    assert described(Mine) == {
+        "depth": "Of the base, told on two lines.",
+        "size": "How many.",
+        "share": "A share: of one.",
+    }
+
+
+def test_a_number_that_is_not_decided_names_the_cure():
+    assert decided(3, "size") == 3
+    with pytest.raises(InputError, match=r"size as a number.*settle\(num_clients="):
+        decided("auto", "size")

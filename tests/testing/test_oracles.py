@@ -1,0 +1,223 @@
+"""The conformance suite finds what is wrong with an oracle, and says which property it is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.oracles import GeneralizedRandomizedResponse as Grr
+from fedhh.oracles import Identity
+from fedhh.testing import ConformanceError, check_oracle, oracle_checks
+from tests.wrong_oracles import KeepsItsValueTooOften
+
+
+class UnderstatesItsEpsilon(Grr):
+    @property
+    def p(self):
+        return replace_epsilon(self, 1.1).p
+
+    @property
+    def q(self):
+        return replace_epsilon(self, 1.1).q
+
+    def log_prob(self, reports, value):
+        return replace_epsilon(self, 1.1).log_prob(reports, value)
+
+
+def replace_epsilon(oracle, factor):
+    return Grr(epsilon=factor * oracle.epsilon, domain_size=oracle.domain_size)
+
+
+class ProbabilitiesMissSome(Grr):
+    def log_prob(self, reports, value):
+        return super().log_prob(reports, value) - 1e-6
+
+
+class EstimatesTooMuch(Grr):
+    def estimate(self, tally, num_reports):
+        return super().estimate(tally, num_reports) + 0.01 * num_reports
+
+
+class StatesHalfItsVariance(Grr):
+    def variance(self, count, num_reports):
+        return super().variance(count, num_reports) / 2
+
+
+class SharesCoins(Grr):
+    """Neighbours who hold 0 and 1 lie together."""
+
+    def privatize(self, values, *, rng):
+        reports = super().privatize(values, rng=rng)
+        pairs = np.flatnonzero((values[:-1:2] == 0) & (values[1::2] == 1)) * 2
+        lied = reports[pairs] != 0
+        reports[pairs[lied] + 1] = 0
+        return reports
+
+
+class TalliesOneReportForAll(Grr):
+    def privatize_and_tally(self, values, *, rng, out=None):
+        out = self._tally_of_all(out)
+        reports = self.privatize(values, rng=rng)
+        out += self.tally(np.repeat(reports[:1], len(reports)), np.arange(len(out)))
+        return out
+
+
+class SortsItsCandidates(Grr):
+    def tally(self, reports, candidates):
+        return super().tally(reports, np.sort(candidates))
+
+
+class CountsAtMostThree(Grr):
+    def tally(self, reports, candidates):
+        return np.minimum(super().tally(reports, candidates), 3)
+
+
+class ListsAReportTwice(Grr):
+    def report_space(self):
+        return np.append(super().report_space(), 0)
+
+
+class AggregateIsNoSum(Grr):
+    def aggregate(self, reports):
+        return super().aggregate(reports) + 1
+
+
+class OwnGenerator(Grr):
+    def privatize(self, values, *, rng):
+        return super().privatize(values, rng=np.random.default_rng())
+
+
+class WritesIntoValues(Grr):
+    def privatize(self, values, *, rng):
+        reports = super().privatize(values, rng=rng)
+        values[:] = reports
+        return reports
+
+
+class OverwritesOut(Grr):
+    def privatize_and_tally(self, values, *, rng, out=None):
+        if out is not None:
+            out[:] = 0
+        return super().privatize_and_tally(values, rng=rng, out=out)
+
+
+class ForgetsABit(Grr):
+    @property
+    def report_bits(self):
+        return super().report_bits - 0.1
+
+
+class ClaimsSets(Grr):
+    @property
+    def values_per_report(self):
+        return 1
+
+
+class TakesAnyValue(Grr):
+    def check_values(self, values, name="values"):
+        numbers = np.asarray(values, dtype=np.int64).ravel()
+        return (
+            numbers % self.domain_size if name == "values" else super().check_values(values, name)
+        )
+
+    def privatize_and_tally(self, values, *, rng, out=None):
+        return super().privatize_and_tally(self.check_values(values), rng=rng, out=out)
+
+
+class TakesAnyEpsilon(Grr):
+    def _check_epsilon(self):
+        pass
+
+
+class CanBeChanged(Grr):
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+
+
+class LessNoiseWithLessEpsilon(Grr):
+    def variance(self, count, num_reports):
+        return super().variance(count, num_reports) * (self.epsilon / 2) ** 9
+
+
+def failures(oracle) -> dict[str, str]:
+    found = {}
+    for check in oracle_checks(oracle):
+        try:
+            check(oracle, seed=11)
+        except ConformanceError as failure:
+            found[check.name] = str(failure)
+    return found
+
+
+WRONG = {
+    UnderstatesItsEpsilon: {"epsilon_is_exact"},
+    ProbabilitiesMissSome: {
+        "probabilities_sum_to_one",
+        "reports_support_values_with_p_and_q",
+        "estimates_are_unbiased",
+        "variance_is_exact",
+    },
+    CountsAtMostThree: {"tally_adds_over_reports", "aggregates_merge_and_hold_the_tally"},
+    EstimatesTooMuch: {"estimates_are_unbiased"},
+    StatesHalfItsVariance: {"variance_is_exact"},
+    SharesCoins: {"reports_of_clients_are_independent"},
+    TalliesOneReportForAll: {"fused_tally_follows_the_law"},
+    SortsItsCandidates: {"tally_follows_the_order_of_candidates"},
+    AggregateIsNoSum: {"aggregates_merge_and_hold_the_tally"},
+    OwnGenerator: {"same_seed_gives_the_same_bits"},
+    WritesIntoValues: {"inputs_are_left_as_they_were", "same_seed_gives_the_same_bits"},
+    OverwritesOut: {"fused_tallies_are_added_to_the_given_array"},
+    ForgetsABit: {"report_bits_are_enough"},
+    ClaimsSets: {"values_per_report_are_those_of_reports"},
+    TakesAnyValue: {"wrong_values_are_refused"},
+    TakesAnyEpsilon: {"bad_settings_are_refused"},
+    LessNoiseWithLessEpsilon: {"more_privacy_means_more_noise"},
+    CanBeChanged: {"parameters_cannot_change"},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.__name__)
+def test_a_wrong_oracle_fails_the_checks_of_what_is_wrong_and_no_others(wrong):
+    assert set(failures(wrong(epsilon=2.0, domain_size=4))) == WRONG[wrong]
+
+
+def test_subset_selection_that_keeps_its_value_too_often_does_not_follow_its_law():
+    oracle = KeepsItsValueTooOften(epsilon=0.5, domain_size=4)
+    assert set(failures(oracle)) == {
+        "privatize_follows_the_law",
+        "reports_of_clients_are_independent",
+    }
+    with pytest.raises(
+        ConformanceError, match=r"^privatize_follows_the_law: KeepsItsValueTooOften"
+    ):
+        check_oracle(KeepsItsValueTooOften)
+
+
+def test_a_report_listed_twice_is_found():
+    found = failures(ListsAReportTwice(epsilon=2.0, domain_size=4))
+    assert "5 reports, of which 4 are different" in found["reports_of_the_space_are_distinct"]
+
+
+def test_a_failure_names_the_check_the_oracle_the_value_and_the_bound():
+    message = failures(StatesHalfItsVariance(epsilon=2.0, domain_size=4))["variance_is_exact"]
+    assert message.startswith("variance_is_exact: StatesHalfItsVariance(epsilon=2.0, domain_size=4")
+    assert "of true counts [1 0 2 0] have the variances" in message
+    message = failures(UnderstatesItsEpsilon(epsilon=2.0, domain_size=4))["epsilon_is_exact"]
+    assert "is 2.2" in message
+    assert "expected the stated epsilon=2.0" in message
+
+
+def test_an_error_of_the_oracle_is_a_failure_of_the_check():
+    class Crashes(Grr):
+        def report_space(self):
+            return super().report_space()[7]
+
+    with pytest.raises(ConformanceError, match=r"probabilities_sum_to_one: .*raised IndexError"):
+        check_oracle(Crashes)
+
+
+def test_right_oracles_pass_as_a_whole():
+    check_oracle(Grr, cases=[(1.0, 3)])
+    check_oracle(Identity, cases=[(math.inf, 4)])

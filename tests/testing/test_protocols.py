@@ -1,0 +1,225 @@
+"""The conformance suite finds what is wrong with a protocol, and says which property it is."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from fedhh.queries.base import Aggregate, Cohort
+from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server.pem import Pem
+from fedhh.testing import (
+    LETTERS,
+    ConformanceError,
+    check_protocol,
+    protocol_checks,
+    protocol_trial,
+    small_population,
+)
+from fedhh.words.lexicon import Lexicon
+
+POPULATION = small_population(2_000)
+TRIE = {
+    "alphabet": LETTERS,
+    "clients_per_layer": 300,
+    "depth": 3,
+    "eta_max": 8,
+    "max_items": 2,
+    "local_epsilon": 6.0,
+}
+CALLS = itertools.count()
+
+
+class AsksByChance(LdpTrieHH):
+    def next_query(self, state):
+        query = super().next_query(state)
+        return query and replace(query, max_items=1 + next(CALLS) % 2)
+
+
+class KeepsByChance(LdpTrieHH):
+    def finish_round(self, state, query, aggregate):
+        tally = aggregate.tally + np.random.default_rng().integers(50, size=len(aggregate.tally))
+        return super().finish_round(state, query, replace(aggregate, tally=tally))
+
+
+class SpoilsTheAggregate(LdpTrieHH):
+    def finish_round(self, state, query, aggregate):
+        after = super().finish_round(state, query, aggregate)
+        aggregate.tally[:] = 0
+        return after
+
+
+class RemembersInItself(LdpTrieHH):
+    """Later rounds of one object add what earlier ones counted."""
+
+    def finish_round(self, state, query, aggregate):
+        seen = self.__dict__.setdefault("_seen", {})
+        seen[len(state.history)] = int(aggregate.tally.max())
+        earlier = seen.get(len(state.history) - 1, 0)
+        return super().finish_round(
+            state, query, replace(aggregate, num_reports=aggregate.num_reports + earlier)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StateWithASet(TrieState):
+    words: object = None
+
+
+class StateForNoCheckpoint(LdpTrieHH):
+    state_types = (StateWithASet, *LdpTrieHH.state_types[1:])
+
+    def initialize(self):
+        return StateWithASet(**vars(super().initialize()), words={"a"})
+
+
+class HearsTheFirstMessages(Pem):
+    def finish_round(self, state, query, aggregate):
+        kept = aggregate.messages[: len(aggregate.messages) // 2]
+        return super().finish_round(
+            state,
+            query,
+            Aggregate(
+                tally=aggregate.tally,
+                num_reports=len(kept),
+                num_clients=aggregate.num_clients,
+                messages=kept,
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowsTheLexicon(LdpTrieHH):
+    known: Lexicon = POPULATION.lexicon
+
+
+class TakesAnyTally(LdpTrieHH):
+    def finish_round(self, state, query, aggregate):
+        tally = np.resize(aggregate.tally, query.tally_size)
+        return super().finish_round(state, query, replace(aggregate, tally=tally))
+
+
+class AsksTheSameClients(LdpTrieHH):
+    def next_query(self, state):
+        query = super().next_query(state)
+        return query and replace(query, cohort=Cohort(start=0, size=300))
+
+
+class AsksMoreClients(LdpTrieHH):
+    def next_query(self, state):
+        query = super().next_query(state)
+        return query and replace(query, cohort=replace(query.cohort, size=301))
+
+
+class AsksForMore(LdpTrieHH):
+    def next_query(self, state):
+        query = super().next_query(state)
+        return query and replace(query, max_items=3)
+
+
+class AsksWithLessPrivacy(LdpTrieHH):
+    def next_query(self, state):
+        query = super().next_query(state)
+        return query and replace(query, oracle=replace(query.oracle, epsilon=9.0))
+
+
+class AddressesAlike(LdpTrieHH):
+    def next_query(self, state):
+        query = super().next_query(state)
+        return query and replace(query, pass_index=0)
+
+
+class ForgetsASummary(LdpTrieHH):
+    def summaries(self, state):
+        return state.history[1:]
+
+
+class InventsAWord(LdpTrieHH):
+    def discoveries(self, state):
+        found = super().discoveries(state)
+        return replace(found, words=["zzz", *found.words[1:]])
+
+
+class TakesAnyPopulation(LdpTrieHH):
+    def check_population(self, num_clients):
+        pass
+
+
+class ChecksNothing(LdpTrieHH):
+    def __post_init__(self):
+        pass
+
+
+WRONG = {
+    AsksByChance: "queries_are_pure",
+    KeepsByChance: "rounds_are_pure",
+    SpoilsTheAggregate: "rounds_are_pure",
+    RemembersInItself: "a_run_resumes_at_every_round",
+    StateForNoCheckpoint: "a_run_resumes_at_every_round",
+    KnowsTheLexicon: "truth_is_never_read",
+    TakesAnyTally: "strange_aggregates_are_refused",
+    AsksTheSameClients: "clients_serve_once_unless_stated",
+    AsksMoreClients: "rounds_are_those_that_the_mechanism_plans",
+    AsksForMore: "queries_ask_for_no_more_than_stated",
+    AsksWithLessPrivacy: "queries_ask_for_no_more_than_stated",
+    AddressesAlike: "every_round_has_its_own_randomness",
+    ForgetsASummary: "one_summary_per_round",
+    InventsAWord: "discoveries_are_words_that_the_protocol_can_find",
+    TakesAnyPopulation: "small_populations_are_refused",
+    ChecksNothing: "bad_settings_are_refused",
+}
+
+
+def failures(protocol) -> dict[str, str]:
+    found = {}
+    trial = protocol_trial(protocol, population=POPULATION)
+    for check in protocol_checks(trial):
+        try:
+            check(trial, seed=3)
+        except ConformanceError as failure:
+            found[check.name] = str(failure)
+    return found
+
+
+def test_the_protocol_that_the_wrong_ones_are_made_of_is_right():
+    assert failures(LdpTrieHH(**TRIE)) == {}
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.__name__)
+def test_a_wrong_protocol_fails_the_check_of_what_is_wrong(wrong):
+    assert WRONG[wrong] in failures(wrong(**TRIE))
+
+
+@pytest.mark.parametrize("wrong", list(WRONG)[5:], ids=lambda each: each.__name__)
+def test_a_protocol_that_states_something_wrong_fails_few_other_checks(wrong):
+    assert len(failures(wrong(**TRIE))) <= 3
+
+
+def test_a_protocol_that_depends_on_the_order_of_messages_is_found():
+    protocol = HearsTheFirstMessages(
+        alphabet=LETTERS, clients_per_layer=300, length=4, step=1, keep=5
+    )
+    found = failures(protocol)
+    assert {"answers_come_in_any_order", "order_of_messages_does_not_matter"} <= set(found)
+
+
+def test_a_failure_says_where_and_what():
+    found = failures(StateForNoCheckpoint(**TRIE))
+    message = found["a_run_resumes_at_every_round"]
+    assert message.startswith("a_run_resumes_at_every_round: StateForNoCheckpoint(local_epsilon")
+    assert message.endswith("A checkpoint cannot hold set at state.words.")
+    found = failures(KnowsTheLexicon(**TRIE))
+    assert "protocol.known holds a Lexicon" in found["truth_is_never_read"]
+    found = failures(AsksWithLessPrivacy(**TRIE))
+    assert "local epsilon 9.0 per contribution, but 6.0 is stated" in "".join(found.values())
+    with pytest.raises(ConformanceError, match=r"2,000 clients.* need"):
+        check_protocol(LdpTrieHH(alphabet=LETTERS, clients_per_layer=1_000), population=POPULATION)
+
+
+def test_ray_workers_give_the_same_bits():
+    trial = protocol_trial(LdpTrieHH(**TRIE), population=POPULATION, workers=(2,))
+    checks = {check.name: check for check in protocol_checks(trial)}
+    checks["ray_workers_give_the_same_bits"](trial, seed=3)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.lexicon import Lexicon, LexiconWalk
+from fedhh.words.trie import ABSENT, PrefixTrie
+
+ALPHABET = Alphabet(symbols="abc")
+words_of_abc = st.lists(st.text(alphabet="abcx", min_size=1, max_size=5), min_size=1, unique=True)
+
+
+def grow(kept_by_level: list[set[str]]) -> PrefixTrie:
+    """Return a trie with these prefixes; each level's must extend the level before."""
+    trie = PrefixTrie(alphabet_size=ALPHABET.size)
+    above = [""]
+    for level in kept_by_level:
+        numbers = [
+            above.index(prefix[:-1]) * ALPHABET.size + ALPHABET.symbols.index(prefix[-1]) + 1
+            for prefix in level
+        ]
+        trie = trie.extend(np.array(numbers, dtype=np.int64))
+        above = sorted(level)
+    return trie
+
+
+LEVELS = [{"a", "b", "c"}, {"ab", "ac", "ca"}, {"abc", "caa", "cab"}]
+
+
+@given(words_of_abc)
+def test_a_walk_ends_at_the_prefix_that_the_word_begins_with(words: list[str]):
+    trie = grow(LEVELS)
+    nodes = trie.walk(ALPHABET.encode(words, width=6))
+    expected = [
+        sorted(LEVELS[2]).index(word[:3]) if word[:3] in LEVELS[2] else ABSENT for word in words
+    ]
+    assert nodes.tolist() == expected
+
+
+def test_spelling_candidates_gives_their_symbols():
+    trie = grow(LEVELS)
+    codes = trie.spell(np.array([0 * 4 + 0, 1 * 4 + 2]))
+    assert ALPHABET.decode(codes) == ["abc", "caab"]
+
+
+def test_finished_words_do_not_enter_the_next_level():
+    trie = PrefixTrie.all_of_length_one(4).extend(np.array([0, 1, 4, 7]))
+    assert trie.levels[1].tolist() == [1, 7]
+
+
+@given(words_of_abc, words_of_abc)
+def test_a_walk_carried_along_equals_a_fresh_one(words: list[str], others: list[str]):
+    lexicon = Lexicon(words=sorted({*words, *others}))
+    walk = LexiconWalk(lexicon, ALPHABET, 6)
+    for depth in (1, 2, 3, 1):  # the last: another pass begins, the walk must start again
+        trie = grow(LEVELS[:depth])
+        assert walk.nodes(trie).tolist() == trie.walk(walk.codes).tolist()
+
+
+def test_a_walk_notices_a_trie_that_did_not_grow_from_the_last():
+    lexicon = Lexicon(words=["ab", "ca"])
+    walk = LexiconWalk(lexicon, ALPHABET, 4)
+    walk.nodes(grow([{"a", "c"}, {"ab"}]))
+    assert walk.nodes(grow([{"a", "c"}, {"ab"}, {"aba"}])).tolist() == [ABSENT, ABSENT]
+    assert walk.nodes(grow([{"a", "c"}, {"ca"}])).tolist() == [ABSENT, 0]
+
+
+def test_reachable_words_fit_the_alphabet_and_the_depth():
+    lexicon = Lexicon(words=["abc", "abca", "axc", ""])
+    assert lexicon.reachable(ALPHABET, 3).tolist() == [True, False, False, False]
