@@ -1,0 +1,195 @@
+"""The page of file formats: a small run and a small sweep are made, and what they leave is listed.
+
+A file that is not described here and a column without a docstring end the build.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import fedhh
+from fedhh.experiments.run import layers, metrics, run
+from fedhh.experiments.sweep import directory as sweep_directory
+from fedhh_reference.markdown import code, entries, table
+
+_SETTINGS = (
+    "population.clients=20000",
+    "protocol.clients_per_layer=auto",
+    "protocol.depth=6",
+    "execution.workers=0",
+    "baseline.name=sfp",
+)
+_SWEEP = """[population]
+clients = 5_000
+[protocol]
+depth = 4
+passes = 1
+[sweep.axes]
+"privacy.local_epsilon" = [4, 8]
+"""
+
+RUN_FILES = {
+    "config.toml": "the resolved configuration; running it again gives the same bits",
+    "result.json": "metrics, privacy, cost, timings; says that the run is finished",
+    "discoveries.parquet": "one row per discovered word",
+    "discoveries.csv": "the same",
+    "layers.parquet": "one row per round",
+    "coverage_by_layer.png": "coverage after each layer",
+    "trie_by_layer.png": "candidates and kept prefixes of each layer",
+    "estimates.png": "estimated against true holders of each word",
+    "baseline/": "the same files of the protocol that `[baseline]` names",
+    "checkpoint/": "the state after each round; gone when the run is finished, see "
+    "`output.keep_checkpoint`",
+}
+SWEEP_FILES = {
+    "sweep.toml": "the sweep's file, resolved",
+    "results.parquet": "one row per cell and seed; its schema's metadata has title and axes",
+    "results.csv": "the same rows",
+    "grid.csv": "the settings of each cell",
+    "timings.csv": "seconds of each cell: apart, since only they differ between two sweeps",
+    "identity.json": "what `--resume` compares: hashes of the configuration and of the files read",
+    "cells/": "one JSON record per finished cell",
+}
+_SOMETIMES = {"checkpoint/"}
+_SECTIONS = {
+    "schema_version": "Version of this format",
+    "fedhh_version": "Version of fedhh",
+    "seed": "The run's seed",
+    "fidelity": "See `simulation.fidelity`",
+    "population": "Name, unit and size; on how many clients the truth was counted; what the "
+    "removal of known words took away",
+    "protocol": "The settings, resolved",
+    "privacy": "Guarantees, each with unit, reader (`trust`), method, epsilon, delta, theorem and "
+    "assumptions; approximate k-anonymity, claimed and measured",
+    "metrics": "Below",
+    "cost": "Below",
+    "timings_seconds": "Seconds; the only part that differs between two runs of one seed",
+}
+
+
+def page() -> str:
+    """Return the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _page(Path(folder))
+
+
+def _page(folder: Path) -> str:
+    made, swept = folder / "run", folder / "sweep"
+    (folder / "sweep.toml").write_text(_SWEEP)
+    settings = [word for setting in _SETTINGS for word in ("--set", setting)]
+    _fedhh("run", "--preset", "small", *settings, "--out", str(made))
+    _fedhh("sweep", str(folder / "sweep.toml"), "--workers", "0", "--out", str(swept))
+    result = json.loads((made / "result.json").read_text(encoding="utf-8"))
+    measures = {f"{name}_top_K": text for name, text in told_by(metrics.TopK).items()} | told_by(
+        metrics.Metrics
+    )
+    return "".join(
+        [
+            "# Files\n\nFiles are written whole or not at all. Columns and keys are those of a "
+            "run and a sweep that were made with these pages.\n\n",
+            "## A run's directory\n\n",
+            _files(made, RUN_FILES),
+            "## discoveries\n\n",
+            # Columns that only some protocols have come from the baseline's.
+            _columns(
+                made / "discoveries.parquet",
+                told_by(metrics.discoveries_table),
+                also=made / "baseline" / "discoveries.parquet",
+            ),
+            "## layers\n\n",
+            _columns(made / "layers.parquet", layers.column_texts()),
+            "## result.json\n\n",
+            _described({key: type_name(value) for key, value in result.items()}, _SECTIONS),
+            "### Metrics\n\n",
+            _keys(result["metrics"], measures),
+            "### Cost\n\n",
+            _keys(result["cost"], told_by(run._cost)),
+            "## A sweep's directory\n\n",
+            _files(swept, SWEEP_FILES),
+            "## results\n\nAfter `cell`, a column for each setting that varies between cells, "
+            "such as `privacy.local_epsilon`; then, beside metrics and cost as above:\n\n",
+            _columns(
+                swept / "results.parquet",
+                told_by(sweep_directory.result_row, sweep_directory.flat_result),
+                without=measures | told_by(run._cost) | {"privacy.local_epsilon": "set"},
+            ),
+        ]
+    )
+
+
+def told_by(*sources: Callable[..., Any] | type) -> dict[str, str]:
+    """Return what docstrings say of columns, by name."""
+    told: dict[str, str] = {}
+    for source in sources:
+        told |= entries(source.__doc__) | entries(source.__doc__, "Columns")
+    return told
+
+
+def description(name: str, told: Mapping[str, str]) -> str | None:
+    """Return what a column means; those for single K have what is said of all."""
+    return told.get(name) or told.get(re.sub(r"_top_\d+$", "_top_K", name))
+
+
+def type_name(value: Any) -> str:
+    """Return a JSON value's type."""
+    names = {dict: "object", list: "list", bool: "boolean", int: "integer", str: "text"}
+    return names.get(type(value), "number")
+
+
+def _columns(
+    file: Path,
+    told: Mapping[str, str],
+    *,
+    also: Path | None = None,
+    without: Mapping[str, str] | None = None,
+) -> str:
+    files = [file] if also is None else [file, also]
+    kinds = {field.name: str(field.type) for each in files for field in pq.read_schema(each)}
+    kinds = {name: kind for name, kind in kinds.items() if not description(name, without or {})}
+    return _described(kinds, told)
+
+
+def _keys(values: Mapping[str, Any], told: Mapping[str, str]) -> str:
+    kinds = {re.sub(r"_top_\d+$", "_top_K", key): type_name(each) for key, each in values.items()}
+    return _described(kinds, told)
+
+
+def _described(kinds: Mapping[str, str], told: Mapping[str, str]) -> str:
+    rows = []
+    for name, kind in kinds.items():
+        meaning = description(name, told)
+        if meaning is None:
+            raise ValueError(f"No docstring says what the column or key {name!r} is.")
+        rows.append((code(name), kind, meaning))
+    return table(("name", "type", "meaning"), rows) + "\n"
+
+
+def _files(folder: Path, told: Mapping[str, str]) -> str:
+    present = {f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()}
+    if differing := present ^ (told.keys() - _SOMETIMES):
+        raise ValueError(f"Files are not as they are described: {sorted(differing)}.")
+    return table(("file", "content"), [(code(name), text) for name, text in told.items()]) + "\n"
+
+
+def _fedhh(*words: str) -> None:
+    # The package that these pages are about, wherever it was imported from.
+    source = str(Path(fedhh.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-m", "fedhh", *words],
+        env=os.environ | {"PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise ValueError(f"fedhh {' '.join(words)} failed:\n{done.stderr}")
