@@ -20,11 +20,11 @@ import numpy as np
 
 from benchmarks.environments import run_peer
 from benchmarks.measuring import add_options, save
-from fedhh.clients.population import StoredPopulation
+from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.lexicon import Lexicon
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
+from fedhh.words.lexicon import Lexicon
 
 CLIENTS, WORDS, LENGTH, STEP = 20_000, 1_000, 6, 2
 EPSILON, HASHES, CELLS, KEEP = 8.0, 16, 1_024, 100
@@ -58,14 +58,14 @@ def run_ours(kind: str, population: StoredPopulation, seed: int) -> dict[str, An
     protocol: Any
     if kind == "sfp":
         protocol = Sfp(
-            num_clients=CLIENTS, word_epsilon=EPSILON / 2, fragment_epsilon=EPSILON / 2,
+            clients_per_layer=CLIENTS, local_epsilon=EPSILON, word_share=0.5,
             fragment_length=STEP, word_hashes=HASHES, word_cells=CELLS, fragment_hashes=HASHES,
             fragment_cells=CELLS, max_fragments=KEEP, **common,
         )  # fmt: skip
     else:
         groups = 3  # prefixes of 3, 5 and 6 letters
         protocol = Pem(
-            local_epsilon=EPSILON, clients_per_group=CLIENTS // groups, step=STEP, keep=KEEP,
+            local_epsilon=EPSILON, clients_per_layer=CLIENTS // groups, step=STEP, keep=KEEP,
             oracle="cms", num_hashes=HASHES, **common,
         )  # fmt: skip
     worker = ClientWorker(population, seed=seed)

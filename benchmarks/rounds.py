@@ -20,16 +20,16 @@ import numpy as np
 
 from benchmarks.measuring import add_options, medians, save
 from benchmarks.subset_selection import add_drawn
-from fedhh.clients.answer import make_answerer
-from fedhh.clients.answerer import contributions
-from fedhh.clients.coded_words import CodedMatcher
-from fedhh.clients.matching import WordMatcher
-from fedhh.clients.population import Population
-from fedhh.clients.synthetic import synthetic_population
-from fedhh.clients.virtual import VirtualPopulation
+from fedhh.clients.answers.base import contributions
+from fedhh.clients.answers.coded_words import CodedMatcher
+from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.registry import make_answerer
+from fedhh.clients.populations.population import Population
+from fedhh.clients.populations.synthetic import synthetic_population
+from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_oracle
-from fedhh.queries import PrefixQuery
+from fedhh.queries.base import PrefixQuery
 from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 
@@ -75,7 +75,7 @@ def measure(
     values = chosen.ravel()
     rng = np.random.default_rng(0)
     tally = np.zeros(query.tally_size, dtype=np.int64)
-    num_votes = len(values) * getattr(oracle, "d", 1)
+    num_votes = len(values) * (oracle.values_per_report or 1)
     state = kernel_state(rng)
     items_s, choose_s, votes_s, block_s, plain_s = medians(
         [
@@ -92,7 +92,7 @@ def measure(
         "setting": name,
         "layer": query.layer,
         "domain_size": query.domain_size,
-        "subset_size": getattr(oracle, "d", 1),
+        "subset_size": oracle.values_per_report or 1,
         "clients_per_s": BLOCK / block_s,
         "items_us": items_s * micro,
         "choose_us": choose_s * micro,

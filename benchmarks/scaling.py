@@ -20,14 +20,13 @@ import time
 from typing import Any
 
 import numpy as np
+import psutil
 import ray
 
-import psutil  # isort: skip - Ray brings it
-
 from benchmarks.measuring import add_options, save
-from fedhh.clients.virtual import VirtualPopulation
+from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries import Aggregate, Answer, Diagnostics
+from fedhh.queries.base import Aggregate, Answer, Diagnostics
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor

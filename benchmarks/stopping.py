@@ -19,9 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import ray  # noqa: F401 - brings psutil
-
-import psutil  # isort: skip
+import psutil
 
 from benchmarks.measuring import add_options, save
 
