@@ -16,15 +16,20 @@ import time
 from pathlib import Path
 
 import fedhh
-from fedhh.experiments.config import SWEEPS, preset_names
-from fedhh.experiments.results import RESULTS, SWEEP_FILE, read_results
-from fedhh.experiments.sweep_plots import plot_sweep
-from fedhh.experiments.tables import make_table
+from fedhh.experiments.config.schema import SWEEPS, preset_names
+from fedhh.experiments.report.sweep_figures import plot_sweep
+from fedhh.experiments.report.tables import make_table
+from fedhh.experiments.sweep.directory import RESULTS, SWEEP_FILE, read_results
 
-# By the start of a sweep's name: its figures and its table, where they are not the usual ones.
+# By the start of a sweep's name: its figures and its tables, where they are not the usual ones.
 _USUAL = ("coverage", "precision")
 _METRICS = {"eta-regime": ("coverage", "noise_share"), "sampling": ("coverage",)}
-_TABLES = {"gboard-table1": "gboard-table1", "sampling": "sampling", "sfp": "comparison"}
+_TABLES = {
+    "gboard-table1": ("gboard-table1",),
+    "gboard-figure1": ("gboard-figure1", "summary"),
+    "sampling": ("sampling",),
+    "sfp": ("comparison",),
+}
 _MADE_BY = "made_by.txt"
 
 
@@ -51,7 +56,7 @@ def _run(name: str, run: Path, workers: int, seeds: int | None) -> None:
     words = ["sweep", "--preset", name, "--workers", str(workers)]
     words += [] if seeds is None else ["--seeds", str(seeds)]
     started = time.perf_counter()
-    code = "from fedhh.cli import main; main()"
+    code = "from fedhh.cli.app import main; main()"
     subprocess.run([sys.executable, "-c", code, *words, "--out", str(run)], check=True)
     seconds = time.perf_counter() - started
     line = (
@@ -69,7 +74,7 @@ def _draw(name: str, out: Path, run: Path) -> None:
     for file in (SWEEP_FILE, RESULTS, "results.csv"):
         shutil.copy(run / file, out / file)
     _, description = read_results(run)
-    table = next((t for start, t in _TABLES.items() if name.startswith(start)), "summary")
+    tables = next((t for start, t in _TABLES.items() if name.startswith(start)), ("summary",))
     lines = [
         f"# {description['title']}",
         "",
@@ -77,7 +82,10 @@ def _draw(name: str, out: Path, run: Path) -> None:
         f"[{SWEEP_FILE}]({SWEEP_FILE}) is the config, [results.csv](results.csv) every cell and "
         "seed.",
         "",
-        make_table(table, run).render("markdown").removeprefix(f"{description['title']}\n\n"),
+        *(
+            make_table(table, run).render("markdown").removeprefix(f"{description['title']}\n\n")
+            for table in tables
+        ),
         *(f"![{Path(figure).stem}]({figure})" for figure in figures),
         "",
     ]
