@@ -4,8 +4,9 @@ All routes have the same law. A report's members other than its client's value a
 and repeats are rejected, which is uniform sampling without replacement. d members other than the
 client's value are always drawn; with probability p one of them gives its place to that value.
 
-A work table has two uint32 words per value, the stamp and the count, and a spare value at its end
-for whatever must not count.
+What is written at a random address is kept narrow, since votes wait for nothing but memory: a count
+is one byte, and how often it ran over stands in a table that is hardly ever touched. What a report
+has met so far fits the first cache, however many values there are.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
 _Coins = npt.NDArray[np.uint16]
 _Ints = npt.NDArray[np.int64]
+_Bytes = npt.NDArray[np.uint8]
+Counters = tuple[_Bytes, _Halves]
 
 CHUNK = 2048
 _BUFFER = 4096
@@ -31,23 +34,47 @@ _UNDECIDED = np.uint32(2)
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)
 
+# Up to here a table of stamps and counts fits the second cache. Beyond, values share stamps in the
+# first, and a report that meets one of its own looks through its members; large ones look long.
+_LARGEST_TABLE = 2**16
+_LARGEST_LOOKED_THROUGH = 2048
+_STAMPS_PER_MEMBER = 32
+_FEWEST_STAMPS = 2**12
 
-def work_table(domain_size: int) -> _Halves:
-    """Return the zeroed table, ``(2 * (domain_size + 1),) uint32``, that the kernels count in."""
-    return np.zeros(2 * (domain_size + 1), dtype=np.uint32)
+
+def make_counters(domain_size: int) -> Counters:
+    """Return zeroed counters for the kernels, and how often each ran over 255.
+
+    Both are ``(domain_size + 1,)``, uint8 and uint32: the last is for what must not count.
+    """
+    return np.zeros(domain_size + 1, dtype=np.uint8), np.zeros(domain_size + 1, dtype=np.uint32)
 
 
 @compiled()
-def move_counts(table: _Halves, out: _Ints) -> None:
-    """Add the table's counts to ``(s,) int64`` ``out``."""
+def move_counts(counters: Counters, out: _Ints) -> None:
+    """Add the counters to ``(s,) int64`` ``out``."""
+    counts, overflows = counters
     for value in range(len(out)):
-        out[value] += np.int64(table[2 * value + 1])
+        out[value] += np.int64(counts[value]) + 256 * np.int64(overflows[value])
+
+
+@numba.njit(inline="always")
+def _count(counts: _Bytes, overflows: _Halves, value: np.uint32) -> None:
+    count = np.uint8(counts[value] + np.uint8(1))
+    counts[value] = count
+    if count == 0:
+        overflows[value] += np.uint32(1)
+
+
+def shares_stamps(domain_size: int, subset_size: int) -> bool:
+    """Return whether `add_looked_through_votes` is faster than `add_stamped_votes`."""
+    return domain_size > _LARGEST_TABLE and subset_size <= _LARGEST_LOOKED_THROUGH
 
 
 def add_stamped_votes(
-    values: _Ints, subset_size: int, miss: np.uint64, table: _Halves, states: _Words
+    values: _Ints, subset_size: int, miss: np.uint64, out: _Ints, states: _Words
 ) -> None:
-    """Draw one report per value and count its members: the route for any d.
+    """Draw one report per value and count its members: one table of all values, for any d.
 
     A value's stamp is the number of the last report that met it, next to its count: one access to
     memory tells a repeated draw and counts a new one.
@@ -56,12 +83,18 @@ def add_stamped_votes(
         values: ``(n,) int64`` in [0, s), n below 2**32.
         subset_size: d, the number of values in a report, below s.
         miss: Probability that a report lacks its client's value, times 2**64.
-        table: A work table over s values; its stamps must be zero.
+        out: ``(s,) int64`` to add to.
         states: ``(4, LANES) uint64`` of the generator, changed in place.
     """
+    # Two words per value, its stamp and its count, and a spare value for what must not count.
+    table = np.zeros(2 * (len(out) + 1), dtype=np.uint32)
+    _stamped(values, subset_size, miss, table, states, _random_buffers())
+    out += table[1:-1:2]
+
+
+def _random_buffers() -> tuple[_Words, _Halves, _Words]:
     words = aligned_empty(_BUFFER // 2, np.uint64)
-    coins = aligned_empty(LANES, np.uint64)
-    _stamped(values, subset_size, miss, table, states, (words, words.view(np.uint32), coins))
+    return words, words.view(np.uint32), aligned_empty(LANES, np.uint64)
 
 
 @compiled()
@@ -71,9 +104,9 @@ def _stamped(
     miss: np.uint64,
     table: _Halves,
     states: _Words,
-    buffers: tuple[_Words, _Halves, _Words],
+    random: tuple[_Words, _Halves, _Words],
 ) -> None:
-    words, draws, coins = buffers
+    words, draws, coins = random
     spare = np.uint64(len(table) // 2 - 1)
     size = len(draws)
     next_draw = size
@@ -112,8 +145,92 @@ def _stamped(
         table[own + _ONE] += held
 
 
+def add_looked_through_votes(
+    values: _Ints, subset_size: int, miss: np.uint64, counters: Counters, states: _Words
+) -> None:
+    """Draw one report per value and count its members: the route for many values.
+
+    A stamp is the number of the last report that met one of the values that share it. Only a draw
+    that finds its own report's stamp can be a repeat, and is compared with the members so far.
+
+    Args:
+        values: ``(n,) int64`` in [0, s), n below 2**32.
+        subset_size: d, below s.
+        miss: Probability that a report lacks its client's value, times 2**64.
+        counters: Those of s values.
+        states: ``(4, LANES) uint64`` of the generator, changed in place.
+    """
+    shared = 1 << (_STAMPS_PER_MEMBER * subset_size - 1).bit_length()
+    stamps = np.zeros(max(shared, _FEWEST_STAMPS), dtype=np.uint16)
+    members = np.empty(subset_size + 2, dtype=np.uint32)
+    _looked_through(values, miss, counters, states, _random_buffers(), stamps, members)
+
+
+@compiled()
+def _looked_through(
+    values: _Ints,
+    miss: np.uint64,
+    counters: Counters,
+    states: _Words,
+    random: tuple[_Words, _Halves, _Words],
+    stamps: _Coins,
+    members: _Halves,
+) -> None:
+    words, draws, coins = random
+    counts, overflows = counters
+    spare = np.uint32(len(counts) - 1)
+    mask = np.uint32(len(stamps) - 1)
+    size = len(draws)
+    next_draw = size
+    next_coin = len(coins)
+    stamp = np.uint16(0)
+    # After the two that no member may be.
+    last = len(members) - 1
+    members[0] = spare
+    for value in values:
+        stamp = np.uint16(stamp + np.uint16(1))
+        if stamp == 0:
+            stamps[:] = 0
+            stamp = np.uint16(1)
+        own = np.uint32(value)
+        members[1] = own
+        stamps[own & mask] = stamp
+        stamps[spare & mask] = stamp
+        filled = 2
+        while filled <= last:
+            if next_draw == size:
+                fill_words(states, words)
+                bound_in_place(draws, np.uint64(spare))
+                next_draw = 0
+            stop = min(size, next_draw + last + 1 - filled)
+            for draw in draws[next_draw:stop]:
+                place = draw & mask
+                if stamps[place] == stamp and _is_among(members, filled, draw):
+                    continue
+                stamps[place] = stamp
+                members[filled] = draw
+                filled += 1
+            next_draw = stop
+        if next_coin == len(coins):
+            fill_words(states, coins)
+            next_coin = 0
+        other = members[last]
+        members[last] = own if coins[next_coin] >= miss else other
+        next_coin += 1
+        for member in members[2:]:
+            _count(counts, overflows, member)
+
+
+@numba.njit(inline="always")
+def _is_among(members: _Halves, num_members: int, draw: np.uint32) -> bool:
+    found = np.uint32(0)
+    for i in range(num_members):
+        found |= np.uint32(members[i] == draw)
+    return bool(found != 0)
+
+
 def add_quick_votes(
-    values: _Ints, subset_size: int, miss: np.uint64, table: _Halves, states: _Words
+    values: _Ints, subset_size: int, miss: np.uint64, counters: Counters, states: _Words
 ) -> _Ints:
     """Draw one report per value and count its members: the route for small d.
 
@@ -125,12 +242,12 @@ def add_quick_votes(
         values: ``(n,) int64``, n below 2**32; those outside [0, s) are handed back, uncounted.
         subset_size: d, below s.
         miss: Probability that a report lacks its client's value, times 2**64.
-        table: A work table over s values; stamps are left alone.
+        counters: Those of s values.
         states: ``(4, LANES) uint64`` of the generator, changed in place.
 
     Returns:
-        ``(m,) int64``: the values whose clients have no report yet, for `add_stamped_votes` once
-        they are known to lie in [0, s).
+        ``(m,) int64``: the values whose clients have no report yet, for
+        `add_looked_through_votes` once they are known to lie in [0, s).
     """
     retry = np.empty(len(values), dtype=np.int64)
     words = aligned_empty(subset_size * CHUNK // 2, np.uint64)
@@ -143,7 +260,7 @@ def add_quick_votes(
         aligned_empty(CHUNK, np.uint32),
     )
     random = (states, words, coin_words, more_words)
-    return retry[: _quick(values, subset_size, miss, table, retry, random, lanes)]
+    return retry[: _quick(values, subset_size, miss, counters, retry, random, lanes)]
 
 
 @compiled()
@@ -151,14 +268,15 @@ def _quick(
     values: _Ints,
     subset_size: int,
     miss: np.uint64,
-    table: _Halves,
+    counters: Counters,
     retry: _Ints,
     random: tuple[_Words, _Words, _Words, _Words],
     lanes: tuple[_Halves, _Coins, _Halves, _Halves],
 ) -> int:
     states, words, coin_words, more_words = random
     draws, coins, own, flags = lanes
-    num_values = np.uint64(len(table) // 2 - 1)
+    counts, overflows = counters
+    num_values = np.uint64(len(counts) - 1)
     spare = np.uint32(num_values)
     # Sixteen bits settle a coin but for one case in 65,536; then 48 more bits do.
     coarse = np.uint16(miss >> np.uint64(48))
@@ -193,7 +311,7 @@ def _quick(
                         retry[num_retry] = chunk[i]
                         num_retry += 1
         for draw in draws:
-            table[np.uint64(draw) * _TWO + _ONE] += np.uint32(1)
+            _count(counts, overflows, draw)
     return num_retry
 
 

@@ -8,7 +8,14 @@ import numpy as np
 
 from fedhh.kernels.bit_votes import add_bit_votes, bit_report_ns
 from fedhh.kernels.lanes import lane_states
-from fedhh.kernels.votes import add_quick_votes, add_stamped_votes, move_counts, work_table
+from fedhh.kernels.votes import (
+    add_looked_through_votes,
+    add_quick_votes,
+    add_stamped_votes,
+    make_counters,
+    move_counts,
+    shares_stamps,
+)
 from fedhh.oracles.base import Tally, Values, require_in_domain
 
 _LARGEST_QUICK_SUBSET = 16
@@ -48,7 +55,8 @@ def add_subset_votes(
         subset_size: d, in [1, s).
         miss: Probability that a report lacks its client's value, times 2**64.
         rng: Source of the clients' coins.
-        route: ``quick``, ``stamped`` or ``bits``; None chooses from s and d alone.
+        route: ``quick``, ``looked-through``, ``stamped`` or ``bits``; None chooses from s and d
+            alone.
     """
     domain_size = len(out)
     route = route or best_route(domain_size, subset_size)
@@ -60,22 +68,27 @@ def add_subset_votes(
     if route == "bits":
         add_bit_votes(values, subset_size, miss, out, states)
         return
-    table = work_table(domain_size)
+    if route == "stamped":
+        add_stamped_votes(values, subset_size, miss, out, states)
+        return
+    counters = make_counters(domain_size)
     if route == "quick":
         # It reads the values once, and hands back those outside the domain: a pass over them just
         # to look would cost a fifth of its time.
-        values = add_quick_votes(values, subset_size, miss, table, states)
+        values = add_quick_votes(values, subset_size, miss, counters, states)
         require_in_domain(values, domain_size)
-    add_stamped_votes(values, subset_size, miss, table, states)
-    move_counts(table, out)
+    add_looked_through_votes(values, subset_size, miss, counters, states)
+    move_counts(counters, out)
 
 
 def best_route(domain_size: int, subset_size: int) -> str:
-    """Return the fastest route: ``quick``, ``stamped`` or ``bits``; by sizes, never by clock."""
+    """Return the fastest route: see `add_subset_votes`; by sizes, never by clock."""
     # About d (d + 1) / (2 s) of the quick route's reports have to be drawn again.
     few_repeats = 4 * subset_size * (subset_size + 1) <= domain_size
     if subset_size <= _LARGEST_QUICK_SUBSET and few_repeats:
         return "quick"
     draws = -domain_size * math.log1p(-subset_size / domain_size)
     stamped_ns = draws * _DRAW_NS + (draws - subset_size) * _REPEAT_NS
-    return "bits" if bit_report_ns(domain_size, subset_size) < stamped_ns else "stamped"
+    if bit_report_ns(domain_size, subset_size) < stamped_ns:
+        return "bits"
+    return "looked-through" if shares_stamps(domain_size, subset_size) else "stamped"

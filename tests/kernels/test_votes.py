@@ -15,7 +15,7 @@ from fedhh.random import kernel_state
 from fedhh.testing import ALPHA, follows_law, law_p_value, rows
 from fedhh.validation import InputError
 
-ROUTES = ["quick", "stamped", "bits"]
+ROUTES = ["quick", "stamped", "looked-through", "bits"]
 
 # Sizes, subset sizes, p, value: among them d = 1, d = s - 1, and rows that fill whole words.
 TINY = [
@@ -195,6 +195,20 @@ def test_values_outside_the_domain_are_refused_before_any_vote_counts(route, str
     assert out.tolist() == list(range(30))
 
 
+@pytest.mark.parametrize(("s", "d", "n"), [(40_000, 150, 2_000), (5_000, 3, 150_000)])
+def test_values_that_share_stamps_are_told_apart(s, d, n):
+    # Ten values share a stamp, or stamps start over: the same draws give the same tally as a table
+    # with a stamp for each value. Many of one value make counters of a byte run over.
+    values = np.random.default_rng(10).integers(s, size=n)
+    values[: n // 2] = 7
+    tallies = [
+        tally_of(values, s, d, 0.6, np.random.default_rng(11), route)
+        for route in ("stamped", "looked-through")
+    ]
+    assert (tallies[0] == tallies[1]).all()
+    assert tallies[0][7] > 256
+
+
 def test_coin_thresholds_keep_the_smaller_side_exact():
     assert coin_threshold(heads=0.25, tails=0.75) == 3 * 2**62
     assert coin_threshold(heads=0.75, tails=0.25) == 2**62
@@ -209,7 +223,8 @@ def test_the_route_depends_on_sizes_alone_and_each_is_chosen_somewhere():
 
     assert chosen(1_000, 10) == "quick"
     assert chosen(30_000, 8) == "quick"
-    assert chosen(1_000_001, 10) == "stamped"
+    assert chosen(1_000_001, 10) == "looked-through"
+    assert chosen(1_000_001, 4) == "stamped"
     assert chosen(1_000_001, 1) == "bits"
     # Half of all quick reports would have to be drawn again.
     assert chosen(20, 1.5) == "stamped"
