@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -148,9 +149,11 @@ class LiveProgress:
         )
         self._progress.text = (
             f"  {layer.num_reports:,} reports, {layer.num_candidates:,} prefixes, "
-            f"{layer.num_kept:,} with {layer.threshold:,} votes or more, "
-            f"coverage {layer.coverage:.1%}"
+            f"{layer.num_kept:,} with {layer.threshold:,} votes or more"
         )
+        # It comes at the end where the true words are counted while clients answer.
+        if not math.isnan(layer.coverage):
+            self._progress.text += f", coverage {layer.coverage:.1%}"
 
     def _seconds_left(self) -> float | None:
         return self._left()

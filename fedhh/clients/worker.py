@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,16 @@ class ClientWorker:
     answer for the same block.
     """
 
-    def __init__(self, population: Population, *, seed: int) -> None:
-        """Prepare to answer for a population in a run of this seed."""
+    def __init__(self, population: Population, *, seed: int, counts: bool = False) -> None:
+        """Prepare to answer for a population in a run of this seed.
+
+        Args:
+            population: Whose clients answer.
+            seed: The run's seed.
+            counts: Whether to count what clients hold as they answer, for who measures.
+        """
         self._population = population
+        self._counts = counts
         self._seed = seed
         self._words = WordMatcher(population.lexicon)
         self._query: Query | None = None
@@ -49,9 +57,16 @@ class ClientWorker:
         reports = clients_asked = 0
         diagnostics = Diagnostics()
         messages = []
+        # In a fresh order a client may answer again.
+        counter = None
+        if self._counts and self._in_their_order(query.cohort):
+            counter = self._population.counter()
         for block in blocks:
             clients = self._clients(query.cohort, block)
-            counts = answerer.add_block(self._population.block(clients), block, tally)
+            rows = self._population.block(clients)
+            if counter is not None:
+                counter.add(rows)
+            counts = answerer.add_block(rows, block, tally)
             reports += counts.num_reports
             clients_asked += len(clients)
             messages.append(counts.messages)
@@ -69,6 +84,8 @@ class ClientWorker:
             num_clients=clients_asked,
             messages=merge_messages(messages),
         )
+        if counter is not None:
+            diagnostics = replace(diagnostics, counted=counter.counted)
         return Answer(aggregate=aggregate, diagnostics=diagnostics)
 
     def _answerer_of(self, query: Query) -> Answerer:
@@ -81,9 +98,12 @@ class ClientWorker:
     def _clients(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
         """Return the numbers of a block's clients."""
         positions = cohort.block(block)
-        if self._population.exchangeable and cohort.redraw is None:
+        if self._in_their_order(cohort):
             return np.arange(positions.start, positions.stop)
         return self._client_order(cohort)[positions].astype(np.int64)
+
+    def _in_their_order(self, cohort: Cohort) -> bool:
+        return self._population.exchangeable and cohort.redraw is None
 
     def _client_order(self, cohort: Cohort) -> npt.NDArray[np.signedinteger[Any]]:
         """Return the run's random order of clients, or the cohort's own if it is redrawn."""

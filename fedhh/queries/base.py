@@ -205,6 +205,32 @@ def merge_messages(parts: Iterable[Messages | None]) -> Messages | None:
     return np.concatenate(present) if present else None
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counted:
+    """What some clients hold, counted by the simulator as it draws them.
+
+    Attributes:
+        clients: Ranges of client numbers: first, and one behind the last.
+        words: ``(V, 2) int64``: contributions for each word of the lexicon, and its holders.
+        contributions: Contributions in all, those for words beside the lexicon included.
+        squares: Sum over clients of their squared number of contributions.
+    """
+
+    clients: tuple[tuple[int, int], ...]
+    words: npt.NDArray[np.int64]
+    contributions: int
+    squares: int
+
+    def merge(self, other: Counted) -> Counted:
+        """Return the counts of both groups of clients."""
+        return Counted(
+            clients=self.clients + other.clients,
+            words=self.words + other.words,
+            contributions=self.contributions + other.contributions,
+            squares=self.squares + other.squares,
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Diagnostics:
     """What only a simulator can know of a round; it never reaches a protocol.
@@ -212,17 +238,26 @@ class Diagnostics:
     Attributes:
         num_dummies: Contributions that were the dummy.
         num_clients_with_items: Clients that held at least one candidate.
+        counted: What the clients hold, where that is counted while they answer.
     """
 
     num_dummies: int = 0
     num_clients_with_items: int = 0
+    counted: Counted | None = field(default=None, compare=False)
 
     def merge(self, other: Diagnostics) -> Diagnostics:
         """Return the diagnostics of both parts."""
         return Diagnostics(
             num_dummies=self.num_dummies + other.num_dummies,
             num_clients_with_items=self.num_clients_with_items + other.num_clients_with_items,
+            counted=_merged(self.counted, other.counted),
         )
+
+
+def _merged(one: Counted | None, other: Counted | None) -> Counted | None:
+    if one is None or other is None:
+        return one or other
+    return one.merge(other)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.queries.base import Counted
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 
@@ -58,6 +59,19 @@ class RareWords:
     contributions: int
     sample: Ids
     sample_counts: Ids
+
+
+class ClientCounter(ABC):
+    """Counts what clients hold, block by block."""
+
+    @abstractmethod
+    def add(self, rows: ClientBlock) -> None:
+        """Count some clients, whose numbers follow each other."""
+
+    @property
+    @abstractmethod
+    def counted(self) -> Counted:
+        """What has been counted."""
 
 
 class Population(ABC):
@@ -116,9 +130,25 @@ class Population(ABC):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
-    def count(self, progress: CountProgress | None = None) -> None:
-        """Make the counts, if that takes a pass over the clients that is still to be done."""
+    @property
+    def is_counted(self) -> bool:
+        """Whether the counts of words are there, and take no pass over the clients any more."""
+        return True
+
+    def count(
+        self, progress: CountProgress | None = None, *, counted: Counted | None = None
+    ) -> None:
+        """Make the counts, if that takes a pass over the clients that is still to be done.
+
+        Args:
+            progress: Hears how far it is.
+            counted: What has been counted while clients answered, by a `counter`.
+        """
         return
+
+    def counter(self) -> ClientCounter | None:
+        """Return what counts clients as they are drawn, where drawing them again would cost."""
+        return None
 
     @property
     def rare_words(self) -> RareWords | None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from fedhh.clients.populations.population import (
     ClientBlock,
+    ClientCounter,
     CountProgress,
     Ids,
     Population,
@@ -25,6 +28,7 @@ from fedhh.clients.populations.population import (
 from fedhh.clients.populations.strings import NAMED_RANKS
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, model_of
 from fedhh.kernels.coded import count_words, part_ranks
+from fedhh.queries.base import Counted
 from fedhh.validation import InputError, require_at_least
 from fedhh.words.lexicon import Lexicon
 
@@ -160,10 +164,26 @@ class VirtualPopulation(Population):
         assert self._census is not None
         return self._census
 
-    def count(self, progress: CountProgress | None = None) -> None:
+    @property
+    def is_counted(self) -> bool:
+        """Whether the census is there."""
+        return self._census is not None
+
+    def count(
+        self, progress: CountProgress | None = None, *, counted: Counted | None = None
+    ) -> None:
         """Make the census, unless it is there."""
         if self._census is None:
-            self._census = self._take_census(progress or (lambda counted, of: None))
+            self._census = self._take_census(progress or (lambda counted, of: None), counted)
+
+    def counter(self) -> ClientCounter:
+        """Return what counts clients as they are drawn."""
+        return _Counter(self._lexicon_ranks, self._counted)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the model, the number of clients and what the first of them hold."""
+        rows = self._first_clients()
+        return self._hash_with(rows.offsets, rows.word_ids, rows.counts, rows.coded)
 
     @property
     def word_counts(self) -> Ids:
@@ -197,55 +217,110 @@ class VirtualPopulation(Population):
         mean = census.contributions / n
         return float(np.sqrt(census.squares / n / mean**2 / n * (1 - n / self._num_clients)))
 
+    def _first_clients(self) -> ClientBlock:
+        return self.block(np.arange(min(_SAMPLED_CLIENTS, self._counted)))
+
     def _scaled(self, counts: Ids) -> Ids:
         if self._counted == self._num_clients:
             return counts
         scaled: Ids = np.rint(counts * (self._num_clients / self._counted)).astype(np.int64)
         return scaled
 
-    def _take_census(self, progress: CountProgress) -> Census:
+    def _take_census(self, progress: CountProgress, done: Counted | None) -> Census:
         """Draw the clients once, on all cores: integers add up to the same in any order."""
-        starts = range(0, self._counted, _CLIENTS_AT_ONCE)
-        num_threads = min(_num_cores(), len(starts))
-        stop = threading.Event()
+        missing = _missing(done.clients if done else (), self._counted)
+        if missing is None:
+            done, missing = None, [(0, self._counted)]
+        blocks = [
+            np.arange(start, min(start + _CLIENTS_AT_ONCE, stop))
+            for first, stop in missing
+            for start in range(first, stop, _CLIENTS_AT_ONCE)
+        ]
+        num_missing = sum(len(block) for block in blocks)
+        num_threads = min(_num_cores(), len(blocks))
+        stopped = threading.Event()
         lock = threading.Lock()
-        counted = 0
-        progress(0, self._counted)
+        num_done = 0
+        if num_missing:
+            progress(0, num_missing)
 
-        def work(thread: int) -> tuple[Ids, int, int]:
-            nonlocal counted
-            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int64)
-            contributions = squares = 0
-            for start in starts[thread::num_threads]:
-                if stop.is_set():
+        def work(thread: int) -> Counted:
+            nonlocal num_done
+            counter = self.counter()
+            for clients in blocks[thread::num_threads]:
+                if stopped.is_set():
                     break
-                rows = self.block(np.arange(start, min(start + _CLIENTS_AT_ONCE, self._counted)))
-                count_words(rows.word_ids, rows.counts, words)
-                sums = np.diff(np.r_[0, np.cumsum(rows.counts, dtype=np.int64)][rows.offsets])
-                contributions += int(sums.sum())
-                squares += int(np.dot(sums, sums))
+                counter.add(self.block(clients))
                 with lock:
-                    counted += len(rows.clients)
-                    progress(counted, self._counted)
-            return words, contributions, squares
+                    num_done += len(clients)
+                    progress(num_done, num_missing)
+            return counter.counted
 
-        with ThreadPoolExecutor(num_threads) as pool:
-            try:
-                parts = list(pool.map(work, range(num_threads)))
-            finally:
-                # After an interrupt, threads end with the chunk at hand.
-                stop.set()
-        words = np.sum([part[0] for part in parts], axis=0)
-        contributions = sum(part[1] for part in parts)
-        sample = self.block(np.arange(min(_SAMPLED_CLIENTS, self._counted)))
+        parts = [] if done is None else [done]
+        if blocks:
+            with ThreadPoolExecutor(num_threads) as pool:
+                try:
+                    parts += pool.map(work, range(num_threads))
+                finally:
+                    # After an interrupt, threads end with the chunk at hand.
+                    stopped.set()
+        counted = reduce(Counted.merge, parts)
+        sample = self._first_clients()
         return Census(
             num_clients=self._counted,
-            words=words,
-            beyond=contributions - int(words[:, 0].sum()),
+            words=counted.words,
+            beyond=counted.contributions - int(counted.words[:, 0].sum()),
             sample=sample.coded,
             sample_counts=sample.counts[sample.word_ids >= self._lexicon_ranks].astype(np.int64),
-            squares=sum(part[2] for part in parts),
+            squares=counted.squares,
         )
+
+
+class _Counter(ClientCounter):
+    """Counts those of the clients that a census is about."""
+
+    def __init__(self, num_words: int, num_clients: int) -> None:
+        self._num_clients = num_clients
+        self._clients: list[tuple[int, int]] = []
+        self._words = np.zeros((num_words, 2), dtype=np.int64)
+        self._contributions = self._squares = 0
+
+    def add(self, rows: ClientBlock) -> None:
+        """Count the clients of a block whose numbers are below the census' own."""
+        first = int(rows.clients[0])
+        size = min(len(rows.clients), self._num_clients - first)
+        if size <= 0:
+            return
+        here = slice(int(rows.offsets[size]))
+        count_words(rows.word_ids[here], rows.counts[here], self._words)
+        sums = np.diff(
+            np.r_[0, np.cumsum(rows.counts[here], dtype=np.int64)][rows.offsets[: size + 1]]
+        )
+        self._clients.append((first, first + size))
+        self._contributions += int(sums.sum())
+        self._squares += int(np.dot(sums, sums))
+
+    @property
+    def counted(self) -> Counted:
+        """What has been counted."""
+        return Counted(
+            clients=tuple(self._clients),
+            words=self._words,
+            contributions=self._contributions,
+            squares=self._squares,
+        )
+
+
+def _missing(ranges: Sequence[tuple[int, int]], num_clients: int) -> list[tuple[int, int]] | None:
+    """Return the ranges between others, or None if a client stands in two of them."""
+    gaps, end = [], 0
+    for first, stop in [*sorted(ranges), (num_clients, num_clients)]:
+        if first < end:
+            return None
+        if first > end:
+            gaps.append((end, first))
+        end = stop
+    return gaps
 
 
 def _num_cores() -> int:

@@ -22,6 +22,7 @@ from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.metrics import discoveries_table, measure
+from fedhh.experiments.run.observer import Observer
 from fedhh.experiments.run.privacy import (
     DEFAULT_ALPHA,
     DEFAULT_DELTA,
@@ -30,7 +31,6 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
-from fedhh.experiments.run.truth import Truth
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
@@ -110,7 +110,7 @@ def simulate(
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     fidelity = fidelity or Fidelity()
     check_fidelity(type(protocol), fidelity.name)
-    worker = ClientWorker(population, seed=seed)
+    worker = _worker(population, seed)
     with fidelity.wrap(_executor(worker, workers, ray_address), seed=seed) as executor:
         return _run(
             protocol,
@@ -141,12 +141,13 @@ def _run(
 ) -> RunResult:
     """Follow the rounds from the start or a checkpoint, and measure the end."""
     started = time.perf_counter()
-    truth = Truth(population, protocol.symbols, protocol.longest_word, progress=listener.count)
     identity = "" if checkpoint_in is None else _identity(protocol, population, seed, fidelity)
     state, rows, spent = _resume(protocol, checkpoint_in, identity)
+    folder = None if checkpoint_in is None else (checkpoint_in / CHECKPOINT).parent
+    observer = Observer(protocol, population, rows=rows, folder=folder, progress=listener.count)
     listener.start(protocol, population, sum(row.num_clients for row in rows))
     ready = time.perf_counter()
-    follow = _follow(protocol, executor, state, truth=truth, rows=rows, listener=listener)
+    follow = _follow(protocol, executor, state, observer, rows=rows, listener=listener)
     server_seconds = 0.0
     for finished in follow:
         state = finished.state
@@ -157,6 +158,7 @@ def _run(
             notes = {"identity": identity, "layers": layers, "seconds": seconds}
             save_checkpoint(checkpoint_in / CHECKPOINT, state, notes)
     asked = time.perf_counter()
+    truth = observer.finish(rows)
     table = discoveries_table(
         protocol.discoveries(state),
         truth,
@@ -221,7 +223,7 @@ def open_executor(config: Config, population: Population) -> Executor:
 
     It serves every configuration with the same seed, population and simulation.
     """
-    worker = ClientWorker(population, seed=config.seed)
+    worker = _worker(population, config.seed)
     asking = _executor(worker, config.execution.workers, config.execution.ray_address)
     return _fidelity(config).wrap(asking, seed=config.seed)
 
@@ -292,6 +294,10 @@ def check_cluster(workers: int, ray_address: str) -> None:
         ray_connection.check_cluster(ray_address)
 
 
+def _worker(population: Population, seed: int) -> ClientWorker:
+    return ClientWorker(population, seed=seed, counts=not population.is_counted)
+
+
 def _executor(worker: ClientWorker, workers: int, ray_address: str) -> Executor:
     if workers == 0:
         return InProcessExecutor(worker)
@@ -343,8 +349,8 @@ def _follow(
     protocol: AnyProtocol,
     executor: Executor,
     state: Any,
+    observer: Observer,
     *,
-    truth: Truth,
     rows: list[LayerRow],
     listener: Listener,
 ) -> Iterator[engine.Round[Any, Any]]:
@@ -352,14 +358,8 @@ def _follow(
     progress: Progress = listener.advance
     mechanism = protocol.mechanism
     for finished in engine.rounds(protocol, executor, state=state, progress=progress):
-        following = protocol.next_query(finished.state)
-        same_pass = following is not None and following.pass_index == finished.query.pass_index
-        observed = truth.observe(
-            finished.query,
-            following if same_pass else None,
-            protocol.discoveries(finished.state),
-        )
         summary = protocol.summaries(finished.state)[-1]
+        observed = observer.observe(finished)
         rows.append(LayerRow.of(summary, mechanism, finished.diagnostics, observed))
         listener.finish_round(rows[-1])
         yield finished

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.clients.populations.strings import coded_words
 from fedhh.protocol import Discoveries
-from fedhh.queries.base import PrefixQuery, Query
+from fedhh.queries.base import Counted, PrefixQuery, Query
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.trie import ABSENT
@@ -21,10 +21,10 @@ Shares = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What became of the target in a round, see `layers.LayerRow`."""
+    """What became of the target in a round, see `layers.LayerRow`; NaN before it is known."""
 
-    coverage: float
-    missed_mass: float
+    coverage: float = math.nan
+    missed_mass: float = math.nan
 
 
 class Truth:
@@ -48,9 +48,10 @@ class Truth:
         depth: int,
         *,
         progress: CountProgress | None = None,
+        counted: Counted | None = None,
     ) -> None:
         """Count once; the arrays are shared by all that measure."""
-        population.count(progress)
+        population.count(progress, counted=counted)
         self._lexicon = population.lexicon
         self._alphabet = alphabet
         self.words = population.lexicon.words

@@ -1,0 +1,134 @@
+"""Holds rounds against the truth: at once, or in the end where clients are counted as they answer.
+
+Clients that are drawn when asked would have to be drawn twice if their words were counted first. So
+each round's broadcast waits until all clients are counted, in memory and beside the checkpoint.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fedhh.clients.populations.population import CountProgress, Population
+from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.truth import Observed, Truth
+from fedhh.protocol import AnyProtocol, Discoveries
+from fedhh.queries.base import Counted, Query
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.simulation.engine import Round
+
+_ROUNDS = "rounds"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Seen:
+    """A round, as far as the truth is asked about it; see `Truth.observe`."""
+
+    query: Query
+    kept: Query | None
+    discoveries: Discoveries
+
+
+class Observer:
+    """What became of the true words, round by round."""
+
+    def __init__(
+        self,
+        protocol: AnyProtocol,
+        population: Population,
+        *,
+        rows: list[LayerRow],
+        folder: Path | None,
+        progress: CountProgress,
+    ) -> None:
+        """Count the population, unless that can wait.
+
+        Args:
+            protocol: Whose rounds.
+            population: The clients.
+            rows: Of rounds before a resume; what they still lack is filled in.
+            folder: Where the run's checkpoint stands; None for a run that has none.
+            progress: Hears how far the count is.
+        """
+        self._protocol = protocol
+        self._population = population
+        self._folder = None if folder is None else folder / _ROUNDS
+        self._progress = progress
+        self._seen: list[_Seen] = []
+        self._counted: Counted | None = None
+        self._truth: Truth | None = None
+        # A client that may answer again cannot be counted as it answers. What had been counted
+        # before a resume is gone.
+        waits = not (population.is_counted or protocol.mechanism.reuses_clients or rows)
+        if not waits:
+            self._truth = self._make_truth()
+            # In the order of the rounds: what is found stays found.
+            _fill(rows, self._stored(rows), self._truth)
+
+    def observe(self, finished: Round[Any, Any]) -> Observed:
+        """Return what became of the truth in a round; NaN if that is known in the end only."""
+        seen = self._seen_in(finished.query, finished.state)
+        if self._truth is not None:
+            return self._truth.observe(seen.query, seen.kept, seen.discoveries)
+        self._seen.append(seen)
+        part = finished.diagnostics.counted
+        if part is not None:
+            self._counted = part if self._counted is None else self._counted.merge(part)
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            save_checkpoint(self._file(len(self._seen)), finished.state, {})
+        return Observed()
+
+    def finish(self, rows: list[LayerRow]) -> Truth:
+        """Return the truth; rows that waited for it are filled in."""
+        if self._truth is None:
+            self._truth = self._make_truth()
+            _fill(rows, self._seen, self._truth)
+        return self._truth
+
+    def _make_truth(self) -> Truth:
+        protocol = self._protocol
+        return Truth(
+            self._population,
+            protocol.symbols,
+            protocol.longest_word,
+            progress=self._progress,
+            counted=self._counted,
+        )
+
+    def _seen_in(self, query: Query, state: Any) -> _Seen:
+        following = self._protocol.next_query(state)
+        same_pass = following is not None and following.pass_index == query.pass_index
+        return _Seen(
+            query=query,
+            kept=following if same_pass else None,
+            discoveries=self._protocol.discoveries(state),
+        )
+
+    def _stored(self, rows: Sequence[LayerRow]) -> Iterator[_Seen]:
+        """Yield the rounds that wait since before a resume; queries follow from states."""
+        state = self._protocol.initialize()
+        for number in range(1, 1 + sum(map(_waits, rows))):
+            query = self._protocol.next_query(state)
+            state, _ = load_checkpoint(self._file(number), self._protocol.state_types)
+            assert query is not None
+            yield self._seen_in(query, state)
+
+    def _file(self, number: int) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{number}.npz"
+
+
+def _waits(row: LayerRow) -> bool:
+    return math.isnan(row.coverage)
+
+
+def _fill(rows: list[LayerRow], rounds: Iterable[_Seen], truth: Truth) -> None:
+    """Put what became of the truth into the rows that wait for it."""
+    waiting = [i for i, row in enumerate(rows) if _waits(row)]
+    for i, seen in zip(waiting, rounds, strict=True):
+        observed = truth.observe(seen.query, seen.kept, seen.discoveries)
+        rows[i] = replace(rows[i], coverage=observed.coverage, missed_mass=observed.missed_mass)

@@ -1,0 +1,126 @@
+"""Clients that are drawn when asked are counted as they answer, and measured as if before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.run import Silence, simulate
+from fedhh.queries.base import Cohort, Counted
+from fedhh.server.ldp_triehh import LdpTrieHH
+
+PROTOCOL = LdpTrieHH(
+    alphabet="lower",
+    clients_per_layer=300,
+    depth=4,
+    passes=2,
+    eta_max=200,
+    max_items=3,
+)
+
+
+def population(**changes):
+    return VirtualPopulation("chat", 3_000, seed=5, **changes)
+
+
+@pytest.fixture(scope="module")
+def counted_first():
+    clients = population()
+    clients.count()
+    return simulate(PROTOCOL, clients, seed=4)
+
+
+class Steps(Silence):
+    """Hears what a run counts and which coverage it shows; stops it in a round, if asked to."""
+
+    def __init__(self, stop_in: int = 0) -> None:
+        self.to_count: list[int] = []
+        self.coverage: list[float] = []
+        self._stop_in = stop_in
+
+    def count(self, counted: int, of: int) -> None:
+        self.to_count.append(of)
+
+    def finish_round(self, layer: LayerRow) -> None:
+        self.coverage.append(layer.coverage)
+        if len(self.coverage) == self._stop_in:
+            raise KeyboardInterrupt
+
+
+def same(one, other) -> bool:
+    return (
+        one.discoveries.equals(other.discoveries)
+        and one.layers.equals(other.layers)
+        and one.metrics == other.metrics
+        and one.population == other.population
+    )
+
+
+def test_measures_are_those_of_clients_counted_before(counted_first):
+    steps = Steps()
+    assert same(simulate(PROTOCOL, population(), seed=4, listener=steps), counted_first)
+    # Only who was not asked is drawn once more.
+    asked = counted_first.layers["num_clients"].sum()
+    assert set(steps.to_count) == {3_000 - asked}
+    assert np.isnan(steps.coverage).all()
+    assert counted_first.layers["coverage"].iloc[-1] > 0.05
+
+
+@pytest.mark.parametrize("stops", [(3,), (3, 2)])
+def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_first, stops):
+    for stop_in in stops:
+        steps = Steps(stop_in)
+        with pytest.raises(KeyboardInterrupt):
+            simulate(PROTOCOL, population(), seed=4, checkpoint_in=tmp_path, listener=steps)
+    again = simulate(PROTOCOL, population(), seed=4, checkpoint_in=tmp_path)
+    assert same(again, counted_first)
+
+
+def test_clients_who_may_answer_twice_are_counted_before():
+    reused = LdpTrieHH(
+        alphabet="lower",
+        clients_per_layer=300,
+        depth=3,
+        eta_max=200,
+        max_items=3,
+        reuse_clients=True,
+    )
+    steps = Steps()
+    simulate(reused, population(), seed=4, listener=steps)
+    assert set(steps.to_count) == {3_000}
+    assert not np.isnan(steps.coverage).any()
+
+
+def counts_of(clients, *cohorts: Cohort) -> Counted:
+    """What workers count that answer for cohorts, each in two parts."""
+    state = PROTOCOL.settle(num_clients=3_000, seed=4)
+    query = state.next_query(state.initialize())
+    total = None
+    for cohort in cohorts:
+        for blocks in (range(0, cohort.num_blocks, 2), range(1, cohort.num_blocks, 2)):
+            worker = ClientWorker(clients, seed=4, counts=True)
+            part = worker.answer(query.__class__(**{**vars(query), "cohort": cohort}), blocks)
+            counted = part.diagnostics.counted
+            total = counted if total is None else total.merge(counted)
+    return total
+
+
+@pytest.mark.parametrize("counted_clients", [None, 1_100])
+@pytest.mark.parametrize(
+    "cohorts",
+    [
+        [Cohort(start=0, size=1_000)],
+        [Cohort(start=2_000, size=700), Cohort(start=500, size=900)],
+        # A client in two of them: all are counted anew.
+        [Cohort(start=0, size=800), Cohort(start=700, size=300)],
+    ],
+)
+def test_a_census_of_parts_is_the_census(cohorts, counted_clients):
+    whole = population(counted_clients=counted_clients).census
+    clients = population(counted_clients=counted_clients)
+    clients.count(counted=counts_of(clients, *cohorts))
+    for name in ("words", "beyond", "sample", "sample_counts", "squares"):
+        assert np.array_equal(getattr(clients.census, name), getattr(whole, name))
