@@ -20,6 +20,7 @@ from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
+from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
 
 TABLE = {
@@ -188,16 +189,14 @@ def test_a_file_too_small_for_a_cell_is_refused_before_anything_runs(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path, monkeypatch):
-    pytest.importorskip("ray")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+@pytest.mark.usefixtures("shared_ray")
+def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
     sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2, parallel="cells")
     assert same_bytes(tmp_path / "cells", finished)
 
 
-def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path, monkeypatch):
-    pytest.importorskip("ray")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+@pytest.mark.usefixtures("shared_ray")
+def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path):
     plan = plan_of({})
     sweep.run_sweep(plan, tmp_path / "clients", workers=2, parallel="clients")
     sweep.run_sweep(plan, tmp_path / "alone", workers=0)
@@ -301,3 +300,28 @@ def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
         sweep.run_sweep(plan_of({}), tmp_path / parallel, workers=2, parallel=parallel)
     sweep.run_sweep(plan_of({}), tmp_path / "alone", workers=0)
     assert used == ["cells" if fits else "clients", "cells", "clients", "clients"]
+
+
+@pytest.mark.parametrize("parallel", ["cells", "clients"])
+def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, monkeypatch, parallel):
+    # The cluster itself is in test_cluster.py; here, where the address goes.
+    pytest.importorskip("ray")
+    from fedhh.simulation import ray_connection, ray_executor
+
+    asked = []
+
+    def on_ray(function, calls, *, num_workers, address):
+        asked.append((num_workers, address))
+        yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
+
+    def executor(worker, *, num_workers, address):
+        asked.append((num_workers, address))
+        return InProcessExecutor(worker)
+
+    monkeypatch.setattr(ray_connection, "check_cluster", lambda address: None)
+    monkeypatch.setattr(ray_executor, "map_on_ray", on_ray)
+    monkeypatch.setattr(ray_executor, "RayExecutor", executor)
+    words = {"workers": 2, "ray_address": "head:6379", "parallel": parallel}
+    table = sweep.run_sweep(plan_of({}), tmp_path / "out", **words)
+    assert asked == [(2, "head:6379")]
+    assert table["status"].tolist() == ["done"]
