@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -22,6 +18,8 @@ from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
+from tests.e2e.test_cli import start, wait_until
+from tests.waiting import ORACLE, write_waiting
 
 TABLE = {
     "seed": 5,
@@ -216,65 +214,55 @@ def test_cells_share_workers_unless_populations_are_too_large(monkeypatch):
     assert not sweep._fits_beside_others(plan_of({}, population=small).cells, store)
 
 
-MINE = """
+MINE = f"""
 seed = 1
 [population]
 source = "chat"
-clients = 30_000
+clients = 2_000
 [protocol]
-depth = 8
+depth = 4
 passes = 1
-eta_max = 100
+eta_max = 50
 max_items = 1
-clients_per_layer = 3_500
+clients_per_layer = 400
+oracle = "{ORACLE}"
 [execution]
 workers = 0
 [sweep]
-seeds = 4
+seeds = 2
 [sweep.axes]
 protocol.sampler = ["greedy", "random"]
 """
 
 
-def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path):
+@pytest.mark.usefixtures("own_modules")
+def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path, command):
     (tmp_path / "mine.toml").write_text(MINE)
-    fedhh.sweep(tmp_path / "mine.toml", out=tmp_path / "whole")
-    killed = command(tmp_path, "mine.toml", "--out", "killed")
+    go = write_waiting(tmp_path, "killed/cells/[!.]*.json", count=2)
+    killed = start("sweep", "mine.toml", "--out", "killed", cwd=tmp_path)
     cells = tmp_path / "killed" / "cells"
-    deadline = time.monotonic() + 60
-    while not (cells.exists() and len(list(cells.glob("[!.]*.json"))) >= 2):
-        assert time.monotonic() < deadline
-        assert killed.poll() is None
-        time.sleep(0.005)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
+    wait_until(lambda: len(list(cells.glob("[!.]*.json"))) >= 2, killed)
+    killed.kill()
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
     done = {path: path.read_bytes() for path in cells.glob("[!.]*.json")}
-    assert 2 <= len(done) < 8
+    assert len(done) == 2
     assert not (tmp_path / "killed" / results.RESULTS).exists()
-    assert command(tmp_path, "--resume", "--out", "killed").wait() == 0
+    go.touch()
+    resumed = command("sweep", "--resume", "--out", "killed", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    fedhh.sweep(tmp_path / "mine.toml", out=tmp_path / "whole")
     assert same_bytes(tmp_path / "whole", tmp_path / "killed")
     assert all(path.read_bytes() == content for path, content in done.items())
 
 
-def test_the_command_refuses_wrong_sweeps_in_one_line_with_code_2(tmp_path):
+def test_the_command_refuses_wrong_sweeps_in_one_line_with_code_2(tmp_path, command):
     (tmp_path / "mine.toml").write_text(MINE + "protocol.eta_maxx = [1]\n")
-    process = subprocess.run(
-        words("mine.toml", "--out", "out"), cwd=tmp_path, capture_output=True, check=False
-    )
-    errors = process.stderr.decode()
-    assert process.returncode == 2
-    assert errors.count("\n") == 1
-    assert "unknown sweep axis protocol.eta_maxx; did you mean 'eta_max'?" in errors
+    refused = command("sweep", "mine.toml", "--out", "out", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
+    assert "unknown sweep axis protocol.eta_maxx; did you mean 'eta_max'?" in refused.stderr
     assert not (tmp_path / "out").exists()
-
-
-def words(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from fedhh.cli.app import main; main()", "sweep", *arguments]
-
-
-def command(directory: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    nowhere = subprocess.DEVNULL
-    return subprocess.Popen(words(*arguments), cwd=directory, stdout=nowhere, stderr=nowhere)
 
 
 def same_bytes(one: Path, other: Path) -> bool:
