@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from fedhh import doors
 from fedhh.cli import app as cli
@@ -17,6 +19,18 @@ from fedhh.testing.populations import LETTERS
 from fedhh.testing.populations import small_population as zipf_population
 
 __all__ = ["LETTERS", "zipf_population"]
+
+# The same examples every time, however slow the machine: a failure is the change's own. In CI also
+# what it takes to see one again elsewhere. `--hypothesis-profile=default` looks for new ones.
+settings.register_profile("stable", derandomize=True, deadline=None)
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+
+
+def profile_of(environment: Mapping[str, str]) -> str:
+    return "ci" if environment.get("CI") == "true" else "stable"
+
+
+settings.load_profile(profile_of(os.environ))
 
 RAY_CORES = 3
 """As many as the most workers of a test."""
