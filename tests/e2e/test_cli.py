@@ -7,35 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.processes import start, wait_until
 from tests.waiting import ORACLE, write_waiting
 
 SMALL = ("run", "--preset", "small", "--set", "population.clients=20000", "--workers", "0")
-
-
-def start(*words: str, cwd: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "fedhh", *words],
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_until(done: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    for _ in range(2400):
-        if done():
-            return
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    raise AssertionError("waited two minutes")
 
 
 def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches_it(

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.e2e.test_cli import start, wait_until
+from tests.processes import start, wait_until
 from tests.waiting import SERVER, write_waiting
 
 SMALL_SKETCHES = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.e2e.test_cli import wait_until
+from tests.processes import wait_until
 from tests.waiting import ORACLE, write_waiting
 
 pytest.importorskip("ray")

@@ -18,7 +18,7 @@ from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
-from tests.e2e.test_cli import start, wait_until
+from tests.processes import start, wait_until
 from tests.waiting import ORACLE, write_waiting
 
 TABLE = {
