@@ -84,9 +84,8 @@ def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def end_of_ray() -> Iterator[None]:
     yield
-    import ray
-
-    ray.shutdown()
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
 
 
 @pytest.fixture
