@@ -185,6 +185,7 @@ def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
         settings=[
             f"population.alphabet={LETTERS}", "protocol.clients_per_layer=auto",
             "protocol.depth=4", "protocol.passes=1", "protocol.oracle=none", "baseline=none",
+            "execution.workers=0",
         ]
     )  # fmt: skip
     table = comparison_of_runs([run_config(config, zipf_population(500))], {})

@@ -243,7 +243,7 @@ def small_run(**changes):
         settings=[
             f'population.alphabet="{LETTERS}"', "protocol.depth=6", "protocol.eta_max=20",
             "protocol.passes=1", "protocol.max_items=2", "protocol.clients_per_layer=300",
-            "privacy.local_epsilon=4.0", *settings,
+            "privacy.local_epsilon=4.0", "execution.workers=0", *settings,
         ]
     )  # fmt: skip
     return run_config(config, POPULATION)
