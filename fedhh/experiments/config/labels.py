@@ -16,6 +16,7 @@ _SETTINGS = {
     "protocol.sampler": ("sampler", "sampling on the device"),
     "protocol.oracle": ("oracle", "local randomizer"),
     "protocol.name": ("protocol", "protocol"),
+    "total_clients": ("clients in all", "clients asked in all layers together"),
     "population.clients": ("clients", "clients in the population"),
     "population.source": ("population", "population"),
 }

@@ -189,7 +189,14 @@ def comparison_table(
         title=description["title"],
         columns=(*(short_label(path) for path in others), "", *labels),
         rows=tuple(rows),
-        note=" ".join([over, *_meanings(table, measures), _central_note(table)]),
+        note=" ".join(
+            [
+                over,
+                *filter(None, [description.get("clients", "")]),
+                *_meanings(table, measures),
+                _central_note(table),
+            ]
+        ),
         labels=len(others) + 1,
         records=tuple(records),
     )

@@ -112,6 +112,7 @@ def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
         "title": sweep.title,
         "axes": list(sweep.axes),
         "best": sweep.best,
+        "clients": sweep.clients_line,
         "sweep": sweep.to_result_toml(),
     }
     with whole_file(directory / RESULTS) as temporary:
