@@ -132,8 +132,9 @@ def _shared_out(protocol: AnyProtocol) -> Mechanism | None:
     """Return what a protocol does with cohorts of a set size; None if it draws samples instead."""
     if COHORT not in vars(protocol):
         return None
+    settings: Any = protocol
     try:
-        probe = replace(protocol, **{COHORT: _PROBE})
+        probe: AnyProtocol = replace(settings, **{COHORT: _PROBE})
     except InputError:  # Its cohort cannot be set by itself.
         return None
     mechanism = probe.settle(num_clients=LARGEST_COUNT, seed=0).mechanism
