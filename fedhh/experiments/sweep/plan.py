@@ -92,6 +92,11 @@ class Cell:
     asked: Asked | None = None
 
     @property
+    def seed(self) -> int:
+        """Of everything that is drawn."""
+        return self.config.seed
+
+    @property
     def id(self) -> str:
         """Hexadecimal hash of everything that makes the cell's result, the seed included."""
         return self.config.result_key
@@ -124,7 +129,7 @@ class Sweep:
     def clients_line(self) -> str:
         """How many clients the cells ask in all, as a sentence; empty where it is not known."""
         asked = [cell.asked for cell in self.to_run if cell.asked is not None]
-        return total_line(asked, protocols=_NAMES_PROTOCOLS & set(self.axes) != set())
+        return total_line(asked, protocols=bool(_NAMES_PROTOCOLS & set(self.axes)))
 
     @property
     def key(self) -> str:
@@ -218,7 +223,11 @@ def parse_sweep(
             cells.append(cell)
     if compared and not section.unequal_clients:
         grid_cells = [cell for cell in cells if not (cell.skipped or cell.beside_grid)]
-        check_equal([cell.asked for cell in grid_cells if cell.asked is not None], origin)
+        check_equal(
+            [cell.asked for cell in grid_cells if cell.asked is not None],
+            origin,
+            meant="sweep.unequal_clients = true",
+        )
     if all(cell.skipped for cell in cells):
         raise InputError(f"{origin}: every cell is skipped; nothing is left to run.")
     return Sweep(

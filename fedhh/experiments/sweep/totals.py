@@ -85,10 +85,15 @@ def cohort_of(protocol: AnyProtocol, total: Any) -> int:
     return size
 
 
-def check_equal(cells: Iterable[Asked], origin: str) -> None:
+def check_equal(cells: Iterable[Asked], origin: str, *, meant: str) -> None:
     """Raise InputError if compared protocols ask unequal numbers of clients by a set cohort.
 
     What is lost where a total is rounded down to whole cohorts is no difference.
+
+    Args:
+        cells: What is compared.
+        origin: Names the sweep in errors.
+        meant: What a user says who means it.
     """
     for group in _groups(cells):
         if not any(each.is_set for each in group) or _is_equal(group):
@@ -97,10 +102,10 @@ def check_equal(cells: Iterable[Asked], origin: str) -> None:
         most = max(group, key=lambda each: each.clients or 0)
         raise InputError(
             f"{origin}: the protocols ask unequal numbers of clients in all, {least.protocol} "
-            f"{least.clients:,} and {most.protocol} {most.clients:,}, since protocol.{COHORT} is "
-            f"the size of one layer's cohort: vary {TOTAL} in [sweep.axes], which every protocol "
-            f'shares out among its layers, or set {COHORT} = "auto" to ask everybody, or say that '
-            "it is meant: sweep.unequal_clients = true."
+            f"{least.clients:,} and {most.protocol} {most.clients:,}, since {COHORT} is the size "
+            f"of one layer's cohort: vary the axis {TOTAL}, which every protocol shares out among "
+            f'its layers, or set {COHORT} = "auto" to ask everybody, or say that it is meant: '
+            f"{meant}."
         )
 
 

@@ -291,7 +291,7 @@ def test_tables_state_the_local_epsilon_of_all_rounds_where_clients_are_reused()
     config, result = small_run(**{"protocol.reuse_clients": "true", "protocol.max_items": 3})
     rounds = result.cost["rounds"]
     assert rounds > 2
-    row = flat_result(result, config, {})
+    row = flat_result(result, delta=config.privacy.delta)
     assert row["local_epsilon"] == 4.0 * rounds
     assert row["local_epsilon_user"] == 4.0 * rounds * 3
     shown = summary_rows(result)

@@ -213,7 +213,7 @@ def test_cells_share_workers_unless_populations_are_too_large(monkeypatch):
     assert not sweep._fits_beside_others(virtual, store)
     large = plan_of({}, population={"source": "chat", "clients": 50_000_000}).cells
     assert not sweep._fits_beside_others(large, store)
-    monkeypatch.setattr("fedhh.experiments.sweep.sweep._BYTES_PER_ROW", 10**9)
+    monkeypatch.setattr("fedhh.experiments.sweep.execution._BYTES_PER_ROW", 10**9)
     assert not sweep._fits_beside_others(plan_of({}, population=small).cells, store)
 
 

@@ -40,8 +40,8 @@ def asked(plan) -> list[int]:
 def test_one_cohort_for_protocols_with_different_numbers_of_layers_is_refused():
     axis = {"protocols": BOTH, "axes": {"protocol.clients_per_layer": [400, 600]}}
     message = (
-        r"unequal numbers of clients in all, SFP 400 and TrieHH 2,000, since protocol.clients_per_"
-        r"layer is .* vary total_clients .* sweep.unequal_clients = true\.$"
+        r"unequal numbers of clients in all, SFP 400 and TrieHH 2,000, since clients_per_"
+        r"layer is .* vary the axis total_clients, .* sweep.unequal_clients = true\.$"
     )
     with pytest.raises(InputError, match=message):
         plan_of(axis)
