@@ -287,13 +287,13 @@ def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
     used = []
 
     def way(name: str):
-        def run(missing, *rest):
+        def run(missing, *rest, **options):
             used.append(name)
             return iter(())
 
         return run
 
-    monkeypatch.setattr(sweep, "_side_by_side", way("cells"))
+    monkeypatch.setattr(sweep, "side_by_side", way("cells"))
     monkeypatch.setattr(sweep, "_in_turn", way("clients"))
     monkeypatch.setattr(sweep, "_fits_beside_others", lambda cells, store: fits)
     monkeypatch.setattr(results, "write_tables", lambda directory, plan: None)
