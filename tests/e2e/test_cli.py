@@ -151,6 +151,13 @@ def test_data_commands_hand_their_files_on(tmp_path, command):
     )
     assert facts["clients"] == 500
     assert facts["unknown_token_share"] == 1.0
+    assert facts["notes"] == []
+    described = command(
+        "data", "describe", "words.parquet", "--alphabet", "from-data", cwd=tmp_path
+    )
+    assert described.returncode == 0, described.stderr
+    assert described.stdout.splitlines()[-1].startswith('An alphabet "from-data" is not private')
+    assert "spelling: lost words" in described.stdout
 
 
 def test_presets_can_be_listed_shown_and_used(tmp_path, command):

@@ -210,7 +210,7 @@ def test_cells_share_workers_unless_populations_are_too_large(monkeypatch):
     assert not sweep._fits_beside_others(virtual, store)
     large = plan_of({}, population={"source": "chat", "clients": 50_000_000}).cells
     assert not sweep._fits_beside_others(large, store)
-    monkeypatch.setattr("fedhh.experiments.sweep.sweep._BYTES_PER_ROW", 10**9)
+    monkeypatch.setattr("fedhh.experiments.sweep.execution._BYTES_PER_ROW", 10**9)
     assert not sweep._fits_beside_others(plan_of({}, population=small).cells, store)
 
 
@@ -274,13 +274,13 @@ def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
     used = []
 
     def way(name: str):
-        def run(missing, *rest):
+        def run(missing, *rest, **options):
             used.append(name)
             return iter(())
 
         return run
 
-    monkeypatch.setattr(sweep, "_side_by_side", way("cells"))
+    monkeypatch.setattr(sweep, "side_by_side", way("cells"))
     monkeypatch.setattr(sweep, "_in_turn", way("clients"))
     monkeypatch.setattr(sweep, "_fits_beside_others", lambda cells, store: fits)
     monkeypatch.setattr(results, "write_tables", lambda directory, plan: None)
