@@ -31,9 +31,10 @@ from fedhh.version import __version__
 if TYPE_CHECKING:
     from fedhh.clients.populations.population import StoredPopulation
     from fedhh.experiments.config.population import load_population, synthetic_population
-    from fedhh.experiments.report.run_figures import plot
+    from fedhh.experiments.report.notebook import plot, table
     from fedhh.experiments.run.result import RunResult
     from fedhh.experiments.run.run import rounds, simulate
+    from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.server.pem import Pem
@@ -53,11 +54,13 @@ _HOMES = {
     "StoredPopulation": "fedhh.clients.populations.population",
     "TrieHH": "fedhh.server.triehh",
     "load_population": "fedhh.experiments.config.population",
-    "plot": "fedhh.experiments.report.run_figures",
+    "plot": "fedhh.experiments.report.notebook",
     "rounds": "fedhh.experiments.run.run",
     "simulate": "fedhh.experiments.run.run",
     "sweep": "fedhh.experiments.sweep.sweep",
+    "sweep_over": "fedhh.experiments.sweep.objects",
     "synthetic_population": "fedhh.experiments.config.population",
+    "table": "fedhh.experiments.report.notebook",
 }
 
 __all__ = [
@@ -75,7 +78,9 @@ __all__ = [
     "rounds",
     "simulate",
     "sweep",
+    "sweep_over",
     "synthetic_population",
+    "table",
 ]
 
 

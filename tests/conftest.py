@@ -1,13 +1,17 @@
-"""Populations, and the command line, that several tests share."""
+"""Populations, the command line and Ray, that several tests share."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+from fedhh import doors
 from fedhh.cli import app as cli
 from fedhh.cli import minute_lines
 from fedhh.clients.populations.population import StoredPopulation
@@ -15,6 +19,21 @@ from fedhh.testing.populations import LETTERS
 from fedhh.testing.populations import small_population as zipf_population
 
 __all__ = ["LETTERS", "zipf_population"]
+
+# The same examples every time, however slow the machine: a failure is the change's own. In CI also
+# what it takes to see one again elsewhere. `--hypothesis-profile=default` looks for new ones.
+settings.register_profile("stable", derandomize=True, deadline=None)
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+
+
+def profile_of(environment: Mapping[str, str]) -> str:
+    return "ci" if environment.get("CI") == "true" else "stable"
+
+
+settings.load_profile(profile_of(os.environ))
+
+RAY_CORES = 3
+"""As many as the most workers of a test."""
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +59,45 @@ def command(monkeypatch, capfd):
         return subprocess.CompletedProcess(words, int(end.value.code or 0), output, complaint)
 
     return call
+
+
+@pytest.fixture
+def own_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Modules from folders are forgotten after the test."""
+    finder = doors._Finder()
+    monkeypatch.setattr(doors, "_finder", finder)
+    yield
+    if finder in sys.meta_path:
+        sys.meta_path.remove(finder)
+    for name in finder.loaded:
+        doors._forget(name)
+
+
+@pytest.fixture
+def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that start or join a Ray of their own: this process has none yet."""
+    ray = pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    ray.shutdown()
+
+
+@pytest.fixture(scope="session")
+def end_of_ray() -> Iterator[None]:
+    yield
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
+
+
+@pytest.fixture
+def shared_ray(end_of_ray: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process's one local Ray: whatever wants Ray joins it and leaves it running.
+
+    Started for the first test that asks for it; it ends with the session, or for `no_ray`.
+    """
+    pytest.importorskip("ray")
+    # Before ray itself: it sets what ray reads when it is imported.
+    from fedhh.simulation.ray_connection import ray, start_ray
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if not ray.is_initialized():
+        start_ray(RAY_CORES, "")

@@ -36,6 +36,8 @@ def test_every_cell_runs(names):
     assert len(names["results"]) == names["mean"].size == 10
     assert names["results"]["coverage"].between(0, 1).all()
     assert len(names["axes"].lines) == 2
+    assert names["comparison"]["status"].eq("done").all()
+    assert len(names["comparison"]) == 6
 
 
 def test_results_display_as_tables_and_figures(names):
@@ -52,7 +54,7 @@ def test_what_is_committed_was_run_in_order_and_names_no_machine():
     shown = [output for cell in CODE[1:] for output in cell["outputs"]]
     assert len(shown) == len(CODE) - 1
     assert {output["output_type"] for output in shown} == {"execute_result", "display_data"}
-    assert sum("image/png" in output["data"] for output in shown) == 2
+    assert sum("image/png" in output["data"] for output in shown) == 3
     for output in shown:
         readable = json.dumps({k: v for k, v in output["data"].items() if k.startswith("text/")})
         assert not re.search(r"(?<![<\w])/(home|tmp|root|usr|work|opt)\b", readable)

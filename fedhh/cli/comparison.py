@@ -19,12 +19,14 @@ from fedhh.experiments.report.tables import make_table
 from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
+from fedhh.experiments.sweep.totals import COHORT
 from fedhh.system.files import write_text
 from fedhh.validation import InputError
 
 DEFAULT_COMPARISON = "sfp-vs-triehh-quick"
 
 _EPSILON = "privacy.local_epsilon"
+_COHORT = f"{PROTOCOL}.{COHORT}"
 
 
 def comparison_of(
@@ -47,12 +49,12 @@ def comparison_of(
     if _table(table, SWEEP).get("protocols"):
         given = _EPSILON in changed and f"{SWEEP}.axes.{_EPSILON}" not in changed
     else:
-        table = _with_protocols(table, origin)
+        table = _with_protocols(table, origin, cohort_is_asked=_COHORT in changed)
         given = "local_epsilon" in _table(table, "privacy")
     return _with_epsilon_axis(table) if given else table
 
 
-def _with_protocols(table: dict[str, Any], origin: str) -> dict[str, Any]:
+def _with_protocols(table: dict[str, Any], origin: str, *, cohort_is_asked: bool) -> dict[str, Any]:
     own = table.get(SWEEP, {})
     if not (isinstance(own, dict) and own.keys() <= {"seeds"}):
         raise InputError(
@@ -61,7 +63,8 @@ def _with_protocols(table: dict[str, Any], origin: str) -> dict[str, Any]:
         )
     default = tomllib.loads(preset_text(DEFAULT_COMPARISON, SWEEPS))
     protocol = dict(table.get(PROTOCOL, {}))
-    protocol.pop("clients_per_layer", None)
+    if not cohort_is_asked:
+        protocol.pop(COHORT, None)
     kept = {key: part for key, part in table.items() if key != "baseline"}
     return {**kept, PROTOCOL: protocol, SWEEP: {**default[SWEEP], **own}}
 

@@ -44,15 +44,25 @@ def describe(
     """
     from fedhh.cli.console import open_console, print_json
     from fedhh.clients.populations.describe import describe as summarize
-    from fedhh.clients.populations.known_words import load_known
+    from fedhh.clients.populations.known_words import load_known, remove_known
     from fedhh.clients.reading.sources import read_population
+    from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
 
     spelled = _spelled_with(alphabet, depth, known=known)
-    facts = asdict(summarize(read_population(file), load_known(known), **spelled))
+    population, known_words = read_population(file), load_known(known)
+    notes = [FROM_DATA_REVEALS] if spelled["alphabet"] == FROM_DATA else []
+    if notes:
+        # As a run does: of the words that devices do not know.
+        words = remove_known(population, known_words)[0].lexicon.words
+        spelled["alphabet"] = written_out(FROM_DATA, words)
+    facts = asdict(summarize(population, known_words, **spelled))
     if output_format is Format.JSON:
-        print_json(facts)
+        print_json({**facts, "notes": notes})
     else:
-        open_console().print(_facts_table(str(file), facts))
+        console = open_console()
+        console.print(_facts_table(str(file), facts))
+        for note in notes:
+            console.print(note, soft_wrap=True)
 
 
 @data.command()
@@ -70,17 +80,21 @@ def prepare(
     from fedhh.cli.safe_text import safe_text
     from fedhh.clients.populations.spelling import spelling_of
     from fedhh.clients.reading.text import prepare_text
+    from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
 
     spelled = _spelled_with(alphabet, depth, known="scowl70")
     prepared = prepare_text(source, out)
     print_written(out)
     population = prepared.population
+    notes = [FROM_DATA_REVEALS] if spelled["alphabet"] == FROM_DATA else []
+    spelled["alphabet"] = written_out(spelled["alphabet"], population.lexicon.words)
     spelling = spelling_of(population.lexicon.words, population.word_counts, **spelled)
     for line in (
         f"{population.num_clients:,} users, {spelling.words:,} words typed {spelling.tokens:,} "
         "times",
         *dropped_lines(prepared.dropped),
         *spelling_lines(spelling),
+        *notes,
     ):
         open_console().print(safe_text(line), soft_wrap=True)
 

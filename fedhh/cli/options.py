@@ -42,7 +42,8 @@ AlphabetOption = Annotated[
     str | None,
     typer.Option(
         "--alphabet",
-        help="lower, printable, auto (that of the known words), or symbols; else the default's.",
+        help="lower, printable, auto (that of the known words), from-data (that of the clients' "
+        "words, which is not private), or symbols; else the default's.",
     ),
 ]
 DepthOption = Annotated[

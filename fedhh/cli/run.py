@@ -122,5 +122,5 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
     elif quiet:
         print_directory(directory)
     else:
-        table = None if baseline is None else comparison_of_runs(runs, facts)
+        table = None if baseline is None else comparison_of_runs(runs)
         print_brief(open_console(), runs[0][1], directory, beside=table)

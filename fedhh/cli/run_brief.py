@@ -13,7 +13,11 @@ from fedhh.cli.safe_text import safe_text
 from fedhh.cli.text_tables import print_table
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.text_table import TextTable
-from fedhh.experiments.run.privacy import central_epsilon, epsilon_of, local_epsilon
+from fedhh.experiments.run.privacy import (
+    central_before_run,
+    central_epsilon,
+    local_epsilon,
+)
 from fedhh.experiments.run.result import RunResult
 
 _TOP_WORDS = 10
@@ -70,19 +74,18 @@ def sentence(result: RunResult) -> str:
 def privacy_line(result: RunResult) -> str:
     """Return the smallest epsilons of the run, each with its unit, reader and delta."""
     report = result.privacy
-    central, local = (
+    before, central, local = (
         [round_up(epsilon(report, unit)) for unit in ("item", "user")]
-        for epsilon in (central_epsilon, local_epsilon)
+        for epsilon in (central_before_run, central_epsilon, local_epsilon)
     )
     delta = report.best("item", "central").delta
-    before = [round_up(epsilon_of(report.before_run(unit))) for unit in ("item", "user")]
     which = (
         ""
         if before == central
-        else f" for the domains of this run ({before[0]} and {before[1]} before it, for any)"
+        else f" before the run ({central[0]} and {central[1]} for the domains that it had)"
     )
     return (
-        f"Privacy: epsilon {central[0]} at item level and {central[1]} at user level against "
+        f"Privacy: epsilon {before[0]} at item level and {before[1]} at user level against "
         f"readers of results{which}, at delta {delta:g}; {local[0]} and {local[1]} against the "
         "server."
     )

@@ -16,7 +16,7 @@ from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.comparison import whole_bytes
-from fedhh.experiments.run.privacy import central_epsilon, local_epsilon
+from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
 
@@ -153,16 +153,20 @@ def _local_rows(result: RunResult) -> list[tuple[str, str, str]]:
 
 
 def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
-    rows = []
-    for unit, label in (("item", "central epsilon"), ("user", "")):
-        best = report.best(unit, "central")
-        rows.append(
-            (
-                label,
-                round_up(central_epsilon(report, unit)),
-                f"{unit} level at delta {best.delta:g}, {best.method}, against readers of results",
+    """Return what holds before the run and, where that is less, after it, for its domains."""
+    rows: list[tuple[str, str, str]] = []
+    for unit in ("item", "user"):
+        best, before = report.best(unit, "central"), report.before_run(unit)
+        stated = [(before, "before the run"), (best, "for this run's domains")]
+        for each, when in stated if best.realised else [(best, "")]:
+            rows.append(
+                (
+                    "" if rows else "central epsilon",
+                    round_up(epsilon_of(each)),
+                    f"{unit} level{', ' if when else ''}{when} at delta {each.delta:g}, "
+                    f"{each.method}, against readers of results",
+                )
             )
-        )
     return rows
 
 

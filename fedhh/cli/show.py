@@ -63,7 +63,7 @@ def _print_runs(console: Console, directory: Path, *, num_words: int) -> None:
         print_run(console, each.result, num_words=num_words)
     if len(stored) > 1:
         runs = [(each.config, each.result) for each in stored]
-        print_table(console, comparison_of_runs(runs, stored[0].known_words))
+        print_table(console, comparison_of_runs(runs))
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
 
 

@@ -29,6 +29,8 @@ def print_plan(console: Console, sweep: Sweep) -> None:
     """Print how many cells there are, and which are skipped by which rule."""
     skipped = [cell for cell in sweep.cells if cell.skipped]
     console.print(f"{len(sweep.to_run)} cells to run, {len(skipped)} skipped")
+    if sweep.clients_line:
+        print_line(console, safe_text(sweep.clients_line, longest=LONGEST_LINE))
     for rule in dict.fromkeys(cell.skipped for cell in skipped):
         places = dict.fromkeys(settings_text(cell) for cell in skipped if cell.skipped == rule)
         console.print(f"skipped by {rule} ({SKIP_RULES[rule]}):")
@@ -62,6 +64,7 @@ def cell_rows(sweep: Sweep, missing: Container[str]) -> list[dict[str, Any]]:
             "cell": cell.id,
             **cell.varied,
             "seed": cell.config.seed,
+            "clients_in_all": None if cell.asked is None else cell.asked.clients,
             "done": not cell.skipped and cell.id not in missing,
             "skipped_by": cell.skipped or None,
         }

@@ -321,3 +321,14 @@ def test_fewer_reports_are_never_dropped_for_more_of_them():
         for pair in ([few, other], [many, other]):
             kept = max(each.epsilon(1e-6) for each in worst_blankets(pair))
             assert kept == max(each.epsilon(1e-6) for each in pair)
+
+
+def test_of_equally_many_reports_only_the_worse_blanket_is_kept():
+    worse = subset_selection_blanket(
+        local_epsilon=4.0, num_reports=1_000, domain_size=500, subset_size=9
+    )
+    moved = worse.one / 2
+    better = replace(worse, one=moved, neither=worse.neither + (math.exp(4.0) + 1) * moved)
+    assert better.epsilon(1e-6) < worse.epsilon(1e-6)
+    assert worst_blankets([worse, better]) == worst_blankets([better, worse]) == [worse]
+    assert worst_blankets([worse, worse]) == [worse]

@@ -140,7 +140,7 @@ def test_a_plan_that_nothing_reaches_says_so(answer, fedhh):
 def test_an_audit_of_a_report_stands_beside_the_stated_epsilon(answer):
     found = answer(
         "audit", "--oracle", "ss", "--local-epsilon", "2", "--domain-size", "20",
-        "--samples", "20000",
+        "--samples", "5000",
     )  # fmt: skip
     assert 1.5 < found["at_least"] <= 2
     assert found["upper_bounds"] == {"local": 2}
@@ -335,11 +335,18 @@ def test_the_command_is_there_as_a_process():
 CMS_FIGURE = {(16, 2048): 63_210, (256, 256): 42_583, (1024, 2048): 12_074, (4096, 65536): 9_620}
 
 
-def test_the_deviation_of_count_mean_sketch_is_apples_figure(answer):
+def test_the_deviation_of_count_mean_sketch_is_apples_figure(answer, monkeypatch):
+    # Sketches of all the figure's values take long to draw; below, of fewer.
+    monkeypatch.setattr("fedhh.cli.account.sketch._SIMULATED", ())
     found = answer("cms-variance")
     surface = {(e["num_cells"], e["num_hashes"]): e["deviation"] for e in found["surface"]}
     assert {size: round(surface[size]) for size in CMS_FIGURE} == CMS_FIGURE
     assert round(found["floor"]) == 9_595
+
+
+def test_drawn_sketches_deviate_as_the_formula_says(answer):
+    found = answer("cms-variance", "--values", "30000", "--reports", "30000000")
+    surface = {(e["num_cells"], e["num_hashes"]): e["deviation"] for e in found["surface"]}
     assert len(found["simulated"]) == 2
     for each in found["simulated"]:
         formula = surface[each["num_cells"], each["num_hashes"]]

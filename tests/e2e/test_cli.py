@@ -7,23 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.processes import start, wait_until
+from tests.waiting import ORACLE, write_waiting
+
 SMALL = ("run", "--preset", "small", "--set", "population.clients=20000", "--workers", "0")
-
-
-def start(*words: str, cwd: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "fedhh", *words],
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches_it(
@@ -57,21 +48,16 @@ def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches
     assert {p: p.read_bytes() for p in (tmp_path / "mine").iterdir()} == before
 
 
-SLOW = (
-    *SMALL, "--set", "protocol.max_items=60", "--set", "privacy.local_epsilon=4",
-    "--set", "protocol.eta_max=3000",
-)  # fmt: skip
+WAITING = (*SMALL, "--set", f"protocol.oracle={ORACLE}")
 
 
 # The other signals are tested on Ray, in test_stopping.py, and in a baseline, in test_compare.py.
+@pytest.mark.usefixtures("own_modules")
 def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, command):
-    process = start(*SLOW, "--out", "stopped", cwd=tmp_path)
+    go = write_waiting(tmp_path, "stopped/checkpoint/state.npz")
+    process = start(*WAITING, "--out", "stopped", cwd=tmp_path)
     checkpoint = tmp_path / "stopped" / "checkpoint" / "state.npz"
-    for _ in range(600):
-        if checkpoint.exists() or process.poll() is not None:
-            break
-        time.sleep(0.1)
-    assert process.poll() is None, "the run ended before it could be stopped"
+    wait_until(checkpoint.exists, process)
     process.kill()
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
@@ -79,9 +65,10 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
     assert other.returncode == 2
     assert "has another configuration" in other.stderr
     assert not (tmp_path / "stopped" / "result.json").exists()
+    go.touch()
     resumed = command("run", "--resume", "--out", "stopped", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    whole = command(*SLOW, "--out", "whole", cwd=tmp_path)
+    whole = command(*WAITING, "--out", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
     for name in ("discoveries.csv", "layers.parquet"):
         stopped = (tmp_path / "stopped" / name).read_bytes()
@@ -164,6 +151,13 @@ def test_data_commands_hand_their_files_on(tmp_path, command):
     )
     assert facts["clients"] == 500
     assert facts["unknown_token_share"] == 1.0
+    assert facts["notes"] == []
+    described = command(
+        "data", "describe", "words.parquet", "--alphabet", "from-data", cwd=tmp_path
+    )
+    assert described.returncode == 0, described.stderr
+    assert described.stdout.splitlines()[-1].startswith('An alphabet "from-data" is not private')
+    assert "spelling: lost words" in described.stdout
 
 
 def test_presets_can_be_listed_shown_and_used(tmp_path, command):

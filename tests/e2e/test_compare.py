@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 
 import pytest
 
-from tests.e2e.test_cli import start
+from tests.processes import start, wait_until
+from tests.waiting import SERVER, write_waiting
 
 SMALL_SKETCHES = (
     "word_hashes=64", "word_cells=64", "fragment_hashes=64", "fragment_cells=64", "num_puzzles=16",
@@ -18,9 +18,9 @@ BASE = (
 )  # fmt: skip
 
 
-def beside(section: str) -> list[str]:
+def beside(section: str, name: str = "sfp") -> list[str]:
     """Options for a small SFP in a section."""
-    values = [f"{section}.name=sfp", *(f"{section}.{value}" for value in SMALL_SKETCHES)]
+    values = [f"{section}.name={name}", *(f"{section}.{value}" for value in SMALL_SKETCHES)]
     return [word for value in values for word in ("--set", value)]
 
 
@@ -61,23 +61,22 @@ def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_p
             assert again == (tmp_path / "mine" / run / name).read_bytes()
 
 
+@pytest.mark.usefixtures("own_modules")
 def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
-    slow = (*BASE, "--set", "baseline.name=sfp")
-    process = start(*slow, "--out", "stopped", cwd=tmp_path)
-    baseline = tmp_path / "stopped" / "baseline"
-    for _ in range(600):
-        if baseline.exists() or process.poll() is not None:
-            break
-        time.sleep(0.05)
+    go = write_waiting(tmp_path, "stopped/baseline")
+    both = (*BASE, *beside("baseline", SERVER))
+    process = start(*both, "--out", "stopped", cwd=tmp_path)
+    wait_until((tmp_path / "stopped" / "baseline").exists, process)
     process.send_signal(signal.SIGTERM)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130
     assert complaint.endswith("Interrupted; what is finished is kept.\n")
     assert not (tmp_path / "stopped" / "result.json").exists()
     assert (tmp_path / "stopped" / "checkpoint" / "state.npz").exists()
+    go.touch()
     resumed = command("run", "--resume", "--out", "stopped", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    whole = command(*slow, "--out", "whole", cwd=tmp_path)
+    whole = command(*both, "--out", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
     for name in ("discoveries.csv", "baseline/discoveries.csv", "baseline/layers.parquet"):
         stopped = (tmp_path / "stopped" / name).read_bytes()
@@ -125,7 +124,13 @@ def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
     done = command("compare", "--config", "mine.toml", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
-    for text in ("TrieHH", "SFP", "F1 of the top 20", "central epsilon, user", "Local epsilon 8"):
+    for text in (
+        "TrieHH",
+        "SFP",
+        "F1 of the top 20",
+        "central epsilon before the run, user",
+        "Local epsilon 8",
+    ):
         assert text in done.stdout
     out = tmp_path / "out"
     names = {path.name for path in out.iterdir()}

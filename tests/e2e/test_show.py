@@ -77,6 +77,7 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     listed = command(*words, "--dry-run", cwd=tmp_path)
     assert listed.stdout.splitlines() == [
         "8 cells to run, 0 skipped",
+        "Clients asked in all, the same for every protocol: 12,000.",
         "  protocol TrieHH, epsilon 4, seeds 0 to 1",
         "  protocol TrieHH, epsilon 8, seeds 0 to 1",
         "  protocol SFP, epsilon 4, seeds 0 to 1",
@@ -104,7 +105,7 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
         assert len(rows) > 2
         for row in rows[1:]:
             assert row[1].strip() in shown.stdout
-    assert "central epsilon, user" in shown.stdout
+    assert "central epsilon before the run, user" in shown.stdout
     rows = json.loads(command("show", "out", "--format", "json").stdout)
     assert len(rows) == 8
     other = command("sweep", "--resume", "--out", "out", "--seed", "5", "--dry-run")

@@ -6,18 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.processes import wait_until
+from tests.waiting import ORACLE, write_waiting
+
 pytest.importorskip("ray")
 
-SLOW = (
-    "run", "--preset", "small", "--set", "population.clients=20000", "--set",
-    "protocol.max_items=60", "--set", "privacy.local_epsilon=4", "--set", "protocol.eta_max=3000",
-)  # fmt: skip
+SMALL = ("run", "--preset", "small", "--set", "population.clients=20000")
 MESSAGE = "Interrupted; what is finished is kept.\n"
 
 
@@ -28,18 +27,14 @@ def start(*words: str, cwd: Path, **options) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def wait_until(done, process: subprocess.Popen[str]) -> None:
-    for _ in range(2400):
-        if done():
-            return
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    raise AssertionError("waited two minutes")
-
-
+@pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, stop):
-    process = start("-m", "fedhh", *SLOW, "--workers", "1", "--out", "mine", cwd=tmp_path)
+def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, command, stop):
+    go = write_waiting(tmp_path, "mine/checkpoint/state.npz")
+    process = start(
+        "-m", "fedhh", *SMALL, "--set", f"protocol.oracle={ORACLE}", "--workers", "1",
+        "--out", "mine", cwd=tmp_path,
+    )  # fmt: skip
     checkpoint = tmp_path / "mine" / "checkpoint" / "state.npz"
     wait_until(checkpoint.exists, process)
     family = psutil.Process(process.pid).children(recursive=True)
@@ -51,11 +46,9 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, stop)
     _, alive = psutil.wait_procs(family, timeout=20)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
     assert [p.name for p in checkpoint.parent.iterdir()] == ["state.npz"]
-    resumed = start(
-        "-m", "fedhh", "run", "--resume", "--workers", "0", "--out", "mine", cwd=tmp_path
-    )
-    _, complaint = resumed.communicate(timeout=120)
-    assert resumed.returncode == 0, complaint
+    go.touch()
+    resumed = command("run", "--resume", "--workers", "0", "--out", "mine", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
 
 
 def test_a_run_that_a_script_started_in_the_background_stops_while_clients_are_drawn(tmp_path):
@@ -64,7 +57,7 @@ def test_a_run_that_a_script_started_in_the_background_stops_while_clients_are_d
         "-c",
         "import signal, os, sys; signal.signal(signal.SIGINT, signal.SIG_IGN);"
         "os.execv(sys.executable, [sys.executable, '-m', 'fedhh', *sys.argv[1:]])",
-        *SLOW, "--set", "population.source=keyboard60d", "--set", "population.clients=500_000",
+        *SMALL, "--set", "population.source=keyboard60d", "--set", "population.clients=500_000",
         "--set", "population.virtual=false", "--workers", "0", "--out", "mine", cwd=tmp_path,
     )  # fmt: skip
     running = psutil.Process(process.pid)

@@ -134,8 +134,7 @@ def test_it_is_swept_over_its_own_setting_and_compared(folder):
     assert compared["protocol"].tolist() == ["own", "theirs"]
 
 
-def test_on_ray_it_gives_the_same_bits_shared_by_clients_or_by_cells(folder):
-    pytest.importorskip("ray")
+def test_on_ray_it_gives_the_same_bits_shared_by_clients_or_by_cells(folder, shared_ray):
     run("run", "--config", "mine.toml", "--out", "here")
     run("run", "--config", "mine.toml", "--workers", "2", "--out", "there")
     for name in ("discoveries.csv", "layers.parquet"):

@@ -26,9 +26,7 @@ WORKERS = 3
 
 
 @pytest.fixture
-def cluster(monkeypatch):
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert not ray.is_initialized()
+def cluster(no_ray):
     cluster = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
     )

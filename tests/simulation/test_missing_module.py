@@ -32,8 +32,7 @@ def stray(monkeypatch):
     return kind()
 
 
-def test_a_worker_of_an_unknown_module_is_refused_by_name(stray):
-    pytest.importorskip("ray")
+def test_a_worker_of_an_unknown_module_is_refused_by_name(stray, shared_ray):
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.simulation.ray_executor import RayExecutor, map_on_ray
 

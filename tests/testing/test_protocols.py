@@ -219,7 +219,7 @@ def test_a_failure_says_where_and_what():
         check_protocol(LdpTrieHH(alphabet=LETTERS, clients_per_layer=1_000), population=POPULATION)
 
 
-def test_ray_workers_give_the_same_bits():
+def test_ray_workers_give_the_same_bits(shared_ray):
     trial = protocol_trial(LdpTrieHH(**TRIE), population=POPULATION, workers=(2,))
     checks = {check.name: check for check in protocol_checks(trial)}
     checks["ray_workers_give_the_same_bits"](trial, seed=3)

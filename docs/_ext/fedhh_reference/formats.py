@@ -70,7 +70,8 @@ _SECTIONS = {
     "removal of known words took away",
     "protocol": "The settings, resolved",
     "privacy": "Guarantees, each with unit, reader (`trust`), method, epsilon, delta, theorem and "
-    "assumptions; approximate k-anonymity, claimed and measured",
+    "assumptions; the smallest central epsilons that hold before and after the run; approximate "
+    "k-anonymity, claimed and measured",
     "metrics": "Below",
     "cost": "Below",
     "timings_seconds": "Seconds; the only part that differs between two runs of one seed",

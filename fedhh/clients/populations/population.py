@@ -330,9 +330,11 @@ class StoredPopulation(Population):
                 f"Expected 1 <= population.clients <= {self.num_clients:,}, the {self.unit}s of "
                 f"{self.name}, got population.clients={size:,}."
             )
+        if size == self.num_clients:
+            return self
         drawn = self.block(np.sort(rng.permutation(self.num_clients)[:size]))
         sample = StoredPopulation(
-            name=f"{self.name}, {size:,} of {self.num_clients:,} {self.unit}s",
+            name=f"{self.name}, a random {size:,} of {self.num_clients:,} {self.unit}s",
             lexicon=self._lexicon,
             offsets=drawn.offsets,
             word_ids=drawn.word_ids,

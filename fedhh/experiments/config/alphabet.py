@@ -27,6 +27,11 @@ NOT_PRIVATE = (
     "covers it."
 )
 
+FROM_DATA_REVEALS = (
+    f'An alphabet "{FROM_DATA}" is not private: it reveals, before the first client answers, which '
+    "symbols occur in the clients' words, and no guarantee of a run covers that."
+)
+
 _STAND_IN = "lower"
 
 
@@ -76,6 +81,17 @@ def named_or_settled(alphabet: str, *, known: str) -> str:
         InputError: As `settle_public`.
     """
     return settle_public(PopulationConfig(alphabet=alphabet, known=known)).alphabet
+
+
+def written_out(alphabet: str, words: Iterable[str]) -> str:
+    """Return an alphabet as it is, or the symbols that "from-data" has with clients' words.
+
+    Raises:
+        InputError: The words have no symbol, or too many.
+    """
+    if alphabet != FROM_DATA:
+        return alphabet
+    return _settled(PopulationConfig(alphabet=FROM_DATA), symbols_of(words), FROM_DATA).alphabet
 
 
 def alphabet_or_stand_in(alphabet: str) -> str:

@@ -21,6 +21,8 @@ from fedhh.experiments.sweep.directory import flat_result
 from fedhh.experiments.sweep.intervals import interval_text, summarize
 from fedhh.validation import InputError
 
+CENTRAL = "central_epsilon"
+
 _HALF = "Mean ± half the"
 
 SERVER_SECONDS = "server"
@@ -99,8 +101,10 @@ _COST = (
     _share(_COUNT_ERROR, "count error of the significant"),
     _epsilon("local_epsilon", "local epsilon, item"),
     _epsilon("local_epsilon_user", "local epsilon, user"),
-    _epsilon("central_epsilon", "central epsilon, item"),
-    _epsilon("central_epsilon_user", "central epsilon, user"),
+    _epsilon("central_epsilon_before_run", "central epsilon before the run, item"),
+    _epsilon(CENTRAL, "central epsilon after the run, item"),
+    _epsilon("central_epsilon_user_before_run", "central epsilon before the run, user"),
+    _epsilon("central_epsilon_user", "central epsilon after the run, user"),
     _count("clients_asked", "clients asked"),
     _count("rounds", "rounds"),
     _bytes_at_most("upload_bits_per_client_max", "upload per client"),
@@ -113,7 +117,8 @@ _COST = (
     ),
 )
 _SHORT = {
-    "coverage", "precision", "recall", "central_epsilon", "central_epsilon_user", "rounds",
+    "coverage", "precision", "recall", "central_epsilon_before_run", CENTRAL,
+    "central_epsilon_user_before_run", "central_epsilon_user", "rounds",
     "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS, _TRUNCATED,
 }  # fmt: skip
 _NOT_ZERO = re.compile(r"[1-9]")
@@ -189,7 +194,14 @@ def comparison_table(
         title=description["title"],
         columns=(*(short_label(path) for path in others), "", *labels),
         rows=tuple(rows),
-        note=" ".join([over, *_meanings(table, measures), _central_note(table)]),
+        note=" ".join(
+            [
+                over,
+                *filter(None, [description.get("clients", "")]),
+                *_meanings(table, measures),
+                _central_note(table),
+            ]
+        ),
         labels=len(others) + 1,
         records=tuple(records),
     )
@@ -227,26 +239,20 @@ def _central_note(table: pd.DataFrame) -> str:
     deltas = ", ".join(f"{delta:g}" for delta in sorted(table["delta"].unique()))
     note = (
         f"Central epsilons are at delta {deltas}, against readers of the results, for neighbors "
-        "that swap one item or one user"
+        "that swap one item or one user; before the run for any domains that its votes may decide, "
+        "after it for those that they did"
     )
-    unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table["central_epsilon"])
+    unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table[CENTRAL])
     return note + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
 
 
-def comparison_of_runs(
-    runs: Sequence[tuple[Config, RunResult]], facts: dict[str, Any]
-) -> TextTable:
-    """Return a short table of some runs on the same clients.
-
-    Args:
-        runs: Each run's configuration and result.
-        facts: What the removal of known words took away.
-    """
+def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]]) -> TextTable:
+    """Return a short table of some runs, each with its configuration, on the same clients."""
     rows = [
         {
             PROTOCOL: run.protocol.title,
             "seed": run.seed,
-            **_numbers(flat_result(run, config, facts)),
+            **numbers_of(flat_result(run, delta=config.privacy.delta)),
             SERVER_SECONDS: run.timings["server"],
         }
         for config, run in runs
@@ -257,7 +263,7 @@ def comparison_of_runs(
     )
 
 
-def _numbers(record: dict[str, Any]) -> dict[str, Any]:
+def numbers_of(record: dict[str, Any]) -> dict[str, Any]:
     """Return a flat result with infinities as numbers again."""
     return {name: math.inf if value == "inf" else value for name, value in record.items()}
 

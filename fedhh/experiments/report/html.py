@@ -12,13 +12,18 @@ from typing import Any
 import pandas as pd
 
 from fedhh.experiments.config.labels import round_up
-from fedhh.experiments.report.comparison import SERVER_SECONDS, comparison_table
+from fedhh.experiments.report.comparison import (
+    SERVER_SECONDS,
+    comparison_table,
+    numbers_of,
+)
 from fedhh.experiments.report.page import config_tags, escaped, figure_tags, page, table_tag
 from fedhh.experiments.report.run_figures import figures, runs_in
 from fedhh.experiments.report.sweep_figures import sweep_figures
 from fedhh.experiments.report.tables import make_table, usual_table
 from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.run import directory as output
+from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import read_record, read_result
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import PROTOCOL
@@ -61,9 +66,9 @@ def _run(directory: Path) -> tuple[str, list[str]]:
     records = [read_record(run) for run in runs]
     names = [record["protocol"]["name"] for record in records]
     title = f"{' and '.join(names)} on {records[0]['population']['name']}"
-    body = [table_tag(_measures(names, records))]
-    for name, run, record in zip(names, runs, records, strict=True):
-        result = read_result(run).result
+    stored = [read_result(run).result for run in runs]
+    body = [table_tag(_measures(names, records, stored))]
+    for name, result, record in zip(names, stored, records, strict=True):
         body += [
             f"<h2>{escaped(name)}</h2>",
             *figure_tags(dict(figures(result))),
@@ -87,23 +92,19 @@ def _sweep(directory: Path) -> tuple[str, list[str]]:
     return description["title"] or "Sweep", [*body, *config_tags(directory / results.SWEEP_FILE)]
 
 
-def _measures(names: Sequence[str], records: Sequence[dict[str, Any]]) -> TextTable:
+def _measures(
+    names: Sequence[str], records: Sequence[dict[str, Any]], runs: Sequence[RunResult]
+) -> TextTable:
     """Return every measure of a run, and of its baseline, beside each other."""
     rows = []
-    for name, record in zip(names, records, strict=True):
+    for name, record, run in zip(names, records, runs, strict=True):
         guarantees = record["privacy"]["guarantees"]
-        best = {(g["trust"], g["unit"]): float(g["epsilon"]) for g in guarantees if g["best"]}
+        delta = max(g["delta"] for g in guarantees if g["trust"] == "central")
         rows.append(
             {
                 PROTOCOL: name,
                 "seed": record["seed"],
-                **record["metrics"],
-                **record["cost"],
-                "local_epsilon": best["local", "item"],
-                "local_epsilon_user": best["local", "user"],
-                "central_epsilon": best["central", "item"],
-                "central_epsilon_user": best["central", "user"],
-                "delta": max(g["delta"] for g in guarantees if g["trust"] == "central"),
+                **numbers_of(results.flat_result(run, delta=delta)),
                 SERVER_SECONDS: record["timings_seconds"]["server"],
             }
         )
@@ -119,7 +120,9 @@ def _claims(record: dict[str, Any]) -> TextTable:
             (
                 each["unit"],
                 "server" if each["trust"] == "local" else "readers of results",
-                each["method"] + (", best" if each["best"] else ""),
+                each["method"]
+                + (", best" if each["best"] else "")
+                + (", R" if each.get("realised") else ""),
                 round_up(float(each["epsilon"])) if known else "none",
                 f"{each['delta']:g}",
                 each["theorem"],
@@ -137,7 +140,10 @@ def _claims(record: dict[str, Any]) -> TextTable:
         title="Guarantees",
         columns=("unit", "against", "bound", "epsilon or k", "delta", "theorem", "assumptions"),
         rows=tuple(rows),
-        note="Neighbors are swaps. Best: the smallest valid bound of its unit and reader.",
+        note=(
+            "Neighbors are swaps. Best: the smallest valid bound of its unit and reader. R: for "
+            "the domains that this run had; all others hold before it."
+        ),
         labels=7,
     )
 

@@ -15,7 +15,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedhh.experiments.config.labels import is_share, short_label, value_text
 from fedhh.experiments.report.plain_text import unmathed
-from fedhh.experiments.report.style import NOTE, SIZE, in_percent, put_title, wrapped
+from fedhh.experiments.report.style import (
+    NOTE,
+    SIZE,
+    NotebookFigure,
+    in_percent,
+    put_title,
+    wrapped,
+)
 from fedhh.experiments.sweep.columns import MOST_PANELS, Layout, num_combinations
 from fedhh.experiments.sweep.intervals import failed_text, interval_text, seeds_text
 from fedhh.validation import InputError
@@ -55,11 +62,11 @@ def open_figure(
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure and its panels: one of the usual size, or several smaller ones."""
     if count == 1:
-        figure = Figure(figsize=SIZE, layout="constrained")
+        figure = NotebookFigure(figsize=SIZE, layout="constrained")
         return figure, [figure.subplots()]
     columns = count if count <= 3 else (2 if count == 4 else 3 if count <= 9 else 4)
     rows = math.ceil(count / columns)
-    figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.8), layout="constrained")
+    figure = NotebookFigure(figsize=(size[0] * columns, size[1] * rows + 0.8), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, **options)
     panels = list(grid.flat)
     for axes in panels[count:]:

@@ -29,15 +29,19 @@ from fedhh.experiments.report.style import (
     SIZE,
     STYLE,
     VERMILION,
+    NotebookFigure,
     in_percent,
-    png_bytes,
     put_title,
     series,
     wrapped,
     write_figure,
 )
 from fedhh.experiments.run.directory import BASELINE_FOLDER, is_finished
-from fedhh.experiments.run.privacy import central_epsilon, local_epsilon
+from fedhh.experiments.run.privacy import (
+    central_before_run,
+    central_epsilon,
+    local_epsilon,
+)
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import read_result
 
@@ -51,13 +55,6 @@ _KINDS = (
 _STRIP = (-0.9, -0.08)
 """Where words that nobody holds stand: left of 0, in units of the linear part of the axis."""
 _GOLDEN = 0.6180339887498949
-
-
-class NotebookFigure(Figure):
-    """A figure that notebooks show as the value of a cell, without pyplot."""
-
-    def _repr_png_(self) -> bytes:
-        return png_bytes(self)
 
 
 def figures(result: RunResult) -> dict[str, Figure]:
@@ -96,12 +93,17 @@ def plot_run(directory: Path, *, out: Path | None = None) -> list[Path]:
 
 def of_whom(result: RunResult) -> str:
     """Return the protocol and its epsilons, and in a second line population and seed."""
-    local, central = (of(result.privacy, "item") for of in (local_epsilon, central_epsilon))
+    local, before, after = (
+        of(result.privacy, "item") for of in (local_epsilon, central_before_run, central_epsilon)
+    )
     parts = [result.protocol.title]
     if math.isfinite(local):
         parts.append(f"local epsilon {round_up(local)}")
     delta = result.privacy.best("item", "central").delta
-    parts.append(f"central epsilon {round_up(central)} at delta {delta:g}")
+    central = round_up(before)
+    if round_up(after) != central:
+        central += f" before the run, {round_up(after)} after it,"
+    parts.append(f"central epsilon {central} at delta {delta:g}")
     name, seed = result.population["name"], f"seed {result.seed}"
     # A synthetic population's name has its seed, which is the run's.
     clients = name if name.endswith(f", {seed}") else f"{name}, {seed}"

@@ -95,6 +95,13 @@ def write_figure(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -
     return stem.with_name(f"{stem.name}.{formats[0]}")
 
 
+class NotebookFigure(Figure):
+    """A figure that notebooks show as the value of a cell, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        return png_bytes(self)
+
+
 def png_bytes(figure: Figure) -> bytes:
     """Return a figure as the content of a PNG file."""
     content = io.BytesIO()

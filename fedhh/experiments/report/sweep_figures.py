@@ -99,6 +99,23 @@ def sweep_figures(
         InputError: There are no results, or no such column of numbers or setting in them.
     """
     table, description = read_labeled_results(directory)
+    return figures_of(
+        table, description, str(directory), x=x, by=by, facet=facet, where=where, metrics=metrics
+    )
+
+
+def figures_of(
+    table: pd.DataFrame,
+    description: dict[str, Any],
+    origin: str,
+    *,
+    x: str | None = None,
+    by: str | None = None,
+    facet: Sequence[str] = (),
+    where: Sequence[str] = (),
+    metrics: Sequence[str] = METRICS,
+) -> dict[str, Figure | str]:
+    """Return the figures of labeled results, named in errors; all else as `sweep_figures`."""
     failed = description["failed"]
     require_numbers(table, [metric for metric in metrics if metric not in METRICS])
     table = keep_where(table, where)
@@ -107,7 +124,7 @@ def sweep_figures(
     grid = table[~table["beside_grid"]]
     shown = [metric for metric in metrics if has_numbers(grid, metric)]
     if not shown:
-        raise InputError(f"{directory}: no numbers to draw in {', '.join(metrics)}.")
+        raise InputError(f"{origin}: no numbers to draw in {', '.join(metrics)}.")
     beside = published_beside(table, description)
     over = map_layout(grid, layout, asked=bool(facet))
     in_place_of_lines = over is not None and num_combinations(grid, layout.by) > MOST_LINES

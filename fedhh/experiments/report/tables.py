@@ -23,7 +23,11 @@ from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import EXTRA, varied_settings
-from fedhh.experiments.sweep.directory import read_labeled_results, with_server_seconds
+from fedhh.experiments.sweep.directory import (
+    label_results,
+    read_labeled_results,
+    with_server_seconds,
+)
 from fedhh.experiments.sweep.intervals import GAIN, failed_text, sampling_gains, summarize
 from fedhh.validation import InputError, require_choice
 
@@ -44,7 +48,17 @@ def make_table(name: str, directory: Path) -> TextTable:
     """
     require_choice(TABLES, table=name)
     table, description = read_labeled_results(directory)
-    made = TABLES[name](with_server_seconds(table, directory), description)
+    return _made(name, with_server_seconds(table, directory), description)
+
+
+def table_of(name: str, table: pd.DataFrame, description: dict[str, Any], origin: str) -> TextTable:
+    """Return a named table of results, failed cells included, as `make_table` does."""
+    require_choice(TABLES, table=name)
+    return _made(name, *label_results(table, description, origin))
+
+
+def _made(name: str, table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
+    made = TABLES[name](table, description)
     failed = failed_text(description["failed"])
     return replace(made, note=f"{made.note} {failed}.") if failed else made
 

@@ -24,17 +24,25 @@ from fedhh.experiments.sweep.columns import MOST_LINES, Layout
 from fedhh.experiments.sweep.intervals import summarize
 from fedhh.validation import InputError
 
-CENTRAL = "central_epsilon"
+_CENTRAL = ("central_epsilon_before_run", "central_epsilon")
+"""What can be claimed before the run; results of earlier versions have what holds after it."""
+
 _LOCAL = "privacy.local_epsilon"
 _WIDE_LOG_SPAN = 1000
 
 
 def has_tradeoff(grid: pd.DataFrame) -> bool:
     """Return whether there are finite central epsilons that differ by more than a percent."""
-    if CENTRAL not in grid:
+    central = _central(grid)
+    if central is None:
         return False
-    finite = grid[CENTRAL][np.isfinite(grid[CENTRAL].astype(float))]
+    finite = grid[central][np.isfinite(grid[central].astype(float))]
     return bool(len(finite) and finite.max() > 1.01 * finite.min())
+
+
+def _central(table: pd.DataFrame) -> str | None:
+    """Return the column of the central epsilon to draw; None if there is none."""
+    return next((name for name in _CENTRAL if name in table), None)
 
 
 def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: int = 0) -> Figure:
@@ -43,9 +51,11 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: in
     Raises:
         InputError: There are too many lines or panels for one figure.
     """
-    finite = table[np.isfinite(table[CENTRAL].astype(float)) & ~table["beside_grid"]]
+    central = _central(table)
+    assert central is not None
+    finite = table[np.isfinite(table[central].astype(float)) & ~table["beside_grid"]]
     rows = summarize(finite, layout.settings, "coverage")
-    rows["central"] = summarize(finite, layout.settings, CENTRAL)["mean"]
+    rows["central"] = summarize(finite, layout.settings, central)["mean"]
     names = [label for label, _ in lines_of(rows, layout)]
     if len(names) > MOST_LINES:
         raise InputError(
@@ -81,7 +91,7 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: in
                 axes.xaxis.set_minor_locator(NullLocator())
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
-        label_axes(panels, f"{axis_label(CENTRAL)} (delta = {deltas})", axis_label("coverage"))
+        label_axes(panels, f"{axis_label(central)} (delta = {deltas})", axis_label("coverage"))
         scale_y(panels, "coverage")
         finish(figure, rows["seeds"], title, failed, narrow=put_legend(figure, layout))
     return figure

@@ -17,7 +17,11 @@ from fedhh import doors
 from fedhh.experiments.config.schema import Config, parse_config
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.run.csv_file import write_csv
-from fedhh.experiments.run.privacy import MEASURED_ANONYMITY
+from fedhh.experiments.run.privacy import (
+    MEASURED_ANONYMITY,
+    central_before_run,
+    central_epsilon,
+)
 from fedhh.experiments.run.result import RunResult
 from fedhh.system.files import is_there, whole_file, write_text
 from fedhh.validation import InputError
@@ -126,13 +130,20 @@ def result_record(result: RunResult, config: Config, facts: dict[str, Any]) -> d
         "protocol": config.protocol.model_dump(mode="json"),
         "privacy": {
             **result.privacy.to_dict(),
+            "central_epsilon": {
+                unit: {
+                    "before_run": central_before_run(result.privacy, unit),
+                    "after_run": central_epsilon(result.privacy, unit),
+                }
+                for unit in ("item", "user")
+            },
             "measured_anonymity": {key: metrics[key] for key in MEASURED_ANONYMITY},
         },
         "metrics": metrics,
         "cost": result.cost,
         "timings_seconds": result.timings,
     }
-    cleaned: dict[str, Any] = _plain(record)
+    cleaned: dict[str, Any] = plain(record)
     return cleaned
 
 
@@ -149,7 +160,7 @@ def _unused(parent: Path, name: str) -> Path:
 def _write_table(stem: Path, result: RunResult, table: pd.DataFrame, *, csv: bool) -> None:
     """Write a table, with the run's fidelity in the metadata of its Parquet schema."""
     arrow = pa.Table.from_pandas(table, preserve_index=False)
-    facts = json.dumps(_plain(simulation_facts(result)))
+    facts = json.dumps(plain(simulation_facts(result)))
     arrow = arrow.replace_schema_metadata({**arrow.schema.metadata, PARQUET_KEY: facts})
     with whole_file(stem.with_suffix(".parquet")) as temporary:
         pq.write_table(arrow, temporary)
@@ -157,12 +168,12 @@ def _write_table(stem: Path, result: RunResult, table: pd.DataFrame, *, csv: boo
         write_csv(table, stem.with_suffix(".csv"))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return JSON values: no infinite or missing numbers, which JSON has no words for."""
     if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value

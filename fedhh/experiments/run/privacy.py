@@ -66,6 +66,15 @@ def central_epsilon(report: PrivacyReport, unit: str) -> float:
     return _smallest_epsilon(report, unit, "central")
 
 
+def central_before_run(report: PrivacyReport, unit: str) -> float:
+    """Return the smallest central epsilon of a unit that holds before the run, infinite if none.
+
+    It is for any domains that the run's votes may decide; `central_epsilon` may rest on those that
+    they did.
+    """
+    return epsilon_of(report.before_run(unit))
+
+
 def _smallest_epsilon(report: PrivacyReport, unit: str, trust: str) -> float:
     return epsilon_of(report.best(unit, trust))
 

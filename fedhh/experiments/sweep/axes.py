@@ -15,6 +15,7 @@ from fedhh.experiments.config.protocol_section import known_sections, section_cl
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import Section
 from fedhh.experiments.config.toml_file import literal
+from fedhh.experiments.sweep.totals import COHORT, TOTAL
 from fedhh.settings import Count
 from fedhh.validation import InputError, did_you_mean
 
@@ -49,6 +50,8 @@ class SweepSection(Section):
         extra: Cells beside the grid: settings on top of the base alone.
         skip: Names of `SKIP_RULES` that may leave out cells.
         best: The metric that the live table and the summary rank by.
+        unequal_clients: Let protocols that are compared ask different numbers of clients in all;
+            without it, a ``protocol.clients_per_layer`` that does so is refused.
     """
 
     title: str = ""
@@ -59,6 +62,7 @@ class SweepSection(Section):
     extra: list[dict[str, Any]] = Field(default_factory=list)
     skip: list[str] = Field(default_factory=list)
     best: str = "coverage"
+    unequal_clients: bool = False
 
 
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
@@ -96,8 +100,10 @@ def axes_of(section: SweepSection, origin: str, *, protocols: Sequence[str] = ()
     for settings in section.extra:
         paths.extend(path for path, _ in by_path(settings))
     for path in paths:
-        if path != PROTOCOL or not section.protocols:
+        if path != TOTAL and (path != PROTOCOL or not section.protocols):
             _check_path(path, origin, protocols)
+    if TOTAL in paths and f"{PROTOCOL}.{COHORT}" in paths:
+        raise InputError(f"{origin}: {TOTAL} sets protocol.{COHORT}; vary one of the two.")
     return axes
 
 
@@ -187,7 +193,7 @@ def _check_path(path: str, origin: str, protocols: Sequence[str]) -> None:
         _check_protocol_path(path, origin, protocols)
         return
     section: Any = Config
-    known = [name for name in Config.model_fields if name not in NO_AXES]
+    known = [*(name for name in Config.model_fields if name not in NO_AXES), TOTAL]
     for key in path.split("."):
         if not (isinstance(section, type) and issubclass(section, BaseModel)):
             raise InputError(f"{origin}: sweep axis {path} goes below a value.")

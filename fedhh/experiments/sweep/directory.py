@@ -13,7 +13,7 @@ import platform
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,11 +24,16 @@ from fedhh import doors
 from fedhh.experiments.config.schema import Config, parse_config
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.run.csv_file import write_csv
-from fedhh.experiments.run.directory import check_directory, result_record
-from fedhh.experiments.run.privacy import central_epsilon, claimed_k, local_epsilon
+from fedhh.experiments.run.directory import check_directory, plain
+from fedhh.experiments.run.privacy import (
+    central_before_run,
+    central_epsilon,
+    claimed_k,
+    local_epsilon,
+)
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.sweep.axes import SWEEP
+from fedhh.experiments.sweep.axes import SWEEP, Settings
 from fedhh.experiments.sweep.columns import EXTRA, with_extras
 from fedhh.experiments.sweep.plan import Cell, Sweep
 from fedhh.system.files import is_there, whole_file, write_text
@@ -46,7 +51,30 @@ DONE, FAILED = "done", "failed"
 Record = dict[str, Any]
 """What a cell's file holds: status, error, result (flat), timings."""
 
-_METADATA = b"fedhh"
+DESCRIPTION = "fedhh"
+"""In the ``attrs`` of a table of results: what `description_of` says of the sweep."""
+
+_METADATA = DESCRIPTION.encode()
+
+
+class AnyCell(Protocol):
+    """What a row of results needs of a cell, whatever it was made from."""
+
+    @property
+    def id(self) -> str:
+        """Hash of what makes the result."""
+
+    @property
+    def varied(self) -> Settings:
+        """The values that differ between cells, by path."""
+
+    @property
+    def beside_grid(self) -> bool:
+        """Whether it stands beside the grid."""
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
 
 
 def open_directory(directory: Path, sweep: Sweep, *, resume: bool) -> None:
@@ -107,23 +135,31 @@ def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
         rows.append(result_row(cell, record))
         timings.append({"cell": cell.id, "seed": cell.config.seed, **record["timings"]})
     table = pd.DataFrame(rows)
-    description = {
-        "schema_version": SCHEMA_VERSION,
-        "title": sweep.title,
-        "axes": list(sweep.axes),
-        "best": sweep.best,
-        "sweep": sweep.to_result_toml(),
-    }
     with whole_file(directory / RESULTS) as temporary:
         arrow = pa.Table.from_pandas(table, preserve_index=False)
-        metadata = {**(arrow.schema.metadata or {}), _METADATA: json.dumps(description).encode()}
+        metadata = {
+            **(arrow.schema.metadata or {}),
+            _METADATA: json.dumps(description_of(sweep)).encode(),
+        }
         pq.write_table(arrow.replace_schema_metadata(metadata), temporary)
     write_csv(table, directory / "results.csv")
     write_csv(pd.DataFrame(timings), directory / TIMINGS)
     return table
 
 
-def result_row(cell: Cell, record: Record) -> dict[str, Any]:
+def description_of(sweep: Sweep) -> dict[str, Any]:
+    """Return what a sweep's results say of it: in the file's schema, in the table's ``attrs``."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "title": sweep.title,
+        "axes": list(sweep.axes),
+        "best": sweep.best,
+        "clients": sweep.clients_line,
+        "sweep": sweep.to_result_toml(),
+    }
+
+
+def result_row(cell: AnyCell, record: Record) -> dict[str, Any]:
     """Return a cell's row of the results: what varies, then what came out.
 
     Columns:
@@ -140,7 +176,7 @@ def result_row(cell: Cell, record: Record) -> dict[str, Any]:
         "cell": cell.id,
         **cell.varied,
         "beside_grid": cell.beside_grid,
-        "seed": cell.config.seed,
+        "seed": cell.seed,
         "status": record["status"],
         "error": record["error"],
         **{name: _number(value) for name, value in record["result"].items()},
@@ -176,12 +212,27 @@ def read_labeled_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]
         description = json.loads(table.schema.metadata[_METADATA])
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{path} is no results file of fedhh ({error}).") from None
-    frame = with_extras(table.to_pandas(), description["sweep"])
-    description["failed"] = int((frame["status"] == FAILED).sum())
+    return label_results(table.to_pandas(), description, str(path))
+
+
+def label_results(
+    table: pd.DataFrame, description: dict[str, Any], origin: str
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the finished cells with the column `EXTRA`, and a description with "failed".
+
+    Args:
+        table: Results, one row per cell and seed, failed ones included.
+        description: See `description_of`.
+        origin: Names the results in errors.
+
+    Raises:
+        InputError: No cell has finished.
+    """
+    frame = with_extras(table, description["sweep"])
     done = frame[frame["status"] == DONE].reset_index(drop=True)
     if done.empty:
-        raise InputError(f"{path} holds no finished cell.")
-    return done, description
+        raise InputError(f"{origin} holds no finished cell.")
+    return done, {**description, "failed": int((frame["status"] == FAILED).sum())}
 
 
 def base_config(description: dict[str, Any]) -> Config | None:
@@ -220,46 +271,49 @@ def versions() -> dict[str, str]:
     }
 
 
-def flat_result(run: RunResult, config: Config, facts: dict[str, Any]) -> dict[str, Any]:
+def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
     """Return metrics, privacy and cost of a run without nesting, as JSON values.
 
-    Epsilons hold over all rounds that a client takes part in; they are the smallest that the run
-    can claim.
+    Epsilons hold over all rounds that a client takes part in; they are the smallest that can be
+    claimed: before the run, whatever domains its votes decide, or after it, for those they did.
 
     Columns:
         limited_by: "eta_max", "noise", or "nothing": no layer decided.
         noise_share: About how much of what layers kept is noise.
         local_epsilon: Against the server, of one contribution.
         local_epsilon_user: Against the server, of all contributions of a client.
-        central_epsilon: Against readers of the results, of one contribution.
-        central_epsilon_user: Against readers of the results, of all contributions of a client.
+        central_epsilon_before_run: Against readers of the results, of one contribution, before
+            the run.
+        central_epsilon: Likewise after the run, for the domains that it had.
+        central_epsilon_user_before_run: Against readers of the results, of all contributions of a
+            client, before the run.
+        central_epsilon_user: Likewise after the run, for the domains that it had.
         delta: At which the central epsilons hold.
         claimed_k: Of approximate k-anonymity; missing without a claim.
         population: Name of the population.
         population_clients: Its clients.
         fidelity: How faithfully clients were simulated, see ``simulation.fidelity``.
     """
-    record = result_record(run, config, facts)
     report = run.privacy
     regime = regime_of_run(run.layers)
-    privacy = {
-        "local_epsilon": local_epsilon(report, "item"),
-        "local_epsilon_user": local_epsilon(report, "user"),
-        "central_epsilon": central_epsilon(report, "item"),
-        "central_epsilon_user": central_epsilon(report, "user"),
-    }
-    return {
-        **record["metrics"],
+    flat = {
+        **run.metrics.to_dict(),
         "limited_by": None if regime is None else regime.limit,
         "noise_share": None if regime is None else regime.noise_share,
-        **{name: "inf" if value == math.inf else value for name, value in privacy.items()},
-        "delta": config.privacy.delta,
+        "local_epsilon": local_epsilon(report, "item"),
+        "local_epsilon_user": local_epsilon(report, "user"),
+        "central_epsilon_before_run": central_before_run(report, "item"),
+        "central_epsilon": central_epsilon(report, "item"),
+        "central_epsilon_user_before_run": central_before_run(report, "user"),
+        "central_epsilon_user": central_epsilon(report, "user"),
+        "delta": delta,
         "claimed_k": claimed_k(report),
-        **record["cost"],
-        "population": record["population"]["name"],
-        "population_clients": record["population"]["clients"],
-        "fidelity": record["fidelity"],
+        **run.cost,
+        "population": run.population["name"],
+        "population_clients": run.population["clients"],
+        "fidelity": run.simulation["fidelity"],
     }
+    return {name: plain(value) for name, value in flat.items()}
 
 
 def _identity(sweep: Sweep) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import copy
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,15 @@ from fedhh.experiments.sweep.axes import (
     combinations,
     in_written_order,
 )
+from fedhh.experiments.sweep.totals import (
+    COHORT,
+    TOTAL,
+    Asked,
+    check_equal,
+    cohort_of,
+    total_line,
+)
+from fedhh.settings import AUTO
 from fedhh.validation import InputError, did_you_mean
 
 SKIP_RULES = {
@@ -52,6 +61,10 @@ SKIP_RULES = {
     "duplicate": "an earlier cell has the same configuration",
 }
 """Reasons for which a sweep may leave out cells; without the rule they are errors."""
+
+_NAMES_PROTOCOLS = {PROTOCOL, f"{PROTOCOL}.name"}
+_NO_KEYS = (PROTOCOL, TOTAL)
+"""Axes that are no keys of a configuration."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +78,8 @@ class Cell:
         beside_grid: Whether the cell is one of ``sweep.extra``.
         skipped: Name of the rule that leaves the cell out; empty for cells that run.
         why: What the rule found.
+        total: Its value of the axis `totals.TOTAL`; None without one.
+        asked: What it asks of the clients; None where that is not known yet.
     """
 
     config: Config
@@ -73,6 +88,13 @@ class Cell:
     beside_grid: bool = False
     skipped: str = ""
     why: str = ""
+    total: int | None = None
+    asked: Asked | None = None
+
+    @property
+    def seed(self) -> int:
+        """Of everything that is drawn."""
+        return self.config.seed
 
     @property
     def id(self) -> str:
@@ -102,6 +124,12 @@ class Sweep:
     def to_run(self) -> list[Cell]:
         """The cells that no rule skips."""
         return [cell for cell in self.cells if not cell.skipped]
+
+    @property
+    def clients_line(self) -> str:
+        """How many clients the cells ask in all, as a sentence; empty where it is not known."""
+        asked = [cell.asked for cell in self.to_run if cell.asked is not None]
+        return total_line(asked, protocols=bool(_NAMES_PROTOCOLS & set(self.axes)))
 
     @property
     def key(self) -> str:
@@ -180,9 +208,12 @@ def parse_sweep(
     seen: set[str] = set()
     grid = list(combinations(axes))
     extra = [dict(by_path(settings)) for settings in section.extra]
+    compared = {path for group in axes for path in group[0] if _NAMES_PROTOCOLS & set(group[0])}
     for number, settings in enumerate([*grid, *extra]):
         for seed in range(first_seed, first_seed + section.seeds):
-            cell = _cell(base, {**settings, "seed": seed}, section, origin, num_clients)
+            cell = _cell(
+                base, {**settings, "seed": seed}, section, origin, num_clients, compared=compared
+            )
             cell = replace(cell, beside_grid=number >= len(grid))
             if not cell.skipped and cell.id in seen:
                 cell = _skip(
@@ -190,6 +221,13 @@ def parse_sweep(
                 )
             seen.add(cell.id)
             cells.append(cell)
+    if compared and not section.unequal_clients:
+        grid_cells = [cell for cell in cells if not (cell.skipped or cell.beside_grid)]
+        check_equal(
+            [cell.asked for cell in grid_cells if cell.asked is not None],
+            origin,
+            meant="sweep.unequal_clients = true",
+        )
     if all(cell.skipped for cell in cells):
         raise InputError(f"{origin}: every cell is skipped; nothing is left to run.")
     return Sweep(
@@ -225,33 +263,45 @@ def _cell(
     section: SweepSection,
     origin: str,
     num_clients: Callable[[Config], int] | None,
+    *,
+    compared: Container[str],
 ) -> Cell:
-    """Return one checked cell, its cohorts resolved."""
+    """Return one checked cell, its cohorts resolved; ``compared`` are axes that name protocols."""
     where = f"{origin}, cell {_where(settings)}"
     table = copy.deepcopy(base)
     try:
         if label := settings.get(PROTOCOL, ""):
             table[PROTOCOL] = _listed_protocol(table, section.protocols[label])
-        put_settings(table, {path: x for path, x in settings.items() if path != PROTOCOL})
+        put_settings(table, {path: x for path, x in settings.items() if path not in _NO_KEYS})
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     config = parse_config(table, where)
-    cell = Cell(config=config, varied={}, protocol=label)
+    total = settings.get(TOTAL)
     try:
-        build_protocol(config)
+        protocol = build_protocol(config)
+        if total is not None:
+            section_of = config.protocol.changed({COHORT: cohort_of(protocol, total)})
+            config = config.model_copy(update={PROTOCOL: section_of})
         check_population(config.population)
         clients = config.population.clients
         if num_clients is not None and not says_its_size(config.population):
             clients = num_clients(config)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+    cell = Cell(config=config, varied={}, protocol=label, total=total)
     if clients is None:
         return cell
     try:
-        config, _ = settle(config, clients)
+        settled, protocol = settle(config, clients)
     except InputError as error:
         return _skip(cell, "too-few-clients", str(error), section, where)
-    return replace(cell, config=config)
+    asked = Asked.of(
+        protocol,
+        label=label,
+        is_set=getattr(config.protocol, COHORT, AUTO) != AUTO,
+        beside=_where({path: x for path, x in settings.items() if path not in compared}),
+    )
+    return replace(cell, config=settled, asked=asked)
 
 
 def _unnamed_protocols(base: dict[str, Any], section: SweepSection) -> list[str]:
@@ -284,7 +334,11 @@ def _where(settings: Settings) -> str:
 def _with_varied(cells: list[Cell], axes: list[Axis]) -> tuple[Cell, ...]:
     """Return the cells with the values that the file varies or that differ between them."""
     dumps = [
-        {PROTOCOL: cell.protocol, **dict(by_path(cell.config.model_dump(mode="json")))}
+        {
+            PROTOCOL: cell.protocol,
+            TOTAL: cell.total,
+            **dict(by_path(cell.config.model_dump(mode="json"))),
+        }
         for cell in cells
     ]
     paths = [path for group in axes for path in group[0]]

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import logging
-import os
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
-from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.experiments.config.population import build_population, is_synthetic, is_virtual
 from fedhh.experiments.config.schema import Config, PopulationConfig
 from fedhh.experiments.run.run import check_cluster, run_config
 from fedhh.experiments.sweep import directory as results
-from fedhh.experiments.sweep.directory import DONE, FAILED, Record
+from fedhh.experiments.sweep.directory import Record
+from fedhh.experiments.sweep.execution import (
+    Drawn,
+    Listener,
+    ProgressLines,
+    Silence,
+    draw,
+    fits_beside_others,
+    recorded,
+    side_by_side,
+)
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
 from fedhh.validation import InputError, require_between, require_choice
 
@@ -26,54 +32,6 @@ _log = logging.getLogger(__name__)
 
 PARALLEL = ("auto", "cells", "clients")
 """What workers share: the cells of a sweep, or the clients of one cell after the other."""
-
-# A row of a population: int32 word and int32 count.
-_BYTES_PER_ROW = 8
-# The population itself, its copy in the object store, and what runs need beside it.
-_COPIES = 3
-
-
-class Listener(Protocol):
-    """Follows a sweep; the command line shows what it hears."""
-
-    def start(self, cells: Sequence[Cell], done: int) -> None:
-        """Hear which cells are about to run, and how many were done before."""
-
-    def begin(self, cell: Cell) -> None:
-        """Hear that a cell runs."""
-
-    def finish(self, cell: Cell, record: Record) -> None:
-        """Hear a cell's record."""
-
-
-class Silence:
-    """A listener that does nothing."""
-
-    def start(self, cells: Sequence[Cell], done: int) -> None:
-        """Ignore."""
-
-    def begin(self, cell: Cell) -> None:
-        """Ignore."""
-
-    def finish(self, cell: Cell, record: Record) -> None:
-        """Ignore."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Drawn:
-    """A population that is ready, or the reason why it is not.
-
-    Attributes:
-        population: The clients.
-        facts: What the removal of known words took away.
-        error: Why there is no population.
-        seconds: What it took.
-    """
-
-    population: Population | None
-    facts: dict[str, Any]
-    error: str
-    seconds: float
 
 
 class PopulationStore:
@@ -88,7 +46,8 @@ class PopulationStore:
         key = population_key(config)
         if self._drawn is None or self._key != key:
             self._drawn = None  # Two populations at a time may be more than fits.
-            self._drawn, self._key = _draw(config), key
+            self._drawn = draw(lambda: build_population(config.population, seed=config.seed))
+            self._key = key
         return self._drawn
 
     def num_clients(self, config: Config) -> int:
@@ -125,6 +84,7 @@ def sweep(
     ray_address: str = "",
     out: str | Path | None = None,
     resume: bool = False,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Run a sweep and return its results, one row per cell and seed.
 
@@ -138,6 +98,7 @@ def sweep(
             local Ray if empty.
         out: The sweep's directory; without one, only the returned table remains.
         resume: Go on with the sweep in ``out``.
+        progress: Write a line to standard error for each finished cell.
 
     Raises:
         InputError: The sweep cannot run as it is; nothing has run.
@@ -150,9 +111,17 @@ def sweep(
     plan = parse_sweep(table, origin, num_clients=store.num_clients)
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch) / "sweep" if out is None else Path(out)
-        return run_sweep(
-            plan, directory, workers=workers, ray_address=ray_address, resume=resume, store=store
+        frame = run_sweep(
+            plan,
+            directory,
+            workers=workers,
+            ray_address=ray_address,
+            resume=resume,
+            listener=ProgressLines() if progress else None,
+            store=store,
         )
+    frame.attrs[results.DESCRIPTION] = results.description_of(plan)
+    return frame
 
 
 def run_sweep(
@@ -163,7 +132,7 @@ def run_sweep(
     ray_address: str = "",
     parallel: str = "auto",
     resume: bool = False,
-    listener: Listener | None = None,
+    listener: Listener[Cell] | None = None,
     store: PopulationStore | None = None,
 ) -> pd.DataFrame:
     """Run the cells that have no result yet, and write and return the tables of all.
@@ -200,7 +169,15 @@ def run_sweep(
         parallel == "cells" or (parallel == "auto" and _fits_beside_others(missing, store))
     )
     if share_cells:
-        finished = _side_by_side(missing, store, listener, workers, ray_address)
+        finished = side_by_side(
+            missing,
+            run_cell,
+            job=lambda cell: _executed(cell.config, {"workers": 0, "ray_address": ""}),
+            draw=lambda cell: store.get(cell.config),
+            listener=listener,
+            workers=workers,
+            ray_address=ray_address,
+        )
     else:
         finished = _in_turn(missing, store, listener, workers, ray_address)
     for cell, record in finished:
@@ -212,34 +189,17 @@ def run_sweep(
 
 def run_cell(config: Config, drawn: Drawn) -> Record:
     """Return the record of one configuration; what goes wrong is part of it."""
-    started = time.perf_counter()
-    result: dict[str, Any] = {}
-    timings: dict[str, float] = {}
-    error = drawn.error
-    if drawn.population is not None:
-        try:
-            config, run = run_config(config, drawn.population)
-            result = results.flat_result(run, config, drawn.facts)
-            timings = dict(run.timings)
-        except Exception as problem:  # A cell's fault must not end the sweep.
-            error = _one_line(problem)
-    return {
-        "status": FAILED if error else DONE,
-        "error": error,
-        "result": result,
-        "versions": results.versions(),
-        "timings": {
-            "seconds": time.perf_counter() - started,
-            "population_seconds": drawn.seconds,
-            **timings,
-        },
-    }
+    return recorded(
+        drawn,
+        lambda population: run_config(config, population)[1],
+        delta=config.privacy.delta,
+    )
 
 
 def _in_turn(
     cells: Sequence[Cell],
     store: PopulationStore,
-    listener: Listener,
+    listener: Listener[Cell],
     workers: int,
     ray_address: str,
 ) -> Iterator[tuple[Cell, Record]]:
@@ -247,45 +207,6 @@ def _in_turn(
     for cell in cells:
         listener.begin(cell)
         yield cell, run_cell(_executed(cell.config, execution), store.get(cell.config))
-
-
-def _side_by_side(
-    cells: Sequence[Cell],
-    store: PopulationStore,
-    listener: Listener,
-    workers: int,
-    ray_address: str,
-) -> Iterator[tuple[Cell, Record]]:
-    from fedhh.simulation.ray_executor import Shared, map_on_ray
-
-    def calls() -> Iterator[tuple[Any, ...]]:
-        shared: Shared | None = None
-        for cell in cells:
-            drawn = store.get(cell.config)
-            if shared is None or shared.value is not drawn:
-                shared = Shared(value=drawn)
-            listener.begin(cell)
-            yield _executed(cell.config, {"workers": 0, "ray_address": ""}), shared
-
-    outcomes = map_on_ray(run_cell, calls(), num_workers=workers, address=ray_address)
-    for number, outcome in outcomes:
-        record = _lost(outcome) if isinstance(outcome, Exception) else outcome
-        yield cells[number], record
-
-
-def _lost(error: Exception) -> Record:
-    """Return the record of a cell whose worker gave no answer."""
-    return {
-        "status": FAILED,
-        "error": _one_line(error),
-        "result": {},
-        "versions": results.versions(),
-        "timings": {},
-    }
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _executed(config: Config, execution: dict[str, Any]) -> Config:
@@ -297,36 +218,13 @@ def _population_of(cell: Cell) -> tuple[PopulationConfig, int]:
     return population_key(cell.config)
 
 
-def _draw(config: Config) -> Drawn:
-    started = time.perf_counter()
-    population, error = None, ""
-    facts: dict[str, Any] = {}
-    try:
-        population, facts = build_population(config.population, seed=config.seed)
-    except Exception as problem:  # Recorded with every cell of this population.
-        error = str(problem) if isinstance(problem, InputError) else _one_line(problem)
-    return Drawn(
-        population=population, facts=facts, error=error, seconds=time.perf_counter() - started
-    )
-
-
 def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
-    """Return whether every population is held in memory and leaves room for runs beside it.
-
-    A virtual population counts its words once for whoever measures; cells side by side would each
-    count again.
-    """
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Return whether every population leaves room for runs beside it, see `fits_beside_others`."""
     for config in {_population_of(cell): cell.config for cell in cells}.values():
-        if is_synthetic(config.population):
+        if is_synthetic(config.population) and config.population.virtual == "auto":
             # What is not virtual is small, unless the user wants it held at any size.
-            if config.population.virtual == "auto" and is_virtual(config.population, config.seed):
+            if is_virtual(config.population, config.seed):
                 return False
-            if config.population.virtual == "auto":
-                continue
-        population = store.get(config).population
-        if not isinstance(population, StoredPopulation):
-            return False
-        if _COPIES * _BYTES_PER_ROW * int(population.items.offsets[-1]) >= memory:
+        elif not fits_beside_others(store.get(config).population):
             return False
     return True

@@ -104,7 +104,7 @@ def test_a_result_says_of_how_many_users_its_clients_were_drawn(words):
     _, result = run_config(config, build_population(config.population, seed=0)[0])
     assert result.population["clients"] == 300
     assert result.population["drawn_from_clients"] == 400
-    assert result.population["name"] == "words.csv, 300 of 400 users"
+    assert result.population["name"] == "words.csv, a random 300 of 400 users"
 
 
 def test_a_public_alphabet_does_not_depend_on_the_clients(words):

@@ -113,7 +113,7 @@ def test_clients_of_a_file_are_a_sample_by_the_seed_without_known_words(tmp_path
     one, facts = sample(20, 1)
     assert one.num_clients == 20
     assert one.drawn_from == 50
-    assert one.name == "p.csv, 20 of 50 users"
+    assert one.name == "p.csv, a random 20 of 50 users"
     assert len(held(one)) == 20
     assert facts["tokens"] == one.word_counts.sum() + facts["known_tokens"]
     # A user keeps its own words and counts.
@@ -121,8 +121,12 @@ def test_clients_of_a_file_are_a_sample_by_the_seed_without_known_words(tmp_path
     assert held(sample(20, 1)[0]) == held(one)
     assert held(sample(20, 2)[0]) != held(one)
     assert set(held(sample(10, 1)[0])) < set(held(one))
-    assert held(sample(50, 1)[0]) == held(sample(None, 1)[0])
-    assert sample(None, 1)[0].drawn_from is None
+    everybody, whole = sample(50, 1)[0], sample(None, 1)[0]
+    assert held(everybody) == held(whole)
+    assert everybody.name == whole.name == "p.csv"
+    assert everybody.drawn_from is whole.drawn_from is None
+    with pytest.raises(InputError, match=r"population.clients <= 50, the users of p.csv, got .*51"):
+        sample(51, 1)
 
 
 def test_every_user_is_drawn_equally_often(tmp_path):

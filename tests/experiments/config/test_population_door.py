@@ -45,6 +45,7 @@ def config(tmp_path):
     return load_config(file=tmp_path / "run.toml")
 
 
+@pytest.mark.usefixtures("shared_ray")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_class_beside_the_config_gives_the_clients(config, workers):
     execution = config.execution.model_copy(update={"workers": workers})

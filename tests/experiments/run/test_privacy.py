@@ -16,7 +16,11 @@ from fedhh.accounting import (
     triehh_delta,
     triehh_epsilon,
 )
+from fedhh.cli.run_brief import privacy_line
 from fedhh.cli.run_tables import summary_rows
+from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.comparison import comparison_of_runs
+from fedhh.experiments.report.run_figures import of_whom
 from fedhh.experiments.run.directory import result_record
 from fedhh.experiments.run.privacy import (
     MEASURED_ANONYMITY,
@@ -243,7 +247,7 @@ def small_run(**changes):
         settings=[
             f'population.alphabet="{LETTERS}"', "protocol.depth=6", "protocol.eta_max=20",
             "protocol.passes=1", "protocol.max_items=2", "protocol.clients_per_layer=300",
-            "privacy.local_epsilon=4.0", *settings,
+            "privacy.local_epsilon=4.0", "execution.workers=0", *settings,
         ]
     )  # fmt: skip
     return run_config(config, POPULATION)
@@ -291,7 +295,7 @@ def test_tables_state_the_local_epsilon_of_all_rounds_where_clients_are_reused()
     config, result = small_run(**{"protocol.reuse_clients": "true", "protocol.max_items": 3})
     rounds = result.cost["rounds"]
     assert rounds > 2
-    row = flat_result(result, config, {})
+    row = flat_result(result, delta=config.privacy.delta)
     assert row["local_epsilon"] == 4.0 * rounds
     assert row["local_epsilon_user"] == 4.0 * rounds * 3
     shown = summary_rows(result)
@@ -338,3 +342,32 @@ def test_what_holds_before_the_run_stands_beside_what_happened():
     marked = [row["method"] for row in report.rows() if row["method"].endswith(" R")]
     assert marked
     assert all("blanket" in method and "any domain" not in method for method in marked)
+
+
+def test_every_view_shows_what_holds_before_the_run_beside_what_happened():
+    config, result = small_run()
+    report = result.privacy
+    row = flat_result(result, delta=config.privacy.delta)
+    record = result_record(result, config, {})["privacy"]["central_epsilon"]
+    shown = [(value, note) for _, value, note in summary_rows(result)]
+    for unit, suffix in (("item", ""), ("user", "_user")):
+        before, after = report.before_run(unit).epsilon, report.best(unit, "central").epsilon
+        assert after < before
+        assert row[f"central_epsilon{suffix}_before_run"] == before
+        assert row[f"central_epsilon{suffix}"] == after
+        assert record[unit] == {"before_run": before, "after_run": after}
+        notes = [note for value, note in shown if value in (round_up(before), round_up(after))]
+        assert any(note.startswith(f"{unit} level, before the run at delta") for note in notes)
+        assert any(note.startswith(f"{unit} level, for this run's domains") for note in notes)
+    item = [round_up(row[f"central_epsilon{when}"]) for when in ("_before_run", "")]
+    assert f"central epsilon {item[0]} before the run, {item[1]} after it," in of_whom(result)
+    line = privacy_line(result)
+    assert line.startswith(f"Privacy: epsilon {item[0]} at item level")
+    assert f"before the run ({item[1]} and " in line
+    table = comparison_of_runs([(config, result)])
+    labels = [cells[0] for cells in table.rows if cells[0].startswith("central epsilon")]
+    assert labels == [
+        f"central epsilon {when} the run, {unit}"
+        for unit in ("item", "user") for when in ("before", "after")
+    ]  # fmt: skip
+    assert "before the run for any domains" in table.note

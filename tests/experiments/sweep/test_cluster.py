@@ -44,7 +44,7 @@ seeds = 1
 def cluster():
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_ADDRESS", raising=False)
-        assert not ray.is_initialized()
+        ray.shutdown()  # if other tests of this process share one
         cluster = Cluster(
             initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
         )
@@ -56,6 +56,8 @@ def cluster():
         cluster.shutdown()
 
 
+# A whole cluster; that the address reaches Ray is tested beside the sweep.
+@pytest.mark.slow
 @pytest.mark.parametrize("parallel", ["cells", "clients"])
 def test_a_sweep_on_a_cluster_gives_the_bytes_of_one_process(
     cluster, parallel, tmp_path, monkeypatch, capsys

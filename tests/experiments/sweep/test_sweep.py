@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +16,10 @@ from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
+from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
+from tests.processes import start, wait_until
+from tests.waiting import ORACLE, write_waiting
 
 TABLE = {
     "seed": 5,
@@ -188,16 +187,14 @@ def test_a_file_too_small_for_a_cell_is_refused_before_anything_runs(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path, monkeypatch):
-    pytest.importorskip("ray")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+@pytest.mark.usefixtures("shared_ray")
+def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
     sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2, parallel="cells")
     assert same_bytes(tmp_path / "cells", finished)
 
 
-def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path, monkeypatch):
-    pytest.importorskip("ray")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+@pytest.mark.usefixtures("shared_ray")
+def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path):
     plan = plan_of({})
     sweep.run_sweep(plan, tmp_path / "clients", workers=2, parallel="clients")
     sweep.run_sweep(plan, tmp_path / "alone", workers=0)
@@ -213,69 +210,59 @@ def test_cells_share_workers_unless_populations_are_too_large(monkeypatch):
     assert not sweep._fits_beside_others(virtual, store)
     large = plan_of({}, population={"source": "chat", "clients": 50_000_000}).cells
     assert not sweep._fits_beside_others(large, store)
-    monkeypatch.setattr("fedhh.experiments.sweep.sweep._BYTES_PER_ROW", 10**9)
+    monkeypatch.setattr("fedhh.experiments.sweep.execution._BYTES_PER_ROW", 10**9)
     assert not sweep._fits_beside_others(plan_of({}, population=small).cells, store)
 
 
-MINE = """
+MINE = f"""
 seed = 1
 [population]
 source = "chat"
-clients = 30_000
+clients = 2_000
 [protocol]
-depth = 8
+depth = 4
 passes = 1
-eta_max = 100
+eta_max = 50
 max_items = 1
-clients_per_layer = 3_500
+clients_per_layer = 400
+oracle = "{ORACLE}"
 [execution]
 workers = 0
 [sweep]
-seeds = 4
+seeds = 2
 [sweep.axes]
 protocol.sampler = ["greedy", "random"]
 """
 
 
-def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path):
+@pytest.mark.usefixtures("own_modules")
+def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path, command):
     (tmp_path / "mine.toml").write_text(MINE)
-    fedhh.sweep(tmp_path / "mine.toml", out=tmp_path / "whole")
-    killed = command(tmp_path, "mine.toml", "--out", "killed")
+    go = write_waiting(tmp_path, "killed/cells/[!.]*.json", count=2)
+    killed = start("sweep", "mine.toml", "--out", "killed", cwd=tmp_path)
     cells = tmp_path / "killed" / "cells"
-    deadline = time.monotonic() + 60
-    while not (cells.exists() and len(list(cells.glob("[!.]*.json"))) >= 2):
-        assert time.monotonic() < deadline
-        assert killed.poll() is None
-        time.sleep(0.005)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
+    wait_until(lambda: len(list(cells.glob("[!.]*.json"))) >= 2, killed)
+    killed.kill()
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
     done = {path: path.read_bytes() for path in cells.glob("[!.]*.json")}
-    assert 2 <= len(done) < 8
+    assert len(done) == 2
     assert not (tmp_path / "killed" / results.RESULTS).exists()
-    assert command(tmp_path, "--resume", "--out", "killed").wait() == 0
+    go.touch()
+    resumed = command("sweep", "--resume", "--out", "killed", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    fedhh.sweep(tmp_path / "mine.toml", out=tmp_path / "whole")
     assert same_bytes(tmp_path / "whole", tmp_path / "killed")
     assert all(path.read_bytes() == content for path, content in done.items())
 
 
-def test_the_command_refuses_wrong_sweeps_in_one_line_with_code_2(tmp_path):
+def test_the_command_refuses_wrong_sweeps_in_one_line_with_code_2(tmp_path, command):
     (tmp_path / "mine.toml").write_text(MINE + "protocol.eta_maxx = [1]\n")
-    process = subprocess.run(
-        words("mine.toml", "--out", "out"), cwd=tmp_path, capture_output=True, check=False
-    )
-    errors = process.stderr.decode()
-    assert process.returncode == 2
-    assert errors.count("\n") == 1
-    assert "unknown sweep axis protocol.eta_maxx; did you mean 'eta_max'?" in errors
+    refused = command("sweep", "mine.toml", "--out", "out", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
+    assert "unknown sweep axis protocol.eta_maxx; did you mean 'eta_max'?" in refused.stderr
     assert not (tmp_path / "out").exists()
-
-
-def words(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from fedhh.cli.app import main; main()", "sweep", *arguments]
-
-
-def command(directory: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    nowhere = subprocess.DEVNULL
-    return subprocess.Popen(words(*arguments), cwd=directory, stdout=nowhere, stderr=nowhere)
 
 
 def same_bytes(one: Path, other: Path) -> bool:
@@ -287,13 +274,13 @@ def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
     used = []
 
     def way(name: str):
-        def run(missing, *rest):
+        def run(missing, *rest, **options):
             used.append(name)
             return iter(())
 
         return run
 
-    monkeypatch.setattr(sweep, "_side_by_side", way("cells"))
+    monkeypatch.setattr(sweep, "side_by_side", way("cells"))
     monkeypatch.setattr(sweep, "_in_turn", way("clients"))
     monkeypatch.setattr(sweep, "_fits_beside_others", lambda cells, store: fits)
     monkeypatch.setattr(results, "write_tables", lambda directory, plan: None)
@@ -301,3 +288,28 @@ def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
         sweep.run_sweep(plan_of({}), tmp_path / parallel, workers=2, parallel=parallel)
     sweep.run_sweep(plan_of({}), tmp_path / "alone", workers=0)
     assert used == ["cells" if fits else "clients", "cells", "clients", "clients"]
+
+
+@pytest.mark.parametrize("parallel", ["cells", "clients"])
+def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, monkeypatch, parallel):
+    # The cluster itself is in test_cluster.py; here, where the address goes.
+    pytest.importorskip("ray")
+    from fedhh.simulation import ray_connection, ray_executor
+
+    asked = []
+
+    def on_ray(function, calls, *, num_workers, address):
+        asked.append((num_workers, address))
+        yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
+
+    def executor(worker, *, num_workers, address):
+        asked.append((num_workers, address))
+        return InProcessExecutor(worker)
+
+    monkeypatch.setattr(ray_connection, "check_cluster", lambda address: None)
+    monkeypatch.setattr(ray_executor, "map_on_ray", on_ray)
+    monkeypatch.setattr(ray_executor, "RayExecutor", executor)
+    words = {"workers": 2, "ray_address": "head:6379", "parallel": parallel}
+    table = sweep.run_sweep(plan_of({}), tmp_path / "out", **words)
+    assert asked == [(2, "head:6379")]
+    assert table["status"].tolist() == ["done"]

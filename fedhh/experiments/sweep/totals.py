@@ -1,0 +1,167 @@
+"""How many clients the cells of a sweep ask in all: protocols are compared at one total.
+
+``clients_per_layer`` is the size of one cohort, and protocols have different numbers of them: 400
+are 4,000 clients of a trie of ten layers, and 400 of a protocol of one round. `TOTAL` is the axis
+that gives each protocol the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.sampled_threshold import SampledThreshold
+from fedhh.protocol import AnyProtocol
+from fedhh.settings import LARGEST_COUNT
+from fedhh.validation import InputError, shown
+
+TOTAL = "total_clients"
+"""The axis of a sweep that sets how many clients a protocol asks in all its layers together."""
+
+COHORT = "clients_per_layer"
+
+# A cohort of so many clients shows how a protocol's layers share a total.
+_PROBE = 2**20
+_MOST_LISTED = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a settled cell asks of the clients.
+
+    Attributes:
+        protocol: What the sweep calls its protocol.
+        clients: In all layers together; None if samples are drawn as a central guarantee allows.
+        layers: Layers that share them.
+        is_set: Whether the size of a cohort was set, and not left to the population's.
+        beside: What all protocols that this one is compared with share: settings and seed.
+    """
+
+    protocol: str
+    clients: int | None
+    layers: int
+    is_set: bool
+    beside: Hashable
+
+    @classmethod
+    def of(cls, settled: AnyProtocol, *, label: str, is_set: bool, beside: Hashable) -> Asked:
+        """Return what a settled protocol asks."""
+        mechanism = settled.mechanism
+        samples = isinstance(mechanism, SampledThreshold)
+        return cls(
+            protocol=label or settled.title,
+            clients=None if samples else mechanism.most_answers,
+            layers=len(mechanism.layers),
+            is_set=is_set,
+            beside=beside,
+        )
+
+
+def cohort_of(protocol: AnyProtocol, total: Any) -> int:
+    """Return the ``clients_per_layer`` with which a protocol asks so many clients in all, at most.
+
+    Raises:
+        InputError: The total is no number of clients or too small, or the protocol shares none out.
+    """
+    if isinstance(total, bool) or not isinstance(total, int) or not 1 <= total <= LARGEST_COUNT:
+        raise InputError(
+            f"Expected an integer 1 <= {TOTAL} <= {LARGEST_COUNT}, got {TOTAL}={shown(total)}."
+        )
+    probe = _shared_out(protocol)
+    if probe is None:
+        raise InputError(
+            f"{TOTAL} = {total:,}: expected protocols that share their clients out among layers, "
+            f"got {protocol.title}; leave it out of this sweep."
+        )
+    asked = probe.most_answers
+    size = total * _PROBE // asked
+    if size < 1:
+        raise InputError(
+            f"{TOTAL} = {total:,}: expected at least {-(-asked // _PROBE):,} clients for "
+            f"{protocol.title}, one for each of its layers."
+        )
+    return size
+
+
+def check_equal(cells: Iterable[Asked], origin: str, *, meant: str) -> None:
+    """Raise InputError if compared protocols ask unequal numbers of clients by a set cohort.
+
+    What is lost where a total is rounded down to whole cohorts is no difference.
+
+    Args:
+        cells: What is compared.
+        origin: Names the sweep in errors.
+        meant: What a user says who means it.
+    """
+    for group in _groups(cells):
+        if not any(each.is_set for each in group) or _is_equal(group):
+            continue
+        least = min(group, key=lambda each: each.clients or 0)
+        most = max(group, key=lambda each: each.clients or 0)
+        raise InputError(
+            f"{origin}: the protocols ask unequal numbers of clients in all, {least.protocol} "
+            f"{least.clients:,} and {most.protocol} {most.clients:,}, since {COHORT} is the size "
+            f"of one layer's cohort: vary the axis {TOTAL}, which every protocol shares out among "
+            f'its layers, or set {COHORT} = "auto" to ask everybody, or say that it is meant: '
+            f"{meant}."
+        )
+
+
+def total_line(cells: Sequence[Asked], *, protocols: bool) -> str:
+    """Return how many clients cells ask in all, as a sentence; empty where that is not known.
+
+    Args:
+        cells: What runs.
+        protocols: Whether the sweep compares protocols.
+    """
+    known = [each for each in cells if each.clients is not None]
+    if not known:
+        return ""
+    if not protocols:
+        return f"Clients asked in all, by each cell: {_numbers(known)}."
+    sampling = sorted({each.protocol for each in cells if each.clients is None})
+    apart = f"; {', '.join(sampling)} draws samples as its guarantee allows" if sampling else ""
+    if all(_is_equal(group) for group in _groups(known)):
+        most = [max(group, key=lambda each: each.clients or 0) for group in _groups(known)]
+        rounded = any(len({each.clients for each in group}) > 1 for group in _groups(known))
+        whole = ", rounded down to whole layers" if rounded else ""
+        return f"Clients asked in all, the same for every protocol: {_numbers(most)}{whole}{apart}."
+    names = dict.fromkeys(each.protocol for each in known)
+    numbers = (f"{n} {_numbers([each for each in known if each.protocol == n])}" for n in names)
+    return f"Clients asked in all, not the same for every protocol: {'; '.join(numbers)}{apart}."
+
+
+def _shared_out(protocol: AnyProtocol) -> Mechanism | None:
+    """Return what a protocol does with cohorts of a set size; None if it draws samples instead."""
+    if COHORT not in vars(protocol):
+        return None
+    settings: Any = protocol
+    try:
+        probe: AnyProtocol = replace(settings, **{COHORT: _PROBE})
+    except InputError:  # Its cohort cannot be set by itself.
+        return None
+    mechanism = probe.settle(num_clients=LARGEST_COUNT, seed=0).mechanism
+    return None if isinstance(mechanism, SampledThreshold) else mechanism
+
+
+def _groups(cells: Iterable[Asked]) -> list[list[Asked]]:
+    groups: dict[Hashable, list[Asked]] = {}
+    for each in cells:
+        if each.clients is not None:
+            groups.setdefault(each.beside, []).append(each)
+    return list(groups.values())
+
+
+def _is_equal(group: Sequence[Asked]) -> bool:
+    numbers = [each.clients or 0 for each in group]
+    return max(numbers) - min(numbers) < max(each.layers for each in group)
+
+
+def _numbers(cells: Sequence[Asked]) -> str:
+    numbers = sorted({each.clients or 0 for each in cells})
+    if len(numbers) <= _MOST_LISTED:
+        *first, last = (f"{number:,}" for number in numbers)
+        return f"{', '.join(first)} and {last}" if first else last
+    return f"{numbers[0]:,} to {numbers[-1]:,}"
