@@ -34,7 +34,7 @@ class Lexicon:
     def ids(self, words: Iterable[str]) -> Indices:
         """Return each word's id, ``int64``; -1 for words that the lexicon lacks."""
         if not self._index:
-            self._index.update({word: i for i, word in enumerate(self.words)})
+            self._index.update(zip(self.words, range(len(self.words)), strict=True))
         return np.array([self._index.get(word, -1) for word in words], dtype=np.int64)
 
     def reachable(self, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:

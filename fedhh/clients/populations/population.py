@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -253,15 +254,27 @@ class StoredPopulation(Population):
 
     @property
     def word_counts(self) -> Ids:
-        """``(V,) int64``: how often each word was typed by all clients together."""
-        # bincount adds in float64, which is exact below 2**53 contributions.
-        totals = np.bincount(self._word_ids, weights=self._counts, minlength=len(self._lexicon))
-        return totals.astype(np.int64)
+        """``(V,) int64``: how often each word was typed by all clients together; not writable."""
+        return self._totals[0]
 
     @property
     def word_clients(self) -> Ids:
-        """``(V,) int64``: how many clients hold each word."""
-        return np.bincount(self._word_ids, minlength=len(self._lexicon))
+        """``(V,) int64``: how many clients hold each word; not writable."""
+        return self._totals[1]
+
+    @functools.cached_property
+    def _totals(self) -> tuple[Ids, Ids]:
+        size = len(self._lexicon)
+        # bincount adds in float64, which is exact below 2**53 contributions.
+        totals = np.bincount(self._word_ids, weights=self._counts, minlength=size).astype(np.int64)
+        holders = np.bincount(self._word_ids, minlength=size)
+        for counts in (totals, holders):
+            counts.flags.writeable = False
+        return totals, holders
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers answer for clients; only the one who measures needs the totals.
+        return {name: value for name, value in self.__dict__.items() if name != "_totals"}
 
     def keep_words(self, keep: npt.NDArray[np.bool_]) -> StoredPopulation:
         """Return the population with only some words; clients stay, even with nothing left.
