@@ -26,8 +26,8 @@ def test_sums_over_rows_are_those_of_looking_up_every_cell(num_cells):
     assert (sum_cells_of_range(family.coefficients, tables, len(keys)) == expected).all()
 
 
-# Tables share words: five with 12 bits each at 3 a cell, sums taken out every 1,365 rows; fewer where
-# cells are larger, down to one of 64 bits, whose sums only come out right modulo 2**64.
+# Tables share words: five with 12 bits each, sums taken out before they run over; fewer where cells
+# are larger, down to one of 64 bits.
 @pytest.mark.parametrize("largest", [1, 3, 200, 2**20, 2**40, 2**51])
 @pytest.mark.parametrize("num_tables", [1, 2, 5, 70])
 def test_tables_side_by_side_in_a_word_do_not_run_over(num_tables, largest):

@@ -150,9 +150,7 @@ def _named_words() -> list[str]:
 
 
 def _digest_of_sources() -> bytes | None:
-    """Return a digest of the code and the lists that the words are made of; None if one is out of
-    sight.
-    """
+    """Return a digest of the code and the lists that the words are made of, None if unreadable."""
     spec = importlib.util.find_spec("wordfreq")
     if spec is None or spec.origin is None:
         return None

@@ -122,8 +122,8 @@ class TokenRows:
 def tokenize_all(texts: pa.ChunkedArray | Iterable[str]) -> TokenRows:
     """Return the tokens of every text.
 
-    No rule reaches over a blank: not a word, an address, an entity, nor what Unicode's forms look at.
-    So texts fall into pieces, and each distinct piece is looked at once.
+    No rule reaches over a blank: not a word, an address, an entity, nor what Unicode's forms look
+    at. So texts fall into pieces, and each distinct piece is looked at once.
     """
     if not isinstance(texts, pa.ChunkedArray):
         texts = pa.chunked_array([pa.array(texts, pa.large_string())])
