@@ -1,8 +1,8 @@
 """How long the servers of SFP and PEM take to decode, at the parameters of Apple's deployment.
 
-Sketches of 2,048 rows and 1,024 cells, 256 puzzle numbers, words of 10 symbols of "lower". The ratio
-is to as many plain look-ups in one row of such a sketch, of indices that are there already: decoding
-also computes the hash functions, and SFP looks into the sketches of five positions.
+Sketches of 2,048 rows and 1,024 cells, 256 puzzle numbers, words of 10 symbols of "lower". The
+ratio is to as many plain look-ups in one row of such a sketch, of indices that are there already:
+decoding also computes the hash functions, and SFP looks into the sketches of five positions.
 
 Run: python -m benchmarks.decoding [--json FILE] [--rounds N]
 """
