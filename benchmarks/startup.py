@@ -20,6 +20,7 @@ COMMANDS = {
     "nothing": ["-c", "pass"],
     "fedhh --help": ["-m", "fedhh", "--help"],
     "fedhh run --help": ["-m", "fedhh", "run", "--help"],
+    "import fedhh": ["-c", "import fedhh"],
     "fedhh presets list": ["-m", "fedhh", "presets", "list"],
 }
 

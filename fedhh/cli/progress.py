@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 
 from rich.console import Console, RenderableType
@@ -26,18 +27,23 @@ from fedhh.cli.safe_text import safe_text
 from fedhh.cli.time_left import TimeLeft
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.run.layers import LayerRow
+from fedhh.kernels.cache import hearing_of_compilations
 from fedhh.protocol import AnyProtocol
+
+_COMPILING = "  compiling, which only the first run after an installation does"
 
 
 class _TwoLines(Progress):
     """A bar, and below it a line of text."""
 
     text = ""
+    compiling = False
 
     def get_renderables(self) -> Iterator[RenderableType]:
         """Yield the bar and the text."""
         yield self.make_tasks_table(self.tasks)
-        yield Text(self.text, style="dim", no_wrap=True, overflow="ellipsis")
+        text = _COMPILING if self.compiling else self.text
+        yield Text(text, style="dim", no_wrap=True, overflow="ellipsis")
 
 
 class _LeftColumn(ProgressColumn):
@@ -76,6 +82,7 @@ class LiveProgress:
         self._lines: MinuteLines | None = None
         if not quiet and not console.is_terminal:
             self._lines = MinuteLines(self.line, partial(print_line, console))
+        self._hearing = ExitStack()
         self._task = TaskID(0)
         self._title = ""
         self._shape = (0, 0)
@@ -84,6 +91,7 @@ class LiveProgress:
         self._counting_since = 0.0
 
     def __enter__(self) -> LiveProgress:
+        self._hearing.enter_context(hearing_of_compilations(self.compile))
         self._progress.start()
         self._task = self._progress.add_task("drawing clients", total=None)
         if self._lines is not None:
@@ -91,6 +99,7 @@ class LiveProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._hearing.close()
         if self._lines is not None:
             self._lines.stop()
         self._progress.stop()
@@ -104,7 +113,12 @@ class LiveProgress:
         parts.append(f"{duration(task.elapsed)} so far")
         if (seconds := self._seconds_left()) is not None:
             parts.append(f"{duration(seconds)} left")
-        return ", ".join([*parts, *([self._progress.text.strip()] if self._progress.text else [])])
+        text = _COMPILING if self._progress.compiling else self._progress.text
+        return ", ".join([*parts, *([text.strip()] if text else [])])
+
+    def compile(self, name: str) -> None:
+        """Show that a kernel is being compiled, until the name is empty."""
+        self._progress.compiling = bool(name)
 
     def count(self, counted: int, of: int) -> None:
         """Show how far the count of the true words is, and what is left of it alone."""

@@ -14,7 +14,8 @@ import pickle
 import sys
 import sysconfig
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -31,6 +32,25 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 _log = logging.getLogger(__name__)
 
 _said: set[str] = set()
+_listeners: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def hearing_of_compilations(hear: Callable[[str], None]) -> Iterator[None]:
+    """Tell a function of each kernel that this process is about to compile, and "" afterwards.
+
+    Kernels whose code is on the disk are not told of.
+    """
+    _listeners.append(hear)
+    try:
+        yield
+    finally:
+        _listeners.remove(hear)
+
+
+def _tell(name: str) -> None:
+    for hear in _listeners:
+        hear(name)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -103,6 +123,12 @@ class _Cache:
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature, or None if there is none that can be used."""
+        code = self._load(signature, target_context)
+        if code is None:
+            _tell(self._name)
+        return code
+
+    def _load(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         try:
             path = self._path(signature, target_context.codegen())
@@ -119,6 +145,7 @@ class _Cache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the compiled code of a signature, if it can be kept."""
+        _tell("")
         if result.lifted or result.library.has_dynamic_globals:
             return
         try:

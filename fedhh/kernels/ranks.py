@@ -12,6 +12,7 @@ Generation", section II.3.
 
 from __future__ import annotations
 
+import bisect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,10 +63,13 @@ def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> Ran
         tail_exponent: ... times r to the minus this.
     """
     bits = int(len(head) + len(_group_starts(len(head) + 1)) - 1).bit_length()
-    own = len(head)
-    # As many ranks of the tail as there is room for get a column of their own.
-    while own + 1 + len(_group_starts(own + 2)) <= 2**bits:
-        own += 1
+    # As many ranks of the tail as there is room for get a column of their own. With each of them,
+    # there is at most one group less, so the number of columns never falls.
+    own = len(head) + bisect.bisect_right(
+        range(len(head) + 1, 2**bits + 1),
+        2**bits,
+        key=lambda ranks: ranks + len(_group_starts(ranks + 1)),
+    )
     groups = _group_starts(own + 1)
     starts = np.r_[np.arange(1, own + 1), groups]
     widths = np.r_[np.ones(own), np.diff(np.r_[groups, MAX_RANK])]

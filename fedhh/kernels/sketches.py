@@ -6,7 +6,8 @@ reduced modulo the number of cells. `fedhh.hashing` says what is claimed of it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -26,6 +27,9 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 _LOW_29 = np.uint64((1 << 29) - 1)
 
 _KEYS_AT_ONCE = 2**14
+_WORD_BITS = 64
+# Sums that bits run over after fewer rows are kept in more bits.
+_ROWS_PER_END = 16
 _COINS_AT_ONCE = 2**15
 _COINS_PER_WORD = 4
 
@@ -92,7 +96,6 @@ def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -
     return cells
 
 
-@compiled()
 def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
     """Return, for each table, the sum over all rows of the cell that a key is hashed to.
 
@@ -104,70 +107,184 @@ def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
     Returns:
         ``(t, n) int64``.
     """
-    num_tables, num_rows, num_cells = tables.shape
-    sums = np.zeros((num_tables, len(keys)), dtype=np.int64)
-    cells = np.empty(_KEYS_AT_ONCE, dtype=np.int64)
-    # Keys in the outer loop: a chunk's cells and sums, and one row, stay in the cache.
-    for start in range(0, len(keys), _KEYS_AT_ONCE):
-        size = min(_KEYS_AT_ONCE, len(keys) - start)
-        for row in range(num_rows):
-            for i in range(size):
-                value = _polynomial(coefficients, row, np.uint64(keys[start + i]))
-                cells[i] = np.int64(value % np.uint64(num_cells))
-            _gather(tables, row, cells, size, sums, start)
+    sums = np.empty((len(tables), len(keys)), dtype=np.int64)
+    for part, packed in _packed(tables):
+        sums[part] = packed.base[:, None]
+        _add_cells(coefficients, packed.lines, packed.ends, packed.bits, keys, sums[part])
     return sums
 
 
-@compiled()
 def sum_cells_of_range(coefficients: _Words, tables: _Ints, num_keys: int) -> _Ints:
     """Return `sum_cells` for the keys 0 .. num_keys - 1, without a multiplication per key.
 
     A polynomial of degree two has constant second differences, so the next key's value is two
     additions away.
     """
-    num_tables, num_rows, num_cells = tables.shape
-    sums = np.zeros((num_tables, num_keys), dtype=np.int64)
-    cells = np.empty(_KEYS_AT_ONCE, dtype=np.int64)
+    sums = np.empty((len(tables), num_keys), dtype=np.int64)
+    for part, packed in _packed(tables):
+        sums[part] = packed.base[:, None]
+        _add_cells_of_range(coefficients, packed.lines, packed.ends, packed.bits, sums[part])
+    return sums
+
+
+class _Packed(NamedTuple):
+    """Tables side by side in the bits of one, so that a look-up serves all of them.
+
+    Attributes:
+        lines: ``(k, m) uint64``: a cell of each table above the least of its row, in ``bits`` bits.
+        base: ``(t,) int64``: the sum of those least cells, of each table.
+        ends: ``(b,) int64``: rows are added up to each of these before bits could run over.
+        bits: For each table.
+    """
+
+    lines: _Words
+    base: _Ints
+    ends: _Ints
+    bits: int
+
+
+def _packed(tables: _Ints) -> Iterator[tuple[slice, _Packed]]:
+    """Yield all tables, as many at once as pays, and which they are."""
+    least = tables.min(axis=2)
+    spreads = (tables.max(axis=2) - least).max(axis=0, initial=0)
+    at_once = len(tables)
+    while (ends := _ends(spreads, _WORD_BITS // max(at_once, 1))) is None:
+        at_once = -(-at_once // 2)
+    bits = _WORD_BITS // max(at_once, 1)
+    for first in range(0, len(tables), at_once):
+        part = slice(first, first + at_once)
+        lines = np.zeros(tables.shape[1:], dtype=np.uint64)
+        for place, (table, lowest) in enumerate(zip(tables[part], least[part], strict=True)):
+            lines |= (table - lowest[:, None]).astype(np.uint64) << np.uint64(place * bits)
+        yield part, _Packed(lines=lines, base=least[part].sum(axis=1), ends=ends, bits=bits)
+
+
+def _ends(spreads: _Ints, bits: int) -> _Ints | None:
+    """Return after which rows sums are taken out of so many bits; None if that is too often."""
+    if bits == _WORD_BITS:
+        return np.array([len(spreads)])
+    room = 2**bits - 1
+    if spreads.max(initial=0) > room:
+        return None
+    ends, filled = [], 0
+    for row, spread in enumerate(spreads.tolist()):
+        if filled + spread > room:
+            ends.append(row)
+            filled = 0
+        filled += spread
+    return None if len(ends) > len(spreads) // _ROWS_PER_END else np.array([*ends, len(spreads)])
+
+
+@compiled()
+def _add_cells(
+    coefficients: _Words, lines: _Words, ends: _Ints, bits: int, keys: _Ints, sums: _Ints
+) -> None:
+    cells = np.empty(_KEYS_AT_ONCE, dtype=np.uint64)
+    packed = np.empty(_KEYS_AT_ONCE, dtype=np.uint64)
+    # Keys in the outer loop: a chunk's cells and sums, and one row, stay in the cache.
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        here = keys[start : start + _KEYS_AT_ONCE]
+        first = 0
+        for end in ends:
+            packed[:] = 0
+            for row in range(first, end):
+                _evaluate(coefficients[row], here, cells)
+                _gather(lines[row], cells, len(here), packed)
+            first = end
+            _unpack(packed, bits, len(here), sums[:, start:])
+
+
+@compiled()
+def _add_cells_of_range(
+    coefficients: _Words, lines: _Words, ends: _Ints, bits: int, sums: _Ints
+) -> None:
+    num_rows = lines.shape[0]
+    num_keys = sums.shape[1]
+    cells = np.empty(_KEYS_AT_ONCE, dtype=np.uint64)
+    packed = np.empty(_KEYS_AT_ONCE, dtype=np.uint64)
+    values = np.empty(LANES, dtype=np.uint64)
+    steps = np.empty(LANES, dtype=np.uint64)
+    # Each row's polynomial at the chunk's first key, and how far it is to the next.
     value = coefficients[:, 0].copy()
     step = np.empty(num_rows, dtype=np.uint64)
     for row in range(num_rows):
         step[row] = _fold(coefficients[row, 1] + coefficients[row, 2])
-    is_power_of_two = num_cells & (num_cells - 1) == 0
-    mask = np.uint64(num_cells - 1)
     for start in range(0, num_keys, _KEYS_AT_ONCE):
         size = min(_KEYS_AT_ONCE, num_keys - start)
-        for row in range(num_rows):
-            here, by = value[row], step[row]
-            bend = _fold(np.uint64(2) * coefficients[row, 2])
-            if is_power_of_two:
-                for i in range(size):
-                    cells[i] = np.int64(here & mask)
-                    here = _add(here, by)
-                    by = _add(by, bend)
-            else:
-                for i in range(size):
-                    cells[i] = np.int64(here % np.uint64(num_cells))
-                    here = _add(here, by)
-                    by = _add(by, bend)
-            value[row], step[row] = here, by
-            _gather(tables, row, cells, size, sums, start)
-    return sums
+        first = 0
+        for end in ends:
+            packed[:] = 0
+            for row in range(first, end):
+                here, by = value[row], step[row]
+                bend = _fold(np.uint64(2) * coefficients[row, 2])
+                # Every lane goes on by LANES keys at once.
+                for lane in range(LANES):
+                    values[lane] = here
+                    here, by = _add(here, by), _add(by, bend)
+                for lane in range(LANES):
+                    steps[lane] = _add(here, _PRIME - values[lane])
+                    here, by = _add(here, by), _add(by, bend)
+                far_bend = _multiply(bend, np.uint64(LANES * LANES))
+                _go_on(values, steps, far_bend, cells, size)
+                value[row] = values[0]
+                step[row] = _add(values[1], _PRIME - values[0])
+                _gather(lines[row], cells, size, packed)
+            first = end
+            _unpack(packed, bits, size, sums[:, start:])
+
+
+# Each loop is a function of its own: in a larger one, LLVM does not make vector code of it.
+
+
+@numba.njit
+def _evaluate(coefficients: _Words, keys: _Ints, values: _Words) -> None:
+    """Write a row's polynomial at some keys."""
+    c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
+    for i in range(len(keys)):
+        key = np.uint64(keys[i])
+        values[i] = _fold(_multiply(_fold(_multiply(c2, key) + c1), key) + c0)
+
+
+@numba.njit
+def _go_on(values: _Words, steps: _Words, bend: np.uint64, out: _Words, size: int) -> None:
+    """Write LANES interleaved sequences with constant second differences, and move on."""
+    for block in range(0, size, LANES):
+        for lane in range(LANES):
+            value, step = values[lane], steps[lane]
+            out[block + lane] = value
+            values[lane] = _add(value, step)
+            steps[lane] = _add(step, bend)
+
+
+@numba.njit
+def _gather(line: _Words, values: _Words, size: int, sums: _Words) -> None:
+    """Add to each sum the cell that its value is reduced to."""
+    num_cells = np.uint64(len(line))
+    mask = num_cells - np.uint64(1)
+    if num_cells & mask:
+        for i in range(size):
+            sums[i] += line[values[i] % num_cells]
+    else:
+        for i in range(size):
+            sums[i] += line[values[i] & mask]
 
 
 @numba.njit(inline="always")
 def _add(a: Any, b: Any) -> Any:
-    """Return a + b modulo the prime, for a and b below it."""
+    """Return a + b modulo the prime, for a below it and b at most it."""
     total = a + b
     return total - _PRIME if total >= _PRIME else total
 
 
 @numba.njit
-def _gather(tables: _Ints, row: int, cells: _Ints, size: int, sums: _Ints, start: int) -> None:
-    for table in range(len(tables)):
-        line = tables[table, row]
-        out = sums[table, start : start + size]
+def _unpack(packed: _Words, bits: int, size: int, sums: _Ints) -> None:
+    """Add each table's part of packed sums to its own."""
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
+    for table in range(len(sums)):
+        shift = np.uint64(table * bits)
+        out = sums[table]
         for i in range(size):
-            out[i] += line[cells[i]]
+            out[i] += np.int64((packed[i] >> shift) & mask)
 
 
 def add_noisy_rows(

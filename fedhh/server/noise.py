@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
-from scipy.stats import binom, norm
+from scipy.special import betainc, logsumexp, ndtri
 
 from fedhh.oracles import PureOracle
 
@@ -21,6 +20,22 @@ _ROWS_AT_ONCE = 1024
 _VOTES_AT_ONCE = 2**15
 # Where a Chernoff bound is looked for, in deviations: from hardly any to far beyond all doubt.
 _TILTS = np.geomspace(0.01, 2000, 140)
+
+
+def chance_of_votes(votes: _Tally, num_reports: int, q: float) -> _Floats:
+    """Return ``(c,) float64``: P(at least so many votes), each of the reports one with chance q.
+
+    It is scipy.stats.binom.sf(votes - 1, num_reports, q), to the last bit in versions of SciPy that
+    take both from Boost, without the second that loading scipy.stats takes.
+
+    Args:
+        votes: ``(c,) int64``.
+        num_reports: n, at least 0.
+        q: In [0, 1].
+    """
+    inside = np.clip(votes, 1, max(num_reports, 1)).astype(np.float64)
+    chances = betainc(inside, num_reports - inside + 1, q)
+    return np.where(votes < 1, 1.0, np.where(votes > num_reports, 0.0, chances))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,7 +172,7 @@ class Noise:
             ``(c,) float64``; infinite where the noise cannot reach the votes at all.
         """
         expected = self.num_reports * self.oracle.q
-        exact = norm.isf(binom.sf(votes - 1, self.num_reports, self.oracle.q))
+        exact = -ndtri(chance_of_votes(votes, self.num_reports, self.oracle.q))
         spread = math.sqrt(expected * (1 - self.oracle.q))
         if spread:
             # Beyond 37 deviations the tail underflows; the normal value is as good as any there.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from fedhh.oracles import PureOracle
+from fedhh.server.noise import chance_of_votes
 from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import Codes
@@ -166,7 +166,7 @@ def _kept_fragments(
     if num_reports == 0:
         values = values[:0]
     distinct, numbers = np.unique(votes[values], return_inverse=True)
-    rivals = np.count_nonzero(possible) * binom.sf(distinct - 1, num_reports, oracle.q)
+    rivals = np.count_nonzero(possible) * chance_of_votes(distinct, num_reports, oracle.q)
     costs = (np.maximum(rivals, _FEWEST_RIVALS) / _FEWEST_RIVALS)[numbers]
     affordable = costs <= _budget(puzzle, settings)
     return _Pieces(values=values[affordable], costs=costs[affordable])

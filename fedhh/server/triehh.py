@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Gt, Le, Lt
-from scipy.stats import hypergeom
 
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.sampled_threshold import SampledThreshold, triehh_parameters
@@ -240,6 +239,8 @@ def discovery_probability(
         sample_size: Clients sampled per round.
         threshold: Votes that keep a prefix.
     """
+    from scipy.stats import hypergeom  # It takes a second, and no run needs it.
+
     counts = np.asarray(prefix_counts, dtype=np.int64)
     kept = hypergeom.sf(threshold - 1, num_clients, counts, sample_size)
     return float(np.prod(kept))

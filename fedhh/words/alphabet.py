@@ -95,7 +95,8 @@ class Alphabet:
                 table[ord(symbol)] = code
         codes = table[points]
         # What fills up a word is no symbol of it, but one of its own may look the same.
-        for row, word in enumerate(words):
+        holds_nul = NUL in "".join(words)
+        for row, word in enumerate(words if holds_nul else ()):
             if NUL in word:
                 codes[row, [i for i, symbol in enumerate(word[:width]) if symbol == NUL]] = FOREIGN
         return codes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,11 @@ class Lexicon:
 
     words: Sequence[str]
     _index: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+    _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers make what they need of it.
+        return {"words": self.words, "_index": {}, "_codes": {}}
 
     def __len__(self) -> int:
         return len(self.words)
@@ -34,8 +40,20 @@ class Lexicon:
     def ids(self, words: Iterable[str]) -> Indices:
         """Return each word's id, ``int64``; -1 for words that the lexicon lacks."""
         if not self._index:
-            self._index.update({word: i for i, word in enumerate(self.words)})
+            self._index.update(zip(self.words, range(len(self.words)), strict=True))
         return np.array([self._index.get(word, -1) for word in words], dtype=np.int64)
+
+    def encoded(self, alphabet: Alphabet, width: int) -> Codes:
+        """Return ``(V, width) uint16``: `Alphabet.encode` of the words, not writable.
+
+        The last alphabet's codes stay: all who measure or answer ask for the same ones.
+        """
+        codes = self._codes.get(alphabet.symbols)
+        if codes is None or codes.shape[1] < width:
+            self._codes.clear()
+            codes = self._codes[alphabet.symbols] = alphabet.encode(self.words, width=width)
+            codes.flags.writeable = False
+        return codes[:, :width]
 
     def reachable(self, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:
         """Return ``(V,) bool``: which words a trie of ``depth`` layers can spell.
@@ -43,7 +61,7 @@ class Lexicon:
         A reachable word has only symbols of the alphabet, and at least one and at most ``depth``
         of them.
         """
-        codes = alphabet.encode(self.words, width=depth + 1)
+        codes = self.encoded(alphabet, depth + 1)
         foreign = (codes == FOREIGN).any(axis=1)
         return np.asarray(~foreign & (codes[:, -1] == END) & (codes[:, 0] != END))
 
@@ -57,7 +75,7 @@ class LexiconWalk:
 
     def __init__(self, lexicon: Lexicon, alphabet: Alphabet, width: int) -> None:
         """Encode the first ``width`` symbols of every word."""
-        self.codes: Codes = alphabet.encode(lexicon.words, width=width)
+        self.codes: Codes = lexicon.encoded(alphabet, width)
         self._trie: PrefixTrie | None = None
         self._nodes: Indices = np.zeros(0, dtype=np.int64)
 

@@ -172,3 +172,12 @@ def test_the_count_of_the_true_words_is_shown_before_the_layers():
     assert "counting true words" in text
     assert "100 %" in text
     assert "asking 20,000 clients" in shown.getvalue()
+
+
+def test_compiling_is_shown_while_it_lasts():
+    with LiveProgress(Console(file=io.StringIO())) as progress:
+        assert "compiling" not in progress.line()
+        progress.compile("ranks.draw_adopted")
+        assert "compiling, which only the first run after an installation does" in progress.line()
+        progress.compile("")
+        assert "compiling" not in progress.line()

@@ -183,3 +183,56 @@ def test_help_loads_nothing_heavy(tmp_path, words: list[str]):
     assert not loaded & {"ray", "numba", "pandas", "matplotlib", "pyarrow", "scipy", "platformdirs"}
     if words != ["data", "--help"]:
         assert "Example" in done.stdout or words == ["--help"]
+
+
+PACKAGES = {
+    "ray", "numba", "pandas", "matplotlib", "pyarrow", "scipy", "scipy.stats", "dp_accounting",
+    "wordfreq", "platformdirs",
+}  # fmt: skip
+
+
+# pyarrow brings pandas where it meets arrays.
+@pytest.mark.parametrize(
+    ("words", "unused"),
+    [
+        ("presets list", PACKAGES),
+        ("presets show small", PACKAGES),
+        (
+            "account shuffle --local-epsilon 4 --reports 1000000",
+            PACKAGES - {"scipy", "numba"},
+        ),
+        ("data describe words.csv", PACKAGES - {"pyarrow", "pandas", "numba", "scipy"}),
+        ("data prepare texts.csv out.csv", PACKAGES - {"pyarrow", "pandas", "numba", "scipy"}),
+        ("data synthesize --clients 10 out.csv", {"ray", "matplotlib", "scipy.stats"}),
+    ],
+)
+def test_a_command_loads_what_it_uses(tmp_path, words, unused):
+    (tmp_path / "words.csv").write_text("user,word,count\na,lol,1\n")
+    (tmp_path / "texts.csv").write_text("user,text\na,lol\n")
+    assert not loaded_by(["-m", "fedhh", *words.split()], tmp_path) & unused
+
+
+@pytest.mark.parametrize(
+    ("name", "unused"),
+    [
+        ("__version__", PACKAGES),
+        ("Alphabet", PACKAGES),
+        ("LdpTrieHH", PACKAGES - {"scipy"}),
+        ("Sfp", PACKAGES - {"scipy", "numba"}),
+        ("Pem", PACKAGES - {"scipy", "numba"}),
+        ("TrieHH", PACKAGES - {"scipy", "numba"}),
+        ("StoredPopulation", PACKAGES),
+    ],
+)
+def test_a_name_of_the_package_loads_what_it_uses(tmp_path, name, unused):
+    assert not loaded_by(["-c", f"from fedhh import {name}"], tmp_path) & unused
+
+
+def loaded_by(words: list[str], folder: Path) -> set[str]:
+    """Return the modules that Python loads, all of them, for some arguments."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *words],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-500:]
+    return {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}

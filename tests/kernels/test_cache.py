@@ -22,7 +22,7 @@ from numba.core.dispatcher import Dispatcher
 import fedhh
 from fedhh import kernels
 from fedhh.kernels import cache
-from fedhh.kernels.cache import cache_directory, compiled
+from fedhh.kernels.cache import cache_directory, compiled, hearing_of_compilations
 
 
 def total(values):
@@ -167,3 +167,14 @@ def test_processes_that_compile_at_once_share_a_directory():
     ]  # fmt: skip
     assert [run.communicate() for run in runs] == [("[3 3 3 0 0]\n", "")] * 2
     assert [file.suffix for file in kept()] == [".bin"]
+
+
+def test_who_wants_to_hear_of_compilations_hears_of_those_that_happen():
+    heard: list[str] = []
+    with hearing_of_compilations(heard.append):
+        assert compiled_total(INTEGERS) == (10, 0)
+        assert heard == ["test_cache.total", ""]
+        assert compiled_total(INTEGERS) == (10, 1)
+        assert heard == ["test_cache.total", ""]
+    assert compiled_total(DECIMALS) == (5.0, 0)
+    assert heard == ["test_cache.total", ""]

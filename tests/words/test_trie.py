@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,3 +72,16 @@ def test_a_walk_notices_a_trie_that_did_not_grow_from_the_last():
 def test_reachable_words_fit_the_alphabet_and_the_depth():
     lexicon = Lexicon(words=["abc", "abca", "axc", ""])
     assert lexicon.reachable(ALPHABET, 3).tolist() == [True, False, False, False]
+
+
+def test_a_lexicon_is_encoded_for_whoever_asks():
+    lexicon = Lexicon(words=["abc", "abca", "axc", "", "b\0a"])
+    other = Alphabet(symbols="xcba")
+    for alphabet, width in [(ALPHABET, 2), (ALPHABET, 4), (ALPHABET, 1), (other, 3), (ALPHABET, 0)]:
+        codes = lexicon.encoded(alphabet, width)
+        assert codes.tolist() == alphabet.encode(lexicon.words, width=width).tolist()
+        assert not codes.flags.writeable
+    copy = pickle.loads(pickle.dumps(lexicon))
+    assert copy.words == lexicon.words
+    assert copy.ids(["axc", "no"]).tolist() == [2, -1]
+    assert (copy.encoded(ALPHABET, 4) == lexicon.encoded(ALPHABET, 4)).all()

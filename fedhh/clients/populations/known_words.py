@@ -25,7 +25,8 @@ from fedhh.validation import InputError, shown
 
 _ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
 _POSSESSIVE = "'s"
-_SCOWL = "known_scowl70_en.txt.gz"
+_ENDINGS = (_POSSESSIVE, "st", "nd", "rd", "th")
+SCOWL = "known_scowl70_en.txt.gz"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,15 +53,14 @@ class KnownWords:
         """Return ``(n,) bool``: which of the words are known."""
         if not self.words:
             return np.zeros(len(words), dtype=bool)
-        return np.fromiter((self._contains(word) for word in words), dtype=bool, count=len(words))
-
-    def _contains(self, word: str) -> bool:
-        lowered = word.lower()
-        return (
-            lowered in self.words
-            or lowered.removesuffix(_POSSESSIVE) in self.words
-            or _ORDINAL.fullmatch(lowered) is not None
-        )
+        lowered = [word.lower() for word in words]
+        known = np.fromiter(map(self.words.__contains__, lowered), dtype=bool, count=len(words))
+        # Few words end so, and only those need a closer look.
+        for i, word in enumerate(lowered):
+            if word.endswith(_ENDINGS) and not known[i]:
+                stem = word.removesuffix(_POSSESSIVE)
+                known[i] = stem in self.words or _ORDINAL.fullmatch(word) is not None
+        return known
 
 
 def load_known(source: str | Path) -> KnownWords:
@@ -88,7 +88,7 @@ def load_known(source: str | Path) -> KnownWords:
 
 @functools.cache
 def _scowl70() -> KnownWords:
-    asset = resources.files("fedhh.clients").joinpath("assets", _SCOWL)
+    asset = resources.files("fedhh.clients").joinpath("assets", SCOWL)
     text = gzip.decompress(asset.read_bytes()).decode("ascii")
     return KnownWords(name="scowl70", words=frozenset(text.split("\n")) - {""})
 
@@ -153,4 +153,4 @@ def remove_known(
         known_tokens=int(typed[is_known].sum()),
         known_words=int(is_known.sum()),
     )
-    return population.keep_words(~is_known), facts
+    return (population.keep_words(~is_known) if is_known.any() else population), facts

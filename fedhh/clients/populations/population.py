@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -205,7 +206,7 @@ class StoredPopulation(Population):
         lexicon: Lexicon,
         clients: Ids,
         word_ids: Ids,
-        counts: Ids,
+        counts: Ids | None = None,
         num_clients: int,
         unit: str = "user",
     ) -> StoredPopulation:
@@ -216,30 +217,42 @@ class StoredPopulation(Population):
             lexicon: The distinct words.
             clients: ``(rows,) int64`` in [0, num_clients).
             word_ids: ``(rows,) int64`` in [0, len(lexicon)).
-            counts: ``(rows,) int64``, at least 1.
+            counts: ``(rows,) int64``, at least 1; None for 1 each.
             num_clients: Number of clients, those without a row included.
             unit: What one client stands for.
 
         Raises:
             InputError: A client's counts of a word sum to 2^31 or more.
         """
-        keys = clients * max(len(lexicon), 1) + word_ids
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else keys
-        totals = np.add.reduceat(counts[order], starts) if len(keys) else counts
+        num_words = max(len(lexicon), 1)
+        keys = clients * num_words + word_ids
+        # A file that was written from a population is in order.
+        if (keys[1:] < keys[:-1]).any():
+            if counts is None:
+                keys.sort()
+            else:
+                order = np.argsort(keys)
+                keys, counts = keys[order], counts[order]
+        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]][: len(keys)])
+        if counts is None:
+            totals = np.diff(np.r_[starts, len(keys)])
+        elif len(starts) == len(keys):
+            totals = counts
+        else:
+            totals = np.add.reduceat(counts, starts)
         if len(totals) and totals.max() > _LARGEST_COUNT:
             raise InputError(
                 f"Expected a client's counts of a word to sum to at most {_LARGEST_COUNT}, got "
                 f"{totals.max()} in {name}."
             )
-        firsts = order[starts]
-        sizes = np.bincount(clients[firsts], minlength=num_clients)
+        pairs = keys if len(starts) == len(keys) else keys[starts]
+        holders = pairs // num_words
+        sizes = np.bincount(holders, minlength=num_clients)
         return cls(
             name=name,
             lexicon=lexicon,
             offsets=np.r_[0, np.cumsum(sizes)],
-            word_ids=word_ids[firsts].astype(np.int32),
+            word_ids=(pairs - holders * num_words).astype(np.int32),
             counts=totals.astype(np.int32),
             unit=unit,
         )
@@ -283,15 +296,27 @@ class StoredPopulation(Population):
 
     @property
     def word_counts(self) -> Ids:
-        """``(V,) int64``: how often each word was typed by all clients together."""
-        # bincount adds in float64, which is exact below 2**53 contributions.
-        totals = np.bincount(self._word_ids, weights=self._counts, minlength=len(self._lexicon))
-        return totals.astype(np.int64)
+        """``(V,) int64``: how often each word was typed by all clients together; not writable."""
+        return self._totals[0]
 
     @property
     def word_clients(self) -> Ids:
-        """``(V,) int64``: how many clients hold each word."""
-        return np.bincount(self._word_ids, minlength=len(self._lexicon))
+        """``(V,) int64``: how many clients hold each word; not writable."""
+        return self._totals[1]
+
+    @functools.cached_property
+    def _totals(self) -> tuple[Ids, Ids]:
+        size = len(self._lexicon)
+        # bincount adds in float64, which is exact below 2**53 contributions.
+        totals = np.bincount(self._word_ids, weights=self._counts, minlength=size).astype(np.int64)
+        holders = np.bincount(self._word_ids, minlength=size)
+        for counts in (totals, holders):
+            counts.flags.writeable = False
+        return totals, holders
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers answer for clients; only the one who measures needs the totals.
+        return {name: value for name, value in self.__dict__.items() if name != "_totals"}
 
     def keep_words(self, keep: npt.NDArray[np.bool_]) -> StoredPopulation:
         """Return the population with only some words; clients stay, even with nothing left.

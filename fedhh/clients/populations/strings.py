@@ -10,16 +10,21 @@ frequencies are too flat for new words. A later version of wordfreq may order wo
 from __future__ import annotations
 
 import functools
+import hashlib
+import importlib.util
 import itertools
 import re
 from collections.abc import Container, Iterable, Iterator
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.known_words import load_known
+from fedhh.clients.populations.known_words import SCOWL, load_known
 from fedhh.kernels.ranks import MAX_RANK
 from fedhh.random import scatter
+from fedhh.system.kept import kept_text
 from fedhh.validation import InputError
 
 _Ids = npt.NDArray[np.int64]
@@ -77,7 +82,7 @@ def rank_strings(ranks: _Ids) -> list[str]:
     coded = ranks > NAMED_RANKS
     strings = np.empty(len(ranks), dtype=object)
     if not coded.all():
-        named = _named_words(int(ranks[~coded].max()))
+        named = _named_words()
         strings[~coded] = [named[i] for i in (ranks[~coded] - 1).tolist()]
     strings[coded] = coded_words(ranks[coded] - NAMED_RANKS - 1)
     return strings.tolist()
@@ -133,12 +138,40 @@ def coded_numbers(words: Iterable[str]) -> _Ids:
     return np.array(numbers, dtype=np.int64)
 
 
-def _named_words(largest: int) -> list[str]:
-    real = _real_words()[0]
-    return real if largest <= len(real) else _real_and_changed_words()
-
-
 @functools.cache
+def _named_words() -> list[str]:
+    """Return the words of all ranks up to `NAMED_RANKS`, made once per user and not per run."""
+
+    def made() -> str:
+        return "\n".join(_real_and_changed_words())
+
+    sources = _digest_of_sources()
+    return (made() if sources is None else kept_text("words", sources, made)).split("\n")
+
+
+def _digest_of_sources() -> bytes | None:
+    """Return a digest of the code and the lists that the words are made of, None if unreadable."""
+    spec = importlib.util.find_spec("wordfreq")
+    if spec is None or spec.origin is None:
+        return None
+    digest = hashlib.sha256()
+    here = resources.files("fedhh.clients")
+    listed = Path(spec.origin).parent / "data"
+    try:
+        for source in (
+            here.joinpath("populations", "strings.py"),
+            here.joinpath("populations", "known_words.py"),
+            here.joinpath("assets", SCOWL),
+            Path(spec.origin),
+            listed / "large_en.msgpack.gz",
+        ):
+            content = source.read_bytes()
+            digest.update(len(content).to_bytes(8, "little") + content)
+    except OSError:
+        return None
+    return digest.digest()
+
+
 def _real_words() -> tuple[list[str], list[str]]:
     """Return wordfreq's words that ``scowl70`` lacks, and the first 40,000 that it knows."""
     import wordfreq  # Only synthetic populations need it, and it takes a while.
@@ -160,7 +193,6 @@ def _real_words() -> tuple[list[str], list[str]]:
     return [word for word in new if not _is_coded(word)][:NAMED_RANKS], bases[:_BASES]
 
 
-@functools.cache
 def _real_and_changed_words() -> list[str]:
     real, bases = _real_words()
     known = load_known("scowl70")

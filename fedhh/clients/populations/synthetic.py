@@ -283,14 +283,15 @@ def _refuse_too_large(drawer: RankDrawer, num_clients: int) -> None:
 
 def _distinct_ranks(blocks: list[_Ids]) -> tuple[_Ids, npt.NDArray[np.int32]]:
     """Return the sorted distinct ranks, and each rank's position among them, ``int32``."""
-    ranks = np.concatenate(blocks)
-    common = ranks < _DENSE_RANKS
-    seen = np.zeros(_DENSE_RANKS, dtype=bool)
-    seen[ranks[common]] = True
+    seen = np.zeros(_DENSE_RANKS + 1, dtype=bool)
+    for ranks in blocks:
+        # All rare ranks fall on the last place.
+        seen[np.minimum(ranks, _DENSE_RANKS)] = True
+    common = np.flatnonzero(seen[:-1])
     position = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-    rare, rare_ids = np.unique(ranks[~common], return_inverse=True)
-    distinct_common = np.flatnonzero(seen)
-    ids = np.empty(len(ranks), dtype=np.int32)
-    ids[common] = position[ranks[common]]
-    ids[~common] = rare_ids + len(distinct_common)
-    return np.r_[distinct_common, rare], ids
+    ids = np.concatenate([position[np.minimum(ranks, _DENSE_RANKS)] for ranks in blocks])
+    ranks = np.concatenate(blocks)
+    is_rare = np.flatnonzero(ranks >= _DENSE_RANKS)
+    rare, rare_ids = np.unique(ranks[is_rare], return_inverse=True)
+    ids[is_rare] = rare_ids + len(common)
+    return np.r_[common, rare], ids

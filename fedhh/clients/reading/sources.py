@@ -109,10 +109,10 @@ def _read(
     else:
         _refuse_nulls(table["text"], "text", path)
         _refuse_bytes(table["text"], "text", path)
-        tokens = tokenize_all(text.as_py() for text in table["text"])
+        tokens = tokenize_all(table["text"])
         users, words, word_ids = users[tokens.texts], tokens.words, tokens.word_ids
         dropped = tokens.dropped
-        counts = np.ones(len(users), dtype=np.int64)
+        counts = None
     population = StoredPopulation.from_rows(
         name=path.name,
         lexicon=Lexicon(words=words),
@@ -209,6 +209,12 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 def _user_numbers(column: pa.ChunkedArray, path: Path) -> tuple[_Ids, int]:
     """Return each row's user, numbered in the order of first rows, and how many there are."""
+    if pa.types.is_integer(column.type) and len(column) and not column.null_count:
+        numbers = column.to_numpy()
+        if (numbers[1:] >= numbers[:-1]).all():
+            # Users in order of their numbers, as in files of our own, are already numbered.
+            ranked: _Ids = np.cumsum(np.r_[False, numbers[1:] != numbers[:-1]], dtype=np.int64)
+            return ranked, int(ranked[-1]) + 1
     encoded = _encoded(column)
     _refuse_nulls(encoded, "user", path)
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -290,6 +296,11 @@ def _counts(column: pa.ChunkedArray, path: Path) -> _Ids:
         values = np.array([float(text) for text in texts], dtype=np.float64)[codes]
     else:
         _refuse_nulls(column, "count", path)
+        if pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type):
+            whole_counts: _Ids = column.to_numpy().astype(np.int64)
+            bad = (whole_counts < 0) | (whole_counts > _LARGEST_COUNT)
+            _refuse_counts(bad, lambda row: f"{float(whole_counts[row]):.15g}", path)
+            return whole_counts
         values = column.to_numpy().astype(np.float64)
     bad = ~((values >= 0) & (values <= _LARGEST_COUNT) & (values == np.floor(values)))
     _refuse_counts(bad, lambda row: f"{values[row]:.15g}", path)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import html
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -21,16 +22,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_Ids = npt.NDArray[np.int64]
 
 LONGEST_TOKEN = 24
 
 DROPPED = ("URL", "e-mail address", "mention", "no letter", "too long")
 """Why a piece of text is no word: three kinds of it, and what dropped tokens lack or exceed."""
 
+# What a URL, an address or a mention has, at least.
+_SIGNS = ("://", "www.", "@")
 _APOSTROPHES = dict.fromkeys(map(ord, "‘’ʼ‛＇´`"), "'")
 _UNSEEN = dict.fromkeys((0x200C, 0x200D, *range(0xFE00, 0xFE10)))
 _PLAIN = _APOSTROPHES | _UNSEEN
 _LAST_POINT = 0x110000
+_TEXTS_AT_ONCE = 2**17
+# Pieces that are remembered from one batch of texts to the next.
+_MOST_KNOWN = 2**20
 # Beyond any symbol; Python would fail to read the number.
 _ENDLESS = re.compile(r"&#[0-9]{100,};?")
 
@@ -72,12 +82,14 @@ def tokenize(text: str, dropped: Counter[tuple[str, str]] | None = None) -> list
     # NFKC splits the acute accent as a symbol of its own off a blank, so apostrophes come first.
     resolved = html.unescape(_ENDLESS.sub("\ufffd", text))
     plain = unicodedata.normalize("NFKC", resolved.translate(_PLAIN)).lower()
-    if dropped is not None:
-        dropped.update(
-            (DROPPED[(found.lastindex or 1) - 1], "") for found in not_words.finditer(plain)
-        )
+    if any(sign in plain for sign in _SIGNS):
+        if dropped is not None:
+            dropped.update(
+                (DROPPED[(found.lastindex or 1) - 1], "") for found in not_words.finditer(plain)
+            )
+        plain = not_words.sub(" ", plain)
     words = []
-    for word in token.findall(not_words.sub(" ", plain).replace("_", " ")):
+    for word in token.findall(plain.replace("_", " ")):
         if not (word.isalpha() or any(map(str.isalpha, word))):
             reason = "no letter"
         elif len(word) > LONGEST_TOKEN:
@@ -107,23 +119,88 @@ class TokenRows:
     dropped: Counter[tuple[str, str]]
 
 
-def tokenize_all(texts: Iterable[str]) -> TokenRows:
-    """Return the tokens of every text."""
-    ids: dict[str, int] = {}
-    sizes = []
-    found = [np.zeros(0, dtype=np.int64)]
-    dropped: Counter[tuple[str, str]] = Counter()
-    for text in texts:
-        tokens = tokenize(text, dropped)
-        sizes.append(len(tokens))
-        found.append(np.array([ids.setdefault(token, len(ids)) for token in tokens], np.int64))
-    words = list(ids)
+def tokenize_all(texts: pa.ChunkedArray | Iterable[str]) -> TokenRows:
+    """Return the tokens of every text.
+
+    No rule reaches over a blank: not a word, an address, an entity, nor what Unicode's forms look
+    at. So texts fall into pieces, and each distinct piece is looked at once.
+    """
+    if not isinstance(texts, pa.ChunkedArray):
+        texts = pa.chunked_array([pa.array(texts, pa.large_string())])
+    pieces = _Pieces()
+    sizes, found = [], [np.zeros(0, dtype=np.int32)]
+    for chunk in texts.chunks:
+        for first in range(0, len(chunk), _TEXTS_AT_ONCE):
+            batch = chunk.slice(first, _TEXTS_AT_ONCE).cast(pa.large_string())
+            split = pc.ascii_split_whitespace(batch)
+            encoded = split.flatten().dictionary_encode()
+            tokens, word_ids = pieces.tokens(encoded)
+            found.append(word_ids)
+            # Offsets of a slice do not begin at 0.
+            ends = split.offsets.to_numpy()
+            before = np.r_[0, np.cumsum(tokens)]
+            sizes.append(np.diff(before[ends - ends[0]]))
+    words = list(pieces.ids)
     order = sorted(range(len(words)), key=words.__getitem__)
     position = np.empty(len(words), dtype=np.int64)
     position[order] = np.arange(len(words))
+    counts = np.concatenate([np.zeros(0, dtype=np.int64), *sizes])
     return TokenRows(
-        texts=np.repeat(np.arange(len(sizes)), sizes),
+        texts=np.repeat(np.arange(len(counts)), counts),
         word_ids=position[np.concatenate(found)],
         words=[words[i] for i in order],
-        dropped=dropped,
+        dropped=pieces.dropped,
     )
+
+
+class _Pieces:
+    """What stands between blanks, and the words in it.
+
+    Attributes:
+        ids: Each word's number, in the order of appearance.
+        dropped: See `TokenRows`.
+    """
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+        self.dropped: Counter[tuple[str, str]] = Counter()
+        self._known: dict[str, tuple[list[int], Counter[tuple[str, str]] | None]] = {}
+
+    def tokens(self, pieces: pa.DictionaryArray) -> tuple[_Ids, npt.NDArray[np.int32]]:
+        """Return how many words each piece has, and the numbers of all of them."""
+        codes = pieces.indices.to_numpy()
+        times = np.bincount(codes, minlength=len(pieces.dictionary))
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        held = []
+        for number, piece in enumerate(pieces.dictionary.to_pylist()):
+            found = self._known.get(piece)
+            if found is None:
+                found = self._known[piece] = self._look_at(piece)
+            word_ids, dropped = found
+            held.append(word_ids)
+            if dropped is not None:
+                for reason, count in dropped.items():
+                    self.dropped[reason] += count * int(times[number])
+        lengths = np.fromiter(map(len, held), dtype=np.int64, count=len(held))
+        flat = np.fromiter(itertools.chain.from_iterable(held), dtype=np.int32)
+        sizes = lengths[codes]
+        # A piece's words stand one after the other: first those that most pieces have, one.
+        starts = (np.cumsum(lengths) - lengths)[codes]
+        if lengths.max(initial=0) <= 1:
+            return sizes, flat[starts[sizes > 0]]
+        ends = np.cumsum(sizes)
+        places = np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1])
+        return sizes, flat[places]
+
+    def _look_at(self, piece: str) -> tuple[list[int], Counter[tuple[str, str]] | None]:
+        if piece.isascii() and piece.isalnum() and len(piece) <= LONGEST_TOKEN:
+            word = piece.lower()
+            if not word.isdigit():
+                return [self._id(word)], None
+        dropped: Counter[tuple[str, str]] = Counter()
+        word_ids = [self._id(word) for word in tokenize(piece, dropped)]
+        return word_ids, dropped or None
+
+    def _id(self, word: str) -> int:
+        return self.ids.setdefault(word, len(self.ids))

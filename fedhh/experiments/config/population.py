@@ -39,6 +39,9 @@ _LISTED: dict[str, tuple[Callable[..., PopulationModel], tuple[str, ...]]] = {
 
 _OF_LISTS = ("base", "vocabulary", "tail_mass", "exponent", "word_length")
 
+_WITHOUT = ("scowl70", "none")
+"""Lists that no word of a synthetic population is in."""
+
 _STORED_TOKENS = 2**26
 """Populations of more new words than that are not held in memory, unless asked for."""
 
@@ -56,6 +59,8 @@ def build_population(config: PopulationConfig, *, seed: int) -> tuple[Population
         if is_virtual(config, seed):
             return _virtual(model, config, seed)
         population = synthetic.synthetic_population(model, config.clients, seed=seed)
+        if config.known in _WITHOUT:
+            return population, _all_new(population, config.known)
         return _without_known(population, config.known)
     if (kind := population_class(config.source)) is not None:
         assert config.clients is not None
@@ -218,7 +223,7 @@ def _virtual(
     model: PopulationModel, config: PopulationConfig, seed: int
 ) -> tuple[VirtualPopulation, dict[str, Any]]:
     """Return a population whose clients are drawn when asked; its words are all new ones."""
-    if config.known not in ("scowl70", "none"):
+    if config.known not in _WITHOUT:
         raise InputError(
             f"population.known = {config.known!r}: expected scowl70 or none for a population "
             "that is drawn again when asked, since its words are made to be in neither; set "
@@ -226,14 +231,7 @@ def _virtual(
         )
     assert config.clients is not None
     population = VirtualPopulation(model, config.clients, seed=seed)
-    facts = KnownRemoval(
-        known=config.known,
-        tokens=int(population.word_counts.sum()) + population.rare_words.contributions,
-        words=int((population.word_clients > 0).sum()),
-        known_tokens=0,
-        known_words=0,
-    )
-    return population, _facts(facts)
+    return population, _all_new(population, config.known)
 
 
 def _made(population: Population, config: PopulationConfig) -> tuple[Population, dict[str, Any]]:
@@ -245,10 +243,17 @@ def _made(population: Population, config: PopulationConfig) -> tuple[Population,
             f'population.known = {shown(config.known)}: expected "none", since the clients of '
             f"{config.source} are not held in memory."
         )
+    return population, _all_new(population, "none")
+
+
+def _all_new(population: Population, known: str) -> dict[str, Any]:
+    """Return the facts of a population of which nothing was to be removed."""
+    rare = population.rare_words
+    tokens = int(population.word_counts.sum()) + (0 if rare is None else rare.contributions)
     held = int((population.word_clients > 0).sum())
-    tokens = int(population.word_counts.sum())
-    facts = KnownRemoval(known="none", tokens=tokens, words=held, known_tokens=0, known_words=0)
-    return population, _facts(facts)
+    return _facts(
+        KnownRemoval(known=known, tokens=tokens, words=held, known_tokens=0, known_words=0)
+    )
 
 
 def _facts(facts: KnownRemoval) -> dict[str, Any]:

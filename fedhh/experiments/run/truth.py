@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -92,9 +93,8 @@ class Truth:
 
     def beginnings(self, length: int) -> set[str]:
         """Return the first ``length`` symbols of all held words that are longer."""
-        held = np.flatnonzero(self.clients > 0).tolist()
-        longer = (self.words[i] for i in held)
-        return {word[:length] for word in longer if len(word) > length}
+        held = itertools.compress(self.words, (self.clients > 0).tolist())
+        return {word[:length] for word in held if len(word) > length}
 
     def share(self, words: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> float:
         """Return the share of all contributions that fall on some words (a mask or ids)."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import wordfreq
 
+from fedhh.clients.populations import strings as module
 from fedhh.clients.populations.known_words import load_known
 from fedhh.clients.populations.strings import LONGEST_WORD, NAMED_RANKS, coded_words, rank_strings
 from fedhh.validation import InputError
@@ -38,6 +39,25 @@ def test_coded_words_can_not_be_the_string_of_a_named_rank(strings):
     coded = re.compile(r"([bcdfghjklmnprstvwxyz][aeiou]){3,8}q")
     assert not [word for word in strings[:NAMED_RANKS] if coded.fullmatch(word)]
     assert all(coded.fullmatch(word) for word in strings[NAMED_RANKS:])
+
+
+def test_no_known_word_looks_like_a_coded_one():
+    """Nothing is removed from synthetic populations, so nothing may have to be."""
+    coded = re.compile(r"([bcdfghjklmnprstvwxyz][aeiou]){3,8}q")
+    assert not [word for word in load_known("scowl70").words if coded.fullmatch(word)]
+
+
+def test_words_are_the_same_made_or_kept(strings, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    for _ in range(2):
+        module._named_words.cache_clear()
+        assert rank_strings(np.arange(1, NAMED_RANKS + 1)) == strings[:NAMED_RANKS]
+    module._named_words.cache_clear()
+    (file,) = (tmp_path / "fedhh").iterdir()
+    assert file.name.startswith("words-")
+    monkeypatch.setattr(module, "_real_and_changed_words", lambda: pytest.fail("made again"))
+    assert rank_strings(np.array([NAMED_RANKS])) == [strings[NAMED_RANKS - 1]]
+    module._named_words.cache_clear()
 
 
 def test_coded_words_are_one_to_one_where_their_length_changes():

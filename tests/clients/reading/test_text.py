@@ -1,8 +1,10 @@
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from fedhh.clients.reading import tokens as tokens_module
 from fedhh.clients.reading.sources import read_population
 from fedhh.clients.reading.text import prepare_text
 from fedhh.clients.reading.tokens import tokenize, tokenize_all
@@ -108,3 +110,47 @@ def test_what_is_dropped_is_counted_and_addresses_are_not_kept(tmp_path):
 def test_the_time_for_a_text_does_not_grow_with_its_square(piece: str):
     # A quadratic rule would take minutes for this.
     tokenize(piece * 200_000)
+
+
+PIECES = (
+    "word", "Word", "WORD's", "it’s", "''a''", "a_b", "2024", "1st", "x" * 24, "x" * 25, "É", "ΑΣ",
+    "Σ", "ﬁn", "Ⅷ", "na\u0308ive", "\u0301a", "a\u0301", "´a", "¨a", "&amp;", "&lt", "&nbsp;b",
+    "&#10;c", "&#1234567;", "&notit;", "http://a.b/c", "https://", "www.", "WWW.A", "a@b.c", "@me",
+    "x@y", "a@b", ".@a", "#tag", "ไทย", "हिन्दी", "क्\u200dष", "日本語", "a\u3000b", "a\u00a0@b",
+    "a\x1cb", "a\x85b", "&lt\x0bx", "\u2028", "", "…", "½", "٣", "ª", "ß", "İ", "\ufeff",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_texts_in_pieces_have_the_words_of_whole_texts(seed):
+    """Nothing reaches over a blank: what `tokenize` says of a text is what its pieces say."""
+    rng = np.random.default_rng(seed)
+    blanks = (" ", "\n", "\t", "  ", "\r\n", "\x0b", "\f", "\u2003")
+    texts = [
+        "".join(
+            piece + blank
+            for piece, blank in zip(
+                rng.choice(PIECES, size=9).tolist(), rng.choice(blanks, size=9), strict=True
+            )
+        )
+        for _ in range(60)
+    ]
+    whole: list[list[str]] = []
+    dropped: Counter[tuple[str, str]] = Counter()
+    for text in texts:
+        whole.append(tokenize(text, dropped))
+    rows = tokenize_all(texts)
+    found: list[list[str]] = [[] for _ in texts]
+    for text, word in zip(rows.texts.tolist(), rows.word_ids.tolist(), strict=True):
+        found[text].append(rows.words[word])
+    assert found == whole
+    assert rows.dropped == dropped
+
+
+def test_pieces_are_looked_at_again_where_they_are_too_many_to_remember(monkeypatch):
+    monkeypatch.setattr(tokens_module, "_MOST_KNOWN", 2)
+    monkeypatch.setattr(tokens_module, "_TEXTS_AT_ONCE", 1)
+    rows = tokenize_all(["b a 7", "a c 7", "b b", "7"])
+    assert [rows.words[i] for i in rows.word_ids.tolist()] == ["b", "a", "a", "c", "b", "b"]
+    assert rows.texts.tolist() == [0, 0, 1, 1, 2, 2]
+    assert rows.dropped == {("no letter", "7"): 3}
