@@ -2,10 +2,10 @@
 
 A report is free, a uniform d-subset of all values, or bound to its client's value, with a uniform
 (d - 1)-subset of the others beside it. A node is a range of values with two histograms: of free
-reports, by how many members they have to place in it; and of those that are bound to a value of the
-range, which these members must avoid. Reports bound elsewhere are free here. Halving a node draws how many members go to each half:
-uniform subsets restricted to a half are uniform again given their sizes, and what happens in one
-half is then independent of the other.
+reports, by how many members they have to place in it; and of those that are bound to a value of
+the range, which these members must avoid. Reports bound elsewhere are free here. Halving a node
+draws how many members go to each half: uniform subsets restricted to a half are uniform again,
+given their sizes, and what happens in one half is then independent of the other.
 
 Which bound reports have their value in the left half is a hypergeometric draw, class by class: a
 report's value says nothing about its number of members here. Reports with none left are dropped.
@@ -262,4 +262,3 @@ def count_into(values: _Counts, counts: _Counts) -> None:
     """Add one to the count of each value; values beyond the counts must have been refused."""
     for value in values:
         counts[value] += 1
-

@@ -62,7 +62,7 @@ def _log_factorial_ratio(k: float, m: float) -> Any:
 
 
 @numba.njit
-def draw_binomial(trials: int, heads: float, tails: float, state: _State) -> int:
+def draw_binomial(trials: int, heads: float, tails: float, state: _State) -> Any:
     """Return how many of so many trials succeed, each with chance heads / (heads + tails).
 
     Below ten expected successes (or failures) by inversion; above by transformed rejection:
@@ -100,7 +100,7 @@ def _ones(word: Any) -> Any:
 
 
 @numba.njit
-def _fewer(trials: int, heads: float, tails: float, total: float, state: _State) -> int:
+def _fewer(trials: int, heads: float, tails: float, total: float, state: _State) -> Any:
     """Return a binomial number whose successes are at most as likely as its failures."""
     n, p = float(trials), heads / total
     if n * p < _FEWEST_FOR_REJECTION:
@@ -149,7 +149,7 @@ def _fewer(trials: int, heads: float, tails: float, total: float, state: _State)
 
 
 @numba.njit
-def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> int:
+def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> Any:
     """Return how many of ``sample`` balls, drawn without replacement, are good.
 
     Few balls are drawn one by one; many by the ratio of uniforms: Stadlober (1990), "The ratio of
@@ -172,7 +172,7 @@ def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> int:
 
 
 @numba.njit
-def draw_hypergeometric_half(good: int, bad: int, sample: int, state: _State) -> int:
+def draw_hypergeometric_half(good: int, bad: int, sample: int, state: _State) -> Any:
     """Return `draw_hypergeometric` for a sample of at most half of the balls."""
     if good > bad:
         return sample - _fewer_good(bad, good, sample, state)
@@ -180,7 +180,7 @@ def draw_hypergeometric_half(good: int, bad: int, sample: int, state: _State) ->
 
 
 @numba.njit
-def _fewer_good(good: int, bad: int, sample: int, state: _State) -> int:
+def _fewer_good(good: int, bad: int, sample: int, state: _State) -> Any:
     # Which balls are good and which are drawn are two independent subsets: the roles can change.
     if sample <= _MOST_URN_DRAWS:
         return _urn(good, good + bad, sample, state)
@@ -217,7 +217,7 @@ def _fewer_good(good: int, bad: int, sample: int, state: _State) -> int:
 
 
 @numba.njit
-def _urn(good: int, balls: int, sample: int, state: _State) -> int:
+def _urn(good: int, balls: int, sample: int, state: _State) -> Any:
     """Return how many of a few balls are good, drawn one by one."""
     found = 0
     for drawn in range(sample):

@@ -145,7 +145,7 @@ class CountMeanSketch(MeanSketchOracle):
         return self.sample_aggregate(np.concatenate([held.ravel(), held.sum(axis=1)]), rng=rng)
 
     def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return what `add_hits` and `sample_aggregate` save, from k, m and the number of reports."""
+        """Return what `add_hits` and `sample_aggregate` save, by k, m and the number of reports."""
         coin_ns = _COIN_NS if self.aggregate_size <= _NEAR_SKETCH else _FAR_COIN_NS
         per_report = self.num_cells * coin_ns - _HIT_NS
         return num_reports * per_report - self.num_hashes * (self.num_cells * _CELL_NS + _ROW_NS)

@@ -212,16 +212,19 @@ class Diagnostics:
     Attributes:
         num_dummies: Contributions that were the dummy.
         num_clients_with_items: Clients that held at least one candidate.
+        is_sampled: Whether the tally was drawn at once, and no report was made.
     """
 
     num_dummies: int = 0
     num_clients_with_items: int = 0
+    is_sampled: bool = False
 
     def merge(self, other: Diagnostics) -> Diagnostics:
         """Return the diagnostics of both parts."""
         return Diagnostics(
             num_dummies=self.num_dummies + other.num_dummies,
             num_clients_with_items=self.num_clients_with_items + other.num_clients_with_items,
+            is_sampled=self.is_sampled or other.is_sampled,
         )
 
 
