@@ -47,13 +47,15 @@ def measure(domain_size: int, epsilon: float, options: argparse.Namespace) -> di
         rounds=options.rounds,
     )
     return row(
-        f"ss {domain_size:,}",
-        epsilon,
-        oracle.d,
-        reports_s * options.reports / part,
-        counting_s * options.reports / REPORTS_PER_CALL,
-        drawing_s,
-        oracle.nanoseconds_saved(options.reports) > 0,
+        oracle=f"ss {domain_size:,}",
+        epsilon=epsilon,
+        size=oracle.d,
+        seconds=(
+            reports_s * options.reports / part,
+            counting_s * options.reports / REPORTS_PER_CALL,
+            drawing_s,
+        ),
+        auto=oracle.nanoseconds_saved(options.reports) > 0,
     )
 
 
@@ -74,28 +76,25 @@ def measure_sketch(epsilon: float, options: argparse.Namespace) -> dict[str, obj
         rounds=options.rounds,
     )
     return row(
-        "cms 2,048 x 1,024",
-        epsilon,
-        oracle.num_cells,
-        reports_s * options.reports / part,
-        counting_s * options.reports / REPORTS_PER_CALL,
-        drawing_s,
-        oracle.nanoseconds_saved(options.reports) > 0,
+        oracle="cms 2,048 x 1,024",
+        epsilon=epsilon,
+        size=oracle.num_cells,
+        seconds=(
+            reports_s * options.reports / part,
+            counting_s * options.reports / REPORTS_PER_CALL,
+            drawing_s,
+        ),
+        auto=oracle.nanoseconds_saved(options.reports) > 0,
     )
 
 
 def row(
-    what: str,
-    epsilon: float,
-    size: int,
-    reports: float,
-    counting: float,
-    drawing: float,
-    auto: bool,
+    *, oracle: str, epsilon: float, size: int, seconds: tuple[float, float, float], auto: bool
 ) -> dict[str, object]:
-    """Return a row from seconds for all reports."""
+    """Return a row from seconds for all reports: one by one, counting, drawing."""
+    reports, counting, drawing = seconds
     return {
-        "oracle": what,
+        "oracle": oracle,
         "epsilon": epsilon,
         "report_size": size,
         "reports_s": reports,
