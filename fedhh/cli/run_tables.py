@@ -127,7 +127,8 @@ def fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
     if simulation["fidelity"] == PER_REPORT:
         return []
     layers = simulation.get("layers_without_reports", 0)
-    note = f"{layers} layers drawn at once, with the law of their reports"
+    what = "1 layer" if layers == 1 else f"{layers} layers"
+    note = f"{what} drawn at once, with the law of all reports"
     if "clients_drawn_per_layer" in simulation:
         drawn = simulation["clients_drawn_per_layer"]
         error = simulation["count_std_error_per_sqrt_count"]

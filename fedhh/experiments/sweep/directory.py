@@ -237,7 +237,7 @@ def flat_result(run: RunResult, config: Config, facts: dict[str, Any]) -> dict[s
         claimed_k: Of approximate k-anonymity; missing without a claim.
         population: Name of the population.
         population_clients: Its clients.
-        fidelity: How faithfully clients were simulated, see ``simulation.fidelity``.
+        fidelity: What ``simulation.fidelity`` came to: "per-report", "exact-tally", or "mixed".
     """
     record = result_record(run, config, facts)
     report = run.privacy
