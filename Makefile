@@ -18,8 +18,8 @@ format: ## rewrite in the project's style
 	$(PYTHON) -m ruff format $(CODE)
 	$(PYTHON) -m ruff check --fix $(CODE)
 
-BENCHMARKS = startup accounting subset_selection subset_selection_peer rounds discovery_peer \
-	decoding stopping scaling
+BENCHMARKS = startup accounting subset_selection subset_selection_peer exact_tally rounds \
+	discovery_peer decoding stopping scaling
 
 bench: ## speed, as ratios measured in one run, saved in benchmarks/results; takes some minutes
 	for name in $(BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done

@@ -108,10 +108,6 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
     state_types: ClassVar[tuple[type[Any], ...]]
     """The dataclasses that a state is made of, for the checkpoint."""
 
-    counts_values: ClassVar[bool] = False
-    """Whether a round's tally counts every value of one randomizer, all clients reporting alike:
-    then it may be drawn from true counts, see `fedhh.simulation.approximate`."""
-
     truncates_words: ClassVar[bool] = False
     """Whether words that are longer take part, by as many of their first symbols."""
 

@@ -33,7 +33,7 @@ class Stream(IntEnum):
     TIE_BREAK = 6
     """The fixed rule that orders equal counts; one key per layer."""
     TALLY = 7
-    """Tallies drawn without reports; path (pass, layer)."""
+    """Tallies drawn without reports; path (pass, layer, part of the tally)."""
     BOOTSTRAP = 8
     """Intervals over seeds, computed after the runs."""
     SUBSAMPLE = 9

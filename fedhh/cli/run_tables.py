@@ -126,11 +126,16 @@ def fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return how clients were simulated, where not every report was drawn."""
     if simulation["fidelity"] == PER_REPORT:
         return []
-    drawn = simulation["clients_drawn_per_layer"]
-    error = simulation["count_std_error_per_sqrt_count"]
-    note = f"no reports: binomial votes on the true counts of {drawn:,} clients per layer"
-    if error:
-        note += f", scaled up; std error of a count c: {error:.2g} sqrt(c)"
+    layers = simulation.get("layers_without_reports", 0)
+    what = "1 layer" if layers == 1 else f"{layers} layers"
+    note = f"{what} drawn at once, with the law of all reports"
+    if "clients_drawn_per_layer" in simulation:
+        drawn = simulation["clients_drawn_per_layer"]
+        error = simulation["count_std_error_per_sqrt_count"]
+        note += (
+            f"; approximate in clients that were not drawn: {drawn:,} per layer were, scaled up; "
+            f"std error of a count c: {error:.2g} sqrt(c)"
+        )
     return [("fidelity", simulation["fidelity"], note)]
 
 

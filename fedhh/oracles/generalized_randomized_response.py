@@ -8,7 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values, as_numbers
-from fedhh.oracles.subset_votes import add_subset_votes, coin_threshold
+from fedhh.oracles.subset_votes import (
+    add_subset_votes,
+    coin_threshold,
+    sample_subset_tally,
+    subset_tally_saves_ns,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +83,11 @@ class GeneralizedRandomizedResponse(PureOracle):
             rng: Source of randomness.
         """
         true_counts = self._check_true_counts(true_counts, num_reports)
-        kept = rng.binomial(true_counts, self.p - self.q)
-        uniform = np.full(self.domain_size, 1 / self.domain_size)
-        return kept + rng.multinomial(num_reports - kept.sum(), uniform)
+        return sample_subset_tally(true_counts, subset_size=1, epsilon=self.epsilon, rng=rng)
+
+    def nanoseconds_saved(self, num_reports: int) -> float:
+        """Return what `sample_tally` saves, from s and the number of reports."""
+        return subset_tally_saves_ns(self.domain_size, 1, num_reports)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return ``(n,) float64``: ln p for reports that equal ``value``, ln q for the others."""

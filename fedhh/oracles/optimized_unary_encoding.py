@@ -76,7 +76,12 @@ class OptimizedUnaryEncoding(PureOracle):
             rng: Source of randomness.
         """
         true_counts = self._check_true_counts(true_counts, num_reports)
-        return self.approximate_sample_tally(true_counts, num_reports, rng=rng)
+        ones = rng.binomial(true_counts, self.p)
+        return ones + rng.binomial(num_reports - true_counts, self.q)
+
+    def nanoseconds_saved(self, num_reports: int) -> float:
+        """Return a nanosecond per report: each part of them would be drawn as the whole is."""
+        return float(num_reports)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each ``(n, s)`` report, given the true value."""

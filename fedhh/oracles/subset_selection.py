@@ -12,7 +12,12 @@ from scipy.special import betaln
 
 from fedhh.kernels.votes import draw_subsets
 from fedhh.oracles.base import LARGEST_TALLY, Floats, PureOracle, Reports, Tally, Values, as_numbers
-from fedhh.oracles.subset_votes import add_subset_votes, coin_threshold
+from fedhh.oracles.subset_votes import (
+    add_subset_votes,
+    coin_threshold,
+    sample_subset_tally,
+    subset_tally_saves_ns,
+)
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_choice
 
@@ -131,6 +136,23 @@ class SubsetSelection(PureOracle):
         out = self._tally_of_all(out)
         add_subset_votes(values, out, subset_size=self.d, miss=self._miss, rng=rng)
         return out
+
+    def sample_tally(
+        self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
+    ) -> Tally:
+        """Return a tally drawn from a histogram, with the exact joint law; whatever n, O(s).
+
+        Args:
+            true_counts: ``(domain_size,) int64``, summing to ``num_reports``.
+            num_reports: Number of reports n.
+            rng: Source of the clients' coins.
+        """
+        counts = self._check_true_counts(true_counts, num_reports)
+        return sample_subset_tally(counts, subset_size=self.d, epsilon=self.epsilon, rng=rng)
+
+    def nanoseconds_saved(self, num_reports: int) -> float:
+        """Return what `sample_tally` saves, from s, d and the number of reports."""
+        return subset_tally_saves_ns(self.domain_size, self.d, num_reports)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each ``(n, d)`` report, given the true value."""

@@ -239,11 +239,13 @@ class Diagnostics:
         num_dummies: Contributions that were the dummy.
         num_clients_with_items: Clients that held at least one candidate.
         counted: What the clients hold, where that is counted while they answer.
+        is_sampled: Whether the tally was drawn at once, and no report was made.
     """
 
     num_dummies: int = 0
     num_clients_with_items: int = 0
     counted: Counted | None = field(default=None, compare=False)
+    is_sampled: bool = False
 
     def merge(self, other: Diagnostics) -> Diagnostics:
         """Return the diagnostics of both parts."""
@@ -251,6 +253,7 @@ class Diagnostics:
             num_dummies=self.num_dummies + other.num_dummies,
             num_clients_with_items=self.num_clients_with_items + other.num_clients_with_items,
             counted=_merged(self.counted, other.counted),
+            is_sampled=self.is_sampled or other.is_sampled,
         )
 
 

@@ -87,7 +87,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
     name: ClassVar[str] = "ldp-triehh"
     title: ClassVar[str] = "LDP TrieHH"
     state_types: ClassVar[tuple[type[Any], ...]] = (TrieState, Found, PrefixTrie, RoundSummary)
-    counts_values: ClassVar[bool] = True
 
     depth: Layers = 15
     eta_max: Annotated[int, Ge(1), Le(MOST_PREFIXES)] = 1_000

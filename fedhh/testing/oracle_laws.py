@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import FrequencyOracle, PureOracle, Tally, Values
+from fedhh.oracles.base import FrequencyOracle, PureOracle, SamplesHits, SamplesTally
 from fedhh.testing.checks import Checks, expect
 from fedhh.testing.statistics import ALPHA, law_p_value, rows
 
@@ -23,16 +22,6 @@ _VALUES = [0, 2, 2]
 
 Outcome = tuple[int, ...]
 Law = dict[Outcome, float]
-
-
-@runtime_checkable
-class SamplesTally(Protocol):
-    """An oracle that can draw a tally from a histogram, without reports, with the exact law."""
-
-    def sample_tally(
-        self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
-    ) -> Tally:
-        """Return ``(domain_size,) int64``, as `FrequencyOracle.privatize_and_tally` would."""
 
 
 def report_law(oracle: FrequencyOracle, value: int) -> Law:
@@ -48,12 +37,18 @@ def tally_law(oracle: FrequencyOracle, values: Sequence[int]) -> Law:
     tallies = rows(
         np.array([oracle.tally(space[i : i + 1], candidates) for i in range(len(space))])
     )
-    law: Law = {(0,) * oracle.domain_size: 1.0}
+    return _sum_law(oracle, tallies, values)
+
+
+def _sum_law(oracle: FrequencyOracle, singles: list[Outcome], values: Sequence[int]) -> Law:
+    """Return the law of a sum over one report per value, given each report's share in it."""
+    space = oracle.report_space()
+    law: Law = {(0,) * len(singles[0]): 1.0}
     for value in values:
         single: Law = defaultdict(float)
         chances = np.exp(oracle.log_prob(space, value)).tolist()
-        for tally, chance in zip(tallies, chances, strict=True):
-            single[tally] += chance
+        for share, chance in zip(singles, chances, strict=True):
+            single[share] += chance
         total: Law = defaultdict(float)
         for (a, pa), (b, pb) in itertools.product(law.items(), single.items()):
             total[tuple(x + y for x, y in zip(a, b, strict=True))] += pa * pb
@@ -71,6 +66,10 @@ def _is_pure(oracle: FrequencyOracle) -> bool:
 
 def _samples_tally(oracle: FrequencyOracle) -> bool:
     return isinstance(oracle, SamplesTally)
+
+
+def _samples_hits(oracle: FrequencyOracle) -> bool:
+    return isinstance(oracle, SamplesHits)
 
 
 def _expect_law(draws: list[tuple[int, ...]], law: dict[tuple[int, ...], float], what: str) -> None:
@@ -203,20 +202,15 @@ def _sampled_tally_follows_the_law(oracle: FrequencyOracle, seed: int) -> None:
     _expect_law(drawn, tally_law(oracle, _VALUES), f"sample_tally of true counts {counts}")
 
 
-@CHECKS.add(_is_pure)
-def _approximate_tally_follows_the_law_of_each_entry(oracle: FrequencyOracle, seed: int) -> None:
-    assert isinstance(oracle, PureOracle)
+@CHECKS.add(_samples_hits)
+def _noise_on_hits_follows_the_law_of_aggregates(oracle: FrequencyOracle, seed: int) -> None:
+    assert isinstance(oracle, SamplesHits)
     rng = np.random.default_rng(seed)
-    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
-    drawn = np.array(
-        [
-            oracle.approximate_sample_tally(counts, len(_VALUES), rng=rng)
-            for _ in range(_JOINT_TALLIES)
-        ]
-    )
-    joint = tally_law(oracle, _VALUES)
-    for entry in range(oracle.domain_size):
-        law: dict[tuple[int, ...], float] = defaultdict(float)
-        for tally, chance in joint.items():
-            law[tally[entry : entry + 1]] += chance
-        _expect_law(rows(drawn[:, entry]), law, f"entry {entry} of approximate_sample_tally")
+    values = np.array(_VALUES)
+    drawn = [
+        tuple(oracle.sample_aggregate(oracle.add_hits(values, rng=rng), rng=rng).tolist())
+        for _ in range(_JOINT_TALLIES)
+    ]
+    space = oracle.report_space()
+    singles = rows(np.array([oracle.aggregate(space[i : i + 1]) for i in range(len(space))]))
+    _expect_law(drawn, _sum_law(oracle, singles, _VALUES), f"sample_aggregate of values {_VALUES}")

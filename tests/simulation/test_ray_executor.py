@@ -7,10 +7,12 @@ import threading
 import numpy as np
 import pytest
 
+from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.cache import cache_directory
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server.sfp import Sfp
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from tests.conftest import LETTERS, zipf_population
@@ -27,6 +29,16 @@ pytestmark = pytest.mark.usefixtures("shared_ray")
 
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
+)
+
+SFP = Sfp(
+    alphabet=LETTERS,
+    clients_per_layer=1_500,
+    max_items=4,
+    length=4,
+    word_hashes=16,
+    fragment_hashes=16,
+    hash_seed=0,
 )
 
 
@@ -58,6 +70,25 @@ def test_any_number_of_workers_gives_the_reference(workers: int, reference: Trie
             state = round_.state
     assert_same(state, reference)
     assert sum(seen) == PROTOCOL.mechanism.most_answers
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_tallies_drawn_at_once_are_the_same_with_any_number_of_workers(workers: int):
+    population = zipf_population(6_000)
+    for protocol in (PROTOCOL, SFP):
+        query = protocol.next_query(protocol.initialize())
+        in_process, on_ray = (
+            ExactTallyExecutor(executor, seed=9, always=True)
+            for executor in (
+                InProcessExecutor(ClientWorker(population, seed=9)),
+                RayExecutor(ClientWorker(population, seed=9), num_workers=workers),
+            )
+        )
+        with in_process, on_ray:
+            (expected,) = in_process.answer(query)
+            (answer,) = on_ray.answer(query)
+        assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
+        assert answer.diagnostics == expected.diagnostics
 
 
 class DyingWorker(ClientWorker):

@@ -65,7 +65,10 @@ _SECTIONS = {
     "schema_version": "Version of this format",
     "fedhh_version": "Version of fedhh",
     "seed": "The run's seed",
-    "fidelity": "See `simulation.fidelity`",
+    "fidelity": "What `simulation.fidelity` came to: `per-report`, `exact-tally`, or `mixed`",
+    "layers_without_reports": "Of how many layers the tally was drawn at once",
+    "clients_drawn_per_layer": "`simulation.drawn_clients`, where that is fewer than were asked",
+    "count_std_error_per_sqrt_count": "Standard error of a count c that brings, over sqrt(c)",
     "population": "Name, unit and size; on how many clients the truth was counted; what the "
     "removal of known words took away",
     "protocol": "The settings, resolved",

@@ -12,9 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from fedhh.clients.answers.base import Answerer, BlockCounts, Values, contributions
+from fedhh.clients.answers.hits import add_hits
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
+from fedhh.oracles import FrequencyOracle
 from fedhh.queries.base import Query
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator
@@ -57,10 +59,13 @@ class FragmentTable:
 class FragmentAnswerer(Answerer):
     """Reports whole strings and fragments of them: Apple (2017), Algorithm 9."""
 
-    def __init__(self, query: FragmentQuery, words: WordMatcher, seed: int) -> None:
-        """Cut every distinct word into fragments, once."""
+    def __init__(
+        self, query: FragmentQuery, words: WordMatcher, seed: int, *, hits: bool = False
+    ) -> None:
+        """Cut every distinct word into fragments, once; count hits in place of reports or not."""
         self._query = query
         self._seed = seed
+        self._add = add_hits if hits else _add_reports
         codes, self._keys = self._strings(words.lexicon.words)
         self._table = FragmentTable(query.puzzle, codes, self._keys)
 
@@ -81,10 +86,10 @@ class FragmentAnswerer(Answerer):
             table.fill(chosen, positions, pieces)
 
         word_sums, fragment_sums, records = query.split(tally)
-        query.words.privatize_and_aggregate(reported, rng=rng, out=word_sums)
+        self._add(query.words, reported, rng=rng, out=word_sums)
         for position, sums in enumerate(fragment_sums):
             here = pieces[positions == position]
-            query.fragments.privatize_and_aggregate(here, rng=rng, out=sums)
+            self._add(query.fragments, here, rng=rng, out=sums)
         records += np.bincount(positions, minlength=query.puzzle.num_positions)
         return counts
 
@@ -98,10 +103,13 @@ class FragmentAnswerer(Answerer):
 class BlindPrefixAnswerer(Answerer):
     """Reports prefixes of a given length, whatever they are."""
 
-    def __init__(self, query: BlindPrefixQuery, words: WordMatcher, seed: int) -> None:
-        """Name every distinct prefix, once."""
+    def __init__(
+        self, query: BlindPrefixQuery, words: WordMatcher, seed: int, *, hits: bool = False
+    ) -> None:
+        """Name every distinct prefix, once; count hits in place of reports or not."""
         self._query = query
         self._seed = seed
+        self._add = add_hits if hits else _add_reports
         self._keys = self._prefixes(words.lexicon)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
@@ -116,7 +124,7 @@ class BlindPrefixAnswerer(Answerer):
         reported = rng.integers(query.names.num_keys, size=len(chosen))
         reported[held] = chosen[held]
         if query.prefixes.has_fixed_aggregate:
-            query.prefixes.privatize_and_aggregate(reported, rng=rng, out=tally)
+            self._add(query.prefixes, reported, rng=rng, out=tally)
             return counts
         messages = np.asarray(query.prefixes.privatize(reported, rng=rng), dtype=np.int64)
         return replace(counts, messages=messages)
@@ -127,6 +135,12 @@ class BlindPrefixAnswerer(Answerer):
         codes = query.alphabet.encode(lexicon.words, width=query.prefix_length)
         usable = lexicon.reachable(query.alphabet, query.longest_word)
         return np.where(usable, query.names.keys(codes), -1)
+
+
+def _add_reports(
+    oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator, out: Values
+) -> None:
+    oracle.privatize_and_aggregate(values, rng=rng, out=out)
 
 
 def _chosen_strings(

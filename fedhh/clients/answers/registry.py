@@ -13,9 +13,11 @@ import numpy as np
 from fedhh.clients.answers.base import Answerer, BlockCounts, Values, contributions
 from fedhh.clients.answers.blind import BlindPrefixAnswerer, FragmentAnswerer
 from fedhh.clients.answers.coded_words import CodedMatcher
+from fedhh.clients.answers.hits import HitsQuery
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer
 from fedhh.clients.populations.population import ClientBlock
+from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles import make_oracle
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
@@ -25,10 +27,20 @@ from fedhh.random import Stream, generator
 class PrefixAnswerer(Answerer):
     """Votes for prefixes: Gboard paper, Algorithm 2, lines 10-18."""
 
-    def __init__(self, query: PrefixQuery, words: WordMatcher, seed: int) -> None:
-        """Find every distinct word's candidate value, once."""
+    def __init__(
+        self, query: PrefixQuery, words: WordMatcher, seed: int, *, hits: bool = False
+    ) -> None:
+        """Find every distinct word's candidate value, once.
+
+        Args:
+            query: The broadcast.
+            words: The population's words.
+            seed: The run's seed.
+            hits: Count contributions, see `fedhh.clients.answers.hits`, and make no reports.
+        """
         self._query = query
         self._seed = seed
+        self._hits = hits
         self._oracle = make_oracle(query.oracle, query.domain_size)
         self._word_values = words.prefix_values(query)
         self._coded = CodedMatcher(query)
@@ -49,8 +61,11 @@ class PrefixAnswerer(Answerer):
             values = chosen.ravel()
         else:
             values = chosen[chosen >= 0]
-        rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
-        self._oracle.privatize_and_tally(values, rng=rng, out=tally)
+        if self._hits:
+            count_into(values, tally)
+        else:
+            rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
+            self._oracle.privatize_and_tally(values, rng=rng, out=tally)
         return BlockCounts(
             num_reports=len(values),
             num_dummies=int(len(values) - sizes.sum()),
@@ -73,6 +88,9 @@ def make_answerer(query: Query, words: WordMatcher, seed: int) -> Answerer:
     Raises:
         TypeError: No answerer is registered for this kind of query.
     """
+    if isinstance(query, HitsQuery):
+        counting: Answerer = ANSWERERS[type(query.query)](query.query, words, seed, hits=True)
+        return counting
     if type(query) not in ANSWERERS:
         known = ", ".join(kind.__name__ for kind in ANSWERERS)
         raise TypeError(

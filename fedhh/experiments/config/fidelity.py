@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fedhh.clients.exact_tally import ExactTallyExecutor, require_sampling
 from fedhh.protocol import AnyProtocol
-from fedhh.simulation.approximate import ApproximateExecutor
 from fedhh.simulation.executor import Executor
 from fedhh.validation import InputError, require_choice
 
+AUTO = "auto"
+EXACT_TALLY = "exact-tally"
 PER_REPORT = "per-report"
-APPROXIMATE_TALLY = "approximate-tally"
+
+MIXED = "mixed"
+"""What a result says if some of its layers' tallies were drawn at once, and others by report."""
 
 
-def check_fidelity(protocol: type[AnyProtocol], fidelity: str) -> None:
-    """Raise InputError if a protocol's tallies cannot be drawn from true counts, but should be."""
-    if fidelity == APPROXIMATE_TALLY and not protocol.counts_values:
-        raise InputError(
-            f"Expected simulation.fidelity = {PER_REPORT!r} for {protocol.name}, got "
-            f"{APPROXIMATE_TALLY!r}: its tallies cannot be drawn from true counts."
-        )
+def layer_fidelity(is_sampled: bool) -> str:
+    """Return what a layer's row says, given whether its tally was drawn at once."""
+    return EXACT_TALLY if is_sampled else PER_REPORT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,33 +29,61 @@ class Fidelity:
     """A run's fidelity.
 
     Attributes:
-        name: "per-report": every client randomizes every contribution. "approximate-tally": see
-            `fedhh.simulation.approximate`.
-        drawn_clients: For approximate tallies, the most clients of a layer that are drawn.
+        name: "per-report": every client randomizes every contribution. "exact-tally": tallies are
+            drawn at once, with the same law, see `fedhh.clients.exact_tally`. "auto": each layer's
+            in the cheaper way.
+        drawn_clients: The most clients of a layer that are drawn; all if None.
     """
 
-    name: str = PER_REPORT
-    drawn_clients: int = 1_000_000
+    name: str = AUTO
+    drawn_clients: int | None = None
 
     def __post_init__(self) -> None:
-        require_choice((PER_REPORT, APPROXIMATE_TALLY), fidelity=self.name)
+        require_choice((AUTO, EXACT_TALLY, PER_REPORT), fidelity=self.name)
+
+    def check(self, protocol: AnyProtocol) -> None:
+        """Raise InputError if a settled protocol's clients cannot be simulated in this way."""
+        query = protocol.next_query(protocol.initialize())
+        if query is None:
+            return
+        scaled = self.drawn_clients is not None and self.drawn_clients < query.cohort.size
+        if self.name == PER_REPORT and scaled:
+            raise InputError(
+                f"Expected simulation.drawn_clients = 'all' with fidelity {PER_REPORT!r}, got "
+                f"{self.drawn_clients:,} of {query.cohort.size:,} clients per layer: clients that "
+                f"are not drawn make no reports. Set simulation.fidelity = {EXACT_TALLY!r}."
+            )
+        try:
+            require_sampling(query, always=self.name == EXACT_TALLY, scaled=scaled)
+        except InputError as error:
+            raise InputError(f"{protocol.name}: {error}") from None
 
     def wrap(self, executor: Executor, *, seed: int) -> Executor:
         """Return the executor that answers with this fidelity."""
         if self.name == PER_REPORT:
             return executor
-        return ApproximateExecutor(executor, seed=seed, drawn_clients=self.drawn_clients)
+        return ExactTallyExecutor(
+            executor,
+            seed=seed,
+            always=self.name == EXACT_TALLY,
+            drawn_clients=self.drawn_clients,
+        )
 
-    def facts(self, cohorts: Sequence[int]) -> dict[str, Any]:
-        """Return what a result states, given the sizes of the layers' cohorts."""
-        if self.name == PER_REPORT:
-            return {"fidelity": self.name}
+    def facts(self, cohorts: Sequence[int], chosen: Sequence[str]) -> dict[str, Any]:
+        """Return what a result states.
+
+        Args:
+            cohorts: The sizes of the layers' cohorts.
+            chosen: `layer_fidelity` of each.
+        """
+        kinds = set(chosen)
+        name = MIXED if len(kinds) > 1 else next(iter(kinds), self.name)
+        facts: dict[str, Any] = {"fidelity": name}
+        if EXACT_TALLY in kinds:
+            facts["layers_without_reports"] = list(chosen).count(EXACT_TALLY)
         largest = max(cohorts, default=0)
-        drawn = min(largest, self.drawn_clients)
-        return {
-            "fidelity": self.name,
-            "tally": "independent binomials for each value: exact law of each, no dependence",
-            "clients_drawn_per_layer": drawn,
+        if self.drawn_clients is not None and self.drawn_clients < largest:
+            facts["clients_drawn_per_layer"] = self.drawn_clients
             # Of a true count c of a layer, from drawing only some of its clients.
-            "count_std_error_per_sqrt_count": (largest / drawn - 1) ** 0.5 if drawn else 0.0,
-        }
+            facts["count_std_error_per_sqrt_count"] = (largest / self.drawn_clients - 1) ** 0.5
+        return facts

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 from fedhh.experiments.config.alphabet import alphabet_or_stand_in
-from fedhh.experiments.config.fidelity import check_fidelity
+from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.protocol_section import borrowed_settings
 from fedhh.experiments.config.schema import Config
 from fedhh.protocol import AnyProtocol
@@ -22,7 +22,6 @@ def build_protocol(config: Config) -> AnyProtocol:
     """
     section = config.protocol
     kind = protocol_class(section.name)
-    check_fidelity(kind, config.simulation.fidelity)
     values = {key: value for key, value in section if key != "name"}
     for key, path in borrowed_settings(kind).items():
         value = _at(config, path)
@@ -35,11 +34,22 @@ def settle(config: Config, num_clients: int) -> tuple[Config, AnyProtocol]:
     """Return a configuration with every "auto" of its protocol decided, and the protocol.
 
     Raises:
-        InputError: The population is too small for the protocol.
+        InputError: The population is too small for the protocol, or its clients cannot be
+            simulated as configured.
     """
     protocol = build_protocol(config).settle(num_clients=num_clients, seed=config.seed)
+    fidelity_of(config).check(protocol)
     section = config.protocol.changed(vars(protocol))
     return config.model_copy(update={"protocol": section}), protocol
+
+
+def fidelity_of(config: Config) -> Fidelity:
+    """Return how faithfully a configuration simulates clients."""
+    simulation = config.simulation
+    drawn = simulation.drawn_clients
+    return Fidelity(
+        name=simulation.fidelity, drawn_clients=drawn if isinstance(drawn, int) else None
+    )
 
 
 def _at(config: Config, path: str) -> Any:

@@ -126,15 +126,15 @@ class SimulationConfig(Section):
     """How faithfully clients are simulated.
 
     Attributes:
-        fidelity: "per-report": every client randomizes every contribution. "approximate-tally":
-            votes are drawn from true counts, each value on its own; for plans beyond what can be
-            drawn report by report.
-        drawn_clients: For approximate tallies, the most clients of a layer that are drawn; the
-            counts of a larger layer are scaled up.
+        fidelity: "per-report": every client randomizes every contribution. "exact-tally": each
+            layer's tally is drawn at once, given what clients contribute, with the same joint law.
+            "auto": whichever is cheaper for a layer, by its sizes.
+        drawn_clients: The most clients of a layer that are drawn, or "all". The counts of a larger
+            layer are scaled up, and its tally is drawn at once: that is approximate.
     """
 
-    fidelity: Literal["per-report", "approximate-tally"] = "per-report"
-    drawn_clients: Count = 1_000_000
+    fidelity: Literal["auto", "exact-tally", "per-report"] = "auto"
+    drawn_clients: Count | Literal["all"] = "all"
 
 
 class MetricsConfig(Section):

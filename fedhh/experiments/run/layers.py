@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from fedhh.experiments.config.fidelity import layer_fidelity
 from fedhh.experiments.run.truth import Observed
 from fedhh.mechanisms.base import Mechanism
 from fedhh.protocol import RoundSummary
@@ -25,6 +26,7 @@ class LayerRow(RoundSummary):
         coverage: Share of contributions for words found so far.
         missed_mass: Share for words that were still in the trie, and neither kept nor found in
             this round; NaN for protocols without a trie.
+        fidelity: "per-report", or "exact-tally" if the tally was drawn at once.
     """
 
     subset_size: int | None
@@ -32,6 +34,7 @@ class LayerRow(RoundSummary):
     clients_with_items: int
     coverage: float
     missed_mass: float
+    fidelity: str
 
     @classmethod
     def of(
@@ -49,6 +52,7 @@ class LayerRow(RoundSummary):
             clients_with_items=diagnostics.num_clients_with_items,
             coverage=observed.coverage,
             missed_mass=observed.missed_mass,
+            fidelity=layer_fidelity(diagnostics.is_sampled),
         )
 
     def columns(self) -> dict[str, Any]:

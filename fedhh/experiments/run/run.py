@@ -17,8 +17,8 @@ import pandas as pd
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.alphabet import NOT_PRIVATE, is_from_data, settle_alphabet
-from fedhh.experiments.config.fidelity import Fidelity, check_fidelity
-from fedhh.experiments.config.protocol import settle
+from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.metrics import discoveries_table, measure
@@ -96,7 +96,8 @@ def simulate(
         workers: Ray actors that hold clients; 0 for this process alone.
         ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
             local Ray if empty.
-        fidelity: How faithfully to simulate clients; every report if None.
+        fidelity: How faithfully to simulate clients; if None, every report, or each layer's
+            tally at once where that is cheaper.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -109,7 +110,7 @@ def simulate(
     """
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     fidelity = fidelity or Fidelity()
-    check_fidelity(type(protocol), fidelity.name)
+    fidelity.check(protocol)
     worker = _worker(population, seed)
     with fidelity.wrap(_executor(worker, workers, ray_address), seed=seed) as executor:
         return _run(
@@ -191,7 +192,9 @@ def _run(
             "coverage_std_error_at_most": truth.share_std_error,
         },
         seed=seed,
-        simulation=fidelity.facts([row.num_clients for row in rows]),
+        simulation=fidelity.facts(
+            [row.num_clients for row in rows], [row.fidelity for row in rows]
+        ),
         settings=settings,
         discoveries=table,
         layers=pd.DataFrame([row.columns() for row in rows]),
@@ -225,7 +228,7 @@ def open_executor(config: Config, population: Population) -> Executor:
     """
     worker = _worker(population, config.seed)
     asking = _executor(worker, config.execution.workers, config.execution.ray_address)
-    return _fidelity(config).wrap(asking, seed=config.seed)
+    return fidelity_of(config).wrap(asking, seed=config.seed)
 
 
 def run_config(
@@ -260,7 +263,7 @@ def run_config(
             population,
             clients,
             seed=config.seed,
-            fidelity=_fidelity(config),
+            fidelity=fidelity_of(config),
             settings=MetricSettings(**config.metrics.model_dump()),
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,
@@ -283,7 +286,7 @@ def rounds(
     """
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     worker = ClientWorker(population, seed=seed)
-    yield from engine.rounds(protocol, InProcessExecutor(worker))
+    yield from engine.rounds(protocol, Fidelity().wrap(InProcessExecutor(worker), seed=seed))
 
 
 def check_cluster(workers: int, ray_address: str) -> None:
@@ -304,10 +307,6 @@ def _executor(worker: ClientWorker, workers: int, ray_address: str) -> Executor:
     from fedhh.simulation.ray_executor import RayExecutor
 
     return RayExecutor(worker, num_workers=workers, address=ray_address)
-
-
-def _fidelity(config: Config) -> Fidelity:
-    return Fidelity(name=config.simulation.fidelity, drawn_clients=config.simulation.drawn_clients)
 
 
 def _identity(protocol: AnyProtocol, population: Population, seed: int, fidelity: Fidelity) -> str:

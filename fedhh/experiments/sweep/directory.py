@@ -292,7 +292,7 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         claimed_k: Of approximate k-anonymity; missing without a claim.
         population: Name of the population.
         population_clients: Its clients.
-        fidelity: How faithfully clients were simulated, see ``simulation.fidelity``.
+        fidelity: What ``simulation.fidelity`` came to: "per-report", "exact-tally", or "mixed".
     """
     report = run.privacy
     regime = regime_of_run(run.layers)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fedhh.clients.populations.population import Population
-from fedhh.experiments.config.fidelity import Fidelity, check_fidelity
+from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import DEFAULT_ALPHA, DEFAULT_DELTA
 from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.run import check_cluster, simulate
@@ -310,8 +310,8 @@ def _cells(
             where = ", ".join(f"{name}={shown(x)}" for name, x in {**named, **chosen}.items())
             try:
                 changed = _changed(protocol, chosen)
-                check_fidelity(type(changed), (options["fidelity"] or Fidelity()).name)
                 settled = [changed.settle(num_clients=num_clients, seed=seed) for seed in seeds]
+                (options["fidelity"] or Fidelity()).check(settled[0])
             except InputError as error:
                 raise InputError(f"{_ORIGIN}, {where or 'the protocol'}: {error}") from None
             cells += [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -8,7 +9,8 @@ import pytest
 
 from fedhh.cli.run_tables import summary_rows
 from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.experiments.config.fidelity import APPROXIMATE_TALLY, Fidelity
+from fedhh.experiments.config.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
+from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config, change_config
 from fedhh.experiments.run.directory import result_record, write_result
 from fedhh.experiments.run.run import run_config, simulate
@@ -28,32 +30,57 @@ def chat():
 
 
 def test_every_result_says_how_faithful_it_is(chat):
-    faithful = simulate(PROTOCOL, chat, seed=0)
+    faithful = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(name=PER_REPORT))
     assert faithful.simulation == {"fidelity": "per-report"}
-    approximate = simulate(
-        PROTOCOL, chat, seed=0, fidelity=Fidelity(name=APPROXIMATE_TALLY, drawn_clients=250)
-    )
-    assert approximate.simulation["fidelity"] == "approximate-tally"
-    assert approximate.simulation["clients_drawn_per_layer"] == 250
-    assert approximate.simulation["count_std_error_per_sqrt_count"] == pytest.approx(3**0.5)
-    rows = {name: (value, note) for name, value, note in summary_rows(approximate)}
-    assert rows["fidelity"][0] == "approximate-tally"
-    assert (
-        "250 clients per layer, scaled up; std error of a count c: 1.7 sqrt(c)"
-        in (rows["fidelity"][1])
-    )
+    assert set(faithful.layers["fidelity"]) == {"per-report"}
     assert "fidelity" not in {name for name, _, _ in summary_rows(faithful)}
+    at_once = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(name=EXACT_TALLY))
+    layers = len(at_once.layers)
+    assert at_once.simulation == {"fidelity": "exact-tally", "layers_without_reports": layers}
+    assert set(at_once.layers["fidelity"]) == {"exact-tally"}
+    rows = {name: (value, note) for name, value, note in summary_rows(at_once)}
+    assert rows["fidelity"][0] == "exact-tally"
+    assert f"{layers} layers drawn at once" in rows["fidelity"][1]
+    assert "approximate" not in rows["fidelity"][1]
+    assert at_once.cost["reports"] == faithful.cost["reports"]
+    assert at_once.cost["clients_asked"] == faithful.cost["clients_asked"]
+
+
+def test_clients_that_are_not_drawn_are_said_to_be_approximated(chat):
+    result = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(drawn_clients=250))
+    assert result.simulation["fidelity"] == "exact-tally"
+    assert result.simulation["clients_drawn_per_layer"] == 250
+    assert result.simulation["count_std_error_per_sqrt_count"] == pytest.approx(3**0.5)
+    rows = {name: (value, note) for name, value, note in summary_rows(result)}
+    assert (
+        "approximate in clients that were not drawn: 250 per layer were, scaled up; "
+        "std error of a count c: 1.7 sqrt(c)" in (rows["fidelity"][1])
+    )
     # Cost and privacy are those of the whole cohorts, which the plan is about.
-    assert approximate.cost["reports"] == faithful.cost["reports"]
-    assert approximate.cost["clients_asked"] == faithful.cost["clients_asked"]
+    whole = simulate(PROTOCOL, chat, seed=0)
+    assert result.cost["reports"] == whole.cost["reports"]
+    assert result.cost["clients_asked"] == whole.cost["clients_asked"]
 
 
-def test_a_run_of_approximate_tallies_finds_about_as_much(chat):
+def test_the_default_is_each_layer_s_cheaper_way(chat):
+    small = simulate(PROTOCOL, chat, seed=0)
+    by_report = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(name=PER_REPORT))
+    assert small.simulation["fidelity"] == "per-report"
+    pd.testing.assert_frame_equal(small.layers, by_report.layers)
+    unary = replace(PROTOCOL, oracle="oue")
+    assert simulate(unary, chat, seed=0).simulation["fidelity"] == "exact-tally"
+    mixed = Fidelity().facts([5, 5], ["exact-tally", "per-report"])
+    assert mixed == {"fidelity": "mixed", "layers_without_reports": 1}
+
+
+@pytest.mark.parametrize("oracle", ["ss", "grr", "oue", "none", "cms"])
+def test_a_run_of_tallies_at_once_finds_about_as_much(chat, oracle):
+    protocol = replace(PROTOCOL, oracle=oracle, depth=4)
     coverage = [
-        simulate(PROTOCOL, chat, seed=0, fidelity=fidelity).metrics.coverage
-        for fidelity in (None, Fidelity(name=APPROXIMATE_TALLY))
+        simulate(protocol, chat, seed=0, fidelity=Fidelity(name=name)).metrics.coverage
+        for name in (PER_REPORT, EXACT_TALLY)
     ]
-    assert coverage[0] > 0.02
+    assert coverage[0] > 0
     assert abs(coverage[0] - coverage[1]) < 0.02
 
 
@@ -65,7 +92,7 @@ def test_a_configuration_chooses_the_fidelity_and_its_record_names_it(chat):
             "protocol.clients_per_layer=500",
             "protocol.depth=5",
             "protocol.passes=1",
-            "simulation.fidelity=approximate-tally",
+            "simulation.fidelity=exact-tally",
             "simulation.drawn_clients=100",
             "execution.workers=0",
         ],
@@ -73,7 +100,7 @@ def test_a_configuration_chooses_the_fidelity_and_its_record_names_it(chat):
     )
     config, result = run_config(config, chat)
     record = result_record(result, config, {})
-    assert record["fidelity"] == "approximate-tally"
+    assert record["fidelity"] == "exact-tally"
     assert record["clients_drawn_per_layer"] == 100
 
 
@@ -85,7 +112,7 @@ def test_parquet_files_say_how_faithful_their_numbers_are(tmp_path):
             "protocol.clients_per_layer=500",
             "protocol.depth=4",
             "protocol.passes=1",
-            "simulation.fidelity=approximate-tally",
+            "simulation.fidelity=exact-tally",
             "simulation.drawn_clients=100",
             "execution.workers=0",
         ],
@@ -96,7 +123,7 @@ def test_parquet_files_say_how_faithful_their_numbers_are(tmp_path):
     for name, table in (("discoveries", result.discoveries), ("layers", result.layers)):
         path = tmp_path / f"{name}.parquet"
         facts = json.loads(pq.read_schema(path).metadata[b"fedhh"])
-        assert facts["fidelity"] == "approximate-tally"
+        assert facts["fidelity"] == "exact-tally"
         assert facts["count_std_error_per_sqrt_count"] == 2.0
         assert facts["counted_clients"] == 500
         error = facts["coverage_std_error_at_most"]
@@ -107,10 +134,30 @@ def test_parquet_files_say_how_faithful_their_numbers_are(tmp_path):
 def test_unknown_fidelities_are_refused():
     with pytest.raises(InputError, match="fidelity 'exact'"):
         Fidelity(name="exact")
+    with pytest.raises(
+        InputError, match=r"simulation\.fidelity = .approximate-tally.: expected .*'exact-tally'"
+    ):
+        change_config(Config(), ["simulation.fidelity=approximate-tally"], "test")
 
 
-def test_protocols_without_true_counts_refuse_approximate_tallies_from_python():
+@pytest.mark.parametrize(
+    ("fidelity", "message"),
+    [
+        (Fidelity(name=EXACT_TALLY), "triehh: .*'auto' or 'per-report' for a WordVoteQuery"),
+        (Fidelity(drawn_clients=50), "triehh: .*drawn_clients = 'all' for a WordVoteQuery"),
+        (Fidelity(name=PER_REPORT, drawn_clients=50), "drawn_clients = 'all' with fidelity"),
+    ],
+)
+def test_what_cannot_be_simulated_so_is_refused_at_once(fidelity, message):
     population = zipf_population(500)
     protocol = TrieHH(alphabet=LETTERS, clients_per_layer=100, threshold=3)
-    with pytest.raises(InputError, match="for triehh, got 'approximate-tally'"):
-        simulate(protocol, population, seed=0, fidelity=Fidelity(name="approximate-tally"))
+    with pytest.raises(InputError, match=message):
+        simulate(protocol, population, seed=0, fidelity=fidelity)
+    simulate(protocol, population, seed=0, fidelity=Fidelity(drawn_clients=100))
+
+
+def test_a_configuration_is_checked_with_its_protocol():
+    settings = ["protocol.name=sfp", "protocol.word_oracle=hcms", "simulation.fidelity=exact-tally"]
+    config = change_config(Config(), settings, "test")
+    with pytest.raises(InputError, match=r"sfp: Expected simulation\.fidelity 'auto' or"):
+        settle(config, 2_000_000)

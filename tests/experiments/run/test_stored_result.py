@@ -26,7 +26,7 @@ PROTOCOLS = {
     "without a randomizer": (*TRIE, "protocol.oracle=none", "protocol.max_items=2"),
     "central": ("protocol.name=triehh", "protocol.central_epsilon=20", "privacy.delta=0.01"),
     "reused": (*TRIE, "protocol.reuse_clients=true", "protocol.clients_per_layer=300"),
-    "approximate": (*TRIE, "simulation.fidelity=approximate-tally", "simulation.drawn_clients=100"),
+    "approximate": (*TRIE, "simulation.fidelity=exact-tally", "simulation.drawn_clients=100"),
     "PEM": ("protocol.name=pem", "protocol.length=6"),
 }
 

@@ -1,21 +1,48 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from fedhh.clients.answers.hits import HitsQuery, sample_tally
+from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.worker import ClientWorker
-from fedhh.oracles import OracleSpec, make_oracle
+from fedhh.oracles import make_oracle
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries.base import Aggregate, Query
+from fedhh.queries.base import Aggregate, Cohort, Query
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.pem import Pem
+from fedhh.server.sfp import Sfp
 from fedhh.simulation import engine
-from fedhh.simulation.approximate import ApproximateExecutor
-from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.validation import InputError
-from tests.conftest import zipf_population
+from tests.conftest import LETTERS, zipf_population
 
 ALPHA = 1e-9
+SFP = Sfp(
+    alphabet=LETTERS,
+    clients_per_layer=600,
+    max_items=2,
+    local_epsilon=4.0,
+    length=4,
+    word_hashes=4,
+    word_cells=16,
+    fragment_hashes=2,
+    fragment_cells=16,
+    hash_seed=5,
+)
+PEM = Pem(
+    alphabet=LETTERS,
+    clients_per_layer=600,
+    max_items=2,
+    local_epsilon=4.0,
+    length=4,
+    oracle="cms",
+    num_hashes=2,
+    hash_seed=5,
+)
 PROTOCOL = LdpTrieHH(
     alphabet="abcdef",
     clients_per_layer=500,
@@ -32,8 +59,10 @@ def per_report(population, seed):
     return InProcessExecutor(ClientWorker(population, seed=seed))
 
 
-def approximate(population, seed, drawn_clients=10**6):
-    return ApproximateExecutor(per_report(population, seed), seed=seed, drawn_clients=drawn_clients)
+def exact(population, seed, drawn_clients=None):
+    return ExactTallyExecutor(
+        per_report(population, seed), seed=seed, always=True, drawn_clients=drawn_clients
+    )
 
 
 def first_answer(executor, protocol=PROTOCOL, progress=None):
@@ -64,7 +93,7 @@ def support_p_values(tallies, counts, num_reports, oracle):
         yield stats.chi2.sf(statistic, len(expected) - 1)
 
 
-@pytest.mark.parametrize("kind", [per_report, approximate])
+@pytest.mark.parametrize("kind", [per_report, exact])
 def test_supports_have_their_exact_law_with_and_without_reports(population, kind):
     # One choice of contributions, many draws of the randomizer: only its stream's seed changes.
     counts = true_counts(population, 0)
@@ -76,27 +105,22 @@ def test_supports_have_their_exact_law_with_and_without_reports(population, kind
         values = np.repeat(np.arange(len(counts)), counts)
         tallies = [oracle.privatize_and_tally(values, rng=rng) for _ in range(1500)]
     else:
-        tallies = [
-            oracle.approximate_sample_tally(counts, num_reports, rng=rng) for _ in range(1500)
-        ]
+        tallies = [oracle.sample_tally(counts, num_reports, rng=rng) for _ in range(1500)]
     tallies = np.array(tallies)
     assert min(support_p_values(tallies, counts, num_reports, oracle)) > ALPHA
     off = num_reports // 20
     for wrong in (num_reports - off, num_reports + off):
         assert min(support_p_values(tallies, counts, wrong, oracle)) < ALPHA
-    # What the approximation loses: reports of d values each always add up to n d.
-    sums = tallies.sum(axis=1)
-    assert (np.ptp(sums) == 0) == (kind is per_report)
-    assert abs(sums.mean() - num_reports * oracle.d) < 6 * max(sums.std(), 1) / np.sqrt(1500)
+    assert (tallies.sum(axis=1) == num_reports * oracle.d).all()
 
 
 def test_true_counts_are_those_of_the_clients_that_per_report_asks(population):
     counts = true_counts(population, 3)
     null = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none"})
-    _, answer = first_answer(approximate(population, 3), null)
+    _, answer = first_answer(exact(population, 3), null)
     _, reported = first_answer(per_report(population, 3))
     assert np.array_equal(answer.aggregate.tally, counts)
-    assert answer.diagnostics == reported.diagnostics
+    assert answer.diagnostics == replace(reported.diagnostics, is_sampled=True)
     assert answer.aggregate.num_reports == reported.aggregate.num_reports
     assert answer.aggregate.num_clients == 500
 
@@ -134,15 +158,15 @@ def test_coverage_and_kept_words_have_one_law_over_200_runs():
             for seed in range(runs)
         ]
 
-    reported, approximated = sample(per_report), sample(approximate, offset=1_000)
-    p_value, z = laws(reported, approximated)
+    reported, at_once = sample(per_report), sample(exact, offset=1_000)
+    p_value, z = laws(reported, at_once)
     assert len(z) > 5
     assert p_value > ALPHA
     assert abs(z).max() < stats.norm.isf(ALPHA / 2)
     # Somewhat more and somewhat less noise shows.
     for epsilon in (2.4, 3.8):
         other = LdpTrieHH(**{**vars(PROTOCOL), "local_epsilon": epsilon})
-        p_value, z = laws(reported, sample(approximate, other, offset=1_000))
+        p_value, z = laws(reported, sample(exact, other, offset=1_000))
         assert p_value < ALPHA or abs(z).max() > stats.norm.isf(ALPHA / 2)
 
 
@@ -151,7 +175,7 @@ def test_a_layer_of_many_clients_is_extrapolated_within_its_stated_error(populat
     null = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none", "clients_per_layer": 1_500})
     _, whole = first_answer(per_report(population, 0), null)
     progress: list[int] = []
-    query, part = first_answer(approximate(population, 0, 400), null, progress.append)
+    query, part = first_answer(exact(population, 0, 400), null, progress.append)
     counts, truth = part.aggregate.tally, whole.aggregate.tally
     assert part.aggregate.num_clients == 1_500 == sum(progress)
     assert part.aggregate.num_reports == counts.sum() == 3_000
@@ -168,14 +192,14 @@ def test_a_layer_of_many_clients_is_extrapolated_within_its_stated_error(populat
 
 def test_without_padding_the_reports_are_those_of_the_counts(population):
     bare = LdpTrieHH(**{**vars(PROTOCOL), "pad": False})
-    _, answer = first_answer(approximate(population, 0, 100), bare)
+    _, answer = first_answer(exact(population, 0, 100), bare)
     assert answer.diagnostics.num_dummies == 0
     assert 0 < answer.aggregate.num_reports <= 1_000
 
 
 def test_the_same_seed_gives_the_same_bits(population):
     first, second, other = (
-        first_answer(approximate(population, seed))[1].aggregate for seed in (5, 5, 6)
+        first_answer(exact(population, seed))[1].aggregate for seed in (5, 5, 6)
     )
     assert isinstance(first, Aggregate)
     assert np.array_equal(first.tally, second.tally)
@@ -186,16 +210,73 @@ def test_other_queries_and_sizes_are_refused(population):
     class OtherQuery(Query):
         tally_size = 3
         local_epsilon = 1.0
+        cohort = Cohort(start=0, size=100)
 
-    with pytest.raises(InputError, match=r"got a OtherQuery; set simulation\.fidelity"):
-        list(approximate(population, 0).answer(object.__new__(OtherQuery)))
+    with pytest.raises(InputError, match="'auto' or 'per-report' for a OtherQuery"):
+        list(exact(population, 0).answer(object.__new__(OtherQuery)))
+    with pytest.raises(InputError, match="drawn_clients = 'all' for a OtherQuery"):
+        list(exact(population, 0, 50).answer(object.__new__(OtherQuery)))
     with pytest.raises(InputError, match="drawn_clients >= 1, got drawn_clients=0"):
-        approximate(population, 0, 0)
+        exact(population, 0, 0)
 
 
-def test_the_null_oracle_is_left_as_it_is():
-    spec = OracleSpec(name="none", epsilon=float("inf"))
-    oracle = make_oracle(spec, 4)
-    counts = np.array([3, 0, 2, 5])
-    rng = np.random.default_rng(0)
-    assert oracle.approximate_sample_tally(counts, 10, rng=rng).tolist() == counts.tolist()
+class Recorder(Executor):
+    """Notes what it is asked, and hands it on."""
+
+    def __init__(self, population):
+        self.asked = []
+        self._executor = per_report(population, 0)
+
+    def answer(self, query, progress=None):
+        self.asked.append(query)
+        return self._executor.answer(query, progress)
+
+    def close(self):
+        self._executor.close()
+
+
+def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_ever(population):
+    cheap = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "oue"})
+    for protocol, at_once in ((cheap, True), (PROTOCOL, False)):
+        recorder = Recorder(population)
+        auto = ExactTallyExecutor(recorder, seed=0)
+        _, answer = first_answer(auto, protocol)
+        assert answer.diagnostics.is_sampled is at_once
+        assert isinstance(recorder.asked[0], HitsQuery) is at_once
+        expected = first_answer((exact if at_once else per_report)(population, 0), protocol)[1]
+        assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
+
+
+@pytest.mark.parametrize("protocol", [SFP, PEM], ids=["sfp", "pem"])
+def test_sketches_drawn_at_once_have_the_law_of_those_of_reports(population, protocol):
+    query = protocol.next_query(protocol.initialize())
+    sums = {kind: [] for kind in (per_report, exact)}
+    for kind, seeds in ((per_report, range(60)), (exact, range(100, 160))):
+        for seed in seeds:
+            (answer,) = kind(population, seed).answer(query)
+            sums[kind].append(answer.aggregate.tally)
+    reported, at_once = (np.array(sums[kind], dtype=float) for kind in (per_report, exact))
+    assert len({int(row[-1]) for row in at_once}) > 1
+    # Every cell's mean, and the variance of all cells together.
+    spread = np.sqrt((reported.var(axis=0) + at_once.var(axis=0)) / 60)
+    z = (reported.mean(axis=0) - at_once.mean(axis=0)) / np.maximum(spread, 0.05)
+    assert abs(z).max() < 7
+    assert abs(np.mean(z**2) - 1) < 0.35
+    ratio = reported.var(axis=0).sum() / at_once.var(axis=0).sum()
+    assert 0.85 < ratio < 1.18
+
+
+def test_hits_of_any_blocks_give_one_tally(population):
+    query = SFP.next_query(SFP.initialize())
+    asked = HitsQuery.of(query, query.cohort)
+    worker = ClientWorker(population, seed=3)
+    blocks = list(range(query.cohort.num_blocks))
+    whole = worker.answer(asked, blocks)
+    parts = [ClientWorker(population, seed=3).answer(asked, blocks[i::2]) for i in (1, 0)]
+    merged = parts[0].merge(parts[1])
+    assert len(blocks) > 1
+    assert np.array_equal(whole.aggregate.tally, merged.aggregate.tally)
+    first, second = (
+        sample_tally(query, answer.aggregate.tally, seed=3) for answer in (whole, merged)
+    )
+    assert np.array_equal(first, second)

@@ -1,0 +1,147 @@
+"""Tallies drawn without reports, with their exact joint law: the way to cohorts of any size.
+
+Clients choose their contributions as ever, but nobody randomizes them: workers count what clients
+would report, and the noise of the whole tally is drawn on the counts at once, see
+`fedhh.clients.answers.hits`. The law of the tally, given the contributions, is that of reports,
+dependence between values included. This is a simulator's way, never a device's; so it lives on the
+clients' side of the trust boundary, and what leaves it is the tally.
+
+If a cohort is larger than ``drawn_clients``, only so many clients are asked, and their counts are
+scaled up; that is approximate. A count c of N clients then has a standard error of at most
+sqrt(c (N / m - 1)) for m drawn ones, since a client contributes a value at most once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from fedhh.clients.answers.hits import HitsQuery, can_sample, nanoseconds_saved, sample_tally
+from fedhh.queries.base import Aggregate, Answer, PrefixQuery, Query, Tally
+from fedhh.simulation.executor import Executor, Progress
+from fedhh.validation import InputError, require_at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Progress:
+    """Reports clients of the whole cohort, as the drawn ones answer."""
+
+    listener: Progress
+    scale: float
+    carried: list[float]
+
+    def __call__(self, num_clients: int) -> None:
+        before, after = self.carried[0], self.carried[0] + num_clients * self.scale
+        self.carried[0] = after
+        self.listener(round(after) - round(before))
+
+
+class ExactTallyExecutor(Executor):
+    """Draws tallies from hits that another executor brings, where it can and where it pays."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        seed: int,
+        always: bool = False,
+        drawn_clients: int | None = None,
+    ) -> None:
+        """Ask clients through this executor.
+
+        Args:
+            executor: The way to the clients; closed with this one.
+            seed: The run's seed.
+            always: Draw every tally at once; otherwise those alone where that is cheaper, by
+                sizes, so that the choice is the same for any number of workers.
+            drawn_clients: Most clients of a cohort that are drawn; all if None.
+        """
+        if drawn_clients is not None:
+            require_at_least(1, drawn_clients=drawn_clients)
+        self._executor = executor
+        self._seed = seed
+        self._always = always
+        self._drawn_clients = drawn_clients
+
+    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
+        """Yield answers for the whole cohort: one, if its tally is drawn.
+
+        Raises:
+            InputError: The query has to be answered without reports, and cannot be.
+        """
+        if self._is_sampled(query):
+            yield self._sample(query, progress)
+        else:
+            yield from self._executor.answer(query, progress)
+
+    def _is_sampled(self, query: Query) -> bool:
+        scaled = self._drawn_clients is not None and self._drawn_clients < query.cohort.size
+        require_sampling(query, always=self._always, scaled=scaled)
+        if self._always or scaled:
+            return True
+        return can_sample(query) and nanoseconds_saved(query) > 0
+
+    def _sample(self, query: Query, progress: Progress | None) -> Answer:
+        cohort = query.cohort
+        drawn = replace(cohort, size=min(cohort.size, self._drawn_clients or cohort.size))
+        scale = cohort.size / drawn.size
+        if progress is not None and scale > 1:
+            progress = _Progress(listener=progress, scale=scale, carried=[0.0])
+        asked = HitsQuery.of(query, drawn)
+        answer = reduce(Answer.merge, self._executor.answer(asked, progress))
+        diagnostics = replace(answer.diagnostics, is_sampled=True)
+        hits, num_reports = answer.aggregate.tally, answer.aggregate.num_reports
+        if drawn.size < cohort.size:
+            assert isinstance(query, PrefixQuery)
+            hits, num_reports = _scaled(hits, query, scale)
+            diagnostics = replace(
+                diagnostics,
+                num_dummies=int(hits[query.dummy]),
+                num_clients_with_items=round(diagnostics.num_clients_with_items * scale),
+            )
+        aggregate = Aggregate(
+            tally=sample_tally(query, hits, seed=self._seed),
+            num_reports=num_reports,
+            num_clients=cohort.size,
+        )
+        return Answer(aggregate=aggregate, diagnostics=diagnostics)
+
+    def close(self) -> None:
+        """Close the executor that asks the clients."""
+        self._executor.close()
+
+
+def require_sampling(query: Query, *, always: bool, scaled: bool) -> None:
+    """Raise InputError if a query is to be answered without reports, and cannot be.
+
+    Args:
+        query: A query.
+        always: Whether every tally is to be drawn at once.
+        scaled: Whether fewer clients are to be drawn than the cohort has.
+    """
+    if scaled and not (type(query) is PrefixQuery and can_sample(query)):
+        raise InputError(
+            f"Expected simulation.drawn_clients = 'all' for a {type(query).__name__}, got fewer "
+            f"than its cohort of {query.cohort.size:,}: its counts cannot be scaled up."
+        )
+    if always and not can_sample(query):
+        raise InputError(
+            f"Expected simulation.fidelity 'auto' or 'per-report' for a {type(query).__name__} "
+            "with its oracle, got 'exact-tally': no law of its tally is known that could be drawn "
+            "at once."
+        )
+
+
+def _scaled(hits: Tally, query: PrefixQuery, scale: float) -> tuple[Tally, int]:
+    """Return the whole cohort's counts of values, dummies among them, and its reports."""
+    counts = np.rint(hits * scale).astype(np.int64)
+    if not query.pad:
+        return counts, int(counts.sum())
+    # Every client of the cohort sends exactly B reports, so the dummies make up for rounding.
+    num_reports = query.cohort.size * query.max_items
+    real = int(counts.sum() - counts[query.dummy])
+    counts[query.dummy] = max(num_reports - real, 0)
+    return counts, int(counts.sum())

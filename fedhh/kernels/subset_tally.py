@@ -1,0 +1,264 @@
+"""The joint law of Subset Selection's votes, by halving the domain instead of drawing reports.
+
+A report is free, a uniform d-subset of all values, or bound to its client's value, with a uniform
+(d - 1)-subset of the others beside it. A node is a range of values with two histograms: of free
+reports, by how many members they have to place in it; and of those that are bound to a value of
+the range, which these members must avoid. Reports bound elsewhere are free here. Halving a node
+draws how many members go to each half: uniform subsets restricted to a half are uniform again,
+given their sizes, and what happens in one half is then independent of the other.
+
+Which bound reports have their value in the left half is a hypergeometric draw, class by class: a
+report's value says nothing about its number of members here. Reports with none left are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.kernels.cache import compiled
+from fedhh.kernels.variates import draw_binomial, draw_hypergeometric
+
+_Counts = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+_State = npt.NDArray[np.uint64]
+
+_NEGLIGIBLE = 1e-60
+"""Chance, relative to the likeliest, below which an outcome is left out: it never happens."""
+
+
+@numba.njit(inline="always")
+def left_size(size: int) -> int:
+    """Return the size of a range's left half: the largest power of two below ``size``."""
+    left = 1
+    while 2 * left < size:
+        left *= 2
+    return left
+
+
+@numba.njit
+def _weights(left: int, right: int, members: int, weights: _Floats, sums: _Floats) -> Any:
+    """Fill in the law of how many of some members fall into the left part of a range.
+
+    Args:
+        left: Values on the left.
+        right: Values on the right.
+        members: Distinct values drawn from both, 2 or more.
+        weights: Entry k - first: the chance of k, up to a factor.
+        sums: The same added up, towards the mode from either side.
+
+    Returns:
+        The first and the last k that are likely enough, and the mode.
+    """
+    least, most = max(0, members - right), min(members, left)
+    mode = int((members + 1.0) * ((left + 1.0) / (left + right + 2.0)))
+    mode = min(max(mode, least), most)
+    first, weight = mode, 1.0
+    while first > least:
+        step = float(first) * float(right - members + first)
+        weight *= step / (float(left - first + 1) * float(members - first + 1))
+        if weight < _NEGLIGIBLE:
+            break
+        first -= 1
+    weights[mode - first] = 1.0
+    weight = 1.0
+    for k in range(mode, first, -1):
+        step = float(k) * float(right - members + k)
+        weight *= step / (float(left - k + 1) * float(members - k + 1))
+        weights[k - 1 - first] = weight
+    last, weight = mode, 1.0
+    while last < most:
+        step = float(left - last) * float(members - last)
+        weight *= step / (float(last + 1) * float(right - members + last + 1))
+        if weight < _NEGLIGIBLE:
+            break
+        last += 1
+        weights[last - first] = weight
+    total = 0.0
+    for k in range(first, mode):
+        total += weights[k - first]
+        sums[k - first] = total
+    total = 0.0
+    for k in range(last, mode - 1, -1):
+        total += weights[k - first]
+        sums[k - first] = total
+    return first, last, mode
+
+
+@numba.njit
+def _place(
+    reports: int,
+    left: int,
+    right: int,
+    members: int,
+    lefts: _Counts,
+    rights: _Counts,
+    scratch: tuple[_Floats, _Floats],
+    state: _State,
+) -> None:
+    """Split reports with equally many members by how many of them fall to the left."""
+    if members == 1:
+        on_left = draw_binomial(reports, float(left), float(right), state)
+        lefts[1] += on_left
+        rights[1] += reports - on_left
+        return
+    weights, sums = scratch
+    first, last, mode = _weights(left, right, members, weights, sums)
+    below = 0
+    if mode > first:
+        below = draw_binomial(reports, sums[mode - 1 - first], sums[mode - first], state)
+    above = reports - below
+    # From the mode outwards, each outcome against those farther out: few steps, full precision.
+    k = mode - 1
+    while below > 0:
+        drawn = below
+        if k > first:
+            drawn = draw_binomial(below, weights[k - first], sums[k - 1 - first], state)
+        lefts[k] += drawn
+        rights[members - k] += drawn
+        below -= drawn
+        k -= 1
+    k = mode
+    while above > 0:
+        drawn = above
+        if k < last:
+            drawn = draw_binomial(above, weights[k - first], sums[k + 1 - first], state)
+        lefts[k] += drawn
+        rights[members - k] += drawn
+        above -= drawn
+        k += 1
+
+
+@numba.njit
+def _last_class(reports: _Counts) -> int:
+    """Return the largest number of members that a report of a node has, 0 if there is none."""
+    last = len(reports) - 1
+    while last > 0 and reports[last] == 0:
+        last -= 1
+    return last
+
+
+@numba.njit
+def _halve(
+    free: _Counts,
+    bound: _Counts,
+    bound_left: int,
+    bound_right: int,
+    left: int,
+    right: int,
+    halves: tuple[_Counts, _Counts, _Counts, _Counts],
+    scratch: tuple[_Floats, _Floats],
+    state: _State,
+) -> None:
+    """Draw a node's halves; ``halves`` are free and bound on the left, then on the right."""
+    free_left, kept_left, free_right, kept_right = halves
+    for half in halves:
+        half[:] = 0
+    for members in range(1, len(free)):
+        if free[members]:
+            _place(free[members], left, right, members, free_left, free_right, scratch, state)
+    for members in range(1, len(bound)):
+        reports = bound[members]
+        if reports:
+            here = draw_hypergeometric(bound_left, bound_right, reports, state)
+            bound_left -= here
+            bound_right -= reports - here
+            if here:
+                _place(here, left - 1, right, members, kept_left, free_right, scratch, state)
+            there = reports - here
+            if there:
+                _place(there, left, right - 1, members, free_left, kept_right, scratch, state)
+
+
+@compiled()
+def subset_tally(bound: _Counts, num_free: int, subset_size: int, state: _State) -> _Counts:
+    """Return ``(s,) int64``: the votes of all values, with the joint law of fresh reports.
+
+    Cost: O(s) draws at most, and far fewer where there are fewer members than values; it does not
+    grow with the number of reports.
+
+    Args:
+        bound: ``(s,) int64``: reports bound to each value.
+        num_free: Free reports.
+        subset_size: d, in [1, s).
+        state: ``(4,) uint64``, changed in place.
+    """
+    size = len(bound)
+    votes = bound.copy()
+    before = np.zeros(size + 1, dtype=np.int64)
+    for value in range(size):
+        before[value + 1] = before[value] + bound[value]
+    depth = 1
+    while 1 << (depth - 1) < size:
+        depth += 1
+    # Histograms of the nodes under way, free and bound, in the place of depth and side: a node has
+    # at most 2**(depth - 1 - level) values. Of a place, only classes up to its top are in use.
+    top = subset_size
+    offsets = np.zeros(depth + 1, dtype=np.int64)
+    for level in range(depth):
+        room = min(top, 1 << (depth - 1 - level)) + 1
+        offsets[level + 1] = offsets[level] + 4 * room
+    memory = np.zeros(offsets[depth], dtype=np.int64)
+    scratch = (np.empty(top + 2), np.empty(top + 2))
+    starts = np.zeros(depth + 1, dtype=np.int64)
+    sizes = np.zeros(depth + 1, dtype=np.int64)
+    places = np.zeros(depth + 1, dtype=np.int64)
+    tops = np.zeros(depth + 1, dtype=np.int64)
+    levels = np.zeros(depth + 1, dtype=np.int64)
+    memory[top] = num_free
+    # Those of one member are their client's value, and have none left to place.
+    if top > 1:
+        memory[2 * top] = before[size]
+    sizes[0], tops[0] = size, top
+    waiting = 1
+    while waiting:
+        waiting -= 1
+        start, size, level = starts[waiting], sizes[waiting], levels[waiting]
+        place, top = places[waiting], tops[waiting] + 1
+        node_free, node_bound = memory[place : place + top], memory[place + top : place + 2 * top]
+        if size == 1:
+            if top > 1:
+                votes[start] += node_free[1]
+            continue
+        classes = max(_last_class(node_free), _last_class(node_bound)) + 1
+        if classes == 1:
+            continue
+        left = left_size(size)
+        middle = start + left
+        # A half holds as many members as it has values, and as many as its parent's reports have.
+        most_left, most_right = min(classes - 1, left) + 1, min(classes - 1, size - left) + 1
+        at_left = offsets[level + 1]
+        at_right = at_left + 2 * most_left
+        _halve(
+            node_free[:classes],
+            node_bound[:classes],
+            before[middle] - before[start],
+            before[start + size] - before[middle],
+            left,
+            size - left,
+            (
+                memory[at_left : at_left + most_left],
+                memory[at_left + most_left : at_right],
+                memory[at_right : at_right + most_right],
+                memory[at_right + most_right : at_right + 2 * most_right],
+            ),
+            scratch,
+            state,
+        )
+        starts[waiting], sizes[waiting], levels[waiting] = middle, size - left, level + 1
+        places[waiting], tops[waiting] = at_right, most_right - 1
+        waiting += 1
+        starts[waiting], sizes[waiting], levels[waiting] = start, left, level + 1
+        places[waiting], tops[waiting] = at_left, most_left - 1
+        waiting += 1
+    return votes
+
+
+@compiled()
+def count_into(values: _Counts, counts: _Counts) -> None:
+    """Add one to the count of each value; values beyond the counts must have been refused."""
+    for value in values:
+        counts[value] += 1

@@ -1,0 +1,177 @@
+"""Tallies without reports against the joint law of tallies of reports."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedhh.kernels.sketch_noise import add_noise
+from fedhh.oracles import CountMeanSketch, GeneralizedRandomizedResponse, SubsetSelection
+from fedhh.oracles.subset_votes import sample_subset_tally
+from fedhh.random import kernel_state
+from fedhh.testing.oracle_laws import tally_law
+from fedhh.testing.statistics import ALPHA, law_p_value
+from fedhh.validation import InputError
+
+DRAWS = 20_000
+
+
+def subset_oracle(domain_size, subset_size, odds):
+    """Return Subset Selection with e**epsilon = odds and a given d, whatever its own rule says."""
+    oracle = SubsetSelection(epsilon=math.log(odds), domain_size=domain_size)
+    oracle.__dict__["d"] = subset_size
+    return oracle
+
+
+def joint_draws(oracle, counts, seed=0, draws=DRAWS):
+    rng = np.random.default_rng(seed)
+    return [
+        tuple(oracle.sample_tally(counts, int(counts.sum()), rng=rng).tolist())
+        for _ in range(draws)
+    ]
+
+
+CASES = [
+    (5, 2, 3.0, (1, 0, 2, 0, 1)),
+    (4, 3, 2.0, (2, 1, 0, 0)),
+    (6, 3, 8.0, (0, 2, 0, 0, 0, 1)),
+    (7, 4, 3.0, (0, 0, 0, 0, 1, 0, 1)),
+    (3, 1, 3.0, (2, 1, 3)),
+    (2, 1, 4.0, (3, 2)),
+]
+
+
+@pytest.mark.parametrize(("domain_size", "subset_size", "odds", "counts"), CASES)
+def test_tallies_without_reports_have_the_joint_law(domain_size, subset_size, odds, counts):
+    oracle = subset_oracle(domain_size, subset_size, odds)
+    counts = np.array(counts)
+    law = tally_law(oracle, np.repeat(np.arange(domain_size), counts).tolist())
+    if (domain_size, subset_size) == (5, 2):
+        assert len([tally for tally, chance in law.items() if chance > 0]) == 320
+    drawn = joint_draws(oracle, counts)
+    assert law_p_value(drawn, law) > ALPHA
+    # A little more or less privacy shows, and so does a client with another value.
+    for by in (0.4, 2.5):
+        other = subset_oracle(domain_size, subset_size, 1 + (odds - 1) * by)
+        assert law_p_value(joint_draws(other, counts, seed=1), law) < ALPHA
+    assert law_p_value(joint_draws(oracle, np.roll(counts, 1), seed=2), law) < ALPHA
+
+
+def test_values_that_are_drawn_apart_do_not_have_the_joint_law():
+    oracle = subset_oracle(5, 2, 3.0)
+    counts = np.array([1, 0, 2, 0, 1])
+    law = tally_law(oracle, [0, 2, 2, 4])
+    rng = np.random.default_rng(0)
+    # Each value's own law is right, and the sum is made right: only the dependence is not.
+    drawn = rng.binomial(counts, oracle.p, (4 * DRAWS, 5)) + rng.binomial(
+        4 - counts, oracle.q, (4 * DRAWS, 5)
+    )
+    drawn = [tuple(tally) for tally in drawn[drawn.sum(axis=1) == 8].tolist()]
+    assert len(drawn) > DRAWS / 4
+    assert law_p_value(drawn, law) < ALPHA
+
+
+def test_a_large_tally_has_its_means_variances_and_covariances():
+    oracle = SubsetSelection(epsilon=3.0, domain_size=301)
+    counts = np.random.default_rng(0).multinomial(20_000, np.r_[0.5, np.full(300, 0.5 / 300)])
+    n = int(counts.sum())
+    rng = np.random.default_rng(1)
+    tallies = np.array([oracle.sample_tally(counts, n, rng=rng) for _ in range(3_000)])
+    assert (tallies.sum(axis=1) == n * oracle.d).all()
+    mean = counts * oracle.p + (n - counts) * oracle.q
+    variance = oracle.variance(counts, n) * (oracle.p - oracle.q) ** 2
+    z = (tallies - mean) / np.sqrt(variance)
+    assert abs(z.mean(axis=0)).max() * np.sqrt(len(z)) < 6
+    assert abs(z.var(axis=0) - 1).max() * np.sqrt(len(z) / 2) < 6
+    # Neighbours in the tree, and values far from each other, depend alike. Given the client's
+    # value, the d - x others are a uniform subset, x telling whether the value is among them.
+    s, d, p, q = oracle.domain_size, oracle.d, oracle.p, oracle.q
+    pair = (p * (d - 1) * (d - 2) + (1 - p) * d * (d - 1)) / ((s - 1) * (s - 2)) - q * q
+    own = p * (d - 1) / (s - 1) - p * q
+    for i, j in ((1, 2), (0, 300), (255, 256), (100, 200), (0, 1)):
+        held = counts[i] + counts[j]
+        expected = held * own + (n - held) * pair
+        products = (tallies[:, i] - mean[i]) * (tallies[:, j] - mean[j])
+        assert abs(products.mean() - expected) < 6 * products.std() / np.sqrt(len(products))
+    # The control: as many independent binomials vary more in sum, by far.
+    assert tallies.sum(axis=1).var() < 1e-6 * variance.sum()
+
+
+@pytest.mark.parametrize("subset_size", [1, 2, 40, 1_000, 2_000])
+def test_ten_billion_reports_have_every_value_s_own_law(subset_size):
+    oracle = subset_oracle(2_001, subset_size, 3.0)
+    rng = np.random.default_rng(subset_size)
+    counts = rng.multinomial(10**10, np.full(2_001, 1 / 2_001))
+    tally = oracle.sample_tally(counts, 10**10, rng=rng)
+    assert tally.sum() == 10**10 * subset_size
+    mean = counts * oracle.p + (10**10 - counts) * oracle.q
+    z = (tally - mean) / (np.sqrt(oracle.variance(counts, 10**10)) * (oracle.p - oracle.q))
+    # 2,000 almost independent standard normals, their sum fixed.
+    assert 1e-9 < stats.chi2(2_000).cdf((z**2).sum()) < 1 - 1e-9
+    assert abs(z).max() < 7
+
+
+def test_the_same_seed_gives_the_same_tally_and_others_another():
+    counts = np.arange(1_000)
+    first, second, other = (
+        sample_subset_tally(counts, subset_size=5, epsilon=2.0, rng=np.random.default_rng(seed))
+        for seed in (0, 0, 1)
+    )
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+def test_what_saves_time_is_a_matter_of_sizes():
+    gboard = SubsetSelection(epsilon=10.0, domain_size=1_000_001)
+    assert gboard.nanoseconds_saved(6 * 10**7) > 10**9 > 0 > gboard.nanoseconds_saved(10**5)
+    assert (
+        GeneralizedRandomizedResponse(epsilon=8.0, domain_size=2**16).nanoseconds_saved(10**4) < 0
+    )
+    sketch = CountMeanSketch(epsilon=4.0, domain_size=2**40)
+    assert sketch.nanoseconds_saved(10**6) > 0 > sketch.nanoseconds_saved(10**4)
+
+
+def test_histograms_that_do_not_fit_are_refused():
+    oracle = SubsetSelection(epsilon=1.0, domain_size=4)
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="sum to num_reports=3"):
+        oracle.sample_tally(np.array([1, 0, 0, 1]), 3, rng=rng)
+    with pytest.raises(InputError, match="true_counts >= 0"):
+        oracle.sample_tally(np.array([-1, 0, 0, 4]), 3, rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("reports", "hits", "flip"),
+    [
+        (9, 0, 0.3),
+        (9, 9, 0.3),
+        (500, 3, 0.02),
+        (500, 60, 0.12),
+        (10**6, 5, 0.4),
+        (10**6, 10**5, 0.4),
+    ],
+)
+def test_ones_of_a_cell_have_their_law(reports, hits, flip):
+    rows = 400
+    held = np.full((rows, 100), hits)
+    ones = np.empty_like(held)
+    state = kernel_state(np.random.default_rng(0))
+    add_noise(held, np.full(rows, reports), flip, ones, state)
+    own = np.arange(hits + 1)
+    others = np.arange(reports - hits + 1)
+    if reports <= 500:
+        law = np.convolve(
+            stats.binom.pmf(own, hits, 1 - flip), stats.binom.pmf(others, reports - hits, flip)
+        )
+        outcomes = dict(enumerate(law.tolist()))
+        assert law_p_value(ones.ravel().tolist(), outcomes) > ALPHA
+        shifted = dict(enumerate(np.r_[0.5 * law[:1], (law[1:] + law[:-1]) / 2].tolist()))
+        assert law_p_value(ones.ravel().tolist(), shifted) < ALPHA
+        return
+    mean = hits * (1 - flip) + (reports - hits) * flip
+    z = (ones - mean) / np.sqrt(reports * flip * (1 - flip))
+    assert stats.kstest(z.ravel() + 0.0, "norm").pvalue > ALPHA
+    assert stats.kstest(z.ravel() + 0.05, "norm").pvalue < ALPHA
