@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.experiments.config.fidelity import EXACT_TALLY
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.protocol import AnyProtocol
 
@@ -78,7 +79,8 @@ class TimeLeft:
         per_client = self._pace() or (now - self._begun) / clients
         # What the first layer waits for besides its clients, later ones do not wait for.
         overhead = now - self._begun - per_client * clients if self._layers else 0.0
-        model = self._model(layer, float(layer.subset_size or 0))
+        votes = 0.0 if layer.fidelity == EXACT_TALLY else float(layer.subset_size or 0)
+        model = self._model(layer, votes)
         self._layers.append(_Layer(model=model, per_client=per_client, overhead=max(overhead, 0.0)))
         self._next_model = self._model(layer, self._next_votes(layer))
         self._rounds_left -= 1
@@ -131,8 +133,11 @@ class TimeLeft:
         return self._drawing + contributions * (_CONTRIBUTION_NS + votes * _VOTE_NS)
 
     def _next_votes(self, layer: LayerRow) -> float:
-        """Return the size of the next layer's reports: Subset Selection's grow with the trie."""
-        if not layer.subset_size:
+        """Return the size of the next layer's reports: Subset Selection's grow with the trie.
+
+        Tallies that are drawn at once have no votes to wait for, and larger ones are, too.
+        """
+        if not layer.subset_size or layer.fidelity == EXACT_TALLY:
             return 0.0
         domain = (layer.num_kept - layer.num_finished) * self._protocol.symbols.size
         grown: float = layer.subset_size * domain / layer.domain_size

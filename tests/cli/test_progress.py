@@ -11,6 +11,7 @@ from fedhh.cli.progress import LiveProgress
 from fedhh.cli.time_left import AFTER_LAYERS, TimeLeft
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
@@ -77,7 +78,7 @@ def row(layer: int, num_clients: int) -> LayerRow:
         domain_size=domain, num_clients=num_clients, num_reports=60 * num_clients, threshold=1,
         threshold_z=1.0, noise_std=1.0, num_kept=kept, num_finished=0, report_bits=1.0,
         download_bits=1.0, subset_size=size, dummies=0, clients_with_items=0, coverage=0.0,
-        missed_mass=0.0,
+        missed_mass=0.0, fidelity=PER_REPORT,
     )  # fmt: skip
 
 

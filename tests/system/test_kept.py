@@ -13,7 +13,7 @@ from fedhh.system.kept import kept_text
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path, monkeypatch, caplog) -> Path:
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="fedhh")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     return tmp_path / "fedhh"
 
