@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,9 @@ _STORED_TOKENS = 2**26
 """Populations of more new words than that are not held in memory, unless asked for."""
 
 
-def build_population(config: PopulationConfig, *, seed: int) -> tuple[Population, dict[str, Any]]:
+def build_population(
+    config: PopulationConfig, *, seed: int
+) -> tuple[Population, Mapping[str, Any]]:
     """Return the clients with their unknown words, and facts about what was removed.
 
     Raises:
@@ -60,7 +63,7 @@ def build_population(config: PopulationConfig, *, seed: int) -> tuple[Population
             return _virtual(model, config, seed)
         population = synthetic.synthetic_population(model, config.clients, seed=seed)
         if config.known in _WITHOUT:
-            return population, _all_new(population, config.known)
+            return population, _AllNew(population, config.known)
         return _without_known(population, config.known)
     if (kind := population_class(config.source)) is not None:
         assert config.clients is not None
@@ -221,7 +224,7 @@ def is_virtual(config: PopulationConfig, seed: int) -> bool:
 
 def _virtual(
     model: PopulationModel, config: PopulationConfig, seed: int
-) -> tuple[VirtualPopulation, dict[str, Any]]:
+) -> tuple[VirtualPopulation, Mapping[str, Any]]:
     """Return a population whose clients are drawn when asked; its words are all new ones."""
     if config.known not in _WITHOUT:
         raise InputError(
@@ -231,10 +234,10 @@ def _virtual(
         )
     assert config.clients is not None
     population = VirtualPopulation(model, config.clients, seed=seed)
-    return population, _all_new(population, config.known)
+    return population, _AllNew(population, config.known)
 
 
-def _made(population: Population, config: PopulationConfig) -> tuple[Population, dict[str, Any]]:
+def _made(population: Population, config: PopulationConfig) -> tuple[Population, Mapping[str, Any]]:
     """Return somebody else's population without known words, which one in memory can lose."""
     if isinstance(population, StoredPopulation):
         return _without_known(population, config.known)
@@ -243,17 +246,39 @@ def _made(population: Population, config: PopulationConfig) -> tuple[Population,
             f'population.known = {shown(config.known)}: expected "none", since the clients of '
             f"{config.source} are not held in memory."
         )
-    return population, _all_new(population, "none")
+    return population, _AllNew(population, "none")
 
 
-def _all_new(population: Population, known: str) -> dict[str, Any]:
-    """Return the facts of a population of which nothing was to be removed."""
-    rare = population.rare_words
-    tokens = int(population.word_counts.sum()) + (0 if rare is None else rare.contributions)
-    held = int((population.word_clients > 0).sum())
-    return _facts(
-        KnownRemoval(known=known, tokens=tokens, words=held, known_tokens=0, known_words=0)
-    )
+class _AllNew(Mapping[str, Any]):
+    """The facts of a population of which nothing was to be removed.
+
+    They are counted when they are read: before a run, that may take a pass over the clients.
+    """
+
+    def __init__(self, population: Population, known: str) -> None:
+        self._population = population
+        self._known = known
+
+    @cached_property
+    def _all(self) -> dict[str, Any]:
+        population = self._population
+        rare = population.rare_words
+        tokens = int(population.word_counts.sum()) + (0 if rare is None else rare.contributions)
+        held = int((population.word_clients > 0).sum())
+        return _facts(
+            KnownRemoval(
+                known=self._known, tokens=tokens, words=held, known_tokens=0, known_words=0
+            )
+        )
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
 
 
 def _facts(facts: KnownRemoval) -> dict[str, Any]:
@@ -266,6 +291,6 @@ def _facts(facts: KnownRemoval) -> dict[str, Any]:
 
 def _without_known(
     population: StoredPopulation, known: str
-) -> tuple[StoredPopulation, dict[str, Any]]:
+) -> tuple[StoredPopulation, Mapping[str, Any]]:
     target, facts = remove_known(population, load_known(known))
     return target, _facts(facts)

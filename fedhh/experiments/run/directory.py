@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,9 @@ def is_finished(directory: Path) -> bool:
     return is_there(directory / RESULT)
 
 
-def write_result(directory: Path, result: RunResult, config: Config, facts: dict[str, Any]) -> None:
+def write_result(
+    directory: Path, result: RunResult, config: Config, facts: Mapping[str, Any]
+) -> None:
     """Write a finished run's tables and its result; the result last, since it says "done"."""
     _write_table(directory / "discoveries", result, result.discoveries, csv=True)
     _write_table(directory / "layers", result, result.layers, csv=False)
@@ -112,7 +115,7 @@ def simulation_facts(result: RunResult) -> dict[str, Any]:
     return {**result.simulation, **{key: result.population[key] for key in errors}}
 
 
-def result_record(result: RunResult, config: Config, facts: dict[str, Any]) -> dict[str, Any]:
+def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of ``result.json``.
 
     Args:
@@ -126,7 +129,7 @@ def result_record(result: RunResult, config: Config, facts: dict[str, Any]) -> d
         "fedhh_version": __version__,
         "seed": result.seed,
         **result.simulation,
-        "population": {**result.population, "known_words": facts},
+        "population": {**result.population, "known_words": dict(facts)},
         "protocol": config.protocol.model_dump(mode="json"),
         "privacy": {
             **result.privacy.to_dict(),

@@ -77,29 +77,24 @@ class Drawn:
 
     Attributes:
         population: The clients.
-        facts: What the removal of known words took away.
         error: Why there is no population.
         seconds: What it took.
     """
 
     population: Population | None
-    facts: dict[str, Any]
     error: str
     seconds: float
 
 
-def draw(make: Callable[[], tuple[Population, dict[str, Any]]]) -> Drawn:
+def draw(make: Callable[[], Population]) -> Drawn:
     """Return what a function draws or reads; what goes wrong is part of it."""
     started = time.perf_counter()
     population, error = None, ""
-    facts: dict[str, Any] = {}
     try:
-        population, facts = make()
+        population = make()
     except Exception as problem:  # Recorded with every cell of this population.
         error = str(problem) if isinstance(problem, InputError) else _one_line(problem)
-    return Drawn(
-        population=population, facts=facts, error=error, seconds=time.perf_counter() - started
-    )
+    return Drawn(population=population, error=error, seconds=time.perf_counter() - started)
 
 
 def recorded(drawn: Drawn, run: Callable[[Population], RunResult], *, delta: float) -> Record:

@@ -214,7 +214,7 @@ class _Store:
         is_other = seed != self._seed and not isinstance(self._given, Population)
         if self._drawn is None or is_other:
             self._drawn = None  # Two populations at a time may be more than fits.
-            self._drawn, self._seed = draw(lambda: (self._made(seed), {})), seed
+            self._drawn, self._seed = draw(lambda: self._made(seed)), seed
         return self._drawn
 
     def num_clients(self, seed: int) -> int:

@@ -46,7 +46,7 @@ class PopulationStore:
         key = population_key(config)
         if self._drawn is None or self._key != key:
             self._drawn = None  # Two populations at a time may be more than fits.
-            self._drawn = draw(lambda: build_population(config.population, seed=config.seed))
+            self._drawn = draw(lambda: build_population(config.population, seed=config.seed)[0])
             self._key = key
         return self._drawn
 

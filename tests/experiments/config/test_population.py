@@ -145,3 +145,11 @@ def test_every_user_is_drawn_equally_often(tmp_path):
 def test_more_clients_than_the_file_has_users_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"1 <= population\.clients <= 50, .*=51\."):
         build(source=users_file(tmp_path), clients=51, known="none")
+
+
+def test_facts_about_clients_drawn_when_asked_wait_until_they_are_read():
+    config = PopulationConfig(source="chat", clients=1_000, virtual=True)
+    population, facts = build_population(config, seed=0)
+    assert not population.is_counted
+    assert facts["tokens"] > facts["words"] > 0
+    assert population.is_counted
