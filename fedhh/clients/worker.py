@@ -13,7 +13,7 @@ from fedhh.clients.answers.base import Answerer
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import Population
-from fedhh.queries.base import Aggregate, Answer, Cohort, Diagnostics, Query, merge_messages
+from fedhh.queries.base import Aggregate, Answer, Cohort, Query, merge_messages
 from fedhh.random import Stream, generator
 from fedhh.simulation.executor import Progress
 
@@ -43,7 +43,12 @@ class ClientWorker:
         self._order_key: int | None = None
 
     def answer(
-        self, query: Query, blocks: Iterable[int], progress: Progress | None = None
+        self,
+        query: Query,
+        blocks: Iterable[int],
+        progress: Progress | None = None,
+        *,
+        onto: Answer | None = None,
     ) -> Answer:
         """Return the merged answer of some blocks of the query's cohort.
 
@@ -51,16 +56,18 @@ class ClientWorker:
             query: The broadcast.
             blocks: Numbers of the blocks to answer for.
             progress: Called with the number of clients after each block.
+            onto: An earlier answer to the query, see `fedhh.simulation.executor.Worker`.
         """
         answerer = self._answerer_of(query)
-        tally = np.zeros(query.tally_size, dtype=np.int64)
-        reports = clients_asked = 0
-        diagnostics = Diagnostics()
-        messages = []
+        before = onto or Answer(aggregate=Aggregate.empty(query.tally_size))
+        tally = before.aggregate.tally
+        reports, clients_asked = before.aggregate.num_reports, before.aggregate.num_clients
+        diagnostics = before.diagnostics
+        messages = [before.aggregate.messages]
         # In a fresh order a client may answer again.
         counter = None
         if self._counts and self._in_their_order(query.cohort):
-            counter = self._population.counter()
+            counter = self._population.counter(diagnostics.counted)
         for block in blocks:
             clients = self._clients(query.cohort, block)
             rows = self._population.block(clients)
@@ -70,11 +77,11 @@ class ClientWorker:
             reports += counts.num_reports
             clients_asked += len(clients)
             messages.append(counts.messages)
-            diagnostics = diagnostics.merge(
-                Diagnostics(
-                    num_dummies=counts.num_dummies,
-                    num_clients_with_items=counts.num_clients_with_items,
-                )
+            diagnostics = replace(
+                diagnostics,
+                num_dummies=diagnostics.num_dummies + counts.num_dummies,
+                num_clients_with_items=diagnostics.num_clients_with_items
+                + counts.num_clients_with_items,
             )
             if progress is not None:
                 progress(len(clients))

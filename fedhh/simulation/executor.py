@@ -17,9 +17,22 @@ class Worker(Protocol):
     """Answers for blocks of clients; it is told which, and draws nothing from who it is."""
 
     def answer(
-        self, query: Query, blocks: Iterable[int], progress: Progress | None = None
+        self,
+        query: Query,
+        blocks: Iterable[int],
+        progress: Progress | None = None,
+        *,
+        onto: Answer | None = None,
     ) -> Answer:
-        """Return the merged answer of some blocks of the query's cohort."""
+        """Return the merged answer of some blocks of the query's cohort.
+
+        Args:
+            query: The broadcast.
+            blocks: Numbers of the blocks to answer for.
+            progress: Called with the number of clients after each block.
+            onto: An earlier answer of this worker to the query, which is used up: the result is
+                that of its blocks, too. Large arrays are then made once a round.
+        """
 
 
 class Executor(ABC):

@@ -58,9 +58,9 @@ class _ClientActor:
     def absorb(self, blocks: Sequence[int]) -> int:
         """Answer for some blocks, and return how many clients they hold."""
         assert self._query is not None
-        answer = self._worker.answer(self._query, blocks)
-        self._answer = answer if self._answer is None else self._answer.merge(answer)
-        return answer.aggregate.num_clients
+        before = 0 if self._answer is None else self._answer.aggregate.num_clients
+        self._answer = self._worker.answer(self._query, blocks, onto=self._answer)
+        return self._answer.aggregate.num_clients - before
 
     def hand_over(self) -> tuple[Answer | None, int]:
         """Return the merged answer of the round, with its clients, and forget it."""

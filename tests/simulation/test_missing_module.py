@@ -14,7 +14,7 @@ from tests.conftest import LETTERS
 class Stray:
     """Made to belong to a module that exists in this process alone."""
 
-    def answer(self, query, blocks, progress=None):
+    def answer(self, query, blocks, progress=None, *, onto=None):
         raise AssertionError("never called")
 
 

@@ -98,14 +98,14 @@ class DyingWorker(ClientWorker):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._marker = marker
 
-    def answer(self, query, blocks, progress=None):
+    def answer(self, query, blocks, progress=None, *, onto=None):
         import os
         from pathlib import Path
 
         if query.layer == 2 and 3 in blocks and not Path(self._marker).exists():
             Path(self._marker).touch()
             os._exit(1)
-        return super().answer(query, blocks, progress)
+        return super().answer(query, blocks, progress, onto=onto)
 
 
 def test_an_actor_that_exits_in_a_layer_changes_nothing(tmp_path, reference: TrieState):
@@ -163,7 +163,7 @@ def test_killing_an_actor_from_outside_changes_nothing(victim: str, reference: T
 
 def test_a_workers_own_error_is_raised_and_not_retried():
     class Broken(ClientWorker):
-        def answer(self, query, blocks, progress=None):
+        def answer(self, query, blocks, progress=None, *, onto=None):
             raise ZeroDivisionError("of the worker")
 
     executor = RayExecutor(Broken(zipf_population(6_000), seed=9), num_workers=2)

@@ -16,6 +16,7 @@ from fedhh.clients.answers.hits import add_hits
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
+from fedhh.kernels.lookup import copy_entries, make_slots
 from fedhh.oracles import FrequencyOracle
 from fedhh.queries.base import Query
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
@@ -38,8 +39,9 @@ class FragmentTable:
             keys: ``(V,) int64``: the strings' keys, -1 for words without one.
         """
         words = np.flatnonzero(keys >= 0)
-        self._keys, first = np.unique(keys[words], return_index=True)
-        self._fragments = puzzle.fragments(codes[words[first]], self._keys)
+        distinct, first = np.unique(keys[words], return_index=True)
+        self._slots = make_slots(distinct)
+        self._fragments = puzzle.fragments(codes[words[first]], distinct)
 
     def fill(self, keys: Values, positions: Values, out: Values) -> None:
         """Write each string's fragment at its position to ``out``, for strings of this table.
@@ -49,11 +51,8 @@ class FragmentTable:
             positions: ``(n,) int64``.
             out: ``(n,) int64``, changed in place.
         """
-        if not len(self._keys):
-            return
-        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        here = self._keys[places] == keys
-        out[here] = self._fragments[places[here], positions[here]]
+        if len(self._fragments):
+            copy_entries(self._slots, self._fragments, keys, positions, out)
 
 
 class FragmentAnswerer(Answerer):

@@ -147,8 +147,12 @@ class Population(ABC):
         """
         return
 
-    def counter(self) -> ClientCounter | None:
-        """Return what counts clients as they are drawn, where drawing them again would cost."""
+    def counter(self, onto: Counted | None = None) -> ClientCounter | None:
+        """Return what counts clients as they are drawn, where drawing them again would cost.
+
+        Args:
+            onto: Counts to go on from, which are used up.
+        """
         return None
 
     @property

@@ -176,9 +176,12 @@ class VirtualPopulation(Population):
         if self._census is None:
             self._census = self._take_census(progress or (lambda counted, of: None), counted)
 
-    def counter(self) -> ClientCounter:
+    def counter(self, onto: Counted | None = None) -> ClientCounter:
         """Return what counts clients as they are drawn."""
-        return _Counter(self._lexicon_ranks, self._counted)
+        if onto is None:
+            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int64)
+            onto = Counted(clients=(), words=words, contributions=0, squares=0)
+        return _Counter(onto, self._counted)
 
     def fingerprint(self) -> str:
         """Return a hash of the model, the number of clients and what the first of them hold."""
@@ -279,11 +282,11 @@ class VirtualPopulation(Population):
 class _Counter(ClientCounter):
     """Counts those of the clients that a census is about."""
 
-    def __init__(self, num_words: int, num_clients: int) -> None:
+    def __init__(self, onto: Counted, num_clients: int) -> None:
         self._num_clients = num_clients
-        self._clients: list[tuple[int, int]] = []
-        self._words = np.zeros((num_words, 2), dtype=np.int64)
-        self._contributions = self._squares = 0
+        self._clients = list(onto.clients)
+        self._words = onto.words
+        self._contributions, self._squares = onto.contributions, onto.squares
 
     def add(self, rows: ClientBlock) -> None:
         """Count the clients of a block whose numbers are below the census' own."""

@@ -124,3 +124,20 @@ def test_a_census_of_parts_is_the_census(cohorts, counted_clients):
     clients.count(counted=counts_of(clients, *cohorts))
     for name in ("words", "beyond", "sample", "sample_counts", "squares"):
         assert np.array_equal(getattr(clients.census, name), getattr(whole, name))
+
+
+def test_answers_made_one_onto_the_other_are_their_merged_answer():
+    protocol = PROTOCOL.settle(num_clients=3_000, seed=4)
+    query = protocol.next_query(protocol.initialize())
+    parts = [range(0, 1), range(1, query.cohort.num_blocks)]
+    worker = ClientWorker(population(), seed=4, counts=True)
+    apart = [worker.answer(query, blocks) for blocks in parts]
+    whole = apart[0].merge(apart[1])
+    onto = worker.answer(query, parts[1], onto=worker.answer(query, parts[0]))
+    assert np.array_equal(onto.aggregate.tally, whole.aggregate.tally)
+    assert onto.aggregate.num_reports == whole.aggregate.num_reports
+    assert onto.aggregate.num_clients == whole.aggregate.num_clients == query.cohort.size
+    assert onto.diagnostics == whole.diagnostics
+    assert np.array_equal(onto.diagnostics.counted.words, whole.diagnostics.counted.words)
+    assert onto.diagnostics.counted.clients == whole.diagnostics.counted.clients
+    assert onto.diagnostics.counted.squares == whole.diagnostics.counted.squares
