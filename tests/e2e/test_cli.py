@@ -89,6 +89,14 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
         (["--set", "protocol.etamax=3"], "did you mean 'eta_max'?"),
         (["--set", 'protocol.depth="x"'], 'protocol.depth = "x"'),
         (["--set", "protocol.oracle=zz"], "Unknown oracle 'zz'"),
+        (
+            ["--set", "simulation.drawn_clients=0"],
+            'simulation.drawn_clients = 0: expected an integer from 1 to 1099511627776, or "all".',
+        ),
+        (
+            ["--set", "population.virtual=3"],
+            'population.virtual = 3: expected true or false, or "auto".',
+        ),
         (["--data", "absent.csv"], "absent.csv"),
         (["--known", "absent.txt"], "absent.txt"),
         (["--config", "absent.toml"], "absent.toml"),

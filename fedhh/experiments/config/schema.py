@@ -26,7 +26,7 @@ from fedhh.experiments.config.protocol_section import (
     section_class,
     switch_protocol,
 )
-from fedhh.experiments.config.section import CountOrAuto, Section
+from fedhh.experiments.config.section import CountOrAuto, Section, one_of
 from fedhh.experiments.config.toml_file import (
     literal,
     read_toml,
@@ -40,6 +40,9 @@ RUNS, SWEEPS = "presets", "sweeps"
 """Folders of the built-in configurations."""
 
 _SWEEP = "sweep"
+
+_BoolOrAuto = bool | Literal["auto"]
+_CountOrAll = Count | Literal["all"]
 
 
 class ModelConfig(Section):
@@ -97,7 +100,7 @@ class PopulationConfig(Section):
 
     source: str = "chat"
     clients: Count | None = None
-    virtual: bool | Literal["auto"] = "auto"
+    virtual: Annotated[_BoolOrAuto, one_of(_BoolOrAuto)] = "auto"
     known: str = "scowl70"
     alphabet: Annotated[str, Field(min_length=1)] = "lower"
     alphabet_source: str = ""
@@ -134,7 +137,7 @@ class SimulationConfig(Section):
     """
 
     fidelity: Literal["auto", "exact-tally", "per-report"] = "auto"
-    drawn_clients: Count | Literal["all"] = "all"
+    drawn_clients: Annotated[_CountOrAll, one_of(_CountOrAll)] = "all"
 
 
 class MetricsConfig(Section):

@@ -30,7 +30,8 @@ def one_of(annotation: Any) -> BeforeValidator:
     def check(value: Any) -> Any:
         if any(settings.fits(value, each) for each in settings.alternatives(annotation)):
             return value
-        expected = settings.expectation(annotation).replace(" or ", ", or ")
+        members = settings.alternatives(annotation)
+        expected = ", or ".join(settings.expectation(each) for each in members)
         raise PydanticCustomError("one_of", "{expected}", {"expected": expected})
 
     return BeforeValidator(check)
