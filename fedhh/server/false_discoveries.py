@@ -1,0 +1,84 @@
+"""Which of many words to believe: p-values from votes, and the rate of false ones among them.
+
+A p-value is the chance that a word which nobody holds gets at least so many votes, by the exact law
+of the oracle. The votes must come from clients who were asked after the word was chosen as a
+candidate: then nothing about the choice can have favored them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, ndtri
+
+_Bools = npt.NDArray[np.bool_]
+_Floats = npt.NDArray[np.float64]
+_Counts = npt.NDArray[np.int64]
+
+
+def p_values(votes: _Counts, num_reports: _Counts, expected: _Floats) -> _Floats:
+    """Return an upper bound on P(at least so many votes) for words that nobody holds.
+
+    Votes of one round are Binomial(n, q), and the bound is its tail. Votes added up over rounds
+    with different n and q are a sum of independent Bernoullis with expectation e. Above e + 1 its
+    tail is at most that of the binomial law with as many trials and the same expectation
+    (Hoeffding 1956, Theorem 4); below, 1 is returned.
+
+    Args:
+        votes: ``(c,) int64``.
+        num_reports: ``(c,) int64``: reports of the rounds that asked about each.
+        expected: ``(c,) float64``: the sum of n q over these rounds.
+    """
+    is_above = (votes >= 1) & (votes >= expected + 1)
+    count = np.where(is_above, votes, 1).astype(np.float64)
+    trials = np.maximum(num_reports, count)
+    rate = np.where(num_reports > 0, expected / np.maximum(num_reports, 1), 0.0)
+    return np.where(is_above, betainc(count, trials - count + 1, rate), 1.0)
+
+
+def benjamini_hochberg(p: _Floats, rate: float) -> _Bools:
+    """Return which hypotheses to reject so that the false discovery rate is at most ``rate``.
+
+    Benjamini and Hochberg (1995), Theorem 1: with R the largest r for which r of the m p-values are
+    at most ``rate * r / m``, reject those R.
+
+    The theorem is about independent p-values. Votes of Subset Selection are not quite: a report
+    has exactly d members, so a vote for one word is one less to share for the others, by d / s on
+    average. One candidate's excess of z standard deviations lowers every other one by z / (s - 1)
+    of one, so the number of rejections that the proof conditions on hardly moves; what remains is
+    below the slack of the theorem, which gives ``rate`` times the share of candidates that nobody
+    holds. On small domains `tests/server/test_false_discoveries.py` enumerates the exact rate.
+
+    Args:
+        p: ``(m,) float64``; each at least uniform where the hypothesis holds.
+        rate: In (0, 1).
+
+    Returns:
+        ``(m,) bool``.
+    """
+    if not len(p):
+        return np.zeros(0, dtype=np.bool_)
+    ordered = np.sort(p)
+    (enough,) = np.nonzero(ordered <= rate * np.arange(1, len(p) + 1) / len(p))
+    if not len(enough):
+        return np.zeros(len(p), dtype=np.bool_)
+    return np.asarray(p <= ordered[enough[-1]])
+
+
+def interval_quantile(num_chosen: int, num_tested: int, level: float) -> float:
+    """Return how many standard errors an interval reaches to each side, after a choice.
+
+    Words that were chosen by the votes that also estimate them are overestimated. Of intervals with
+    1 - level * R / m coverage each, for R of m chosen by Benjamini and Hochberg's rule, the
+    expected share that miss is at most ``level`` (Benjamini and Yekutieli 2005, Theorem 1: the
+    false coverage-statement rate).
+
+    Args:
+        num_chosen: R, at least 1.
+        num_tested: m, at least R.
+        level: Share of intervals that may miss, in (0, 1).
+
+    >>> round(interval_quantile(10, 10, 0.05), 2)
+    1.96
+    """
+    return float(-ndtri(level * num_chosen / num_tested / 2))
