@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,10 @@ class Discoveries:
         num_clients: ``int64``; size of the cohort that the estimate is about.
         variance: ``float64``; variance of the estimate by the oracle's formula, at the estimated
             count.
+        interval_z: ``float64``; how many standard errors an interval around the estimate reaches
+            to each side, so that of all returned words' intervals at most a twentieth miss, in
+            expectation; NaN where none is claimed, as the votes that estimate a word also chose it.
+            None for a protocol that claims none at all.
     """
 
     words: Sequence[str]
@@ -44,6 +48,7 @@ class Discoveries:
     z: npt.NDArray[np.float64]
     num_clients: npt.NDArray[np.int64]
     variance: npt.NDArray[np.float64]
+    interval_z: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.words)
@@ -66,6 +71,9 @@ class RoundSummary:
         noise_std: Standard deviation of a count's estimate where nobody holds the candidate.
         num_kept: Candidates kept.
         num_finished: Kept candidates that are words.
+        kept_by: What the candidates were kept by: "votes" of the round, the most of them;
+            "posterior", all that is known of each; or a "recount" of words, of which those are
+            kept that have enough.
         report_bits: Bits of one report.
         download_bits: Bits of the broadcast to one client.
     """
@@ -84,6 +92,7 @@ class RoundSummary:
     num_finished: int
     report_bits: float
     download_bits: float
+    kept_by: Literal["votes", "posterior", "recount"] = "votes"
 
     @property
     def decides(self) -> bool:

@@ -106,7 +106,8 @@ class RunFacts:
 
 def is_subset_selection(mechanism: LocalReports) -> bool:
     """Return whether a contribution is one report of Subset Selection and nothing else."""
-    return [spec.name for spec in mechanism.randomizers] == ["ss"]
+    others = mechanism.recount_randomizer not in {None, *mechanism.randomizers}
+    return [spec.name for spec in mechanism.randomizers] == ["ss"] and not others
 
 
 def local_guarantees(run: RunFacts) -> list[Guarantee]:

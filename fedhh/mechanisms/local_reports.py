@@ -15,9 +15,12 @@ class LocalReports(Mechanism):
     Attributes:
         randomizers: What each contribution is reported through: one report of each, whose
             epsilons add up. A layer's domain is that of the last one.
+        recount_randomizer: What the last layer's contributions go through instead, whole, if that
+            is another; with all their epsilons together.
     """
 
     randomizers: tuple[OracleSpec, ...]
+    recount_randomizer: OracleSpec | None = None
 
     @property
     def local_epsilon(self) -> float:

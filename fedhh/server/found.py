@@ -16,7 +16,10 @@ from fedhh.words.trie import Codes
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
-    """Words found so far: codes ``(h, width)``, all other arrays ``(h,)``."""
+    """Words found so far: codes ``(h, width)``, all other arrays ``(h,)``.
+
+    ``interval_z`` is NaN where no interval is claimed, see `protocol.Discoveries`.
+    """
 
     codes: Codes
     pass_index: npt.NDArray[np.int64]
@@ -25,6 +28,7 @@ class Found:
     variance: npt.NDArray[np.float64]
     z: npt.NDArray[np.float64]
     num_clients: npt.NDArray[np.int64]
+    interval_z: npt.NDArray[np.float64]
 
     @classmethod
     def nothing(cls, width: int) -> Found:
@@ -38,6 +42,7 @@ class Found:
             variance=none.astype(np.float64),
             z=none.astype(np.float64),
             num_clients=none,
+            interval_z=none.astype(np.float64),
         )
 
     def without(self, codes: Codes) -> Found:
@@ -86,6 +91,7 @@ class Found:
             variance=noise.variance(estimate),
             z=noise.z(support),
             num_clients=np.full(len(codes), aggregate.num_clients),
+            interval_z=np.full(len(codes), np.nan),
         )
 
     def discoveries(self, alphabet: Alphabet) -> Discoveries:
@@ -98,4 +104,5 @@ class Found:
             z=self.z,
             num_clients=self.num_clients,
             variance=self.variance,
+            interval_z=self.interval_z,
         )

@@ -43,6 +43,7 @@ class TrieState:
         excluded: Words found by earlier passes.
         found: Words found so far, those of this pass included.
         history: One summary per finished round.
+        is_recounted: Whether the recount has said which of the found words are real.
     """
 
     pass_index: int
@@ -52,6 +53,7 @@ class TrieState:
     excluded: Codes
     found: Found
     history: tuple[RoundSummary, ...] = ()
+    is_recounted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +159,22 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         return self.depth
 
     @property
+    def recount_oracle(self) -> OracleSpec:
+        """That of the layers."""
+        return self.oracle_spec
+
+    @property
+    def num_recount_clients(self) -> int:
+        """As in `LocalProtocol`; one cohort where clients serve again."""
+        if self.reuse_clients:
+            return decided(self.clients_per_layer, "clients_per_layer")
+        return super().num_recount_clients
+
+    @property
     def mechanism(self) -> LocalReports:
         """A report of the oracle for each contribution, in every layer of every pass."""
+        domains = self._domains()
+        words = self.passes * sum(largest for _, _, largest in domains)
         return LocalReports(
             layers=tuple(
                 PlannedLayer(
@@ -169,8 +185,9 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
                     largest_domain=largest,
                 )
                 for pass_index in range(self.passes)
-                for layer, smallest, largest in self._domains()
-            ),
+                for layer, smallest, largest in domains
+            )
+            + self.planned_recount(self.passes - 1, self.depth + 1, most_words=words),
             max_items=self.max_items,
             padded=self.pad,
             reuses_clients=self.reuse_clients,
@@ -203,18 +220,23 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     def next_query(self, state: TrieState) -> PrefixQuery | None:
         """Return the broadcast of the state's layer, or None when all passes are done."""
-        if state.pass_index == self.passes:
+        if state.is_recounted:
             return None
         asked = len(state.history)
         before = sum(self.cohort_size(each.pass_index, each.layer) for each in state.history)
+        start, redraw = (0, asked) if self.reuse_clients else (before, None)
+        if state.pass_index == self.passes:
+            return self.recount_query(
+                state.found.codes,
+                pass_index=self.passes - 1,
+                layer=self.depth + 1,
+                cohort=Cohort(start=start, size=self.num_recount_clients, redraw=redraw),
+            )
+        size = self.cohort_size(state.pass_index, state.layer)
         return PrefixQuery(
             pass_index=state.pass_index,
             layer=state.layer,
-            cohort=Cohort(
-                start=0 if self.reuse_clients else before,
-                size=self.cohort_size(state.pass_index, state.layer),
-                redraw=asked if self.reuse_clients else None,
-            ),
+            cohort=Cohort(start=start, size=size, redraw=redraw),
             alphabet=self.symbols,
             trie=state.trie,
             finished=state.finished,
@@ -227,6 +249,11 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     def finish_round(self, state: TrieState, query: PrefixQuery, aggregate: Aggregate) -> TrieState:
         """Return the state after a layer's votes: the kept prefixes become the next broadcast."""
+        if state.pass_index == self.passes:
+            found, summary = self.recounted(state.found, query, aggregate)
+            return replace(
+                state, found=found, history=(*state.history, summary), is_recounted=True
+            )
         if len(aggregate.tally) != query.domain_size:
             raise ValueError(
                 f"Expected a tally of {query.domain_size} values for pass {query.pass_index + 1}, "

@@ -6,10 +6,28 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Annotated, Generic, Literal, Self
 
-from fedhh.protocol import DiscoveryProtocol, QueryType, State
-from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, PrivacyBudget, check_settings
+import numpy as np
+from annotated_types import Ge, Gt, Lt
+
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.protocol import DiscoveryProtocol, QueryType, RoundSummary, State
+from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.server.evidence import Evidence
+from fedhh.server.found import Found
+from fedhh.server.noise import Noise
+from fedhh.settings import (
+    AUTO,
+    CountOrAuto,
+    FromConfig,
+    Items,
+    PrivacyBudget,
+    check_settings,
+    decided,
+)
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
+from fedhh.words.trie import Codes, PrefixTrie
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +43,10 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
         sampler: How a client with more than B values chooses: "random" or "greedy".
         pad: Fill up with dummies to exactly B contributions. Without it, the number of a client's
             reports depends on its data.
+        false_discovery_rate: Of the words that a run returns, the expected share that nobody holds
+            is at most this: a last cohort is held out and asked about the found words only, and
+            those return that Benjamini and Hochberg's rule lets through. 0 for no such recount.
+        recount_share: Share of all clients that the recount asks, where there is one.
     """
 
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
@@ -33,6 +55,8 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
     max_items: Items = 10
     sampler: Literal["random", "greedy"] = "random"
     pad: bool = True
+    false_discovery_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
+    recount_share: Annotated[float, Gt(0), Lt(1)] = 0.25
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -53,7 +77,8 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
         """Return the settings with the largest cohorts that fit, unless their size is given."""
         settled = self
         if self.clients_per_layer == AUTO:
-            size = num_clients // self.num_cohorts
+            kept_back = num_clients * self.recount_share if self.recounts else 0
+            size = int(num_clients - kept_back) // self.num_cohorts
             if size < 1:
                 raise InputError(
                     f"The population has {num_clients:,} clients, fewer than the "
@@ -63,3 +88,122 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
             settled = replace(self, clients_per_layer=size)
         settled.check_population(num_clients)
         return settled
+
+    @property
+    def recounts(self) -> bool:
+        """Whether a last cohort says which words are real."""
+        return self.false_discovery_rate > 0
+
+    @property
+    def recount_oracle(self) -> OracleSpec:
+        """The recount's randomizer, which spends a contribution's whole budget."""
+        params = {"subset_size": "optimal"}
+        return OracleSpec(name="ss", epsilon=self.local_epsilon, params=params)
+
+    @property
+    def num_recount_clients(self) -> int:
+        """Clients of the recount, at least, so that ``recount_share`` of all are its."""
+        size = decided(self.clients_per_layer, "clients_per_layer") * self.num_cohorts
+        return max(1, int(size * self.recount_share / (1 - self.recount_share)))
+
+    def planned_recount(
+        self, pass_index: int, layer: int, *, most_words: int
+    ) -> tuple[PlannedLayer, ...]:
+        """Return the recount as a last round, if there is one.
+
+        Args:
+            pass_index: The pass that it counts as.
+            layer: The layer that it counts as.
+            most_words: Words that it may be about.
+        """
+        if not self.recounts:
+            return ()
+        planned = PlannedLayer(
+            pass_index=pass_index,
+            layer=layer,
+            num_clients=self.num_recount_clients,
+            smallest_domain=2,
+            largest_domain=max(most_words, 1) + 1,
+        )
+        return (planned,)
+
+    def recount_query(
+        self, codes: Codes, *, pass_index: int, layer: int, cohort: Cohort
+    ) -> PrefixQuery | None:
+        """Return a broadcast of words to vote on; None if there is no recount, or no word.
+
+        Args:
+            codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
+            pass_index: The pass that it counts as.
+            layer: The layer that it counts as.
+            cohort: Whom it asks.
+        """
+        if not (self.recounts and len(codes)):
+            return None
+        width = self.longest_word + 1
+        words = np.zeros((len(codes), width), dtype=np.uint16)
+        words[:, : codes.shape[1]] = codes
+        alphabet = self.symbols
+        return PrefixQuery(
+            pass_index=pass_index,
+            layer=layer,
+            cohort=cohort,
+            alphabet=alphabet,
+            trie=PrefixTrie.empty(alphabet.size),
+            finished=words,
+            excluded=np.zeros((0, width), dtype=np.uint16),
+            oracle=self.recount_oracle,
+            max_items=self.max_items,
+            sampler=self.sampler,
+            pad=self.pad,
+        )
+
+    def recounted(
+        self,
+        found: Found,
+        query: PrefixQuery,
+        aggregate: Aggregate,
+        *,
+        earlier: Evidence | None = None,
+    ) -> tuple[Found, RoundSummary]:
+        """Return the words that a recount lets through, and its summary.
+
+        Args:
+            found: The words that it was about.
+            query: Its broadcast.
+            aggregate: Its answers.
+            earlier: What other clients said about the words after these were found.
+
+        Raises:
+            ValueError: The aggregate does not belong to the query.
+        """
+        if len(aggregate.tally) != query.domain_size:
+            raise ValueError(
+                f"Expected a tally of {query.domain_size} values for the recount, got "
+                f"{len(aggregate.tally)}."
+            )
+        oracle = make_pure_oracle(query.oracle, query.domain_size)
+        votes = aggregate.tally[: query.num_candidates]
+        before = Evidence.nothing(len(votes)) if earlier is None else earlier
+        evidence = before.heard(oracle, votes, aggregate)
+        accepted, chosen = evidence.accepted(found, self.false_discovery_rate)
+        least = int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1
+        noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+        summary = RoundSummary(
+            pass_index=query.pass_index,
+            layer=query.layer,
+            num_prefixes=0,
+            num_candidates=query.num_candidates,
+            domain_size=query.domain_size,
+            num_clients=aggregate.num_clients,
+            num_reports=aggregate.num_reports,
+            threshold=least,
+            threshold_z=float(noise.z(np.array([least]))[0]),
+            noise_std=noise.std,
+            num_kept=len(accepted.codes),
+            num_finished=len(accepted.codes),
+            report_bits=oracle.report_bits,
+            download_bits=query.download_bits,
+            kept_by="recount",
+        )
+        return accepted, summary

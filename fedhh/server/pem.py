@@ -19,7 +19,7 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort
+from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.queries.sketches import BlindPrefixQuery
 from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol
@@ -52,7 +52,7 @@ class PemState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
+class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
     """Settings of the Prefix Extending Method, over symbols instead of bits.
 
     Clients are split into groups; group i reports prefixes of length l_i through an oracle that
@@ -137,10 +137,12 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
                     largest_domain=query.names.num_keys,
                 )
                 for query in queries
-            ),
+            )
+            + self.planned_recount(0, self.num_cohorts + 1, most_words=self.keep),
             max_items=self.max_items,
             padded=self.pad,
             randomizers=(queries[0].oracle,),
+            recount_randomizer=self.recount_oracle if self.recounts else None,
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
@@ -158,15 +160,28 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery]):
             kept=np.zeros((1, self.length), dtype=np.uint16), found=Found.nothing(self.length)
         )
 
-    def next_query(self, state: PemState) -> BlindPrefixQuery | None:
-        """Return the broadcast to the next group, or None after the last."""
-        group = len(state.history)
-        return None if group == len(self.prefix_lengths) else self._query(group)
+    def next_query(self, state: PemState) -> BlindPrefixQuery | PrefixQuery | None:
+        """Return the broadcast to the next group, the recount after the last, then None."""
+        group, groups = len(state.history), self.num_cohorts
+        if group < groups:
+            return self._query(group)
+        if group > groups:
+            return None
+        start = groups * decided(self.clients_per_layer, "clients_per_layer")
+        return self.recount_query(
+            state.found.codes,
+            pass_index=0,
+            layer=groups + 1,
+            cohort=Cohort(start=start, size=self.num_recount_clients),
+        )
 
     def finish_round(
-        self, state: PemState, query: BlindPrefixQuery, aggregate: Aggregate
+        self, state: PemState, query: BlindPrefixQuery | PrefixQuery, aggregate: Aggregate
     ) -> PemState:
         """Return the state after a group's reports: the best extensions of what was kept."""
+        if isinstance(query, PrefixQuery):
+            found, summary = self.recounted(state.found, query, aggregate)
+            return replace(state, found=found, history=(*state.history, summary))
         group = len(state.history)
         known = self.prefix_lengths[group - 1] if group else 0
         candidates = extensions(

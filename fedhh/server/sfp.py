@@ -19,7 +19,7 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort
+from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.queries.sketches import FragmentQuery
 from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol
@@ -51,7 +51,7 @@ class SfpState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sfp(LocalProtocol[SfpState, FragmentQuery]):
+class Sfp(LocalProtocol[SfpState, FragmentQuery | PrefixQuery]):
     """Settings of the Sequence Fragment Puzzle; the sketches' defaults are Apple's deployment.
 
     Clients report, for each sampled word, the whole string and one fragment of it at a random
@@ -149,10 +149,12 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
                     smallest_domain=query.puzzle.num_fragments,
                     largest_domain=query.puzzle.num_fragments,
                 ),
+                *self.planned_recount(0, 2, most_words=self.max_words),
             ),
             max_items=self.max_items,
             padded=self.pad,
             randomizers=(query.word_oracle, query.fragment_oracle),
+            recount_randomizer=self.recount_oracle if self.recounts else None,
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
@@ -164,14 +166,27 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery]):
         """Return the state before the round."""
         return SfpState(found=Found.nothing(self.length))
 
-    def next_query(self, state: SfpState) -> FragmentQuery | None:
-        """Return the one broadcast, or None after its answers."""
-        if state.history:
+    def next_query(self, state: SfpState) -> FragmentQuery | PrefixQuery | None:
+        """Return the one broadcast, after its answers the recount, then None."""
+        size = decided(self.clients_per_layer, "clients_per_layer")
+        if not state.history:
+            return self._query(num_clients=size)
+        if len(state.history) > 1:
             return None
-        return self._query(num_clients=decided(self.clients_per_layer, "clients_per_layer"))
+        return self.recount_query(
+            state.found.codes,
+            pass_index=0,
+            layer=2,
+            cohort=Cohort(start=size, size=self.num_recount_clients),
+        )
 
-    def finish_round(self, state: SfpState, query: FragmentQuery, aggregate: Aggregate) -> SfpState:
+    def finish_round(
+        self, state: SfpState, query: FragmentQuery | PrefixQuery, aggregate: Aggregate
+    ) -> SfpState:
         """Return the state with the words decoded from the sketches."""
+        if isinstance(query, PrefixQuery):
+            found, summary = self.recounted(state.found, query, aggregate)
+            return replace(state, found=found, history=(*state.history, summary))
         if len(aggregate.tally) != query.tally_size:
             raise ValueError(
                 f"Expected a tally of {query.tally_size} numbers, got {len(aggregate.tally)}."

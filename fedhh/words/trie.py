@@ -38,6 +38,11 @@ class PrefixTrie:
         """Return the trie of all single symbols: the paper's P_0, without the end symbol."""
         return cls(alphabet_size=alphabet_size, levels=(np.arange(1, alphabet_size),))
 
+    @classmethod
+    def empty(cls, alphabet_size: int) -> PrefixTrie:
+        """Return the trie of no prefix, which nothing extends."""
+        return cls(alphabet_size=alphabet_size, levels=(np.zeros(0, dtype=np.int64),))
+
     @property
     def length(self) -> int:
         """Length of the longest prefixes."""

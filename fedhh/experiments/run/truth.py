@@ -110,6 +110,8 @@ class Truth:
         """
         ids = self.ids(discoveries)
         was_alive = self._alive(query)
+        # A recount takes words back, so what was found before does not count.
+        self._found[:] = False
         self._found[ids[ids >= 0]] = True
         coverage = self.share(self._found)
         if was_alive is None:

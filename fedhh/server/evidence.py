@@ -1,0 +1,116 @@
+"""What fresh clients say about words that were chosen before they were asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from fedhh.oracles import PureOracle
+from fedhh.queries.base import Aggregate
+from fedhh.server.false_discoveries import benjamini_hochberg, interval_quantile, p_values
+from fedhh.server.found import Found
+
+MISSES = 0.05
+"""Share of the intervals of returned words that may miss, in expectation."""
+
+_Counts = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """Votes about candidate words, all arrays ``(c,)``: sums over the rounds that asked about each.
+
+    Attributes:
+        votes: Reports that support the word.
+        num_reports: Reports of those rounds, n.
+        expected: Sum of n q: the votes of a word that nobody holds.
+        estimate: Unbiased estimate of the contributions for the word among those reports.
+        variance: Variance of the estimate for a word that nobody holds.
+        excess: What a contribution for the word adds to it, times the clients asked.
+        num_clients: Clients asked.
+    """
+
+    votes: _Counts
+    num_reports: _Counts
+    expected: _Floats
+    estimate: _Floats
+    variance: _Floats
+    excess: _Floats
+    num_clients: _Counts
+
+    @classmethod
+    def nothing(cls, num_words: int) -> Evidence:
+        """Return no vote for so many words."""
+        names = cls.__dataclass_fields__
+        none = np.zeros(num_words, dtype=np.int64)
+        counts = ("votes", "num_reports", "num_clients")
+        return cls(**{name: none if name in counts else none.astype(np.float64) for name in names})
+
+    def heard(self, oracle: PureOracle, votes: _Counts, aggregate: Aggregate) -> Evidence:
+        """Return the evidence after a round that asked about the first words.
+
+        Args:
+            oracle: The round's.
+            votes: ``(k,) int64``, for the first k words.
+            aggregate: The round's answers.
+        """
+        others = len(self.votes) - len(votes)
+        reports, clients = aggregate.num_reports, aggregate.num_clients
+        alone, one = np.asarray(oracle.variance(np.array([0.0, 1.0]), max(reports, 1)))
+
+        def plus(old: npt.NDArray[np.generic], new: object) -> npt.NDArray[np.generic]:
+            fresh = np.broadcast_to(np.asarray(new, dtype=old.dtype), votes.shape)
+            return np.asarray(old + np.concatenate([fresh, np.zeros(others, dtype=old.dtype)]))
+
+        return Evidence(
+            votes=plus(self.votes, votes),
+            num_reports=plus(self.num_reports, reports),
+            expected=plus(self.expected, reports * oracle.q),
+            estimate=plus(self.estimate, oracle.estimate(votes, reports)),
+            variance=plus(self.variance, alone),
+            excess=plus(self.excess, (one - alone) * clients),
+            num_clients=plus(self.num_clients, clients),
+        )
+
+    def and_nothing(self, num_words: int) -> Evidence:
+        """Return the evidence with none for so many more words."""
+        other = Evidence.nothing(num_words)
+        return Evidence(
+            **{
+                name: np.concatenate([getattr(self, name), getattr(other, name)])
+                for name in self.__dataclass_fields__
+            }
+        )
+
+    def accepted(self, found: Found, rate: float) -> tuple[Found, npt.NDArray[np.bool_]]:
+        """Return the words to believe, with what the evidence says of them, and which they are.
+
+        Args:
+            found: The words, whose choice did not depend on the evidence.
+            rate: Of false discoveries among those returned, at most, in expectation.
+        """
+        p = p_values(self.votes, self.num_reports, self.expected)
+        chosen = benjamini_hochberg(p, rate)
+        clients = np.maximum(self.num_clients, 1)
+        held = np.clip(self.estimate, 0, clients)
+        variance = self.variance + held / clients * self.excess
+        num_chosen = int(chosen.sum())
+        reach = interval_quantile(num_chosen, len(p), MISSES) if num_chosen else 0.0
+        spread = np.sqrt(np.maximum(self.expected, 1e-300))
+        beyond = (self.votes - self.expected) / spread
+        # Beyond 37 deviations the tail underflows; the normal value is as good as any there.
+        z = np.where(p > 0, -ndtri(np.maximum(p, 1e-300)), beyond)
+        return Found(
+            codes=found.codes[chosen],
+            pass_index=found.pass_index[chosen],
+            layer=found.layer[chosen],
+            estimate=self.estimate[chosen],
+            variance=variance[chosen],
+            z=z[chosen],
+            num_clients=self.num_clients[chosen],
+            interval_z=np.full(num_chosen, reach),
+        ), chosen
