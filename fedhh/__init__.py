@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fedhh.experiments.run.run import rounds, simulate
     from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
+    from fedhh.server.adaptive_triehh import AdaptiveTrieHH
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.server.pem import Pem
     from fedhh.server.sfp import Sfp
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: `import fedhh` and `fedhh --help` stay quick.
 _HOMES = {
+    "AdaptiveTrieHH": "fedhh.server.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
     "InputError": "fedhh.validation",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
@@ -64,6 +66,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AdaptiveTrieHH",
     "Alphabet",
     "InputError",
     "LdpTrieHH",

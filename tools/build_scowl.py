@@ -26,7 +26,7 @@ SPELLINGS = (
     "special",
 )
 KINDS = ("words", "contractions", "upper", "proper-names", "abbreviations", "hacker")
-ASSETS = Path(__file__).resolve().parent.parent / "fedhh" / "clients" / "assets"
+ASSETS = Path(__file__).resolve().parent.parent / "fedhh" / "words" / "assets"
 
 
 def without_accents(word: str) -> str:

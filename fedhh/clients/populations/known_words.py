@@ -6,14 +6,11 @@ out-of-vocabulary words depends on the list that defines "known", so a result na
 
 from __future__ import annotations
 
-import functools
-import gzip
 import os
 import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +19,11 @@ import numpy.typing as npt
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.system.reading import text_lines
 from fedhh.validation import InputError, shown
+from fedhh.words.scowl import scowl_words
 
 _ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
 _POSSESSIVE = "'s"
 _ENDINGS = (_POSSESSIVE, "st", "nd", "rd", "th")
-SCOWL = "known_scowl70_en.txt.gz"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,7 +73,7 @@ def load_known(source: str | Path) -> KnownWords:
         InputError: The file is missing, unreadable, not UTF-8, or holds no word.
     """
     if source == "scowl70":
-        return _scowl70()
+        return KnownWords(name="scowl70", words=scowl_words())
     if source == "none":
         return KnownWords(name="none", words=frozenset())
     path = Path(source)
@@ -84,13 +81,6 @@ def load_known(source: str | Path) -> KnownWords:
     if not words:
         raise InputError(f"Expected known words, one a line, got an empty file {path}.")
     return KnownWords(name=path.name, words=words)
-
-
-@functools.cache
-def _scowl70() -> KnownWords:
-    asset = resources.files("fedhh.clients").joinpath("assets", SCOWL)
-    text = gzip.decompress(asset.read_bytes()).decode("ascii")
-    return KnownWords(name="scowl70", words=frozenset(text.split("\n")) - {""})
 
 
 def _read_words(path: Path) -> frozenset[str]:

@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.known_words import SCOWL, load_known
+from fedhh.clients.populations.known_words import load_known
 from fedhh.kernels.ranks import MAX_RANK
 from fedhh.random import scatter
 from fedhh.system.kept import kept_text
+from fedhh.words.scowl import FILE as SCOWL_FILE
 from fedhh.validation import InputError
 
 _Ids = npt.NDArray[np.int64]
@@ -161,7 +162,7 @@ def _digest_of_sources() -> bytes | None:
         for source in (
             here.joinpath("populations", "strings.py"),
             here.joinpath("populations", "known_words.py"),
-            here.joinpath("assets", SCOWL),
+            resources.files("fedhh.words").joinpath("assets", SCOWL_FILE),
             Path(spec.origin),
             listed / "large_en.msgpack.gz",
         ):

@@ -61,7 +61,7 @@ def test_scowl_knows_names_contractions_abbreviations_and_all_spellings():
 def test_scowl_comes_with_its_notice():
     from importlib import resources
 
-    notice = resources.files("fedhh.clients").joinpath("assets", "SCOWL_COPYRIGHT.txt").read_text()
+    notice = resources.files("fedhh.words").joinpath("assets", "SCOWL_COPYRIGHT.txt").read_text()
     assert "Copyright 2000-2011 by Kevin Atkinson" in notice
 
 

@@ -1,0 +1,382 @@
+"""Adaptive TrieHH: the clients and reports of LDP TrieHH, and a server that makes more of them.
+
+Beside Sun et al. (2024), Algorithm 2, whose clients it has: what earlier layers showed is carried
+on (`trie_posterior`), clients are asked where they decide most, words that have ended are asked
+about again, and a last cohort says which of them are real (`evidence`). docs/more-words.md has
+what each of these brings.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.oracles import make_pure_oracle
+from fedhh.protocol import RoundSummary
+from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.server.character_model import CharacterModel, contexts, public_counts
+from fedhh.server.evidence import Evidence
+from fedhh.server.found import Found
+from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server.noise import Noise
+from fedhh.server.pruning import top_eta
+from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
+from fedhh.settings import AUTO, Passes, decided
+from fedhh.validation import InputError
+from fedhh.words.alphabet import END
+from fedhh.words.scowl import scowl_words
+from fedhh.words.trie import PrefixTrie
+
+_COHORTS = (2.0, 2.0, 2.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.5, 0.25)
+"""Sizes of front-loaded cohorts, relative to each other; the last one is that of all later ones."""
+
+_LIMIT = 8.0
+"""The least share of clients to look for, in standard deviations of noise over all clients."""
+
+_DETECTABLE = 2.5
+_PREFIXES_PER_WORD = 0.15
+_FEWEST_PREFIXES, _MOST_PREFIXES = 2_000, 30_000
+"""See `AdaptiveTrieHH.settle`."""
+
+_LARGE_DOMAIN = 100_000
+"""The noise of Subset Selection hardly depends on the domain beyond so many values."""
+
+_CREDIBLE, _LIKELY = 0.005, 0.5
+"""The least probability of a word: to be recounted, and to be returned without a recount."""
+
+_SHORT_WORD = 0.02
+"""How likely a word is that ends before the first layer: one that few of all strings are."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdaptiveState(TrieState):
+    """Where a run with a posterior stands; see `TrieState`.
+
+    ``found`` are the words to be recounted, by what the layers say in which they ended, and the
+    returned ones in the end.
+
+    Attributes:
+        belief: What is believed of the trie's last level.
+        model: Of the next symbol.
+        evidence: What clients said about found words who were asked after these were found.
+        is_over: Whether the trie has come to its end.
+    """
+
+    belief: TriePosterior
+    model: CharacterModel
+    evidence: Evidence
+    is_over: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveTrieHH(LdpTrieHH):
+    """Settings of Adaptive TrieHH.
+
+    Clients, B, epsilon and reports are those of `LdpTrieHH`, and nobody is asked twice. What is
+    beyond it can be turned off one by one; without all of it, results are those of `LdpTrieHH`.
+
+    Attributes:
+        passes: Tries built one after the other; 1 with a posterior, which would gain nothing.
+        clients_per_layer: N, mean size of the cohorts of ``depth`` layers; "auto" divides the
+            whole population. With front-loaded cohorts, each layer has a size of its own.
+        ranking: What a layer keeps: the prefixes with the most "votes", as the paper, or those
+            that are likeliest to be held, by the "posterior" of all layers.
+        eta_rule: "fixed" keeps ``eta_max`` prefixes per layer; "auto" as many as fit the clients,
+            epsilon and B, see `settle`.
+        front_loaded: Ask most clients in the first layers, where prefixes are decided, and few
+            where chains repeat themselves.
+        free_words: Words that end in a layer take no prefix's place.
+        carry_words: Ask about found words in all later layers too, so that more clients than the
+            recount's say whether they are real; needs a posterior and a recount.
+        stop_early: Drop prefixes that hardly live, also where there is room, and hold the recount,
+            with all clients left, as soon as none is left; needs a posterior.
+        public_words: What the prior of the next symbol is counted on: "scowl70", public English
+            words, or "none"; it loses its say where it does not fit. Needs a posterior.
+        learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
+        false_discovery_rate: See `LdpTrieHH`.
+        recount_share: See `LdpTrieHH`.
+    """
+
+    name: ClassVar[str] = "adaptive-triehh"
+    title: ClassVar[str] = "Adaptive TrieHH"
+    state_types: ClassVar[tuple[type[Any], ...]] = (
+        *LdpTrieHH.state_types, AdaptiveState, TriePosterior, CharacterModel, Evidence,
+    )  # fmt: skip
+
+    passes: Passes = 1
+    ranking: Literal["posterior", "votes"] = "posterior"
+    eta_rule: Literal["auto", "fixed"] = "auto"
+    front_loaded: bool = True
+    free_words: bool = True
+    carry_words: bool = True
+    stop_early: bool = True
+    public_words: Literal["scowl70", "none"] = "scowl70"
+    learn_symbols: bool = True
+    false_discovery_rate: float = 0.05
+    recount_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.has_posterior:
+            return
+        for setting, value, wanted in (
+            ("passes", self.passes, 1),
+            ("reuse_clients", self.reuse_clients, False),
+        ):
+            if value != wanted:
+                raise InputError(
+                    f"Expected {setting}={wanted} with ranking='posterior', got {setting}={value}; "
+                    "set ranking='votes' for the paper's passes and reused clients."
+                )
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether what earlier layers showed counts."""
+        return self.ranking == "posterior"
+
+    @property
+    def num_cohorts(self) -> int:
+        """As many as symbols, however many layers decide, so that N says what is asked in all."""
+        return self.depth if self.has_posterior else super().num_cohorts
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        """Return the settings for a population; decides ``eta_max`` where that is "auto".
+
+        The least share of clients that an estimate by all of them could tell from nothing is 2.5
+        standard deviations of its noise. Words of that share, with B of them for each client, would
+        be as many as B over the share. A seventh of that is kept, since clients hold less than B
+        words and most are held by more; and between 2,000 and 30,000.
+        """
+        settled = self
+        if self.eta_rule == AUTO:
+            asked = num_clients
+            if self.clients_per_layer != AUTO:
+                size = decided(self.clients_per_layer, "clients_per_layer")
+                asked = min(asked, size * self.depth)
+            words = self.max_items / (_DETECTABLE * self._share_noise(asked))
+            wanted = round(_PREFIXES_PER_WORD * words)
+            eta_max = min(max(wanted, _FEWEST_PREFIXES), _MOST_PREFIXES)
+            settled = replace(self, eta_rule="fixed", eta_max=eta_max)
+        return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
+
+    def cohort_size(self, pass_index: int, layer: int) -> int:
+        """Return how many clients a layer asks; the front-loaded ones follow `_COHORTS`."""
+        if self.reuse_clients or not (self.front_loaded or self.has_posterior):
+            return super().cohort_size(pass_index, layer)
+        return self._cohort_sizes[layer - self._first_layer]
+
+    @cached_property
+    def _first_layer(self) -> int:
+        return self._initial_trie(self.symbols)[0].length
+
+    @cached_property
+    def _cohort_sizes(self) -> tuple[int, ...]:
+        rounds = self.rounds_per_pass
+        total = decided(self.clients_per_layer, "clients_per_layer")
+        total *= self.num_cohorts if self.has_posterior else rounds
+        weights = np.ones(rounds)
+        if self.front_loaded:
+            weights[: len(_COHORTS)] = _COHORTS[:rounds]
+            weights[len(_COHORTS) :] = _COHORTS[-1]
+        ends = np.floor(np.cumsum(weights) / weights.sum() * total * (1 + 1e-12)).astype(np.int64)
+        sizes = np.diff(ends, prepend=0)
+        if sizes.min() < 1:
+            raise InputError(
+                f"Expected at least {math.ceil(weights.sum() / weights.min())} clients for "
+                f"{rounds} layers, got {total}; set front_loaded=false or ask more clients."
+            )
+        return tuple(sizes.tolist())
+
+    def keep(
+        self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
+    ) -> tuple[npt.NDArray[np.int64], int]:
+        """Return which candidates a layer keeps by votes; words may be kept beside the best."""
+        if not self.free_words:
+            return super().keep(votes, noise, query)
+        numbers = np.arange(len(votes))
+        is_word = (numbers >= query.num_extensions) | (numbers % query.trie.alphabet_size == END)
+        prefixes = numbers[~is_word]
+        kept, threshold = top_eta(votes[prefixes], self.eta_max, ties=self.ties)
+        words = numbers[is_word & (votes >= threshold)]
+        return np.sort(np.concatenate([prefixes[kept], words])), threshold
+
+    def initialize(self) -> TrieState:
+        """Return the state before the first query."""
+        state = super().initialize()
+        if not self.has_posterior:
+            return state
+        known = {name: getattr(state, name) for name in TrieState.__dataclass_fields__}
+        return AdaptiveState(
+            **known,
+            belief=TriePosterior.before_any_vote(state.trie.width),
+            model=CharacterModel.new(
+                self.symbols.size,
+                learns=self.learn_symbols,
+                has_public=self.public_words != "none",
+            ),
+            evidence=Evidence.nothing(0),
+        )
+
+    def next_query(self, state: TrieState) -> PrefixQuery | None:
+        """Return the broadcast of the state's layer, the recount after the last, then None."""
+        if not isinstance(state, AdaptiveState):
+            return super().next_query(state)
+        if state.is_recounted:
+            return None
+        if state.is_over:
+            asked = sum(
+                self.cohort_size(each.pass_index, each.layer) for each in state.history
+            )
+            spared = sum(self._cohort_sizes) - asked
+            return self.recount_query(
+                state.found.codes,
+                pass_index=0,
+                layer=self.depth + 1,
+                cohort=Cohort(start=asked, size=self.num_recount_clients + spared),
+            )
+        query = super().next_query(state)
+        if query is None or not self._carries:
+            return query
+        return replace(query, finished=np.concatenate([query.finished, state.found.codes]))
+
+    def finish_round(self, state: TrieState, query: PrefixQuery, aggregate: Aggregate) -> TrieState:
+        """Return the state after a layer's votes, or after the recount."""
+        if not isinstance(state, AdaptiveState):
+            return super().finish_round(state, query, aggregate)
+        if state.is_over:
+            found, summary = self.recounted(
+                state.found, query, aggregate, earlier=state.evidence
+            )
+            history = (*state.history, summary)
+            return replace(state, found=found, history=history, is_recounted=True)
+        if len(aggregate.tally) != query.domain_size:
+            raise ValueError(
+                f"Expected a tally of {query.domain_size} values for layer {query.layer}, got "
+                f"{len(aggregate.tally)}."
+            )
+        return self._after_layer(state, query, aggregate)
+
+    def _after_layer(
+        self, state: AdaptiveState, query: PrefixQuery, aggregate: Aggregate
+    ) -> AdaptiveState:
+        noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
+        votes = aggregate.tally[: query.num_extensions + len(state.finished)]
+        seen = LayerEvidence.of_votes(
+            votes,
+            noise.oracle,
+            num_clients=aggregate.num_clients,
+            num_reports=aggregate.num_reports,
+            limit=_LIMIT * self._share_noise(self._clients_in_all),
+        )
+        size = query.alphabet.size
+        ends = query.trie.spell(np.arange(query.trie.width) * size)[:, :-1]
+        numbers = contexts(ends, size)
+        laws = state.model.laws(numbers, self._public)
+        children = Children.after_votes(
+            state.belief, seen, state.model.mixed(laws), length=query.trie.length
+        )
+        kept, words = self._chosen(children, votes, seen, num_short=len(state.finished))
+        found = self._found(query, aggregate, noise, words)
+        evidence = state.evidence
+        if self._carries:
+            carried = aggregate.tally[len(votes) : query.num_candidates]
+            evidence = evidence.heard(noise.oracle, carried, aggregate)
+        chosen = votes[np.concatenate([kept, words])]
+        summary = replace(
+            self._summary(
+                query,
+                aggregate,
+                noise,
+                threshold=int(chosen.min()) if len(chosen) else int(votes.max()) + 1,
+                kept=len(chosen),
+                words=len(words),
+            ),
+            kept_by="posterior",
+        )
+        trie = query.trie.extend(kept)
+        return replace(
+            state,
+            layer=query.layer + 1,
+            trie=trie,
+            finished=state.finished[:0],
+            found=state.found.append(found),
+            history=(*state.history, summary),
+            belief=children.posterior(kept),
+            model=state.model.after(numbers, laws, children.lives.reshape(-1, size)),
+            evidence=evidence.and_nothing(len(words)),
+            is_over=query.layer == self.depth or trie.width == 0,
+        )
+
+    def _chosen(
+        self,
+        children: Children,
+        votes: npt.NDArray[np.int64],
+        seen: LayerEvidence,
+        *,
+        num_short: int,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the prefixes that a layer keeps, ascending, and the words that it finds."""
+        least = _CREDIBLE if self.recounts else _LIKELY
+        ended = children.words
+        words = ended[children.lives[ended] > least]
+        longer = children.extended
+        # Worth is at most the probability of living, so the best by worth are among these.
+        rough = longer[np.argsort(-children.lives[longer], kind="stable")[: 4 * self.eta_max]]
+        worth = children.worth(rough)
+        order = np.argsort(-worth, kind="stable")
+        if not self.free_words:
+            worth_of_words = children.worth(words)
+            best = np.sort(np.concatenate([worth, worth_of_words]))[::-1]
+            last = best[min(self.eta_max, len(best)) - 1] if len(best) else 0.0
+            words = words[worth_of_words >= last]
+            order = order[worth[order] >= last]
+        order = order[: self.eta_max]
+        if self.stop_early:
+            order = order[worth[order] >= _CREDIBLE]
+        short = np.arange(len(children.lives), len(votes))
+        if num_short:
+            ratio = seen.ratios[seen.which[short]].mean(axis=1)
+            odds = _SHORT_WORD / (1 - _SHORT_WORD) * ratio
+            short = short[odds / (1 + odds) > least]
+        return np.sort(rough[order]), np.concatenate([words, short])
+
+    def _domains(self) -> list[tuple[int, int, int]]:
+        """Return, for each layer that asks, its fewest and its most values, the dummy included."""
+        if not self.has_posterior:
+            return super()._domains()
+        trie, finished = self._initial_trie(self.symbols)
+        size = self.symbols.size
+        most = trie.width * size + len(finished)
+        domains = [(trie.length, most + 1, most + 1)]
+        words = trie.width + len(finished)
+        for layer in range(trie.length + 1, self.depth + 1):
+            carried = words if self._carries else 0
+            domains.append((layer, size + 1, self.eta_max * size + carried + 1))
+            words += self.eta_max
+        return domains
+
+    @property
+    def _carries(self) -> bool:
+        return self.carry_words and self.recounts
+
+    @cached_property
+    def _public(self) -> npt.NDArray[np.float64] | None:
+        if self.public_words == "none":
+            return None
+        return public_counts(scowl_words(), self.symbols)
+
+    @property
+    def _clients_in_all(self) -> int:
+        return sum(self._cohort_sizes) + (self.num_recount_clients if self.recounts else 0)
+
+    def _share_noise(self, num_clients: int) -> float:
+        """Return the deviation of an estimated share of clients, by so many, of nobody's word."""
+        oracle = make_pure_oracle(self.oracle_spec, _LARGE_DOMAIN)
+        variance = float(oracle.variance(0, 1)) if math.isfinite(oracle.epsilon) else 0.0
+        return math.sqrt(max(variance, 1e-9) * self.max_items / num_clients)

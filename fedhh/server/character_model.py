@@ -1,0 +1,162 @@
+"""Which symbol follows which: a prior for a trie's children, public and learned as a run goes.
+
+Nothing here is about a client: the public model is counted on known words, the learned one on
+tallies, which the randomizer has made private.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.words.alphabet import END, FOREIGN, Alphabet
+from fedhh.words.trie import Codes
+
+_Floats = npt.NDArray[np.float64]
+
+_LONGEST = 25
+"""Symbols of a known word that are counted."""
+
+_LARGEST_TABLE = 4_000_000
+"""Entries of a table of counts; larger alphabets get shorter contexts."""
+
+_PUBLIC_WEIGHT, _LEARNED_WEIGHT = 5.0, 20.0
+"""How many symbols seen in a context weigh as much as what the shorter context says."""
+
+_LEAST_SHARE = 0.02
+"""Of the uniform part of a mixture: no symbol is ever ruled out."""
+
+
+def context_length(alphabet_size: int) -> int:
+    """Return how many preceding symbols a model of this alphabet can look at: 2, 1 or 0."""
+    return next(n for n in (2, 1, 0) if n == 0 or (alphabet_size + 1) ** (n + 1) <= _LARGEST_TABLE)
+
+
+def contexts(spelled: Codes, alphabet_size: int) -> npt.NDArray[np.int64]:
+    """Return the number of each prefix's last symbols: those before its start count as one more.
+
+    Args:
+        spelled: ``(n, length) uint16`` prefixes.
+        alphabet_size: A.
+
+    Returns:
+        ``(n,) int64`` in [0, (A + 1)**k) with k of `context_length`.
+    """
+    order = context_length(alphabet_size)
+    numbers = np.zeros(len(spelled), dtype=np.int64)
+    for back in range(order, 0, -1):
+        symbols: npt.NDArray[np.int64] | int = alphabet_size
+        if spelled.shape[1] >= back:
+            symbols = spelled[:, -back].astype(np.int64)
+        numbers = numbers * (alphabet_size + 1) + symbols
+    return numbers
+
+
+def count_symbols(words: Iterable[str], alphabet: Alphabet) -> _Floats:
+    """Return ``((A + 1)**k, A) float64``: how often each symbol follows each context in words.
+
+    Words with a symbol that the alphabet lacks are left out.
+    """
+    size = alphabet.size
+    counts = np.zeros(((size + 1) ** context_length(size), size))
+    codes = alphabet.encode(list(words), width=_LONGEST)
+    codes = codes[~(codes == FOREIGN).any(axis=1)]
+    for position in range(_LONGEST):
+        numbers = contexts(codes[:, :position], size)
+        follows = codes[:, position].astype(np.int64)
+        counts += np.bincount(numbers * size + follows, minlength=counts.size).reshape(counts.shape)
+        codes = codes[follows != END]
+    return counts
+
+
+@functools.lru_cache(maxsize=4)
+def public_counts(words: frozenset[str], alphabet: Alphabet) -> _Floats:
+    """Return `count_symbols` of public words, counted once."""
+    return count_symbols(words, alphabet)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CharacterModel:
+    """A mixture of three laws of the next symbol: uniform, of public words, and learned.
+
+    How much each weighs is learned as well, so that a model that knows nothing of the words, or
+    the wrong language, loses its say after a layer.
+
+    Attributes:
+        learned: ``((A + 1)**k, A) float64``: probable children seen so far, by context; with no
+            rows if nothing is learned.
+        weights: ``(3,) float64``: of the three, summing to one.
+    """
+
+    learned: _Floats
+    weights: _Floats
+
+    @classmethod
+    def new(cls, alphabet_size: int, *, learns: bool, has_public: bool) -> CharacterModel:
+        """Return the model before the first layer."""
+        rows = (alphabet_size + 1) ** context_length(alphabet_size) if learns else 0
+        weights = np.array([0.1 + 0.8 * (not has_public), 0.8 * has_public, 0.1 * learns])
+        return cls(learned=np.zeros((rows, alphabet_size)), weights=weights / weights.sum())
+
+    def laws(self, numbers: npt.NDArray[np.int64], public: _Floats | None) -> list[_Floats]:
+        """Return the three laws, each ``(n, A) float64``, after n contexts.
+
+        Args:
+            numbers: ``(n,) int64``, see `contexts`.
+            public: Counts of public words, or None.
+        """
+        size = self.learned.shape[1]
+        uniform = np.full((len(numbers), size), 1 / size)
+        return [
+            uniform,
+            uniform if public is None else _smoothed(public, numbers, _PUBLIC_WEIGHT),
+            _smoothed(self.learned, numbers, _LEARNED_WEIGHT) if len(self.learned) else uniform,
+        ]
+
+    def mixed(self, laws: list[_Floats]) -> _Floats:
+        """Return the mixture of `laws`."""
+        return np.asarray(sum(w * law for w, law in zip(self.weights, laws, strict=True)))
+
+    def after(
+        self, numbers: npt.NDArray[np.int64], laws: list[_Floats], lives: _Floats
+    ) -> CharacterModel:
+        """Return the model after a layer: one step of expectation maximisation for the weights.
+
+        Args:
+            numbers: ``(n,) int64``: the contexts.
+            laws: What the model said of them.
+            lives: ``(n, A) float64``: probability that each child is held.
+        """
+        per_child = lives / np.maximum(self.mixed(laws), 1e-300)
+        shares = np.array(
+            [w * float((per_child * law).sum()) for w, law in zip(self.weights, laws, strict=True)]
+        )
+        if shares.sum() <= 0:
+            return self
+        least = np.where(self.weights > 0, _LEAST_SHARE, 0.0)
+        weights = np.maximum(shares / shares.sum(), least)
+        learned = self.learned
+        if len(learned):
+            learned = learned.copy()
+            np.add.at(learned, numbers, lives)
+        return CharacterModel(learned=learned, weights=weights / weights.sum())
+
+
+def _smoothed(counts: _Floats, numbers: npt.NDArray[np.int64], weight: float) -> _Floats:
+    """Return the law after each context, smoothed by shorter and shorter ones."""
+    rows, size = counts.shape
+    totals = [counts]
+    while rows > 1:
+        rows //= size + 1
+        # The first symbol of a context is the highest digit of its number.
+        totals.append(totals[-1].reshape(size + 1, rows, size).sum(axis=0))
+    law = (totals[-1] + 1) / (totals[-1].sum() + size)
+    law = np.broadcast_to(law, (len(numbers), size))
+    for table in reversed(totals[:-1]):
+        seen = table[numbers % len(table)]
+        law = (seen + weight * law) / (seen.sum(axis=1, keepdims=True) + weight)
+    return law

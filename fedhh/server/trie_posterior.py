@@ -1,0 +1,176 @@
+"""A posterior filter on the trie: what earlier layers showed of a prefix, its children inherit.
+
+Deep in a trie most prefixes have one child that is held: its votes measure the same count again,
+with fresh clients. Ranking every layer by its own votes throws the earlier ones away. This filter
+keeps, for each prefix, the probability that it lives (that clients hold it, often enough to be
+found) and how many hold it then, and updates both by Bayes' rule, layer by layer. It reads tallies
+only, so that it costs no privacy; a wrong model costs words, never a guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.oracles import PureOracle
+from fedhh.words.alphabet import END
+
+_Floats = npt.NDArray[np.float64]
+_Counts = npt.NDArray[np.int64]
+
+_GRID = np.geomspace(0.25, 400, 28)
+"""Shares of clients that a held prefix may have, in units of the limit."""
+
+_ENOUGH = 0.8
+"""A prefix is worth keeping if its share is at least so many limits."""
+
+_MOST_CHILDREN = 20.0
+_SHARE_OF_A_CHILD = 2.0
+"""A prefix of m limits is taken to have m / 2 children that live, between 1 and 20."""
+
+_INHERITS = (0.25, 0.95)
+_CHAINS_FROM = 7
+"""The chance that a child has all of its parent's clients: after one symbol, after seven."""
+
+_LARGEST_LOG = 600.0
+_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TriePosterior:
+    """What is believed of the prefixes of a trie's last level.
+
+    Attributes:
+        lives: ``(P,) float64``: probability that each lives.
+        shares: ``(P, 28) float64``: of the share of clients that hold it, if it does, over `_GRID`
+            times the limit.
+    """
+
+    lives: _Floats
+    shares: _Floats
+
+    @classmethod
+    def before_any_vote(cls, width: int) -> TriePosterior:
+        """Return the belief that every prefix lives, with any share."""
+        size = len(_GRID)
+        return cls(lives=np.ones(width), shares=np.full((width, size), 1 / size))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerEvidence:
+    """How likely a layer's votes are under each share of clients.
+
+    Attributes:
+        ratios: ``(u, 28) float64``: for each number of votes that occurs, its likelihood under each
+            share over that if nobody holds the candidate.
+        which: ``(c,) int64``: every candidate's row of it.
+        limit: The least share that is worth finding.
+    """
+
+    ratios: _Floats
+    which: _Counts
+    limit: float
+
+    @classmethod
+    def of_votes(
+        cls, votes: _Counts, oracle: PureOracle, *, num_clients: int, num_reports: int, limit: float
+    ) -> LayerEvidence:
+        """Return the likelihood of ``(c,) int64`` votes.
+
+        A candidate that a share g of n clients hold gets Binomial(N, q + g n (p - q) / N) votes:
+        each of the N reports votes for it with q, or with p if it is about it.
+
+        Args:
+            votes: The layer's.
+            oracle: Its randomizer.
+            num_clients: n.
+            num_reports: N.
+            limit: See above.
+        """
+        different, which = np.unique(votes, return_inverse=True)
+        reports, q = max(num_reports, 1), max(oracle.q, 1e-12)
+        gain = _GRID * limit * num_clients * (oracle.p - q) / reports
+        logs = different[:, None] * np.log1p(gain / q)
+        logs = logs + (reports - different[:, None]) * np.log1p(-np.minimum(gain / (1 - q), 0.999))
+        return cls(ratios=np.exp(np.clip(logs, None, _LARGEST_LOG)), which=which, limit=limit)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Children:
+    """What a layer's votes say of all children of a trie's prefixes, symbol after symbol.
+
+    Attributes:
+        lives: ``(P * A,) float64``: probability that each lives.
+        inherited: ``(P, 28) float64``: the shares of a child of each prefix, before its votes.
+        evidence: The layer's.
+        alphabet_size: A.
+    """
+
+    lives: _Floats
+    inherited: _Floats
+    evidence: LayerEvidence
+    alphabet_size: int
+
+    @classmethod
+    def after_votes(
+        cls, parents: TriePosterior, evidence: LayerEvidence, symbols: _Floats, *, length: int
+    ) -> Children:
+        """Return the children's posterior.
+
+        Args:
+            parents: What is believed of the prefixes.
+            evidence: Of their children; more candidates may follow.
+            symbols: ``(P, A) float64``: the law of the symbol after each prefix.
+            length: Symbols of a prefix.
+        """
+        low, high = _INHERITS
+        chain = min(low + (high - low) * (length - 1) / (_CHAINS_FROM - 1), high)
+        size = len(_GRID)
+        below = np.tril(np.ones((size, size)))
+        below /= below.sum(axis=1, keepdims=True)
+        inherited = chain * parents.shares + (1 - chain) * (parents.shares @ below)
+        children = np.clip(parents.shares @ _GRID / _SHARE_OF_A_CHILD, 1, _MOST_CHILDREN)
+        rest = np.log1p(-np.minimum(symbols, 1 - 1e-9))
+        prior = -np.expm1(children[:, None] * rest)
+
+        alphabet_size = symbols.shape[1]
+        which = evidence.which[: symbols.size].reshape(symbols.shape)
+        ratio = np.empty(symbols.shape)
+        step = max(1, _AT_ONCE // len(evidence.ratios))
+        for first in range(0, len(ratio), step):
+            part = slice(first, first + step)
+            table = inherited[part] @ evidence.ratios.T
+            ratio[part] = np.take_along_axis(table, which[part], axis=1)
+        for_it = parents.lives[:, None] * prior * ratio
+        against = (1 - parents.lives)[:, None] + parents.lives[:, None] * (1 - prior)
+        return cls(
+            lives=(for_it / (for_it + against)).ravel(),
+            inherited=inherited,
+            evidence=evidence,
+            alphabet_size=alphabet_size,
+        )
+
+    def posterior(self, children: _Counts) -> TriePosterior:
+        """Return what is believed of some children, ``(k,) int64`` numbers."""
+        shares = self.inherited[children // self.alphabet_size]
+        shares = shares * self.evidence.ratios[self.evidence.which[children]]
+        shares /= shares.sum(axis=1, keepdims=True)
+        return TriePosterior(lives=self.lives[children], shares=shares)
+
+    def worth(self, children: _Counts) -> _Floats:
+        """Return the probability that each of some children lives, with a share worth finding."""
+        believed = self.posterior(children)
+        return np.asarray(believed.lives * believed.shares[:, _GRID >= _ENOUGH].sum(axis=1))
+
+    @property
+    def extended(self) -> _Counts:
+        """Numbers of the children that more symbols may follow."""
+        numbers = np.arange(len(self.lives))
+        return numbers[numbers % self.alphabet_size != END]
+
+    @property
+    def words(self) -> _Counts:
+        """Numbers of the children that end a word."""
+        return np.arange(0, len(self.lives), self.alphabet_size) + END
