@@ -71,9 +71,9 @@ class RoundSummary:
         noise_std: Standard deviation of a count's estimate where nobody holds the candidate.
         num_kept: Candidates kept.
         num_finished: Kept candidates that are words.
-        kept_by: What the candidates were kept by: "votes" of the round, the most of them;
-            "posterior", all that is known of each; or a "recount" of words, of which those are
-            kept that have enough.
+        kept_by: What the candidates were kept by: the most "votes" of the round; the "posterior"
+            of all rounds; a "recount", of words that have enough votes; or "evidence", a recount
+            that adds up the votes of several rounds.
         report_bits: Bits of one report.
         download_bits: Bits of the broadcast to one client.
     """
@@ -92,7 +92,7 @@ class RoundSummary:
     num_finished: int
     report_bits: float
     download_bits: float
-    kept_by: Literal["votes", "posterior", "recount"] = "votes"
+    kept_by: Literal["votes", "posterior", "recount", "evidence"] = "votes"
 
     @property
     def decides(self) -> bool:

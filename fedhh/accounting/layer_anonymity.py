@@ -10,7 +10,10 @@ from fedhh.accounting.anonymity import ASSUMPTIONS, THEOREMS, VARIANTS, LayerAno
 from fedhh.accounting.bounds.shuffle_bound import out_of_range
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
 from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.sources import RECOUNT
 from fedhh.mechanisms.local_reports import LocalReports
+
+_ROUNDING = 1e-12
 
 
 def anonymity_of_run(
@@ -57,10 +60,16 @@ def _claim(
         smallest_cohort=min(record.num_clients for record in records),
         claimed_in_paper=variant == "lemma",
     )
+    if any(record.kept_by == "evidence" for record in records):
+        return _claim_of_evidence(claim, mechanism.false_discovery_rate)
     local_epsilon = mechanism.local_epsilon
     for record in records:
         problem = out_of_range(local_epsilon=local_epsilon, num_reports=record.num_reports)
-        if not record.decides:
+        if record.kept_by == "posterior":
+            problem = "the layer keeps candidates by what all layers showed, not by its votes"
+        elif record.num_kept == 0:
+            problem = "the layer kept nothing"
+        elif not record.decides:
             problem = f"the layer keeps all of its {record.domain_size - 1} candidates"
         if problem:
             return replace(claim, k=NotApplicable(problem))
@@ -78,6 +87,21 @@ def _claim(
     )
     found = _anonymity_once(layers, alpha)
     return replace(claim, k=found.k, probability=found.probability)
+
+
+def _claim_of_evidence(claim: AnonymityGuarantee, rate: float) -> AnonymityGuarantee:
+    """Return the claim for words that pass a test whose p-value is at most ``rate``.
+
+    It is for words that nobody holds, k = 0, and holds before the run.
+    """
+    return replace(
+        claim,
+        k=0 if rate <= 1 - claim.alpha + _ROUNDING else None,
+        probability=rate,
+        theorem=RECOUNT,
+        assumptions="a word passes only with a p-value of at most the false discovery rate",
+        claimed_in_paper=False,
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -20,6 +20,7 @@ class LayerRecord:
         num_kept: Candidates that the layer kept.
         decides: Whether it dropped any.
         lost_clients: Clients that were asked but whose reports were lost.
+        kept_by: What the candidates were kept by, see `fedhh.protocol.RoundSummary`.
     """
 
     pass_index: int
@@ -30,6 +31,7 @@ class LayerRecord:
     num_kept: int
     decides: bool
     lost_clients: int = 0
+    kept_by: str = "votes"
 
     def __post_init__(self) -> None:
         require_at_least(1, num_clients=self.num_clients, num_reports=self.num_reports)

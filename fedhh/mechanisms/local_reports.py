@@ -17,10 +17,13 @@ class LocalReports(Mechanism):
             epsilons add up. A layer's domain is that of the last one.
         recount_randomizer: What the last layer's contributions go through instead, whole, if that
             is another; with all their epsilons together.
+        false_discovery_rate: Of what a recount returns; 0 without one. A word that nobody holds
+            passes it with at most this probability.
     """
 
     randomizers: tuple[OracleSpec, ...]
     recount_randomizer: OracleSpec | None = None
+    false_discovery_rate: float = 0.0
 
     @property
     def local_epsilon(self) -> float:

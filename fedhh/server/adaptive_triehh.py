@@ -16,13 +16,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.mechanisms.base import PlannedLayer
 from fedhh.oracles import make_pure_oracle
-from fedhh.protocol import RoundSummary
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.server.character_model import CharacterModel, contexts, public_counts
 from fedhh.server.evidence import Evidence
-from fedhh.server.found import Found
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
@@ -31,7 +28,6 @@ from fedhh.settings import AUTO, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.scowl import scowl_words
-from fedhh.words.trie import PrefixTrie
 
 _COHORTS = (2.0, 2.0, 2.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.5, 0.25)
 """Sizes of front-loaded cohorts, relative to each other; the last one is that of all later ones."""
@@ -230,9 +226,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         if state.is_recounted:
             return None
         if state.is_over:
-            asked = sum(
-                self.cohort_size(each.pass_index, each.layer) for each in state.history
-            )
+            asked = sum(self.cohort_size(each.pass_index, each.layer) for each in state.history)
             spared = sum(self._cohort_sizes) - asked
             return self.recount_query(
                 state.found.codes,
@@ -251,7 +245,7 @@ class AdaptiveTrieHH(LdpTrieHH):
             return super().finish_round(state, query, aggregate)
         if state.is_over:
             found, summary = self.recounted(
-                state.found, query, aggregate, earlier=state.evidence
+                state.found, query, aggregate, earlier=state.evidence if self._carries else None
             )
             history = (*state.history, summary)
             return replace(state, found=found, history=history, is_recounted=True)

@@ -159,4 +159,4 @@ def _smoothed(counts: _Floats, numbers: npt.NDArray[np.int64], weight: float) ->
     for table in reversed(totals[:-1]):
         seen = table[numbers % len(table)]
         law = (seen + weight * law) / (seen.sum(axis=1, keepdims=True) + weight)
-    return law
+    return np.asarray(law)

@@ -22,7 +22,7 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """Votes about candidate words, all arrays ``(c,)``: sums over the rounds that asked about each.
+    """Votes about candidate words, ``(c,) float64``: sums over the rounds that asked about each.
 
     Attributes:
         votes: Reports that support the word.
@@ -34,21 +34,18 @@ class Evidence:
         num_clients: Clients asked.
     """
 
-    votes: _Counts
-    num_reports: _Counts
+    votes: _Floats
+    num_reports: _Floats
     expected: _Floats
     estimate: _Floats
     variance: _Floats
     excess: _Floats
-    num_clients: _Counts
+    num_clients: _Floats
 
     @classmethod
     def nothing(cls, num_words: int) -> Evidence:
         """Return no vote for so many words."""
-        names = cls.__dataclass_fields__
-        none = np.zeros(num_words, dtype=np.int64)
-        counts = ("votes", "num_reports", "num_clients")
-        return cls(**{name: none if name in counts else none.astype(np.float64) for name in names})
+        return cls(**{name: np.zeros(num_words) for name in cls.__dataclass_fields__})
 
     def heard(self, oracle: PureOracle, votes: _Counts, aggregate: Aggregate) -> Evidence:
         """Return the evidence after a round that asked about the first words.
@@ -58,23 +55,21 @@ class Evidence:
             votes: ``(k,) int64``, for the first k words.
             aggregate: The round's answers.
         """
-        others = len(self.votes) - len(votes)
         reports, clients = aggregate.num_reports, aggregate.num_clients
         alone, one = np.asarray(oracle.variance(np.array([0.0, 1.0]), max(reports, 1)))
-
-        def plus(old: npt.NDArray[np.generic], new: object) -> npt.NDArray[np.generic]:
-            fresh = np.broadcast_to(np.asarray(new, dtype=old.dtype), votes.shape)
-            return np.asarray(old + np.concatenate([fresh, np.zeros(others, dtype=old.dtype)]))
-
-        return Evidence(
-            votes=plus(self.votes, votes),
-            num_reports=plus(self.num_reports, reports),
-            expected=plus(self.expected, reports * oracle.q),
-            estimate=plus(self.estimate, oracle.estimate(votes, reports)),
-            variance=plus(self.variance, alone),
-            excess=plus(self.excess, (one - alone) * clients),
-            num_clients=plus(self.num_clients, clients),
-        )
+        fresh: dict[str, float | _Floats | _Counts] = {
+            "votes": votes,
+            "num_reports": reports,
+            "expected": reports * oracle.q,
+            "estimate": oracle.estimate(votes, reports),
+            "variance": alone,
+            "excess": (one - alone) * clients,
+            "num_clients": clients,
+        }
+        sums = {name: getattr(self, name).copy() for name in fresh}
+        for name, values in fresh.items():
+            sums[name][: len(votes)] += values
+        return Evidence(**sums)
 
     def and_nothing(self, num_words: int) -> Evidence:
         """Return the evidence with none for so many more words."""
@@ -111,6 +106,6 @@ class Evidence:
             estimate=self.estimate[chosen],
             variance=variance[chosen],
             z=z[chosen],
-            num_clients=self.num_clients[chosen],
+            num_clients=self.num_clients[chosen].astype(np.int64),
             interval_z=np.full(num_chosen, reach),
         ), chosen

@@ -13,10 +13,9 @@ from scipy.special import betainc, ndtri
 
 _Bools = npt.NDArray[np.bool_]
 _Floats = npt.NDArray[np.float64]
-_Counts = npt.NDArray[np.int64]
 
 
-def p_values(votes: _Counts, num_reports: _Counts, expected: _Floats) -> _Floats:
+def p_values(votes: _Floats, num_reports: _Floats, expected: _Floats) -> _Floats:
     """Return an upper bound on P(at least so many votes) for words that nobody holds.
 
     Votes of one round are Binomial(n, q), and the bound is its tail. Votes added up over rounds
@@ -25,12 +24,12 @@ def p_values(votes: _Counts, num_reports: _Counts, expected: _Floats) -> _Floats
     (Hoeffding 1956, Theorem 4); below, 1 is returned.
 
     Args:
-        votes: ``(c,) int64``.
-        num_reports: ``(c,) int64``: reports of the rounds that asked about each.
+        votes: ``(c,) float64``, whole numbers.
+        num_reports: ``(c,) float64``: reports of the rounds that asked about each.
         expected: ``(c,) float64``: the sum of n q over these rounds.
     """
     is_above = (votes >= 1) & (votes >= expected + 1)
-    count = np.where(is_above, votes, 1).astype(np.float64)
+    count = np.where(is_above, votes, 1.0)
     trials = np.maximum(num_reports, count)
     rate = np.where(num_reports > 0, expected / np.maximum(num_reports, 1), 0.0)
     return np.where(is_above, betainc(count, trials - count + 1, rate), 1.0)

@@ -190,6 +190,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             + self.planned_recount(self.passes - 1, self.depth + 1, most_words=words),
             max_items=self.max_items,
             padded=self.pad,
+            false_discovery_rate=self.false_discovery_rate,
             reuses_clients=self.reuse_clients,
             randomizers=(self.oracle_spec,),
         )
@@ -251,9 +252,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         """Return the state after a layer's votes: the kept prefixes become the next broadcast."""
         if state.pass_index == self.passes:
             found, summary = self.recounted(state.found, query, aggregate)
-            return replace(
-                state, found=found, history=(*state.history, summary), is_recounted=True
-            )
+            return replace(state, found=found, history=(*state.history, summary), is_recounted=True)
         if len(aggregate.tally) != query.domain_size:
             raise ValueError(
                 f"Expected a tally of {query.domain_size} values for pass {query.pass_index + 1}, "

@@ -204,6 +204,6 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
             num_finished=len(accepted.codes),
             report_bits=oracle.report_bits,
             download_bits=query.download_bits,
-            kept_by="recount",
+            kept_by="recount" if earlier is None else "evidence",
         )
         return accepted, summary

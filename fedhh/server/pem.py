@@ -141,6 +141,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
             + self.planned_recount(0, self.num_cohorts + 1, most_words=self.keep),
             max_items=self.max_items,
             padded=self.pad,
+            false_discovery_rate=self.false_discovery_rate,
             randomizers=(queries[0].oracle,),
             recount_randomizer=self.recount_oracle if self.recounts else None,
         )

@@ -153,6 +153,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery | PrefixQuery]):
             ),
             max_items=self.max_items,
             padded=self.pad,
+            false_discovery_rate=self.false_discovery_rate,
             randomizers=(query.word_oracle, query.fragment_oracle),
             recount_randomizer=self.recount_oracle if self.recounts else None,
         )

@@ -173,4 +173,5 @@ class Children:
     @property
     def words(self) -> _Counts:
         """Numbers of the children that end a word."""
-        return np.arange(0, len(self.lives), self.alphabet_size) + END
+        numbers: _Counts = np.arange(END, len(self.lives), self.alphabet_size)
+        return numbers

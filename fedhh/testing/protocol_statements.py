@@ -33,7 +33,9 @@ def _rounds_are_those_that_the_mechanism_plans(trial: ProtocolTrial, seed: int) 
         )
         asked += past.query.cohort.size
         room = sum(
-            each.num_clients for each in planned.values() if (each.pass_index, each.layer) <= address
+            each.num_clients
+            for each in planned.values()
+            if (each.pass_index, each.layer) <= address
         )
         expect(
             asked <= room,

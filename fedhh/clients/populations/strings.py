@@ -25,8 +25,8 @@ from fedhh.clients.populations.known_words import load_known
 from fedhh.kernels.ranks import MAX_RANK
 from fedhh.random import scatter
 from fedhh.system.kept import kept_text
-from fedhh.words.scowl import FILE as SCOWL_FILE
 from fedhh.validation import InputError
+from fedhh.words.scowl import FILE as SCOWL_FILE
 
 _Ids = npt.NDArray[np.int64]
 _Hashes = npt.NDArray[np.uint64]

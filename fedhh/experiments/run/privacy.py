@@ -49,6 +49,7 @@ def privacy_of_run(
             domain_size=summary.domain_size,
             num_kept=summary.num_kept,
             decides=summary.decides,
+            kept_by=summary.kept_by,
             lost_clients=max(0, asked[summary.pass_index, summary.layer] - summary.num_clients),
         )
         for summary in summaries
