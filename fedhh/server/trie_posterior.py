@@ -167,8 +167,8 @@ class Children:
     @property
     def extended(self) -> _Counts:
         """Numbers of the children that more symbols may follow."""
-        numbers = np.arange(len(self.lives))
-        return numbers[numbers % self.alphabet_size != END]
+        numbers: _Counts = np.arange(len(self.lives))
+        return np.asarray(numbers[numbers % self.alphabet_size != END])
 
     @property
     def words(self) -> _Counts:
