@@ -57,16 +57,19 @@ def sentence(result: RunResult) -> str:
     metrics = result.metrics
     if not metrics.discovered:
         return "Discovered no word."
+    rate = getattr(result.protocol, "false_discovery_rate", 0.0)
     text = (
-        f"Discovered {metrics.discovered:,} words, {metrics.significant:,} significant, with "
-        f"a coverage of {metrics.coverage:.1%} of new-word contributions"
+        f"{metrics.discovered:,} words found, of which at most {rate:.0%} false in expectation, "
+        if rate
+        else f"Discovered {metrics.discovered:,} words, {metrics.significant:,} significant, "
     )
+    text += f"with a coverage of {metrics.coverage:.1%} of new-word contributions"
     if metrics.top:
         shares = _listed([f"{top.found:.1%}" for top in metrics.top])
         sizes = _listed([f"{top.k:,}" for top in metrics.top])
         text += f", and {shares} of the {sizes} most held words"
     text += f"; {metrics.precision:.1%} of the discoveries are held by somebody"
-    if metrics.precision_significant is not None:
+    if metrics.precision_significant is not None and not rate:
         text += f", {metrics.precision_significant:.1%} of the significant ones"
     return f"{text}."
 

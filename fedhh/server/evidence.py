@@ -81,31 +81,38 @@ class Evidence:
             }
         )
 
-    def accepted(self, found: Found, rate: float) -> tuple[Found, npt.NDArray[np.bool_]]:
-        """Return the words to believe, with what the evidence says of them, and which they are.
+    def accepted(
+        self, found: Found, rate: float, *, recount: Evidence
+    ) -> tuple[Found, npt.NDArray[np.bool_]]:
+        """Return the words to believe, with what a recount says of them, and which they are.
+
+        Estimates are the recount's alone: there a client's B contributions are about words only,
+        so that fewer are left unsaid than where prefixes compete with them.
 
         Args:
             found: The words, whose choice did not depend on the evidence.
             rate: Of false discoveries among those returned, at most, in expectation.
+            recount: The part of the evidence that the recount gave.
         """
         p = p_values(self.votes, self.num_reports, self.expected)
         chosen = benjamini_hochberg(p, rate)
-        clients = np.maximum(self.num_clients, 1)
-        held = np.clip(self.estimate, 0, clients)
-        variance = self.variance + held / clients * self.excess
+        clients = np.maximum(recount.num_clients, 1)
+        held = np.clip(recount.estimate, 0, clients)
+        variance = recount.variance + held / clients * recount.excess
         num_chosen = int(chosen.sum())
         reach = interval_quantile(num_chosen, len(p), MISSES) if num_chosen else 0.0
         spread = np.sqrt(np.maximum(self.expected, 1e-300))
         beyond = (self.votes - self.expected) / spread
         # Beyond 37 deviations the tail underflows; the normal value is as good as any there.
         z = np.where(p > 0, -ndtri(np.maximum(p, 1e-300)), beyond)
-        return Found(
+        words = Found(
             codes=found.codes[chosen],
             pass_index=found.pass_index[chosen],
             layer=found.layer[chosen],
-            estimate=self.estimate[chosen],
+            estimate=recount.estimate[chosen],
             variance=variance[chosen],
             z=z[chosen],
-            num_clients=self.num_clients[chosen].astype(np.int64),
+            num_clients=recount.num_clients[chosen].astype(np.int64),
             interval_z=np.full(num_chosen, reach),
-        ), chosen
+        )
+        return words, chosen

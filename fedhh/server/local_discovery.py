@@ -184,9 +184,9 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
             )
         oracle = make_pure_oracle(query.oracle, query.domain_size)
         votes = aggregate.tally[: query.num_candidates]
-        before = Evidence.nothing(len(votes)) if earlier is None else earlier
-        evidence = before.heard(oracle, votes, aggregate)
-        accepted, chosen = evidence.accepted(found, self.false_discovery_rate)
+        recount = Evidence.nothing(len(votes)).heard(oracle, votes, aggregate)
+        evidence = recount if earlier is None else earlier.heard(oracle, votes, aggregate)
+        accepted, chosen = evidence.accepted(found, self.false_discovery_rate, recount=recount)
         least = int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1
         noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
         summary = RoundSummary(
