@@ -44,6 +44,10 @@ def regime_of_run(layers: pd.DataFrame) -> Regime | None:
     Returns:
         None for protocols that broadcast no trie, or keep prefixes by another rule.
     """
+    if "kept_by" in layers:  # Results of before there was another way lack it.
+        if (layers["kept_by"] == "posterior").any():
+            return None
+        layers = layers[layers["kept_by"] == "votes"]
     deciding = layers[layers["decides"]]
     if deciding.empty:
         return Regime(
