@@ -44,6 +44,14 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
         int | None, typer.Option(help="Runs side by side; 0: one after the other, no Ray.")
     ] = None,
     ray_address: RayAddressOption = None,
+    ceiling: Annotated[
+        bool,
+        typer.Option(
+            "--ceiling",
+            help="Say which share of what is possible each protocol covers; asks all clients once "
+            "more.",
+        ),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="The comparison's directory.")] = None,
     resume: ResumeOption = False,
     dry_run: DryRunOption = False,
@@ -73,6 +81,7 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
             seed=seed,
             workers=workers,
             ray_address=ray_address,
+            ceiling=True if ceiling else None,
         ),
         out=out,
         resume=resume,

@@ -97,6 +97,7 @@ _SETTING_OF = {
     "seed": "seed",
     "workers": "execution.workers",
     "ray_address": "execution.ray_address",
+    "ceiling": "metrics.ceiling",
 }
 
 

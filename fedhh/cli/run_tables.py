@@ -16,6 +16,7 @@ from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.comparison import whole_bytes
+from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
@@ -72,6 +73,7 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             f"{metrics.coverage:.1%}",
             f"of new-word contributions; {metrics.reachable_mass:.1%} can be spelled",
         ),
+        *_ceiling_rows(metrics),
         (
             "precision",
             _share(metrics.precision),
@@ -100,6 +102,20 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
             f"{result.seconds:.1f} s",
             f"of which {result.timings['rounds']:.1f} s in the layers",
         ),
+    ]
+
+
+def _ceiling_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
+    """Return how far a run is from what is possible, where that was asked."""
+    if metrics.ceiling_coverage is None:
+        return []
+    return [
+        (
+            "ceiling",
+            f"{metrics.ceiling_coverage:.1%}",
+            f"coverage of the {metrics.ceiling_words:,} words that one round finds which knows all "
+            f"held words; {_share(metrics.share_of_ceiling)} of it covered",
+        )
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from fedhh.clients.answers.base import Values
@@ -35,7 +37,6 @@ class CodedMatcher:
         self._vowels = _codes(alphabet, VOWELS)
         self._pair_nodes = self._walk_pairs()
         self._mark = int(_codes(alphabet, MARK)[0])
-        self._finished = _numbers(alphabet, query.finished)
         excluded = _numbers(alphabet, query.excluded)
         self._excluded = excluded[excluded >= 0]
 
@@ -46,6 +47,8 @@ class CodedMatcher:
             numbers: ``(m,) int64``, as in `ClientBlock.coded`.
         """
         query = self._query
+        if not len(numbers):
+            return np.zeros(0, dtype=np.int64)
         values: Values = coded_values(
             numbers,
             self._consonants,
@@ -57,11 +60,22 @@ class CodedMatcher:
             query.trie.alphabet_size,
             self._pair_nodes,
         )
-        for word in np.flatnonzero(self._finished >= 0).tolist():
-            values[numbers == self._finished[word]] = query.num_extensions + word
+        finished, words = self._finished
+        if len(finished):
+            places = np.minimum(np.searchsorted(finished, numbers), len(finished) - 1)
+            ended = finished[places] == numbers
+            values[ended] = query.num_extensions + words[places[ended]]
         if len(self._excluded):
             values[np.isin(numbers, self._excluded)] = -1
         return values
+
+    @cached_property
+    def _finished(self) -> tuple[Values, Values]:
+        """The numbers of finished words that are coded, ascending, and which words these are."""
+        numbers = _numbers(self._query.alphabet, self._query.finished)
+        (coded,) = np.nonzero(numbers >= 0)
+        words = coded[np.argsort(numbers[coded])]
+        return numbers[words], words
 
     def _walk_pairs(self) -> Values:
         """Return the node of any two first syllables, lowest digit first; most words end there."""

@@ -149,11 +149,14 @@ class MetricsConfig(Section):
             client in a thousand, and at least 10.
         significance_z: A discovery is significant if its votes lie above the noise's by more than
             so many standard deviations, or as improbably.
+        ceiling: Measure also what one round of Subset Selection could find that knows every held
+            word, and which share of that the run covers. It asks all clients once more.
     """
 
     top_k: tuple[Count, ...] = Field(default=(20, 100, 500), strict=False)
     min_clients: CountOrAuto = "auto"
     significance_z: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 4.0
+    ceiling: bool = False
 
 
 class ExecutionConfig(Section):

@@ -83,9 +83,13 @@ def whole_bytes(bits: float) -> int:
 
 
 _TRUNCATED = "discovered_truncated"
+_CEILING = "ceiling_coverage"
+_OF_CEILING = "share_of_ceiling"
 _COUNT_ERROR = "count_error_relative_significant"
 _QUALITY = (
     _share("coverage", "coverage"),
+    _share(_CEILING, "ceiling of coverage"),
+    _share(_OF_CEILING, "share of the ceiling"),
     _share("precision", "precision"),
     _share("precision_significant", "precision of the significant"),
     Measure(
@@ -117,7 +121,7 @@ _COST = (
     ),
 )
 _SHORT = {
-    "coverage", "precision", "recall", "central_epsilon_before_run", CENTRAL,
+    "coverage", _CEILING, _OF_CEILING, "precision", "recall", "central_epsilon_before_run", CENTRAL,
     "central_epsilon_user_before_run", "central_epsilon_user", "rounds",
     "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS, _TRUNCATED,
 }  # fmt: skip
@@ -136,9 +140,15 @@ def measures_of(table: pd.DataFrame) -> list[Measure]:
     return [
         each
         for each in (*_QUALITY, *by_k, *_COST)
-        # Few protocols cut words; for the others, the row would say nothing.
-        if each.column in table and (each.column != _TRUNCATED or (table[_TRUNCATED] > 0).any())
+        if each.column in table and _says_something(table[each.column])
     ]
+
+
+def _says_something(column: pd.Series[Any]) -> bool:
+    """Return whether a row would: few protocols cut words, and ceilings are seldom asked for."""
+    if column.name == _TRUNCATED:
+        return bool((column > 0).any())
+    return column.name not in (_CEILING, _OF_CEILING) or bool(column.notna().any())
 
 
 def comparison_table(
@@ -211,6 +221,11 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
     """Return sentences that say what the rows' words mean, see `metrics.measure`."""
     shown = {measure.column for measure in measures}
     notes = []
+    if _CEILING in shown:
+        notes.append(
+            "Ceiling: coverage of one round of Subset Selection that asks all clients about the "
+            "held words alone, with the same epsilon and B, after Benjamini-Hochberg at 5 %."
+        )
     if "recall" in shown and "min_clients" in table:
         numbers = sorted(table["min_clients"].dropna().unique())
         fewest = " or ".join(f"{number:,.0f}" for number in numbers)

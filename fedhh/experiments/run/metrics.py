@@ -70,6 +70,11 @@ class Metrics:
         fewest_holders: Fewest clients that hold a discovered word, 0 for an invented one.
         fewest_holders_significant: Likewise of a significant one.
         share_held_by_at_most_k: Of all discoveries; None where the run claims no k-anonymity.
+        ceiling_coverage: Coverage of one round of Subset Selection that knows every held word, see
+            `fedhh.experiments.run.ceiling`; None unless ``metrics.ceiling`` asks for it, and for
+            protocols without local privacy.
+        ceiling_words: How many words that round finds.
+        share_of_ceiling: ``coverage`` over ``ceiling_coverage``; None where that is None or 0.
     """
 
     target_words: int
@@ -101,6 +106,9 @@ class Metrics:
     fewest_holders: int | None = None
     fewest_holders_significant: int | None = None
     share_held_by_at_most_k: float | None = None
+    ceiling_coverage: float | None = None
+    ceiling_words: int | None = None
+    share_of_ceiling: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics by name, as ``result.json`` and results of sweeps have them."""

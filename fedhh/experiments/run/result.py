@@ -19,6 +19,7 @@ class MetricSettings:
     top_k: tuple[int, ...] = (20, 100, 500)
     min_clients: int | str = "auto"
     significance_z: float = 4.0
+    ceiling: bool = False
 
     def min_clients_of(self, num_clients: int) -> int:
         """Return the least number of holders of a word to find, in a population of this size."""

@@ -20,6 +20,7 @@ from fedhh.experiments.config.alphabet import NOT_PRIVATE, is_from_data, settle_
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
@@ -172,6 +173,9 @@ def _run(
         top_k=settings.top_k,
         min_clients=settings.min_clients_of(population.num_clients),
     )
+    if settings.ceiling:
+        highest = ceiling(protocol, population, truth, executor, seed=seed, fidelity=fidelity)
+        metrics = replace(metrics, **measured_ceiling(highest, metrics.coverage))
     measured = time.perf_counter()
     privacy = privacy_of_run(
         protocol,

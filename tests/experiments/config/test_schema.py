@@ -39,6 +39,7 @@ def test_every_preset_is_valid_and_comes_back_from_its_own_file(name: str):
         ("protocol=3", "protocol = 3"),
         ("seed=-1", "seed = -1"),
         ("metrics.top_k=[0]", "metrics.top_k.0 = 0"),
+        ("metrics.ceiling=1", "metrics.ceiling = 1: expected a valid boolean."),
         ("nonsense", "Expected --set SECTION.KEY=VALUE, got 'nonsense'"),
         ("=3", "Expected --set SECTION.KEY=VALUE"),
         ("seed.x=3", "seed"),
@@ -122,7 +123,13 @@ def test_only_what_makes_the_result_makes_its_key():
     base = load_config()
     for setting in ("execution.workers=0", 'execution.ray_address="x"', 'output.directory="x"'):
         assert load_config(settings=[setting]).result_key == base.result_key
-    for setting in ("seed=1", "protocol.eta_max=9", "population.clients=9", "privacy.delta=1e-9"):
+    for setting in (
+        "seed=1",
+        "protocol.eta_max=9",
+        "population.clients=9",
+        "privacy.delta=1e-9",
+        "metrics.ceiling=true",
+    ):
         assert load_config(settings=[setting]).result_key != base.result_key
 
 

@@ -27,7 +27,7 @@ PROTOCOLS = {
     "central": ("protocol.name=triehh", "protocol.central_epsilon=20", "privacy.delta=0.01"),
     "reused": (*TRIE, "protocol.reuse_clients=true", "protocol.clients_per_layer=300"),
     "approximate": (*TRIE, "simulation.fidelity=exact-tally", "simulation.drawn_clients=100"),
-    "PEM": ("protocol.name=pem", "protocol.length=6"),
+    "PEM, with its ceiling": ("protocol.name=pem", "protocol.length=6", "metrics.ceiling=true"),
 }
 
 

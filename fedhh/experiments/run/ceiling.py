@@ -1,0 +1,150 @@
+"""How far a run is from what is possible: what a genie would find, who knows every held word.
+
+The genie needs no discovery. It spends all clients of the population in one round of Subset
+Selection over just the held words, at the run's epsilon per contribution and with the run's B, and
+keeps what Benjamini and Hochberg's rule lets through. The coverage of that is the ceiling.
+
+It is a ceiling for one round of this randomizer under this rule, not a bound on all methods. A
+protocol that counts few candidates again has fewer to test than the genie, and may pass it; so may
+one that lets words of noise into its result. The genie spends no client on finding candidates, and
+that is what discovery costs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.populations.population import Population
+from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.run.truth import Truth
+from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.protocol import AnyProtocol
+from fedhh.queries.base import Aggregate, Answer, Cohort, PrefixQuery
+from fedhh.server.false_discoveries import benjamini_hochberg, p_values
+from fedhh.server.local_discovery import LocalProtocol
+from fedhh.simulation.executor import Executor
+from fedhh.words.trie import PrefixTrie
+
+FALSE_DISCOVERY_RATE = 0.05
+"""Of the genie's rule."""
+
+_PASS = 2**31
+"""Addresses the genie's coins, so that none of them is a run's; no run has so many passes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ceiling:
+    """What the genie finds.
+
+    Attributes:
+        coverage: Share of all contributions that fall on the words it keeps.
+        words: How many words it keeps.
+        candidates: Held words that the protocol could spell, of which it keeps them.
+    """
+
+    coverage: float
+    words: int
+    candidates: int
+
+
+_known: dict[tuple[object, ...], Ceiling] = {}
+"""Ceilings of this process by all that decides them: the protocols of a comparison share them."""
+
+
+def ceiling(
+    protocol: AnyProtocol,
+    population: Population,
+    truth: Truth,
+    executor: Executor,
+    *,
+    seed: int,
+    fidelity: Fidelity,
+) -> Ceiling | None:
+    """Return what the genie finds with a protocol's epsilon, B, sampler, alphabet and length.
+
+    Every client answers as in a run: it samples B of its words, pads with the dummy if the protocol
+    does, and randomizes each contribution with all of the local epsilon, also where the protocol
+    divides it. Of a population that is larger than its lexicon, the genie knows the lexicon's
+    words; the coverage is a share of all contributions even so.
+
+    The round is asked once in a process for all protocols that share these settings, the
+    population, the seed and the fidelity.
+
+    Args:
+        protocol: Settled settings.
+        population: The clients.
+        truth: What they hold, for this protocol's alphabet and length.
+        executor: The way to the clients, with the run's fidelity.
+        seed: The run's seed, which is the executor's.
+        fidelity: How faithfully the executor simulates clients.
+
+    Returns:
+        None for a protocol without local privacy, or whose clients do not contribute as those of a
+        `LocalProtocol` do.
+    """
+    if not isinstance(protocol, LocalProtocol) or math.isinf(protocol.mechanism.local_epsilon):
+        return None
+    epsilon = protocol.mechanism.local_epsilon
+    contributing = (epsilon, protocol.max_items, protocol.sampler, protocol.pad)
+    spelled = (protocol.symbols.symbols, protocol.longest_word)
+    key = (population.fingerprint(), seed, fidelity, *contributing, *spelled)
+    if key not in _known:
+        held = np.flatnonzero(truth.reachable & (truth.clients > 0))
+        kept = _kept(_query(protocol, population, held, epsilon), executor)
+        _known[key] = Ceiling(
+            coverage=truth.share(held[kept]), words=int(kept.sum()), candidates=len(held)
+        )
+    return _known[key]
+
+
+def measured_ceiling(highest: Ceiling | None, coverage: float) -> dict[str, Any]:
+    """Return the metrics of a run with such a coverage that are about its ceiling."""
+    if highest is None:
+        return {}
+    return {
+        "ceiling_coverage": highest.coverage,
+        "ceiling_words": highest.words,
+        "share_of_ceiling": coverage / highest.coverage if highest.coverage else None,
+    }
+
+
+def _query(
+    protocol: LocalProtocol[Any, Any],
+    population: Population,
+    held: npt.NDArray[np.int64],
+    epsilon: float,
+) -> PrefixQuery:
+    """Return the question about some words of the lexicon, and about nothing else."""
+    alphabet, width = protocol.symbols, protocol.longest_word + 1
+    nothing = PrefixTrie(alphabet_size=alphabet.size, levels=(np.zeros(0, dtype=np.int64),))
+    return PrefixQuery(
+        pass_index=_PASS,
+        layer=1,
+        cohort=Cohort(start=0, size=population.num_clients),
+        alphabet=alphabet,
+        max_items=protocol.max_items,
+        sampler=protocol.sampler,
+        pad=protocol.pad,
+        trie=nothing,
+        finished=population.lexicon.encoded(alphabet, width)[held],
+        excluded=np.zeros((0, width), dtype=np.uint16),
+        oracle=OracleSpec(name="ss", epsilon=epsilon, params={"subset_size": "optimal"}),
+    )
+
+
+def _kept(query: PrefixQuery, executor: Executor) -> npt.NDArray[np.bool_]:
+    """Return ``(c,) bool``: which of the query's candidates the rule lets through."""
+    if not query.num_candidates:
+        return np.zeros(0, dtype=np.bool_)
+    aggregate: Aggregate = reduce(Answer.merge, executor.answer(query)).aggregate
+    votes = aggregate.tally[:-1]
+    num_reports = np.full(len(votes), aggregate.num_reports, dtype=np.int64)
+    oracle = make_pure_oracle(query.oracle, query.domain_size)
+    p = p_values(votes, num_reports, num_reports.astype(np.float64) * oracle.q)
+    return benjamini_hochberg(p, FALSE_DISCOVERY_RATE)
