@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import fedhh
+from fedhh.accounting import run_guarantees
+from fedhh.accounting.user_level import user_level_from
 from fedhh.experiments.config.population import build_population, load_file
 from fedhh.experiments.config.schema import parse_config
 from fedhh.experiments.run.run import run_config
@@ -141,6 +143,24 @@ def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, source, wo
     assert set(done["status"]) == {"done"}
     assert drawn == [(700, 5), (700, 6), (800, 5), (800, 6)]
     assert read == ([str(words)] if source == "file" else [])
+
+
+def test_accounting_is_remembered_from_cell_to_cell(tmp_path, monkeypatch):
+    made = []
+
+    def counted(*settings, **options):
+        made.append(options["num_clients"])
+        return user_level_from(*settings, **options)
+
+    monkeypatch.setattr(run_guarantees, "user_level_from", counted)
+    protocol = {"name": "pem", "clients_per_layer": 400, "length": 4, "max_items": 2}
+    for seeds, epsilons in [(1, [2]), (3, [2]), (2, [2, 8])]:
+        run_guarantees._user_epsilon.cache_clear()
+        made.clear()
+        section = {"seeds": seeds, "axes": {"privacy.local_epsilon": epsilons}}
+        plan = plan_of(section, protocol=protocol)
+        sweep.run_sweep(plan, tmp_path / f"{seeds} {len(epsilons)}", workers=0)
+        assert len(made) == len(epsilons)
 
 
 def test_a_failing_cell_is_recorded_and_tried_again_on_resume(tmp_path, monkeypatch):
