@@ -2,9 +2,9 @@
 
 Three epsilons, three numbers of clients and three protocols, over 17,060 clients of a file: drawn
 by the model `chat` and written as Parquet, or given. Between the first cell's start and the last
-one's end, the processor seconds of all processes over the clock's, times the number of workers, is
-the share of cores in use; on a machine where other programs run, the share of that time in which
-cells ran says more, which counts seconds by the clock.
+one's end: the processor seconds of all processes, as a share of what the cores had left beside
+other programs (their own and the idle seconds together); and the share of the workers' time, by the
+clock, in which they were at a cell.
 
 Run: python -m benchmarks.sweep [--data FILE] [--workers N] [--json FILE]
 """
@@ -34,12 +34,12 @@ class Watch(Silence):
 
     def __init__(self) -> None:
         self.family = Family(psutil.Process())
-        self.marks: list[tuple[float, float]] = []
+        self.marks: list[tuple[float, float, float]] = []
         self.cells: list[float] = []
 
     def mark(self) -> None:
-        """Note both times."""
-        self.marks.append((time.perf_counter(), self.family.seconds()))
+        """Note the clock, the processor seconds of all processes, and the machine's idle ones."""
+        self.marks.append((time.perf_counter(), self.family.seconds(), psutil.cpu_times().idle))
 
     def begin(self, cell: Any) -> None:
         """Note a cell's start."""
@@ -91,25 +91,25 @@ def main() -> None:
         plan = parse_sweep(table_of(data), "benchmark", num_clients=store.num_clients)
         run_sweep(plan, Path(folder) / "out", workers=options.workers, listener=watch, store=store)
         watch.mark()
-    (started, before), (first, used), *_, (last, used_by), (ended, after) = watch.marks
-    cores = max(1, options.workers)
+    started, first, *_, last, ended = watch.marks
+    cells_s, cells_cpu_s, idle_s = (end - begin for begin, end in zip(first, last, strict=True))
     row = {
         "cells": len(watch.cells),
         "workers": options.workers,
-        "wall_s": ended - started,
-        "cpu_s": after - before,
-        "before_cells_s": first - started,
-        "cells_s": last - first,
-        "after_cells_s": ended - last,
-        "share_of_cores": (used_by - used) / (last - first) / cores,
-        "share_with_a_cell": sum(watch.cells) / (last - first) / cores,
+        "wall_s": ended[0] - started[0],
+        "cpu_s": ended[1] - started[1],
+        "before_cells_s": first[0] - started[0],
+        "cells_s": cells_s,
+        "after_cells_s": ended[0] - last[0],
+        "share_of_cores": cells_cpu_s / (cells_cpu_s + idle_s),
+        "share_at_a_cell": sum(watch.cells) / cells_s / max(1, options.workers),
     }
     print(
         f"{row['cells']} cells, {options.workers} workers: {row['wall_s']:.1f} s by the clock, "
         f"{row['cpu_s']:.1f} CPU-s;\nbefore the first cell {row['before_cells_s']:.1f} s, cells "
         f"{row['cells_s']:.1f} s, after them {row['after_cells_s']:.1f} s;\nwhile cells run, "
-        f"{row['share_of_cores']:.0%} of the cores in use, and {row['share_with_a_cell']:.0%} of "
-        "the workers' time in cells"
+        f"{row['share_of_cores']:.0%} of the cores' free time in use, and "
+        f"{row['share_at_a_cell']:.0%} of the workers' time at a cell"
     )
     save(options, "sweep", [row])
 
