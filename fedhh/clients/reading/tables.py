@@ -15,7 +15,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -188,11 +188,12 @@ def _require_type(role: str, name: str, column_type: Any, path: Path) -> None:
 
 
 def _csv_header(path: Path) -> list[str]:
-    rows = csv.reader(text_lines(path), strict=True)
-    try:
-        first = next(filter(None, rows), None)
-    except csv.Error as problem:
-        raise _no_csv(problem, rows.line_num, path) from None
+    with closing(text_lines(path)) as lines:
+        rows = csv.reader(lines, strict=True)
+        try:
+            first = next(filter(None, rows), None)
+        except csv.Error as problem:
+            raise _no_csv(problem, rows.line_num, path) from None
     if first is None:
         raise InputError(f"Expected a header line, got an empty file {path}.")
     return first
@@ -221,7 +222,8 @@ def _read_csv(path: Path, names: Mapping[str, str]) -> pa.Table:
 
 def _refuse_csv(path: Path, error: pa.ArrowInvalid) -> None:
     """Name the line that Arrow could not read; its own message does not."""
-    rows = csv.reader(text_lines(path), strict=True)
+    lines = text_lines(path)
+    rows = csv.reader(lines, strict=True)
     width = 0
     # Arrow has no limit for a cell, so that Python's would name a line that is not at fault.
     limit = csv.field_size_limit(LONGEST_LINE)
@@ -237,6 +239,7 @@ def _refuse_csv(path: Path, error: pa.ArrowInvalid) -> None:
         raise _no_csv(problem, rows.line_num, path) from error
     finally:
         csv.field_size_limit(limit)
+        lines.close()
 
 
 def _no_csv(problem: csv.Error, line: int, path: Path) -> InputError:
