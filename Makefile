@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 CODE = fedhh tests benchmarks tools examples docs/conf.py docs/_ext setup.py
 
-.PHONY: check test format bench results docs
+.PHONY: check test format bench bench-more results docs
 
 check: ## style, types, import contracts, tests
 	$(PYTHON) -m ruff format --check $(CODE)
@@ -18,11 +18,15 @@ format: ## rewrite in the project's style
 	$(PYTHON) -m ruff format $(CODE)
 	$(PYTHON) -m ruff check --fix $(CODE)
 
-BENCHMARKS = startup accounting subset_selection subset_selection_peer exact_tally rounds \
-	discovery_peer decoding stopping scaling
+BENCHMARKS = startup commands accounting subset_selection exact_tally gboard_pass rounds decoding sweep files
+# They wait, or install other packages.
+MORE_BENCHMARKS = subset_selection_peer discovery_peer stopping scaling
 
-bench: ## speed, as ratios measured in one run, saved in benchmarks/results; takes some minutes
+bench: ## speed, as ratios measured in one run, saved in benchmarks/results; under five minutes
 	for name in $(BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done
+
+bench-more: ## against other packages, stopping, a second worker; takes some minutes, and the network
+	for name in $(MORE_BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done
 
 results: ## tables and figures of the built-in sweeps, into docs/results; takes some minutes
 	$(PYTHON) tools/make_results.py

@@ -1,4 +1,4 @@
-"""What the benchmarks share: medians of tasks that take turns, and saved results."""
+"""What the benchmarks share: medians of tasks that take turns, processor time, saved results."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+import psutil
 
 from fedhh import __version__
 
@@ -47,6 +49,46 @@ def medians(
     return [statistics.median(taken) for taken in seconds]
 
 
+def machine() -> dict[str, Any]:
+    """Return the processor's model, its caches as the system tells them, cores and memory."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    caches = {}
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = (
+            (folder / name).read_text(encoding="ascii").strip()
+            for name in ("level", "type", "size")
+        )
+        caches[f"L{level} {kind.lower()}"] = size
+    return {
+        "cpu": names[0] if names else platform.processor(),
+        "caches": caches,
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+    }
+
+
+class Family:
+    """The processor seconds of a process and all below it, also of those that have ended.
+
+    What a process used after it was last looked at is missed.
+    """
+
+    def __init__(self, process: psutil.Process) -> None:
+        """Follow a process."""
+        self._process = process
+        self._seconds: dict[int, float] = {}
+
+    def seconds(self) -> float:
+        """Look at all processes, and return what they have used so far."""
+        with suppress(psutil.Error):
+            for each in (self._process, *self._process.children(recursive=True)):
+                with suppress(psutil.Error):
+                    self._seconds[each.pid] = sum(each.cpu_times()[:2])
+        return sum(self._seconds.values())
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what every benchmark takes."""
     parser.add_argument("--json", type=Path, help="save here; benchmarks/results/NAME.json if none")
@@ -63,7 +105,7 @@ def save(options: argparse.Namespace, name: str, rows: Sequence[dict[str, Any]])
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": numba.__version__,
-        "cores": os.cpu_count(),
+        "machine": machine(),
         "load": os.getloadavg()[0],
         "rows": rows,
     }

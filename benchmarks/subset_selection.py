@@ -6,6 +6,9 @@ run and in turn with it, two baselines that add as many ones to an int64 table o
 * drawn: uniform indices from the same generator, drawn and added in one plain loop;
 * ready: indices drawn beforehand, so that only the scattered increments are timed.
 
+The last column is the first ratio once more, with two processes that do the same at once on cores
+that share the outer cache: the mean of both.
+
 Times are the thread's own, medians of at least three rounds. Subset Selection's include all that
 it does per call: the work table, the coins, rejected repeats, and the pass that adds to the tally.
 A call has at most 500,000 reports, about a block of 8,192 clients with 60 contributions each.
@@ -16,6 +19,12 @@ Run: python -m benchmarks.subset_selection [--json FILE] [--rounds N] [--votes N
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import statistics
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+from typing import Any
 
 import numba
 import numpy as np
@@ -77,8 +86,14 @@ def add_ready(table: np.ndarray, indices: np.ndarray) -> None:
         table[index] += 1
 
 
-def measure(domain_size: int, epsilon: float, num_votes: int, rounds: int) -> dict[str, object]:
-    """Return one row of the table."""
+def measure(
+    domain_size: int,
+    epsilon: float,
+    num_votes: int,
+    rounds: int,
+    begin: Callable[[], object] = lambda: None,
+) -> dict[str, Any]:
+    """Return one row of the table; ``begin`` is called before the clock starts."""
     oracle = SubsetSelection(epsilon=epsilon, domain_size=domain_size)
     num_reports = min(max(1, num_votes // oracle.d), REPORTS_PER_CALL)
     calls = max(1, num_votes // (num_reports * oracle.d))
@@ -88,6 +103,7 @@ def measure(domain_size: int, epsilon: float, num_votes: int, rounds: int) -> di
     indices = rng.integers(0, domain_size, size=num_votes)
     table = np.zeros(domain_size, dtype=np.int64)
     state = kernel_state(rng)
+    begin()
     reports_s, drawn_s, ready_s = medians(
         [
             lambda: oracle.privatize_and_tally(values, rng=rng, out=table),
@@ -113,6 +129,12 @@ def measure(domain_size: int, epsilon: float, num_votes: int, rounds: int) -> di
     }
 
 
+def partner(pipe: Connection, barrier: Barrier) -> None:
+    """Measure the cells that come through a pipe, each at once with the process that sends it."""
+    while (cell := pipe.recv()) is not None:
+        pipe.send(measure(*cell, begin=barrier.wait)["ratio_drawn"])
+
+
 def main() -> None:
     """Print the table; save it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -120,18 +142,33 @@ def main() -> None:
     parser.add_argument("--votes", type=int, default=4_000_000, help="votes per row and round")
     add_options(parser)
     options = parser.parse_args()
-    print("        s  eps       d    route  reports/s    votes/s  ns/vote   drawn x   ready x")
+    context = multiprocessing.get_context("spawn")
+    pipe, others_end = context.Pipe()
+    barrier = context.Barrier(2)
+    other = context.Process(target=partner, args=(others_end, barrier), daemon=True)
+    other.start()
+    print(
+        "        s  eps       d    route  reports/s    votes/s  ns/vote   drawn x   ready x"
+        "  two at once x"
+    )
     rows = []
     for domain_size, epsilon in CELLS:
-        row = measure(domain_size, epsilon, options.votes, options.rounds)
+        cell = domain_size, epsilon, options.votes, options.rounds
+        row = measure(*cell)
+        pipe.send(cell)
+        both = [measure(*cell, begin=barrier.wait)["ratio_drawn"], pipe.recv()]
+        row["ratio_drawn_two_at_once"] = statistics.mean(both)
         rows.append(row)
         print(
             f"{domain_size:9d} {epsilon:4g} {row['subset_size']:7d} {row['route']:>8s} "
             f"{row['reports_per_s']:10.3g} {row['votes_per_s']:10.3g} {row['vote_ns']:8.3f} "
             f"{row['drawn_ns']:5.2f}{row['ratio_drawn']:5.2f} "
-            f"{row['ready_ns']:5.2f}{row['ratio_ready']:5.2f}",
+            f"{row['ready_ns']:5.2f}{row['ratio_ready']:5.2f}"
+            f"{row['ratio_drawn_two_at_once']:15.2f}",
             flush=True,
         )
+    pipe.send(None)
+    other.join()
     save(options, "subset_selection", rows)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -67,8 +67,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
                 yield file  # type: ignore[misc]  # A binary mode gives a binary file.
 
 
-def text_lines(path: Path) -> Iterator[str]:
+def text_lines(path: Path) -> Generator[str, None, None]:
     """Yield the decoded lines of a text file, plain or gzip, with their line feeds.
+
+    Who may stop before the end closes it, so that the file is closed then, too.
 
     Raises:
         InputError: The file is no regular one, a line is not UTF-8 or has more bytes than

@@ -229,7 +229,8 @@ class StoredPopulation(Population):
             InputError: A client's counts of a word sum to 2^31 or more.
         """
         num_words = max(len(lexicon), 1)
-        keys = clients * num_words + word_ids
+        keys = clients * num_words
+        keys += word_ids
         # A file that was written from a population is in order.
         if (keys[1:] < keys[:-1]).any():
             if counts is None:

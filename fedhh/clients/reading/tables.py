@@ -15,7 +15,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -33,6 +33,9 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 # Of bytes; the longest line that can be read.
 _BLOCK_SIZE = LONGEST_LINE
 _ROWS_AT_ONCE = 2**18
+# Each has a dictionary of its words, as large as it gets.
+_ROWS_PER_GROUP = 2**26
+_LARGEST_DICTIONARY = 2**30
 _LONGEST_LIST = 200
 _UNREADABLE = (
     OSError,
@@ -185,11 +188,12 @@ def _require_type(role: str, name: str, column_type: Any, path: Path) -> None:
 
 
 def _csv_header(path: Path) -> list[str]:
-    rows = csv.reader(text_lines(path), strict=True)
-    try:
-        first = next(filter(None, rows), None)
-    except csv.Error as problem:
-        raise _no_csv(problem, rows.line_num, path) from None
+    with closing(text_lines(path)) as lines:
+        rows = csv.reader(lines, strict=True)
+        try:
+            first = next(filter(None, rows), None)
+        except csv.Error as problem:
+            raise _no_csv(problem, rows.line_num, path) from None
     if first is None:
         raise InputError(f"Expected a header line, got an empty file {path}.")
     return first
@@ -218,7 +222,8 @@ def _read_csv(path: Path, names: Mapping[str, str]) -> pa.Table:
 
 def _refuse_csv(path: Path, error: pa.ArrowInvalid) -> None:
     """Name the line that Arrow could not read; its own message does not."""
-    rows = csv.reader(text_lines(path), strict=True)
+    lines = text_lines(path)
+    rows = csv.reader(lines, strict=True)
     width = 0
     # Arrow has no limit for a cell, so that Python's would name a line that is not at fault.
     limit = csv.field_size_limit(LONGEST_LINE)
@@ -234,6 +239,7 @@ def _refuse_csv(path: Path, error: pa.ArrowInvalid) -> None:
         raise _no_csv(problem, rows.line_num, path) from error
     finally:
         csv.field_size_limit(limit)
+        lines.close()
 
 
 def _no_csv(problem: csv.Error, line: int, path: Path) -> InputError:
@@ -246,7 +252,17 @@ def _no_csv(problem: csv.Error, line: int, path: Path) -> InputError:
 
 
 def _write_parquet(file: BinaryIO, rows: pa.Table) -> None:
-    pa.parquet.write_table(rows, file, compression="zstd")
+    # Numbers of words and steps between users: that leaves little to a compression, and is read in
+    # the form in which clients are held.
+    pa.parquet.write_table(
+        rows,
+        file,
+        compression={"user": "none", "word": "none", "count": "zstd"},
+        use_dictionary=["word", "count"],
+        column_encoding={"user": "DELTA_BINARY_PACKED"},
+        row_group_size=_ROWS_PER_GROUP,
+        dictionary_pagesize_limit=_LARGEST_DICTIONARY,
+    )
 
 
 def _write_csv(file: BinaryIO, rows: pa.Table) -> None:

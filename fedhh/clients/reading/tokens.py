@@ -25,8 +25,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_Ids = npt.NDArray[np.int64]
-
 LONGEST_TOKEN = 24
 
 DROPPED = ("URL", "e-mail address", "mention", "no letter", "too long")
@@ -38,9 +36,12 @@ _APOSTROPHES = dict.fromkeys(map(ord, "‘’ʼ‛＇´`"), "'")
 _UNSEEN = dict.fromkeys((0x200C, 0x200D, *range(0xFE00, 0xFE10)))
 _PLAIN = _APOSTROPHES | _UNSEEN
 _LAST_POINT = 0x110000
-_TEXTS_AT_ONCE = 2**17
+_BYTES_AT_ONCE = 2**26
 # Pieces that are remembered from one batch of texts to the next.
 _MOST_KNOWN = 2**20
+# What is neither a letter nor a digit, and makes neither an entity, an address nor a mention.
+_EDGES = """!"#$%'()*+,-.:;<=>?[\\]^_`{|}~"""
+_PLAIN_PIECE = rf"^[{re.escape(_EDGES)}]*[a-z0-9]+(?:'[a-z0-9]+)*[{re.escape(_EDGES)}]*$"
 # Beyond any symbol; Python would fail to read the number.
 _ENDLESS = re.compile(r"&#[0-9]{100,};?")
 
@@ -107,13 +108,13 @@ class TokenRows:
     """The tokens of many texts.
 
     Attributes:
-        texts: ``(tokens,) int64``: which text a token stands in.
-        word_ids: ``(tokens,) int64`` into ``words``.
+        sizes: ``(texts,) int64``: how many tokens a text has.
+        word_ids: ``(tokens,) int64`` into ``words``, text by text.
         words: The distinct tokens, sorted.
         dropped: How often what is no word was dropped, see `tokenize`.
     """
 
-    texts: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
     word_ids: npt.NDArray[np.int64]
     words: list[str]
     dropped: Counter[tuple[str, str]]
@@ -128,27 +129,25 @@ def tokenize_all(texts: pa.ChunkedArray | Iterable[str]) -> TokenRows:
     if not isinstance(texts, pa.ChunkedArray):
         texts = pa.chunked_array([pa.array(texts, pa.large_string())])
     pieces = _Pieces()
-    sizes, found = [], [np.zeros(0, dtype=np.int32)]
+    sizes, found = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
     for chunk in texts.chunks:
-        for first in range(0, len(chunk), _TEXTS_AT_ONCE):
-            batch = chunk.slice(first, _TEXTS_AT_ONCE).cast(pa.large_string())
-            split = pc.ascii_split_whitespace(batch)
-            encoded = split.flatten().dictionary_encode()
-            tokens, word_ids = pieces.tokens(encoded)
+        at_once = max(1, len(chunk) * _BYTES_AT_ONCE // max(chunk.nbytes, 1))
+        for first in range(0, len(chunk), at_once):
+            split = pc.ascii_split_whitespace(chunk.slice(first, at_once).cast(pa.large_string()))
+            tokens, word_ids = pieces.tokens(split.flatten().dictionary_encode())
             found.append(word_ids)
             # Offsets of a slice do not begin at 0.
             ends = split.offsets.to_numpy()
-            before = np.r_[0, np.cumsum(tokens)]
+            before = np.zeros(len(tokens) + 1, dtype=np.int64)
+            np.cumsum(tokens, out=before[1:])
             sizes.append(np.diff(before[ends - ends[0]]))
-    words = list(pieces.ids)
-    order = sorted(range(len(words)), key=words.__getitem__)
+    words = sorted(pieces.ids)
     position = np.empty(len(words), dtype=np.int64)
-    position[order] = np.arange(len(words))
-    counts = np.concatenate([np.zeros(0, dtype=np.int64), *sizes])
+    position[[pieces.ids[word] for word in words]] = np.arange(len(words))
     return TokenRows(
-        texts=np.repeat(np.arange(len(counts)), counts),
+        sizes=np.concatenate(sizes),
         word_ids=position[np.concatenate(found)],
-        words=[words[i] for i in order],
+        words=words,
         dropped=pieces.dropped,
     )
 
@@ -166,38 +165,64 @@ class _Pieces:
         self.dropped: Counter[tuple[str, str]] = Counter()
         self._known: dict[str, tuple[list[int], Counter[tuple[str, str]] | None]] = {}
 
-    def tokens(self, pieces: pa.DictionaryArray) -> tuple[_Ids, npt.NDArray[np.int32]]:
+    def tokens(
+        self, pieces: pa.DictionaryArray
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return how many words each piece has, and the numbers of all of them."""
         codes = pieces.indices.to_numpy()
-        times = np.bincount(codes, minlength=len(pieces.dictionary))
+        is_plain, plain_ids = self._plain(pieces.dictionary)
+        times = np.bincount(codes, minlength=len(is_plain))[~is_plain].tolist()
+        others = pieces.dictionary.filter(pa.array(~is_plain)).to_pylist()
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         held = []
-        for number, piece in enumerate(pieces.dictionary.to_pylist()):
+        for piece, count in zip(others, times, strict=True):
             found = self._known.get(piece)
             if found is None:
                 found = self._known[piece] = self._look_at(piece)
             word_ids, dropped = found
             held.append(word_ids)
             if dropped is not None:
-                for reason, count in dropped.items():
-                    self.dropped[reason] += count * int(times[number])
-        lengths = np.fromiter(map(len, held), dtype=np.int64, count=len(held))
-        flat = np.fromiter(itertools.chain.from_iterable(held), dtype=np.int32)
+                for reason, each in dropped.items():
+                    self.dropped[reason] += each * count
+        lengths = np.ones(len(is_plain), dtype=np.int32)
+        lengths[~is_plain] = np.fromiter(map(len, held), dtype=np.int32, count=len(held))
+        # A piece's words stand one after the other: first those of plain pieces, one each.
+        flat = np.r_[plain_ids, np.fromiter(itertools.chain.from_iterable(held), dtype=np.int32)]
+        starts = np.empty(len(is_plain), dtype=np.int64)
+        starts[is_plain] = np.arange(len(plain_ids))
+        others_end = len(plain_ids) + np.cumsum(lengths[~is_plain], dtype=np.int64)
+        starts[~is_plain] = others_end - lengths[~is_plain]
         sizes = lengths[codes]
-        # A piece's words stand one after the other: first those that most pieces have, one.
-        starts = (np.cumsum(lengths) - lengths)[codes]
         if lengths.max(initial=0) <= 1:
-            return sizes, flat[starts[sizes > 0]]
-        ends = np.cumsum(sizes)
-        places = np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1])
+            return sizes, flat[starts[codes[sizes > 0]]]
+        ends = np.cumsum(sizes, dtype=np.int64)
+        places = np.repeat(starts[codes] - (ends - sizes), sizes) + np.arange(ends[-1])
         return sizes, flat[places]
 
+    def _plain(self, pieces: pa.Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
+        """Return which pieces are one word of ASCII between signs, and those words' numbers.
+
+        Most pieces are. What `tokenize` makes of them is known without asking it.
+        """
+        lowered = pc.ascii_lower(pieces)
+        trimmed = pc.ascii_trim(lowered, characters=_EDGES)
+        is_plain = pc.and_(
+            pc.and_(
+                pc.match_substring_regex(lowered, _PLAIN_PIECE),
+                pc.match_substring_regex(trimmed, "[a-z]"),
+            ),
+            pc.and_not(
+                pc.less_equal(pc.binary_length(trimmed), LONGEST_TOKEN),
+                # The one beginning of a URL that has no sign but those above.
+                pc.match_substring(lowered, "www."),
+            ),
+        )
+        words = trimmed.filter(is_plain).dictionary_encode()
+        numbers = np.array([self._id(word) for word in words.dictionary.to_pylist()], np.int32)
+        return is_plain.to_numpy(zero_copy_only=False), numbers[words.indices.to_numpy()]
+
     def _look_at(self, piece: str) -> tuple[list[int], Counter[tuple[str, str]] | None]:
-        if piece.isascii() and piece.isalnum() and len(piece) <= LONGEST_TOKEN:
-            word = piece.lower()
-            if not word.isdigit():
-                return [self._id(word)], None
         dropped: Counter[tuple[str, str]] = Counter()
         word_ids = [self._id(word) for word in tokenize(piece, dropped)]
         return word_ids, dropped or None

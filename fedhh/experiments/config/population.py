@@ -48,9 +48,17 @@ _STORED_TOKENS = 2**26
 
 
 def build_population(
-    config: PopulationConfig, *, seed: int
+    config: PopulationConfig,
+    *,
+    seed: int,
+    read: Callable[[PopulationConfig], StoredPopulation] | None = None,
 ) -> tuple[Population, Mapping[str, Any]]:
     """Return the clients with their unknown words, and facts about what was removed.
+
+    Args:
+        config: What to draw or read.
+        seed: The run's seed.
+        read: Returns all clients of a file in place of `load_file`; perhaps it has read them.
 
     Raises:
         InputError: The source is no preset and no readable file, or the settings contradict it.
@@ -68,7 +76,7 @@ def build_population(
     if (kind := population_class(config.source)) is not None:
         assert config.clients is not None
         return _made(kind(config.clients, seed=seed), config)
-    population = load_file(config)
+    population = (read or load_file)(config)
     if config.clients is not None:
         rng = generator(seed, Stream.SUBSAMPLE)
         population = population.sample_clients(config.clients, rng=rng)
@@ -216,10 +224,15 @@ def is_virtual(config: PopulationConfig, seed: int) -> bool:
     """Return whether a synthetic population's clients are drawn again whenever they are asked."""
     if config.virtual != "auto":
         return config.virtual
+    return expected_tokens(config, seed) > _STORED_TOKENS
+
+
+def expected_tokens(config: PopulationConfig, seed: int) -> float:
+    """Return how many words a synthetic population types, from its first 10,000 clients."""
     assert config.clients is not None
     drawer = RankDrawer(model=population_model(config), seed=seed)
     tokens = drawer.count_tokens(np.arange(min(config.clients, 10_000))).mean()
-    return bool(tokens * config.clients > _STORED_TOKENS)
+    return float(tokens) * config.clients
 
 
 def _virtual(

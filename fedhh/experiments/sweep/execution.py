@@ -165,10 +165,15 @@ def fits_beside_others(population: Population | None) -> bool:
     A virtual population counts its words once for whoever measures; cells side by side would each
     count again.
     """
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if not isinstance(population, StoredPopulation):
         return False
-    return _COPIES * _BYTES_PER_ROW * int(population.items.offsets[-1]) < memory
+    return rows_fit(int(population.items.offsets[-1]))
+
+
+def rows_fit(rows: float) -> bool:
+    """Return whether a population of so many rows (client, word) leaves room for runs beside it."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return _COPIES * _BYTES_PER_ROW * rows < memory
 
 
 def _lost(error: Exception) -> Record:

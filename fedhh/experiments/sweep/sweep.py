@@ -10,7 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.experiments.config.population import build_population, is_synthetic, is_virtual
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.experiments.config.population import (
+    build_population,
+    expected_tokens,
+    is_synthetic,
+    is_virtual,
+    load_file,
+    says_its_size,
+)
 from fedhh.experiments.config.schema import Config, PopulationConfig
 from fedhh.experiments.run.run import check_cluster, run_config
 from fedhh.experiments.sweep import directory as results
@@ -23,6 +31,7 @@ from fedhh.experiments.sweep.execution import (
     draw,
     fits_beside_others,
     recorded,
+    rows_fit,
     side_by_side,
 )
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
@@ -35,20 +44,37 @@ PARALLEL = ("auto", "cells", "clients")
 
 
 class PopulationStore:
-    """Draws or reads a population once for all cells in a row that share it."""
+    """Draws or reads a population once for all cells in a row that share it.
+
+    A file is read once for all samples of its users.
+    """
 
     def __init__(self) -> None:
         self._key: tuple[PopulationConfig, int] | None = None
         self._drawn: Drawn | None = None
+        self._file_key: PopulationConfig | None = None
+        self._file: StoredPopulation | None = None
 
     def get(self, config: Config) -> Drawn:
         """Return the population of a configuration; the last one is kept."""
         key = population_key(config)
         if self._drawn is None or self._key != key:
             self._drawn = None  # Two populations at a time may be more than fits.
-            self._drawn = draw(lambda: build_population(config.population, seed=config.seed)[0])
+            self._drawn = draw(
+                lambda: build_population(config.population, seed=config.seed, read=self.file)[0]
+            )
             self._key = key
+            if config.population.clients is None:
+                self._file = None
         return self._drawn
+
+    def file(self, config: PopulationConfig) -> StoredPopulation:
+        """Return all clients and words of a file; the last one is kept for samples of it."""
+        key = config.model_copy(update={"clients": None, "known": "none"})
+        if self._file is None or self._file_key != key:
+            self._file = None
+            self._file, self._file_key = load_file(config), key
+        return self._file
 
     def num_clients(self, config: Config) -> int:
         """Return the number of clients of a configuration whose clients are in a file.
@@ -57,9 +83,7 @@ class PopulationStore:
             InputError: There is no such population, or the file has fewer clients.
         """
         asked = config.population.clients
-        # The file is read once for samples of any size.
-        whole = config.population.model_copy(update={"clients": None})
-        drawn = self.get(config.model_copy(update={"population": whole}))
+        drawn = draw(lambda: self.file(config.population))
         if drawn.population is None:
             raise InputError(drawn.error)
         if asked is None:
@@ -219,12 +243,28 @@ def _population_of(cell: Cell) -> tuple[PopulationConfig, int]:
 
 
 def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
-    """Return whether every population leaves room for runs beside it, see `fits_beside_others`."""
-    for config in {_population_of(cell): cell.config for cell in cells}.values():
-        if is_synthetic(config.population) and config.population.virtual == "auto":
-            # What is not virtual is small, unless the user wants it held at any size.
-            if is_virtual(config.population, config.seed):
+    """Return whether every population leaves room for runs beside it, see `fits_beside_others`.
+
+    Nothing is drawn for the answer that would have to be drawn again, but for other people's
+    populations: of those, one with the most clients.
+    """
+    configs = {_population_of(cell)[0]: cell.config for cell in cells}.values()
+    others = []
+    for config in configs:
+        population = config.population
+        if is_synthetic(population):
+            if is_virtual(population, config.seed):
                 return False
-        elif not fits_beside_others(store.get(config).population):
+            if not rows_fit(expected_tokens(population, config.seed)):
+                return False
+        elif says_its_size(population):
+            others.append(config)
+        elif not _file_fits(population, store):
             return False
-    return True
+    largest = max(others, key=lambda config: config.population.clients or 0, default=None)
+    return largest is None or fits_beside_others(store.get(largest).population)
+
+
+def _file_fits(population: PopulationConfig, store: PopulationStore) -> bool:
+    """Return whether all of a file would fit; one that cannot be read fits nowhere."""
+    return fits_beside_others(draw(lambda: store.file(population)).population)

@@ -10,6 +10,7 @@ import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.synthetic import synthetic_population
+from fedhh.clients.reading import rows as rows_module
 from fedhh.clients.reading import tables as files
 from fedhh.clients.reading.sources import read_population, write_population
 from fedhh.validation import InputError
@@ -159,6 +160,30 @@ def test_what_is_written_is_read_back_with_silent_clients(tmp_path, extension):
     assert again.num_clients == 300
     assert sorted(content(again)) == sorted(content(population))
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 2, 3, 100])
+def test_rows_in_order_or_not_give_the_same_population(tmp_path, monkeypatch, rows_at_once):
+    """In order, nothing is sorted or added up; a repeat or a fall anywhere must be seen."""
+    monkeypatch.setattr(rows_module, "_ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(files, "_ROWS_PER_GROUP", 4)
+    rows = [(3, "a", 1), (3, "c", 2), (5, "b", 3), (8, "", 0), (9, "a", 4), (9, "b", 5)]
+    whole = [(0, "a", 1), (0, "c", 2), (1, "b", 3), (3, "a", 4), (3, "b", 5)]
+    path = save(tmp_path / "p.parquet", rows)
+    population = read_population(path)
+    assert (content(population), population.num_clients) == (whole, 4)
+    write_population(population, tmp_path / "again.parquet")
+    again = read_population(tmp_path / "again.parquet")
+    assert (content(again), again.num_clients) == (whole, 4)
+    for repeated, (user, word, count) in enumerate(rows):
+        split = [*rows[: repeated + 1], (user, word, count), *rows[repeated + 1 :]]
+        more = [(u, w, 2 * n if w == word and n == count else n) for u, w, n in whole]
+        assert content(read_population(save(path, split))) == more
+    for first in (0, 4):
+        swapped = [*rows]
+        swapped[first : first + 2] = swapped[first : first + 2][::-1]
+        assert content(read_population(save(path, swapped))) == whole
+    assert read_population(save(path, rows[::-1])).num_clients == 4
 
 
 def test_hard_words_survive_writing_in_every_format(tmp_path):

@@ -1,3 +1,4 @@
+import itertools
 import json
 from collections import Counter
 
@@ -48,13 +49,13 @@ def test_text_is_tokenized_by_the_stated_rule(text, tokens):
 def test_tokens_of_many_texts_keep_their_text_and_words_are_sorted():
     rows = tokenize_all(["b a", "", "a c a"])
     assert rows.words == ["a", "b", "c"]
-    assert rows.texts.tolist() == [0, 0, 2, 2, 2]
+    assert rows.sizes.tolist() == [2, 0, 3]
     assert [rows.words[i] for i in rows.word_ids] == ["b", "a", "a", "c", "a"]
 
 
 def test_no_texts_have_no_tokens():
     rows = tokenize_all([])
-    assert (rows.words, len(rows.texts), len(rows.word_ids)) == ([], 0, 0)
+    assert (rows.words, len(rows.sizes), len(rows.word_ids)) == ([], 0, 0)
 
 
 @pytest.mark.parametrize("extension", ["parquet", "csv", "csv.gz", "jsonl"])
@@ -141,16 +142,39 @@ def test_texts_in_pieces_have_the_words_of_whole_texts(seed):
         whole.append(tokenize(text, dropped))
     rows = tokenize_all(texts)
     found: list[list[str]] = [[] for _ in texts]
-    for text, word in zip(rows.texts.tolist(), rows.word_ids.tolist(), strict=True):
+    owners = np.repeat(np.arange(len(texts)), rows.sizes)
+    for text, word in zip(owners.tolist(), rows.word_ids.tolist(), strict=True):
         found[text].append(rows.words[word])
     assert found == whole
     assert rows.dropped == dropped
 
 
+def test_words_between_signs_are_what_tokenize_finds():
+    """Such pieces are not tokenized one by one, so every sign is tried at every place of some."""
+    signs = [chr(point) for point in range(33, 127) if not chr(point).isalnum()]
+    words = ["a", "Www", "7", "b7", "it's", "x" * 24, "X" * 25, "7'7", "a''b"]
+    pieces = [
+        piece
+        for word, sign, other in itertools.product(words, signs, ["", "'", ".", "_", "!!"])
+        for piece in (
+            sign + other + word,
+            word + sign + other,
+            word + other + sign,
+            f"a{sign}{word}",
+        )
+    ]
+    dropped: Counter[tuple[str, str]] = Counter()
+    whole = [tokenize(piece, dropped) for piece in pieces]
+    rows = tokenize_all(pieces)
+    assert rows.sizes.tolist() == list(map(len, whole))
+    assert [rows.words[i] for i in rows.word_ids.tolist()] == list(itertools.chain(*whole))
+    assert rows.dropped == dropped
+
+
 def test_pieces_are_looked_at_again_where_they_are_too_many_to_remember(monkeypatch):
     monkeypatch.setattr(tokens_module, "_MOST_KNOWN", 2)
-    monkeypatch.setattr(tokens_module, "_TEXTS_AT_ONCE", 1)
+    monkeypatch.setattr(tokens_module, "_BYTES_AT_ONCE", 1)
     rows = tokenize_all(["b a 7", "a c 7", "b b", "7"])
     assert [rows.words[i] for i in rows.word_ids.tolist()] == ["b", "a", "a", "c", "b", "b"]
-    assert rows.texts.tolist() == [0, 0, 1, 1, 2, 2]
+    assert rows.sizes.tolist() == [2, 2, 2, 0]
     assert rows.dropped == {("no letter", "7"): 3}

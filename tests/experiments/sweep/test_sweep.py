@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 import fedhh
-from fedhh.experiments.config.population import build_population
+from fedhh.accounting import run_guarantees
+from fedhh.accounting.user_level import user_level_from
+from fedhh.experiments.config.population import build_population, load_file
 from fedhh.experiments.config.schema import parse_config
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results
@@ -90,13 +92,75 @@ def test_times_stand_in_a_file_of_their_own(finished: Path):
 def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
     drawn = []
 
-    def counted(config, *, seed):
+    def counted(config, *, seed, **options):
         drawn.append(seed)
-        return build_population(config, seed=seed)
+        return build_population(config, seed=seed, **options)
 
     monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
     sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "out", workers=0)
     assert drawn == [5, 6]
+
+
+def on_one_worker(monkeypatch):
+    """Let cells side by side run in this process, in their order."""
+
+    def on_ray(function, calls, *, num_workers, address):
+        yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
+
+    monkeypatch.setattr("fedhh.simulation.ray_executor.map_on_ray", on_ray)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("source", ["synthetic", "held", "file"])
+def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, source, workers):
+    """Also not to find out whether cells fit side by side, which only workers do."""
+    pytest.importorskip("ray")
+    on_one_worker(monkeypatch)
+    words = tmp_path / "words.csv"
+    words.write_text("user,word,count\n" + "".join(f"u{i},w{i % 7},1\n" for i in range(900)))
+    table = {**TABLE, "protocol": {**TABLE["protocol"], "clients_per_layer": 100}}
+    if source == "file":
+        table |= {"population": {"source": str(words), "known": "none"}}
+    elif source == "held":
+        table |= {"population": {**TABLE["population"], "virtual": False}}
+    axes = {"population.clients": [700, 800], "privacy.local_epsilon": [2, 8]}
+    drawn, read = [], []
+
+    def counted(config, *, seed, **options):
+        drawn.append((config.clients, seed))
+        return build_population(config, seed=seed, **options)
+
+    def counted_file(config):
+        read.append(config.source)
+        return load_file(config)
+
+    monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
+    monkeypatch.setattr("fedhh.experiments.sweep.sweep.load_file", counted_file)
+    store = sweep.PopulationStore()
+    section = {"seeds": 2, "axes": axes}
+    plan = parse_sweep({**table, "sweep": section}, "test", num_clients=store.num_clients)
+    done = sweep.run_sweep(plan, tmp_path / "out", workers=workers, store=store)
+    assert set(done["status"]) == {"done"}
+    assert drawn == [(700, 5), (700, 6), (800, 5), (800, 6)]
+    assert read == ([str(words)] if source == "file" else [])
+
+
+def test_accounting_is_remembered_from_cell_to_cell(tmp_path, monkeypatch):
+    made = []
+
+    def counted(*settings, **options):
+        made.append(options["num_clients"])
+        return user_level_from(*settings, **options)
+
+    monkeypatch.setattr(run_guarantees, "user_level_from", counted)
+    protocol = {"name": "pem", "clients_per_layer": 400, "length": 4, "max_items": 2}
+    for seeds, epsilons in [(1, [2]), (3, [2]), (2, [2, 8])]:
+        run_guarantees._user_epsilon.cache_clear()
+        made.clear()
+        section = {"seeds": seeds, "axes": {"privacy.local_epsilon": epsilons}}
+        plan = plan_of(section, protocol=protocol)
+        sweep.run_sweep(plan, tmp_path / f"{seeds} {len(epsilons)}", workers=0)
+        assert len(made) == len(epsilons)
 
 
 def test_a_failing_cell_is_recorded_and_tried_again_on_resume(tmp_path, monkeypatch):
@@ -121,10 +185,10 @@ def test_a_failing_cell_is_recorded_and_tried_again_on_resume(tmp_path, monkeypa
 
 
 def test_a_population_that_cannot_be_had_fails_its_cells_alone(tmp_path, monkeypatch):
-    def failing(config, *, seed):
+    def failing(config, *, seed, **options):
         if seed == 5:
             raise InputError("no such clients")
-        return build_population(config, seed=seed)
+        return build_population(config, seed=seed, **options)
 
     monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", failing)
     table = sweep.run_sweep(plan_of({"seeds": 2}), tmp_path / "out", workers=0)
