@@ -34,7 +34,11 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
     settings: SettingsOption = None,
     seed: SeedOption = None,
     workers: Annotated[
-        int | None, typer.Option(help="Ray actors that hold clients; 0: no Ray.")
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="Ray actors that hold clients; 0: no Ray; auto: what is sooner done.",
+        ),
     ] = None,
     ray_address: RayAddressOption = None,
     delta: Annotated[
@@ -84,6 +88,7 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
     from fedhh.experiments.report.run_figures import write_figures
     from fedhh.experiments.run import directory as output
     from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
+    from fedhh.experiments.run.workers import choose_workers, seconds_of_run
 
     config = resolve(request)
     baseline = config.of_baseline
@@ -99,9 +104,12 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
         started = time.perf_counter()
         population, facts = build_population(config.population, seed=config.seed)
         drawn = time.perf_counter() - started
-        for each in configs:
-            check_config(each, population)
-        with open_executor(config, population) as executor:
+        seconds = 0.0
+        for settled, protocol in [check_config(each, population) for each in configs]:
+            seconds += seconds_of_run(settled, protocol.mechanism, population)
+        workers = choose_workers(config.execution, seconds)
+        listener.place(workers)
+        with open_executor(config, population, workers) as executor:
             runs = [
                 run_config(
                     each, population, executor=executor, listener=listener, checkpoint_in=make
