@@ -85,7 +85,6 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
     from fedhh.experiments.config.population import build_population
     from fedhh.experiments.config.protocol import build_protocol
     from fedhh.experiments.report.comparison import comparison_of_runs
-    from fedhh.experiments.report.run_figures import write_figures
     from fedhh.experiments.run import directory as output
     from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
     from fedhh.experiments.run.workers import choose_workers, seconds_of_run
@@ -117,6 +116,9 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
                 for each, make in zip(configs, directories.makers, strict=False)
             ]
         runs[0][1].timings["population"] = drawn
+        # Figures load matplotlib, which a run that is refused does without.
+        from fedhh.experiments.report.run_figures import write_figures
+
         # The run's own result comes last, since it says that all is done.
         for (each, result), made in reversed(list(zip(runs, directories.made, strict=True))):
             write_figures(made, result)
