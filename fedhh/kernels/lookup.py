@@ -26,8 +26,8 @@ def make_slots(keys: _Ints) -> _Ints:
     while (1 << bits) < 2 * len(keys):
         bits += 1
     slots = np.empty((1 << bits, 2), dtype=np.int64)
-    for slot in range(1 << bits):
-        slots[slot, 0] = slots[slot, 1] = -1
+    for free in range(1 << bits):
+        slots[free, 0] = slots[free, 1] = -1
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
     for row in range(len(keys)):
