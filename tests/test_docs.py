@@ -101,7 +101,7 @@ def test_the_page_of_keys_has_bounds_defaults_and_meanings():
     page = config_keys.page()
     assert '## `[protocol]` with `name = "sfp"`' in page
     assert "| `delta` | number, 1e-14 to 0.1 | `1e-10` | Of central guarantees. |" in page
-    assert "| `workers` | integer, ≥ 0 | `2` |" in page
+    assert '| `workers` | integer, ≥ 0 or `"auto"` | `"auto"` |' in page
     assert "## `[population.model]`" in page
 
 

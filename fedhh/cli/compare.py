@@ -41,7 +41,10 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
     seeds: Annotated[int | None, typer.Option(help="Seeds per protocol and epsilon.")] = None,
     seed: FirstSeedOption = None,
     workers: Annotated[
-        int | None, typer.Option(help="Runs side by side; 0: one after the other, no Ray.")
+        str | None,
+        typer.Option(
+            metavar="N|auto", help="Runs side by side; 0: no Ray; auto: what is sooner done."
+        ),
     ] = None,
     ray_address: RayAddressOption = None,
     ceiling: Annotated[

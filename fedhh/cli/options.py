@@ -100,11 +100,14 @@ _SETTING_OF = {
     "ceiling": "metrics.ceiling",
 }
 
+_AS_GIVEN = "workers"
+
 
 def changes(settings: list[str] | None, **options: Any) -> tuple[str, ...]:
     """Return the settings as ``KEY=VALUE``, and those that options stand for."""
+    # What is a number or "auto" is read as after --set.
     given = [
-        f"{_SETTING_OF[option]}={json.dumps(value)}"
+        f"{_SETTING_OF[option]}={value if option == _AS_GIVEN else json.dumps(value)}"
         for option, value in options.items()
         if value is not None
     ]

@@ -27,6 +27,7 @@ from fedhh.cli.safe_text import safe_text
 from fedhh.cli.time_left import TimeLeft
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.workers import Workers
 from fedhh.kernels.cache import hearing_of_compilations
 from fedhh.protocol import AnyProtocol
 
@@ -120,6 +121,10 @@ class LiveProgress:
         """Show that a kernel is being compiled, until the name is empty."""
         self._progress.compiling = bool(name)
 
+    def place(self, workers: Workers) -> None:
+        """Show where clients are asked, until the first layer is done."""
+        self._progress.text = f"  {workers.why}"
+
     def count(self, counted: int, of: int) -> None:
         """Show how far the count of the true words is, and what is left of it alone."""
         now = time.monotonic()
@@ -137,7 +142,6 @@ class LiveProgress:
         self._title = safe_text(protocol.title)
         mechanism = protocol.mechanism
         self._shape = mechanism.num_passes, mechanism.layers[-1].layer
-        self._progress.text = ""
         self._layers.start(protocol, population, clients_done)
         self._left = self._layers.seconds
         self._progress.update(

@@ -34,7 +34,11 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
     settings: SettingsOption = None,
     seed: SeedOption = None,
     workers: Annotated[
-        int | None, typer.Option(help="Ray actors that hold clients; 0: no Ray.")
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="Ray actors that hold clients; 0: no Ray; auto: what is sooner done.",
+        ),
     ] = None,
     ray_address: RayAddressOption = None,
     delta: Annotated[
@@ -81,9 +85,9 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
     from fedhh.experiments.config.population import build_population
     from fedhh.experiments.config.protocol import build_protocol
     from fedhh.experiments.report.comparison import comparison_of_runs
-    from fedhh.experiments.report.run_figures import write_figures
     from fedhh.experiments.run import directory as output
     from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
+    from fedhh.experiments.run.workers import choose_workers, seconds_of_run
 
     config = resolve(request)
     baseline = config.of_baseline
@@ -99,9 +103,12 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
         started = time.perf_counter()
         population, facts = build_population(config.population, seed=config.seed)
         drawn = time.perf_counter() - started
-        for each in configs:
-            check_config(each, population)
-        with open_executor(config, population) as executor:
+        seconds = 0.0
+        for settled, protocol in [check_config(each, population) for each in configs]:
+            seconds += seconds_of_run(settled, protocol.mechanism, population)
+        workers = choose_workers(config.execution, seconds)
+        listener.place(workers)
+        with open_executor(config, population, workers) as executor:
             runs = [
                 run_config(
                     each, population, executor=executor, listener=listener, checkpoint_in=make
@@ -109,6 +116,9 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
                 for each, make in zip(configs, directories.makers, strict=False)
             ]
         runs[0][1].timings["population"] = drawn
+        # Figures load matplotlib, which a run that is refused does without.
+        from fedhh.experiments.report.run_figures import write_figures
+
         # The run's own result comes last, since it says that all is done.
         for (each, result), made in reversed(list(zip(runs, directories.made, strict=True))):
             write_figures(made, result)

@@ -30,7 +30,11 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
     seeds: Annotated[int | None, typer.Option(help="Seeds per cell.")] = None,
     seed: FirstSeedOption = None,
     workers: Annotated[
-        int | None, typer.Option(help="Cells that run side by side; 0: no Ray.")
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="Cells that run side by side; 0: no Ray; auto: what is sooner done.",
+        ),
     ] = None,
     ray_address: RayAddressOption = None,
     parallel: Annotated[

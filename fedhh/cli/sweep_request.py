@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ from fedhh.cli.console import open_console, print_json
 from fedhh.cli.sweep_progress import LiveSweep
 from fedhh.cli.sweep_tables import cell_rows, print_cells, print_plan
 from fedhh.experiments.config.changes import apply_settings
-from fedhh.experiments.config.schema import Config, parse_config
+from fedhh.experiments.config.schema import Config, ExecutionConfig, parse_config
 from fedhh.experiments.run.directory import check_directory
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import SWEEP
-from fedhh.experiments.sweep.plan import Sweep, load_sweep_table, parse_sweep
-from fedhh.experiments.sweep.sweep import PopulationStore, run_sweep
+from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
+from fedhh.experiments.sweep.sweep import PopulationStore, run_sweep, workers_of_sweep
 from fedhh.validation import InputError
 
 
@@ -87,10 +88,11 @@ def run_requested(requested: tuple[dict[str, Any], str], request: SweepRequest) 
     plan = parse_sweep(table, origin, num_clients=store.num_clients)
     base = parse_config({key: table[key] for key in table if key != SWEEP}, origin)
     if request.dry_run:
-        _list_cells(plan, request)
+        _list_cells(plan, request, base.execution)
         return None
     if not request.quiet:
-        print_plan(open_console(stderr=request.as_json), plan)
+        chosen = None if request.resume else workers_of_sweep(plan.to_run, base.execution)
+        print_plan(open_console(stderr=request.as_json), plan, chosen)
     directory = request.out or _new_directory(Path(base.output.directory), request)
     with LiveSweep(open_console(stderr=True), plan.best, quiet=request.quiet) as listener:
         frame = run_sweep(
@@ -106,18 +108,19 @@ def run_requested(requested: tuple[dict[str, Any], str], request: SweepRequest) 
     return DoneSweep(plan=plan, base=base, frame=frame, directory=directory)
 
 
-def _list_cells(plan: Sweep, request: SweepRequest) -> None:
+def _list_cells(plan: Sweep, request: SweepRequest, execution: ExecutionConfig) -> None:
     """Print what would run, and what of it has a result already."""
-    missing = {cell.id for cell in plan.to_run}
+    cells: Sequence[Cell] = plan.to_run
     if request.resume:
         assert request.out is not None
         results.open_directory(request.out, plan, resume=True)
-        missing = {cell.id for cell in results.missing_cells(request.out, plan)}
+        cells = results.missing_cells(request.out, plan)
+    missing = {cell.id for cell in cells}
     if request.as_json:
         print_json(cell_rows(plan, missing))
     else:
         console = open_console()
-        print_plan(console, plan)
+        print_plan(console, plan, workers_of_sweep(cells, execution))
         print_cells(console, plan, missing)
 
 

@@ -17,6 +17,7 @@ from fedhh.cli.text_tables import print_table
 from fedhh.experiments.config.labels import is_share, short_label, value_text
 from fedhh.experiments.report.cells import setting_text
 from fedhh.experiments.report.tables import make_table, usual_table
+from fedhh.experiments.run.workers import Workers
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.directory import DONE, FAILED
 from fedhh.experiments.sweep.intervals import interval_text, summarize
@@ -25,12 +26,20 @@ from fedhh.experiments.sweep.plan import SKIP_RULES, Cell, Sweep
 _MOST_ROWS = 30
 
 
-def print_plan(console: Console, sweep: Sweep) -> None:
-    """Print how many cells there are, and which are skipped by which rule."""
+def print_plan(console: Console, sweep: Sweep, workers: Workers | None) -> None:
+    """Print how many cells there are, where they run, and which are skipped by which rule.
+
+    Args:
+        console: Where to.
+        sweep: The plan.
+        workers: Who runs the cells that are left, if there are any and it is known.
+    """
     skipped = [cell for cell in sweep.cells if cell.skipped]
     console.print(f"{len(sweep.to_run)} cells to run, {len(skipped)} skipped")
     if sweep.clients_line:
         print_line(console, safe_text(sweep.clients_line, longest=LONGEST_LINE))
+    if workers is not None:
+        print_line(console, safe_text(f"cells run {workers.why}", longest=LONGEST_LINE))
     for rule in dict.fromkeys(cell.skipped for cell in skipped):
         places = dict.fromkeys(settings_text(cell) for cell in skipped if cell.skipped == rule)
         console.print(f"skipped by {rule} ({SKIP_RULES[rule]}):")

@@ -63,7 +63,8 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = numba.njit(**options)(function)
+        # Nobody takes a kernel for a C function; that wrapper would be compiled for each.
+        dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(function)
         # With NUMBA_DISABLE_JIT it is the function itself, which compiles nothing.
         if dispatcher is not function:
             dispatcher._cache = _Cache(function)

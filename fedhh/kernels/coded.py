@@ -42,8 +42,9 @@ def coded_values(
     """
     base = len(consonants) * len(vowels)
     length = len(level_starts) - 1
-    values = np.full(len(numbers), -1, dtype=np.int64)
+    values = np.empty(len(numbers), dtype=np.int64)
     for i in range(len(numbers)):
+        values[i] = -1
         rest = numbers[i]
         syllables = fewest_syllables
         words_of_length = base**fewest_syllables
@@ -77,11 +78,24 @@ def coded_values(
                 break
             # No level holds a finished word, so a word that ends before the trie is not found.
             wanted = node * alphabet_size + symbol
-            level = candidates[level_starts[place] : level_starts[place + 1]]
-            node = np.searchsorted(level, wanted)
-            if node == len(level) or level[node] != wanted:
+            start, end = level_starts[place], level_starts[place + 1]
+            found = _first_from(wanted, candidates, start, end)
+            if found == end or candidates[found] != wanted:
                 break
+            node = found - start
     return values
+
+
+@compiled(nogil=True)
+def _first_from(wanted: int, sorted_values: _Ids, start: int, end: int) -> int:
+    """Return where the first value of a range stands that is not below another; else its end."""
+    while start < end:
+        middle = (start + end) >> 1
+        if sorted_values[middle] < wanted:
+            start = middle + 1
+        else:
+            end = middle
+    return start
 
 
 @compiled(nogil=True)

@@ -32,6 +32,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _INVERSION_BELOW = 10.0
 # So many words share the two powers that bound their chances of being fresh.
 _WORDS_PER_BOUND = 16
+# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_11 = np.uint64(11)
 
 
 class TypingLaw(NamedTuple):
@@ -75,9 +77,7 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     state = np.empty(4, dtype=np.uint64)
     tokens = np.empty(len(clients), dtype=np.int64)
     for i in range(len(clients)):
-        seed_client(state, keys[0], clients[i])
-        words, share = typed_words(state, law)
-        tokens[i] = new_words(state, law, words, share)
+        tokens[i] = _begin(state, keys[0], clients[i], law)[0]
     return tokens
 
 
@@ -102,10 +102,14 @@ def draw_ranks(
         ``(n + 1,) int64`` offsets, ``(rows,) int64`` ranks in [1, MAX_RANK), distinct within a
         client and in the order in which it first typed them, and ``(rows,) int32`` counts.
     """
-    offsets = np.zeros(len(clients) + 1, dtype=np.int64)
-    ranks = np.empty(tokens.sum(), dtype=np.int64)
-    counts = np.empty(len(ranks), dtype=np.int32)
-    most = tokens.max() if len(tokens) else 0
+    total, most = 0, 0
+    for i in range(len(tokens)):
+        total += tokens[i]
+        most = max(most, tokens[i])
+    offsets = np.empty(len(clients) + 1, dtype=np.int64)
+    offsets[0] = 0
+    ranks = np.empty(total, dtype=np.int64)
+    counts = np.empty(total, dtype=np.int32)
     is_fresh = np.empty(most, dtype=np.bool_)
     fresh_ranks = np.empty(most, dtype=np.int64)
     fresh_rows = np.empty(most + 1, dtype=np.int32)
@@ -116,10 +120,8 @@ def draw_ranks(
     state = np.empty(4, dtype=np.uint64)
     rows = 0
     for i in range(len(clients)):
-        seed_client(state, keys[0], clients[i])
+        num_tokens, share = _begin(state, keys[0], clients[i], law)
         adoption_key = mix(keys[1] + np.uint64(clients[i]) * _GOLDEN)
-        words, share = typed_words(state, law)
-        num_tokens = new_words(state, law, words, share)
         stretched = share * law.copy_scale
         num_fresh = _choose_fresh(state, num_tokens, stretched, law.copy_exponent, is_fresh)
         draw_adopted(state, table, adoption_key, law.adoption, fresh_ranks, num_fresh, candidates)
@@ -143,6 +145,14 @@ def draw_ranks(
 
 
 @compiled(nogil=True, error_model="numpy")
+def _begin(state: _Keys, key: np.uint64, client: int, law: TypingLaw) -> Any:
+    """Start a client's stream, and return its number of new words and their share of all."""
+    seed_client(state, key, client)
+    words, share = typed_words(state, law)
+    return new_words(state, law, words, share), share
+
+
+@compiled(nogil=True, error_model="numpy")
 def _choose_fresh(
     state: _Keys, num_tokens: int, stretched: float, exponent: float, is_fresh: _Flags
 ) -> int:
@@ -156,7 +166,7 @@ def _choose_fresh(
         least = (1.0 + end / stretched) ** -exponent
         for j in range(start, min(end, num_tokens)):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
-            u = np.float64(word >> np.uint64(11)) * 2.0**-53
+            u = np.float64(word >> _11) * 2.0**-53
             fresh = u < least
             if fresh != (u < most):
                 fresh = u < (1.0 + j / stretched) ** -exponent
@@ -179,7 +189,7 @@ def _count_rows(
     drawn = 0
     for j in range(len(is_fresh)):
         word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
-        earlier = np.int64(np.float64(word >> np.uint64(11)) * 2.0**-53 * j)
+        earlier = np.int64(np.float64(word >> _11) * 2.0**-53 * j)
         fresh = int(is_fresh[j])
         copied = row_of[earlier]
         row = copied + fresh * (fresh_rows[drawn] - copied)

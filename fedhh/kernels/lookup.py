@@ -25,7 +25,9 @@ def make_slots(keys: _Ints) -> _Ints:
     bits = 1
     while (1 << bits) < 2 * len(keys):
         bits += 1
-    slots = np.full((1 << bits, 2), -1, dtype=np.int64)
+    slots = np.empty((1 << bits, 2), dtype=np.int64)
+    for free in range(1 << bits):
+        slots[free, 0] = slots[free, 1] = -1
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
     for row in range(len(keys)):

@@ -17,12 +17,33 @@ _State = npt.NDArray[np.uint64]
 
 _2_POW_MINUS_53 = 2.0**-53
 
+# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+# Those here are compiled into most kernels, many times.
+_11 = np.uint64(11)
+_17 = np.uint64(17)
+_19 = np.uint64(19)
+_23 = np.uint64(23)
+_27 = np.uint64(27)
+_30 = np.uint64(30)
+_31 = np.uint64(31)
+_32 = np.uint64(32)
+_41 = np.uint64(41)
+_45 = np.uint64(45)
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_2_POW_32 = np.uint64(0x100000000)
+_FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+
 
 @numba.njit(inline="always")
 def next_uint64(state: _State) -> Any:
     """Return 64 fresh bits."""
     result, s0, s1, s2, s3 = advance(state[0], state[1], state[2], state[3])
-    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
+    # One by one: a tuple takes longer to compile.
+    state[0] = s0
+    state[1] = s1
+    state[2] = s2
+    state[3] = s3
     return result
 
 
@@ -34,39 +55,39 @@ def advance(s0: Any, s1: Any, s2: Any, s3: Any) -> Any:
     would send it through memory at every step.
     """
     mixed = s0 + s3
-    result = ((mixed << np.uint64(23)) | (mixed >> np.uint64(41))) + s0
-    t = s1 << np.uint64(17)
+    result = ((mixed << _23) | (mixed >> _41)) + s0
+    t = s1 << _17
     s2 ^= s0
     s3 ^= s1
     s1 ^= s2
     s0 ^= s3
     s2 ^= t
-    s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
+    s3 = (s3 << _45) | (s3 >> _19)
     return result, s0, s1, s2, s3
 
 
 @numba.njit(inline="always")
 def next_float(state: _State) -> Any:
     """Return a float64 uniform on the multiples of 2**-53 in [0, 1)."""
-    return np.float64(next_uint64(state) >> np.uint64(11)) * _2_POW_MINUS_53
+    return np.float64(next_uint64(state) >> _11) * _2_POW_MINUS_53
 
 
 @numba.njit(inline="always")
 def next_below(state: _State, bound: Any) -> Any:
     """Return an exactly uniform integer in [0, bound), for ``1 <= bound <= 2**32``."""
-    product = (next_uint64(state) >> np.uint64(32)) * bound
-    low = product & np.uint64(0xFFFFFFFF)
+    product = (next_uint64(state) >> _32) * bound
+    low = product & _LOW_32
     if low < bound:
-        threshold = (np.uint64(0x100000000) - bound) % bound
+        threshold = (_2_POW_32 - bound) % bound
         while low < threshold:
-            product = (next_uint64(state) >> np.uint64(32)) * bound
-            low = product & np.uint64(0xFFFFFFFF)
-    return product >> np.uint64(32)
+            product = (next_uint64(state) >> _32) * bound
+            low = product & _LOW_32
+    return product >> _32
 
 
 @numba.njit(inline="always")
 def mix(word: Any) -> Any:
     """Return SplitMix64's finalizer of ``word``: a bijection of 64 bits that scatters them."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
+    word = (word ^ (word >> _30)) * _FIRST_FACTOR
+    word = (word ^ (word >> _27)) * _SECOND_FACTOR
+    return word ^ (word >> _31)

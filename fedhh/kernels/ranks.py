@@ -27,6 +27,10 @@ _Words = npt.NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _GROUPS_PER_RANK = 16
+# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_1 = np.uint64(1)
+_11 = np.uint64(11)
+_64 = np.uint64(64)
 
 MAX_RANK = 2**53
 """Ranks stay below: float64 holds no larger integer exactly. The law is cut there."""
@@ -141,9 +145,9 @@ def draw_adopted(
         candidates: ``(2, BATCH + 1) int64`` to work in.
     """
     bits = np.uint64(table.bits)
-    shift = np.uint64(64) - bits
-    column_mask = (np.uint64(1) << bits) - np.uint64(1)
-    fraction_mask = (np.uint64(1) << shift) - np.uint64(1)
+    shift = _64 - bits
+    column_mask = (_1 << bits) - _1
+    fraction_mask = (_1 << shift) - _1
     ranks, columns = candidates[0], candidates[1]
     exponent = table.tail_exponent
     filled = 0
@@ -153,7 +157,7 @@ def draw_adopted(
         for _ in range(min(BATCH, 4 * (size - filled) + 8)):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
             other, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
-            inside = np.float64(other >> np.uint64(11)) * 2.0**-53
+            inside = np.float64(other >> _11) * 2.0**-53
             drawn = word >> shift
             entry = table.entries[drawn]
             alias = entry & column_mask
@@ -163,7 +167,7 @@ def draw_adopted(
             ranks[adopted] = rank
             columns[adopted] = column
             scattered = mix(adoption_key + np.uint64(rank) * _GOLDEN)
-            adopted += int(np.float64(scattered >> np.uint64(11)) * 2.0**-53 < adoption)
+            adopted += int(np.float64(scattered >> _11) * 2.0**-53 < adoption)
         state[0], state[1], state[2], state[3] = s0, s1, s2, s3
         for i in range(adopted):
             if filled == size:

@@ -49,8 +49,8 @@ def choose_contributions(
         and ``(n,) int64`` sizes.
     """
     num_clients = len(clients)
-    chosen = np.full((num_clients, max_items), -1, dtype=np.int64)
-    sizes = np.zeros(num_clients, dtype=np.int64)
+    chosen = np.empty((num_clients, max_items), dtype=np.int64)
+    sizes = np.empty(num_clients, dtype=np.int64)
     longest = 0
     for i in range(num_clients):
         longest = max(longest, offsets[i + 1] - offsets[i])
@@ -60,7 +60,8 @@ def choose_contributions(
     slots = np.empty(_slot_count(longest), dtype=np.int32)
 
     for i in range(num_clients):
-        rows = 0
+        # Not a literal, for which the function below would be compiled once more.
+        rows = np.int64(0)
         for row in range(offsets[i], offsets[i + 1]):
             word = word_ids[row]
             value = (
@@ -90,6 +91,8 @@ def choose_contributions(
             size = max_items
         for j in range(size):
             chosen[i, j] = values[j]
+        for j in range(size, max_items):
+            chosen[i, j] = -1
         sizes[i] = size
     return chosen, sizes
 

@@ -33,11 +33,18 @@ _ROWS_PER_END = 16
 _COINS_AT_ONCE = 2**15
 _COINS_PER_WORD = 4
 
+# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_3 = np.uint64(3)
+_16 = np.uint64(16)
+_29 = np.uint64(29)
+_32 = np.uint64(32)
+_61 = np.uint64(61)
+
 
 @numba.njit(inline="always")
 def _fold(number: Any) -> Any:
     """Return a number below 2**64 modulo the prime."""
-    number = (number & _PRIME) + (number >> np.uint64(61))
+    number = (number & _PRIME) + (number >> _61)
     return number - _PRIME if number >= _PRIME else number
 
 
@@ -48,16 +55,16 @@ def _multiply(a: Any, b: Any) -> Any:
     2**61 is 1 modulo the prime, so a 122-bit product is the sum of its 61-bit halves; here, of
     what the four products of 32-bit parts contribute to them.
     """
-    a_low, a_high = a & _LOW_32, a >> np.uint64(32)
-    b_low, b_high = b & _LOW_32, b >> np.uint64(32)
+    a_low, a_high = a & _LOW_32, a >> _32
+    b_low, b_high = b & _LOW_32, b >> _32
     low = a_low * b_low
     middle = a_low * b_high + a_high * b_low
     return _fold(
         (low & _PRIME)
-        + (low >> np.uint64(61))
-        + ((middle & _LOW_29) << np.uint64(32))
-        + (middle >> np.uint64(29))
-        + ((a_high * b_high) << np.uint64(3))
+        + (low >> _61)
+        + ((middle & _LOW_29) << _32)
+        + (middle >> _29)
+        + ((a_high * b_high) << _3)
     )
 
 
@@ -326,7 +333,7 @@ def _noisy_rows(
     num_cells = table.shape[1]
     # Sixteen bits settle a coin but for one case in 65,536; then 48 more bits do.
     coarse = np.uint16(flip >> np.uint64(48))
-    fine = flip << np.uint64(16)
+    fine = flip << _16
     for start in range(0, len(rows), reports_at_once):
         fill_words(states, words)
         for i in range(start, min(start + reports_at_once, len(rows))):
@@ -343,7 +350,7 @@ def _noisy_rows(
                 for cell in range(num_cells):
                     if line[cell] == coarse:
                         fill_words(states, more_words)
-                        if more_words[0] << np.uint64(16) < fine:
+                        if more_words[0] << _16 < fine:
                             counts[cell] += np.int64(-1 if cell == own else 1)
 
 

@@ -38,6 +38,16 @@ _STIRLING = np.array(
 _HAT_SLOPE = 1.7155277699214135
 _HAT_WIDTH = 0.8989161620588988
 
+# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_1 = np.uint64(1)
+_2 = np.uint64(2)
+_4 = np.uint64(4)
+_56 = np.uint64(56)
+_EVERY_BIT = np.uint64(0x5555555555555555)
+_EVERY_PAIR = np.uint64(0x3333333333333333)
+_EVERY_NIBBLE = np.uint64(0x0F0F0F0F0F0F0F0F)
+_EVERY_BYTE = np.uint64(0x0101010101010101)
+
 
 @numba.njit
 def _stirling(k: float) -> Any:
@@ -91,12 +101,10 @@ def draw_binomial(trials: int, heads: float, tails: float, state: _State) -> Any
 @numba.njit(inline="always")
 def _ones(word: Any) -> Any:
     """Return the number of ones among 64 bits."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    word = word - ((word >> _1) & _EVERY_BIT)
+    word = (word & _EVERY_PAIR) + ((word >> _2) & _EVERY_PAIR)
+    word = (word + (word >> _4)) & _EVERY_NIBBLE
+    return np.int64((word * _EVERY_BYTE) >> _56)
 
 
 @numba.njit
@@ -141,7 +149,7 @@ def _fewer(trials: int, heads: float, tails: float, total: float, state: _State)
             gap * (math.log(heads / tails) - math.log((mode + 1.0) / (other + 1.0)))
             - (k + 0.5) * math.log1p(gap / (mode + 1.0))
             - (n - k + 0.5) * math.log1p(-gap / (other + 1.0))
-            - (_stirling(k) - _stirling(mode))
+            - (_stirling(float(k)) - _stirling(float(mode)))
             - (_stirling(n - k) - _stirling(other))
         )
         if math.log(v) <= log_ratio:

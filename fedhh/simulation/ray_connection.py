@@ -43,8 +43,10 @@ _PROBE_SECONDS = 60.0
 _NODES_SHOWN = 3
 
 
-def start_ray(num_workers: int, address: str) -> None:
+def start_ray(num_workers: int | None, address: str) -> None:
     """Join the cluster at an address, or start a local Ray with a core for each worker if empty.
+
+    Of a local Ray without a number of workers, the cores are this machine's.
 
     Raises:
         InputError: The address is none, or no cluster answers there within 10 s, or it refuses
@@ -76,6 +78,11 @@ def check_cluster(address: str) -> None:
 def alive_nodes() -> dict[str, str]:
     """Return the address of each node of the cluster, by its id."""
     return {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes() if node.get("Alive")}
+
+
+def free_cores() -> int:
+    """Return how many cores of the cluster nobody has asked for, at least 1."""
+    return max(int(ray.available_resources().get("CPU", 0)), 1)
 
 
 def require_same_fedhh(nodes: Mapping[str, str]) -> None:

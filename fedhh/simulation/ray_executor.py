@@ -17,7 +17,12 @@ from functools import reduce
 from typing import Any, TypeVar
 
 # First, since it sets what ray reads when it is imported.
-from fedhh.simulation.ray_connection import alive_nodes, require_same_fedhh, start_ray  # isort: skip
+from fedhh.simulation.ray_connection import (  # isort: skip
+    alive_nodes,
+    free_cores,
+    require_same_fedhh,
+    start_ray,
+)
 
 import ray
 from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayError
@@ -98,21 +103,23 @@ class RayExecutor(Executor):
         clients: Handles of the client actors, replaced when one dies.
     """
 
-    def __init__(self, worker: Worker, *, num_workers: int, address: str = "") -> None:
+    def __init__(self, worker: Worker, *, num_workers: int | None, address: str = "") -> None:
         """Start or join Ray, and place the actors.
 
         Args:
             worker: Answers for blocks; copied to every actor once.
-            num_workers: How many client actors.
+            num_workers: How many client actors; None for one on each core that is free.
             address: A running cluster's address; a local Ray of our own if empty.
 
         Raises:
             InputError: The cluster cannot be joined, see `ray_connection.start_ray`.
         """
-        require_at_least(1, num_workers=num_workers)
+        if num_workers is not None:
+            require_at_least(1, num_workers=num_workers)
         self._owns_ray = not ray.is_initialized()
         if self._owns_ray:
             start_ray(num_workers, address)
+        num_workers = num_workers or free_cores()
         self._nodes = alive_nodes()
         self._worker = ray.put(Carried(worker))
         # Blocks must not depend on a free slot: an actor asks for one core, the server for none.
@@ -236,7 +243,7 @@ def map_on_ray(
     function: Callable[..., _Result],
     arguments: Iterable[tuple[Any, ...]],
     *,
-    num_workers: int,
+    num_workers: int | None,
     address: str = "",
 ) -> Iterator[tuple[int, _Result | Exception]]:
     """Call a function for each tuple of arguments, each call a task of its own on one core.
@@ -248,7 +255,7 @@ def map_on_ray(
         function: Importable on every node.
         arguments: Taken one by one, whenever a worker is free; a `Shared` argument is stored once
             and passed as its value.
-        num_workers: How many calls run at a time.
+        num_workers: How many calls run at a time; None for one on each core that is free.
         address: A running cluster's address; a local Ray of our own if empty.
 
     Yields:
@@ -257,10 +264,12 @@ def map_on_ray(
     Raises:
         InputError: The cluster cannot be joined, see `ray_connection.start_ray`.
     """
-    require_at_least(1, num_workers=num_workers)
+    if num_workers is not None:
+        require_at_least(1, num_workers=num_workers)
     owns_ray = not ray.is_initialized()
     if owns_ray:
         start_ray(num_workers, address)
+    num_workers = num_workers or free_cores()
     task = ray.remote(num_cpus=1, max_retries=_MOST_FAILURES)(function)
     waiting = enumerate(arguments)
     running: dict[Any, int] = {}

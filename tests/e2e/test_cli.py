@@ -107,6 +107,11 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
         (["--resume", "--out", "absent"], "holds no run to resume"),
         (["--out", "full"], "full holds other files"),
         (["--ray-address", "127.0.0.1:1", "--workers", "1"], "No Ray cluster answers"),
+        (["--ray-address", "127.0.0.1:1", "--workers", "auto"], "No Ray cluster answers"),
+        (
+            ["--workers", "x"],
+            'execution.workers = "x": expected an integer of at least 0, or "auto".',
+        ),
         (["--out", "x" * 300], "File name too long; give another --out."),
         (["--resume", "--out", "x" * 300], "holds no run to resume"),
         (["--data", "x" * 300 + ".csv"], "File name too long."),

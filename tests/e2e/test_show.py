@@ -78,6 +78,7 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     assert listed.stdout.splitlines() == [
         "8 cells to run, 0 skipped",
         "Clients asked in all, the same for every protocol: 12,000.",
+        "cells run in this process, as configured",
         "  protocol TrieHH, epsilon 4, seeds 0 to 1",
         "  protocol TrieHH, epsilon 8, seeds 0 to 1",
         "  protocol SFP, epsilon 4, seeds 0 to 1",

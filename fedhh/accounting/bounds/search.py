@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy import optimize
-
 _SMALLEST_EPSILON = 1e-9
 _RELATIVE_PRECISION = 1e-9
 _SMALLEST_DELTA = 1e-30
@@ -69,6 +67,8 @@ def _crossing(
     delta_at: Callable[[float], float], *, delta: float, low: float, high: float
 ) -> float:
     """Return about where ``delta_at`` falls through ``delta`` between ``low`` and ``high``."""
+    from scipy import optimize  # Reading a finished run needs none of it, and it takes a while.
+
     log_delta = math.log(delta)
     ends = (math.log(low), math.log(high))
     # Without rounding, so that a function which remembers its values is not asked again.

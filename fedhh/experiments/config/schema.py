@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tomli_w
+from annotated_types import Ge
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationError
 
 from fedhh import doors
@@ -43,6 +44,7 @@ _SWEEP = "sweep"
 
 _BoolOrAuto = bool | Literal["auto"]
 _CountOrAll = Count | Literal["all"]
+_WorkersOrAuto = Annotated[int, Ge(0)] | Literal["auto"]
 
 
 class ModelConfig(Section):
@@ -163,12 +165,14 @@ class ExecutionConfig(Section):
     """How fast; changes no result.
 
     Attributes:
-        workers: Ray actors that hold clients; 0: this process alone, without Ray.
+        workers: Ray actors that hold clients; 0: this process alone, without Ray. "auto": on the
+            cluster at ``ray_address``, each core that is free; else each core of this machine if
+            that saves more time than Ray takes to start, and this process alone if not.
         ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
             local Ray if empty.
     """
 
-    workers: Annotated[int, Field(ge=0)] = 2
+    workers: Annotated[_WorkersOrAuto, one_of(_WorkersOrAuto)] = "auto"
     ray_address: str = ""
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pandas as pd
 
@@ -32,6 +33,7 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
+from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
@@ -40,6 +42,8 @@ from fedhh.validation import InputError
 from fedhh.version import __version__
 
 CHECKPOINT = Path("checkpoint") / "state.npz"
+
+_log = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
@@ -225,13 +229,14 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     return settle(settle_alphabet(config, population), population.num_clients)
 
 
-def open_executor(config: Config, population: Population) -> Executor:
-    """Return the way to a population's clients that a configuration asks for; close it after use.
+def open_executor(config: Config, population: Population, workers: Workers) -> Executor:
+    """Return the way to a population's clients, see `choose_workers`; close it after use.
 
     It serves every configuration with the same seed, population and simulation.
     """
+    _log.info("clients are asked %s", workers.why)
     worker = _worker(population, config.seed)
-    asking = _executor(worker, config.execution.workers, config.execution.ray_address)
+    asking = _executor(worker, workers.number, config.execution.ray_address)
     return fidelity_of(config).wrap(asking, seed=config.seed)
 
 
@@ -260,7 +265,12 @@ def run_config(
     """
     config, protocol = check_config(config, population)
     # A directory is made only once Ray has answered: an address may be wrong, too.
-    opened = open_executor(config, population) if executor is None else nullcontext(executor)
+    if executor is None:
+        seconds = seconds_of_run(config, protocol.mechanism, population)
+        workers = choose_workers(config.execution, seconds)
+        opened: AbstractContextManager[Executor] = open_executor(config, population, workers)
+    else:
+        opened = nullcontext(executor)
     with opened as clients:
         result = _run(
             protocol,
@@ -293,9 +303,9 @@ def rounds(
     yield from engine.rounds(protocol, Fidelity().wrap(InProcessExecutor(worker), seed=seed))
 
 
-def check_cluster(workers: int, ray_address: str) -> None:
+def check_cluster(workers: int | Literal["auto"], ray_address: str) -> None:
     """Raise InputError if Ray is to be joined at an address, and cannot be."""
-    if workers > 0 and ray_address:
+    if workers != 0 and ray_address:
         from fedhh.simulation import ray_connection
 
         ray_connection.check_cluster(ray_address)
@@ -305,7 +315,7 @@ def _worker(population: Population, seed: int) -> ClientWorker:
     return ClientWorker(population, seed=seed, counts=not population.is_counted)
 
 
-def _executor(worker: ClientWorker, workers: int, ray_address: str) -> Executor:
+def _executor(worker: ClientWorker, workers: int | None, ray_address: str) -> Executor:
     if workers == 0:
         return InProcessExecutor(worker)
     from fedhh.simulation.ray_executor import RayExecutor

@@ -130,7 +130,7 @@ def side_by_side(
     job: Callable[[CellT], Any],
     draw: Callable[[CellT], Drawn],
     listener: Listener[CellT],
-    workers: int,
+    workers: int | None,
     ray_address: str,
 ) -> Iterator[tuple[CellT, Record]]:
     """Yield cells with their records as they finish on Ray, so many at a time.
@@ -141,7 +141,7 @@ def side_by_side(
         job: Returns what ``run`` needs of a cell.
         draw: Returns a cell's population, the same object as long as it stays the same.
         listener: Hears which cell begins.
-        workers: How many at a time.
+        workers: How many at a time; None for one on each core of the cluster that is free.
         ray_address: See `fedhh.experiments.sweep.sweep.sweep`.
     """
     from fedhh.simulation.ray_executor import Shared, map_on_ray

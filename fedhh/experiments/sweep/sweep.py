@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import pandas as pd
 
@@ -19,8 +20,9 @@ from fedhh.experiments.config.population import (
     load_file,
     says_its_size,
 )
-from fedhh.experiments.config.schema import Config, PopulationConfig
+from fedhh.experiments.config.schema import Config, ExecutionConfig, PopulationConfig
 from fedhh.experiments.run.run import check_cluster, run_config
+from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_answers
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import (
@@ -35,9 +37,13 @@ from fedhh.experiments.sweep.execution import (
     side_by_side,
 )
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
-from fedhh.validation import InputError, require_between, require_choice
+from fedhh.settings import AUTO
+from fedhh.validation import InputError, require_at_least, require_between, require_choice
 
 _log = logging.getLogger(__name__)
+
+CELL_SECONDS = 1.0
+"""What a cell takes beside the answers of its clients: its measures and its accounting."""
 
 PARALLEL = ("auto", "cells", "clients")
 """What workers share: the cells of a sweep, or the clients of one cell after the other."""
@@ -104,7 +110,7 @@ def sweep(
     preset: str | None = None,
     settings: Sequence[str] = (),
     seeds: int | None = None,
-    workers: int = 0,
+    workers: int | Literal["auto"] = 0,
     ray_address: str = "",
     out: str | Path | None = None,
     resume: bool = False,
@@ -118,6 +124,7 @@ def sweep(
         settings: ``section.key=value`` changes each.
         seeds: Seeds per cell, in place of the file's.
         workers: Cells that run side by side on Ray; 0 for one after the other in this process.
+            "auto" for what takes less time, by the number of clients that are asked.
         ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
             local Ray if empty.
         out: The sweep's directory; without one, only the returned table remains.
@@ -152,7 +159,7 @@ def run_sweep(
     plan: Sweep,
     directory: Path,
     *,
-    workers: int,
+    workers: int | Literal["auto"],
     ray_address: str = "",
     parallel: str = "auto",
     resume: bool = False,
@@ -167,7 +174,8 @@ def run_sweep(
     Args:
         plan: What to run.
         directory: The sweep's directory.
-        workers: How many processes work; 0 for this one alone.
+        workers: How many processes work; 0 for this one alone. "auto": as `workers_of_sweep`
+            says, or where workers share clients, as each cell's own size says.
         ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
             local Ray if empty.
         parallel: See `PARALLEL`; "auto" shares clients where a population is too large for all
@@ -180,6 +188,9 @@ def run_sweep(
         InputError: The directory holds something else, or no cluster answers.
     """
     require_choice(PARALLEL, parallel=parallel)
+    if workers != AUTO:
+        require_at_least(0, workers=workers)
+    execution = ExecutionConfig(workers=workers, ray_address=ray_address)
     check_cluster(workers, ray_address)
     listener = listener or Silence()
     store = store or PopulationStore()
@@ -189,26 +200,49 @@ def run_sweep(
     order = {key: i for i, key in enumerate(dict.fromkeys(_population_of(c) for c in plan.cells))}
     missing = sorted(missing, key=lambda cell: order[_population_of(cell)])
     listener.start(missing, len(plan.to_run) - len(missing))
-    share_cells = workers > 0 and (
+    chosen = workers_of_sweep(missing, execution)
+    _log.info("cells run %s", chosen.why)
+    number = chosen.number
+    share_cells = number != 0 and (
         parallel == "cells" or (parallel == "auto" and _fits_beside_others(missing, store))
     )
     if share_cells:
         finished = side_by_side(
             missing,
             run_cell,
-            job=lambda cell: _executed(cell.config, {"workers": 0, "ray_address": ""}),
+            job=lambda cell: _executed(cell.config, ExecutionConfig(workers=0)),
             draw=lambda cell: store.get(cell.config),
             listener=listener,
-            workers=workers,
+            workers=number,
             ray_address=ray_address,
         )
     else:
-        finished = _in_turn(missing, store, listener, workers, ray_address)
+        finished = _in_turn(missing, store, listener, execution)
     for cell, record in finished:
         results.write_record(directory, cell, record)
         _log.info("cell %s, seed %d: %s", cell.id, cell.config.seed, record["status"])
         listener.finish(cell, record)
     return results.write_tables(directory, plan)
+
+
+def workers_of_sweep(cells: Sequence[Cell], execution: ExecutionConfig) -> Workers:
+    """Return how many cells of a sweep run side by side, and why."""
+    if execution.workers != AUTO or execution.ray_address:
+        return choose_workers(execution, 0.0)
+    configs = {cell.config.population: cell.config for cell in cells}
+    is_drawn = {population: _is_virtual(config) for population, config in configs.items()}
+    seconds = 0.0
+    for cell in cells:
+        seconds += CELL_SECONDS
+        if cell.asked is not None and cell.asked.clients is not None:
+            most = cell.config.simulation.drawn_clients
+            drawn = math.inf if isinstance(most, str) else most * cell.asked.layers
+            seconds += seconds_of_answers(
+                min(cell.asked.clients, drawn),
+                cell.config,
+                is_held=not is_drawn[cell.config.population],
+            )
+    return choose_workers(execution, seconds, most=len(cells))
 
 
 def run_cell(config: Config, drawn: Drawn) -> Record:
@@ -224,22 +258,27 @@ def _in_turn(
     cells: Sequence[Cell],
     store: PopulationStore,
     listener: Listener[Cell],
-    workers: int,
-    ray_address: str,
+    execution: ExecutionConfig,
 ) -> Iterator[tuple[Cell, Record]]:
-    execution = {"workers": workers, "ray_address": ray_address}
     for cell in cells:
         listener.begin(cell)
         yield cell, run_cell(_executed(cell.config, execution), store.get(cell.config))
 
 
-def _executed(config: Config, execution: dict[str, Any]) -> Config:
-    section = config.execution.model_copy(update=execution)
-    return config.model_copy(update={"execution": section})
+def _executed(config: Config, execution: ExecutionConfig) -> Config:
+    return config.model_copy(update={"execution": execution})
 
 
 def _population_of(cell: Cell) -> tuple[PopulationConfig, int]:
     return population_key(cell.config)
+
+
+def _is_virtual(config: Config) -> bool:
+    """Return whether clients are drawn anew when asked; a cell's record says what is wrong."""
+    try:
+        return is_synthetic(config.population) and is_virtual(config.population, config.seed)
+    except InputError:
+        return False
 
 
 def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
@@ -253,7 +292,7 @@ def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
     for config in configs:
         population = config.population
         if is_synthetic(population):
-            if is_virtual(population, config.seed):
+            if _is_virtual(config):
                 return False
             if not rows_fit(expected_tokens(population, config.seed)):
                 return False

@@ -1,0 +1,95 @@
+"""How many processes answer for clients: the one rule behind ``execution.workers = "auto"``.
+
+A Ray cluster whose address is given is used, with a worker for each of its cores that is free. Else
+a local Ray is started, with a worker for each core of this machine, if that saves more than Ray's
+start and end take; the clients are asked in this process otherwise. What is saved is estimated from
+the number of answers alone, see `seconds_of_answers`: what comes out is the same in every case.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.experiments.config.fidelity import PER_REPORT
+from fedhh.experiments.config.schema import Config, ExecutionConfig
+from fedhh.mechanisms.base import Mechanism
+from fedhh.settings import AUTO
+
+RAY_SECONDS = 10.0
+"""What the start and the end of a local Ray take."""
+
+HELD, DRAWN, REPORTED = 3e-6, 8e-6, 15e-6
+"""Seconds of one core for an answer of a client that is held in memory, or drawn again; and what
+comes on top where each of its reports is made. See docs/performance.md."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Who answers for the clients.
+
+    Attributes:
+        number: Ray actors; 0: this process; None: one for each core of a cluster that is free.
+        why: What was chosen and why, as a clause.
+    """
+
+    number: int | None
+    why: str
+
+
+def seconds_of_answers(answers: float, config: Config, *, is_held: bool) -> float:
+    """Return about how long so many answers of clients take on one core.
+
+    Args:
+        answers: Of clients that are drawn; one that is asked in several rounds counts each time.
+        config: How they are simulated.
+        is_held: Whether the population is held in memory.
+    """
+    reported = REPORTED if config.simulation.fidelity == PER_REPORT else 0.0
+    return answers * ((HELD if is_held else DRAWN) + reported)
+
+
+def seconds_of_run(config: Config, mechanism: Mechanism, population: Population) -> float:
+    """Return about how long the answers that a run asks for take on one core."""
+    most = config.simulation.drawn_clients
+    answers = sum(
+        layer.num_clients if isinstance(most, str) else min(layer.num_clients, most)
+        for layer in mechanism.layers
+    )
+    return seconds_of_answers(answers, config, is_held=isinstance(population, StoredPopulation))
+
+
+def choose_workers(
+    execution: ExecutionConfig, seconds: float, *, most: int | None = None
+) -> Workers:
+    """Return who answers for clients.
+
+    Args:
+        execution: A number of workers is taken as it is; "auto" is decided here.
+        seconds: What the work takes on one core, see `seconds_of_run`.
+        most: As many workers have something to do at a time; None for any number.
+    """
+    if execution.workers != AUTO:
+        where = f"on Ray, {execution.workers} workers" if execution.workers else "in this process"
+        return Workers(number=execution.workers, why=f"{where}, as configured")
+    if execution.ray_address:
+        where = f"on the Ray cluster at {execution.ray_address}"
+        return Workers(number=None, why=f"{where}, a worker for each core that is free")
+    cores = _cores()
+    number = cores if most is None else min(cores, most)
+    if number < 2:
+        which = "which has one core" if cores < 2 else "since nothing is there to share"
+        return Workers(number=0, why=f"in this process, {which}")
+    saved = seconds * (1 - 1 / number)
+    text = f"{number} workers would save about {saved:.0f} s, and Ray takes {RAY_SECONDS:.0f} s"
+    if saved > RAY_SECONDS:
+        return Workers(number=number, why=f"on Ray: {text} to start and end")
+    return Workers(number=0, why=f"in this process: {text} to start and end")
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

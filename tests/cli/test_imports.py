@@ -1,0 +1,81 @@
+"""Each command loads what it uses: a process of its own says which packages it has in the end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "dp_accounting", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pydantic", "ray",
+    "scipy", "scipy.optimize", "scipy.stats",
+}  # fmt: skip
+
+SCRIPT = """
+import sys
+from fedhh.cli.app import main
+sys.argv[0] = "fedhh"
+try:
+    main()
+except SystemExit as end:
+    status = int(end.code or 0)
+print("status", status, *sys.modules, file=sys.stderr)
+"""
+
+SMALL = (
+    "run",
+    "--preset",
+    "small",
+    "--set",
+    "population.clients=2000",
+    "--set",
+    "protocol.depth=3",
+)
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    def call(*words: str, status: int = 0) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, *words],
+            capture_output=True, text=True, timeout=120, cwd=tmp_path, check=True,
+        )  # fmt: skip
+        _, ended, *modules = done.stderr.splitlines()[-1].split()
+        assert int(ended) == status, done.stderr
+        return HEAVY & set(modules)
+
+    return call
+
+
+def test_the_package_and_help_load_next_to_nothing(loaded):
+    code = "import sys, fedhh; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not HEAVY & set(done.stdout.split())
+    assert not loaded("--help")
+    assert loaded("run", "--help") <= {"pydantic"}
+
+
+def test_presets_load_what_reads_a_configuration(loaded):
+    assert loaded("presets", "list") <= {"numpy", "pydantic"}
+    assert loaded("presets", "show", "small") <= {"numpy", "pydantic"}
+
+
+def test_accounting_loads_no_tables_no_figures_and_no_kernels(loaded):
+    words = ("--local-epsilon", "8", "--reports", "10000", "--oracle", "ss", "--domain-size", "100")
+    bare = {"numpy", "pydantic", "scipy", "scipy.optimize"}
+    assert loaded("account", "shuffle", *words) <= bare
+
+
+def test_a_run_that_is_refused_loads_neither_figures_nor_accounting(loaded):
+    found = loaded(*SMALL, "--set", "protocol.eta_max=0", status=2)
+    assert not found & {"dp_accounting", "matplotlib", "ray", "scipy.optimize", "scipy.stats"}
+
+
+def test_a_small_run_loads_no_ray_and_its_tables_no_figures(loaded):
+    # What a run in process uses is there: a name that is misspelled above would pass unseen.
+    found = loaded(*SMALL, "--out", "run")
+    assert found >= {"dp_accounting", "matplotlib", "numba", "pandas", "scipy.optimize"}
+    assert "ray" not in found
+    found = loaded("show", "run")
+    assert not found & {"dp_accounting", "matplotlib", "ray", "scipy.optimize", "scipy.stats"}
