@@ -13,6 +13,7 @@ Generation", section II.3.
 from __future__ import annotations
 
 import bisect
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ class RankTable(NamedTuple):
         widths: ``(2**bits,) float64``: its number of ranks.
         bits: Logarithm of the number of columns.
         tail_exponent: Within a column, rank r weighs r to the minus this.
+        singles: So many columns at the beginning hold one rank each: column c the rank c + 1.
     """
 
     entries: _Words
@@ -52,6 +54,7 @@ class RankTable(NamedTuple):
     widths: _Floats
     bits: int
     tail_exponent: float
+    singles: int = 0
 
 
 def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> RankTable:
@@ -86,6 +89,7 @@ def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> Ran
         widths=np.r_[widths, np.ones(empty)],
         bits=bits,
         tail_exponent=float(tail_exponent),
+        singles=own,
     )
 
 
@@ -144,11 +148,16 @@ def draw_adopted(
     shift = np.uint64(64) - bits
     column_mask = (np.uint64(1) << bits) - np.uint64(1)
     fraction_mask = (np.uint64(1) << shift) - np.uint64(1)
-    ranks, columns = candidates[0], candidates[1]
+    ranks, starts = candidates[0], candidates[1]
     exponent = table.tail_exponent
+    # Most columns hold one rank, which needs no look-up: all of them share the last one's.
+    singles = np.uint64(table.singles)
+    last_single = np.uint64(max(table.singles - 1, 0))
+    # As integers, k * 2**-53 < adoption is k < ceil(adoption * 2**53): the product is exact.
+    adopted_below = np.uint64(math.ceil(adoption * 2.0**53))
     filled = 0
     while filled < size:
-        adopted = 0
+        adopted = np.uint64(0)
         s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
         for _ in range(min(BATCH, 4 * (size - filled) + 8)):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
@@ -158,18 +167,24 @@ def draw_adopted(
             entry = table.entries[drawn]
             alias = entry & column_mask
             own = np.uint64(word & fraction_mask < entry >> bits)
-            column = np.int64(alias + own * (drawn - alias))
-            rank = table.starts[column] + np.int64(table.widths[column] * inside)
+            column = alias + own * (drawn - alias)
+            place = max(column, last_single)
+            first = table.starts[place]
+            # All bits of the mask are set for one rank: which it is has no branch to guess, either.
+            single = -np.int64(column < singles)
+            rank = np.int64(column) + 1
+            start = (rank & single) | (first & ~single)
+            rank = (rank & single) | ((first + np.int64(table.widths[place] * inside)) & ~single)
             ranks[adopted] = rank
-            columns[adopted] = column
+            starts[adopted] = start
             scattered = mix(adoption_key + np.uint64(rank) * _GOLDEN)
-            adopted += int(np.float64(scattered >> np.uint64(11)) * 2.0**-53 < adoption)
+            adopted += np.uint64(scattered >> np.uint64(11) < adopted_below)
         state[0], state[1], state[2], state[3] = s0, s1, s2, s3
         for i in range(adopted):
             if filled == size:
                 break
             # A column of one rank has x = 0, and passes as all others do: without a branch.
-            x = np.float64(ranks[i]) / np.float64(table.starts[columns[i]]) - 1.0
+            x = np.float64(ranks[i]) / np.float64(starts[i]) - 1.0
             u = next_float(state)
             # (1 + x)^-a lies between its Taylor polynomials of degree one and two.
             line = 1.0 - exponent * x
