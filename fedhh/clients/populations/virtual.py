@@ -48,6 +48,7 @@ MAX_CLIENTS = 2**40
 
 _CLIENTS_AT_ONCE = 8_192
 _SAMPLED_CLIENTS = 16_384
+_LARGEST_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,7 +180,7 @@ class VirtualPopulation(Population):
     def counter(self, onto: Counted | None = None) -> ClientCounter:
         """Return what counts clients as they are drawn."""
         if onto is None:
-            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int64)
+            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int32)
             onto = Counted(clients=(), words=words, contributions=0, squares=0)
         return _Counter(onto, self._counted)
 
@@ -271,7 +272,7 @@ class VirtualPopulation(Population):
         sample = self._first_clients()
         return Census(
             num_clients=self._counted,
-            words=counted.words,
+            words=counted.words.astype(np.int64),
             beyond=counted.contributions - int(counted.words[:, 0].sum()),
             sample=sample.coded,
             sample_counts=sample.counts[sample.word_ids >= self._lexicon_ranks].astype(np.int64),
@@ -295,12 +296,15 @@ class _Counter(ClientCounter):
         if size <= 0:
             return
         here = slice(int(rows.offsets[size]))
-        count_words(rows.word_ids[here], rows.counts[here], self._words)
         sums = np.diff(
             np.r_[0, np.cumsum(rows.counts[here], dtype=np.int64)][rows.offsets[: size + 1]]
         )
         self._clients.append((first, first + size))
         self._contributions += int(sums.sum())
+        # Half the memory is twice as much of it in the cache.
+        if self._contributions > _LARGEST_INT32 and self._words.dtype == np.int32:
+            self._words = self._words.astype(np.int64)
+        count_words(rows.word_ids[here], rows.counts[here], self._words)
         self._squares += int(np.dot(sums, sums))
 
     @property
