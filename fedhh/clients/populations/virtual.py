@@ -7,7 +7,6 @@ lexicon and on the block, and not on how many clients there are.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,7 @@ from fedhh.clients.populations.strings import NAMED_RANKS
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, model_of
 from fedhh.kernels.coded import count_words, part_ranks
 from fedhh.queries.base import Counted
+from fedhh.system.cores import num_cores
 from fedhh.validation import InputError, require_at_least
 from fedhh.words.lexicon import Lexicon
 
@@ -41,7 +41,7 @@ A word beyond is held by about one client in 400,000 of the preset with the heav
 COUNTED_WHOLE = 20_000_000
 """Populations up to this size are counted whole."""
 
-COUNTED_CLIENTS = 5_000_000
+COUNTED_CLIENTS = 1_000_000
 """Of larger populations, so many clients are counted."""
 
 MAX_CLIENTS = 2**40
@@ -241,7 +241,7 @@ class VirtualPopulation(Population):
             for start in range(first, stop, _CLIENTS_AT_ONCE)
         ]
         num_missing = sum(len(block) for block in blocks)
-        num_threads = min(_num_cores(), len(blocks))
+        num_threads = min(num_cores(), len(blocks))
         stopped = threading.Event()
         lock = threading.Lock()
         num_done = 0
@@ -328,9 +328,3 @@ def _missing(ranges: Sequence[tuple[int, int]], num_clients: int) -> list[tuple[
             gaps.append((end, first))
         end = stop
     return gaps
-
-
-def _num_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
