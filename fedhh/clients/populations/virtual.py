@@ -42,7 +42,10 @@ COUNTED_WHOLE = 20_000_000
 """Populations up to this size are counted whole."""
 
 COUNTED_CLIENTS = 1_000_000
-"""Of larger populations, so many clients are counted."""
+"""Of larger populations, so many clients are counted.
+
+That leaves a share of all contributions a standard error of at most 0.4 points in every preset.
+"""
 
 MAX_CLIENTS = 2**40
 
