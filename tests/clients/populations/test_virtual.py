@@ -218,7 +218,7 @@ def test_counts_are_those_of_the_stored_population(drawn, stored):
 
 def test_counts_do_not_depend_on_chunks_or_cores(drawn, monkeypatch):
     monkeypatch.setattr(virtual, "_CLIENTS_AT_ONCE", 999)
-    monkeypatch.setattr(virtual, "_num_cores", lambda: 3)
+    monkeypatch.setattr(virtual, "num_cores", lambda: 3)
     again = VirtualPopulation("keyboard60d", CLIENTS, seed=2).census
     assert np.array_equal(again.words, drawn.census.words)
     assert (again.beyond, again.squares) == (drawn.census.beyond, drawn.census.squares)
