@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.measuring import add_options, medians, save
 from benchmarks.subset_selection import add_drawn
-from fedhh.clients.answers.base import contributions
+from fedhh.clients.answers.base import WordValues, contributions
 from fedhh.clients.answers.coded_words import CodedMatcher
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
@@ -62,7 +62,8 @@ def measure(
     started = time.thread_time()
     answerer = make_answerer(query, words, 0)
     matching = time.thread_time() - started
-    word_values, coded = words.prefix_values(query), CodedMatcher(query)
+    word_values = WordValues.of(words.prefix_values(query))
+    coded = CodedMatcher(query)
     rows = population.block(clients)
 
     def choose() -> Any:

@@ -13,6 +13,7 @@ Generation", section II.3.
 from __future__ import annotations
 
 import bisect
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ _Words = npt.NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _GROUPS_PER_RANK = 16
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_0 = np.uint64(0)
 _1 = np.uint64(1)
 _11 = np.uint64(11)
 _64 = np.uint64(64)
@@ -49,6 +51,7 @@ class RankTable(NamedTuple):
         widths: ``(2**bits,) float64``: its number of ranks.
         bits: Logarithm of the number of columns.
         tail_exponent: Within a column, rank r weighs r to the minus this.
+        singles: So many columns at the beginning hold one rank each: column c the rank c + 1.
     """
 
     entries: _Words
@@ -56,6 +59,7 @@ class RankTable(NamedTuple):
     widths: _Floats
     bits: int
     tail_exponent: float
+    singles: int = 0
 
 
 def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> RankTable:
@@ -90,6 +94,7 @@ def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> Ran
         widths=np.r_[widths, np.ones(empty)],
         bits=bits,
         tail_exponent=float(tail_exponent),
+        singles=own,
     )
 
 
@@ -148,11 +153,16 @@ def draw_adopted(
     shift = _64 - bits
     column_mask = (_1 << bits) - _1
     fraction_mask = (_1 << shift) - _1
-    ranks, columns = candidates[0], candidates[1]
+    ranks, starts = candidates[0], candidates[1]
     exponent = table.tail_exponent
+    # Most columns hold one rank, which needs no look-up: all of them share the last one's.
+    singles = np.uint64(table.singles)
+    last_single = np.uint64(max(table.singles - 1, 0))
+    # As integers, k * 2**-53 < adoption is k < ceil(adoption * 2**53): the product is exact.
+    adopted_below = np.uint64(math.ceil(adoption * 2.0**53))
     filled = 0
     while filled < size:
-        adopted = 0
+        adopted = _0
         s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
         for _ in range(min(BATCH, 4 * (size - filled) + 8)):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
@@ -162,18 +172,24 @@ def draw_adopted(
             entry = table.entries[drawn]
             alias = entry & column_mask
             own = np.uint64(word & fraction_mask < entry >> bits)
-            column = np.int64(alias + own * (drawn - alias))
-            rank = table.starts[column] + np.int64(table.widths[column] * inside)
+            column = alias + own * (drawn - alias)
+            place = max(column, last_single)
+            first = table.starts[place]
+            # All bits of the mask are set for one rank: which it is has no branch to guess, either.
+            single = -np.int64(column < singles)
+            rank = np.int64(column) + 1
+            start = (rank & single) | (first & ~single)
+            rank = (rank & single) | ((first + np.int64(table.widths[place] * inside)) & ~single)
             ranks[adopted] = rank
-            columns[adopted] = column
+            starts[adopted] = start
             scattered = mix(adoption_key + np.uint64(rank) * _GOLDEN)
-            adopted += int(np.float64(scattered >> _11) * 2.0**-53 < adoption)
+            adopted += np.uint64(scattered >> _11 < adopted_below)
         state[0], state[1], state[2], state[3] = s0, s1, s2, s3
         for i in range(adopted):
             if filled == size:
                 break
             # A column of one rank has x = 0, and passes as all others do: without a branch.
-            x = np.float64(ranks[i]) / np.float64(table.starts[columns[i]]) - 1.0
+            x = np.float64(ranks[i]) / np.float64(starts[i]) - 1.0
             u = next_float(state)
             # (1 + x)^-a lies between its Taylor polynomials of degree one and two.
             line = 1.0 - exponent * x

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,9 @@ from fedhh.kernels.prng import mix, next_below
 
 _Ids = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
+_Bits = npt.NDArray[np.uint8]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @compiled(nogil=True)
@@ -20,6 +25,7 @@ def choose_contributions(
     word_ids: npt.NDArray[np.int32],
     counts: npt.NDArray[np.int32],
     word_values: _Ids,
+    live: _Bits,
     coded_values: _Ids,
     max_items: int,
     greedy: bool,
@@ -37,6 +43,7 @@ def choose_contributions(
         word_ids: ``(rows,) int32``.
         counts: ``(rows,) int32``.
         word_values: ``(V,) int64`` value of each word, negative for words with none.
+        live: ``(ceil(V / 8),) uint8``: a bit for each word, lowest first: whether it has a value.
         coded_values: ``(m,) int64``: those of the words V to V + m - 1.
         max_items: B.
         greedy: Take the B largest counts, ties by a hash of client and value; otherwise a uniform
@@ -49,52 +56,135 @@ def choose_contributions(
         and ``(n,) int64`` sizes.
     """
     num_clients = len(clients)
-    chosen = np.empty((num_clients, max_items), dtype=np.int64)
-    sizes = np.empty(num_clients, dtype=np.int64)
-    longest = 0
+    chosen = np.full((num_clients, max_items), -1, dtype=np.int64)
+    sizes = np.zeros(num_clients, dtype=np.int64)
+    work = _room(offsets)
     for i in range(num_clients):
-        longest = max(longest, offsets[i + 1] - offsets[i])
-    values = np.empty(longest, dtype=np.int64)
-    totals = np.empty(longest, dtype=np.int64)
-    hashes = np.empty(longest, dtype=np.uint64)
-    slots = np.empty(_slot_count(longest), dtype=np.int32)
-
-    for i in range(num_clients):
-        # Not a literal, for which the function below would be compiled once more.
-        rows = np.int64(0)
-        for row in range(offsets[i], offsets[i + 1]):
-            word = word_ids[row]
-            value = (
-                word_values[word]
-                if word < len(word_values)
-                else coded_values[word - len(word_values)]
-            )
-            # Written in any case, and kept if it is a value: most words are past the first layers
-            # without one, and which is hard to guess.
-            values[rows] = value
-            totals[rows] = counts[row]
-            rows += int(value >= 0)
-        size = _merge_equal(values, totals, rows, slots)
-        if size > max_items:
-            if greedy:
-                # The hash of client and value alone decides a tie: adding or removing another item
-                # of the client then changes at most one contribution, which item-level privacy
-                # rests on.
-                client_key = mix(tie_key ^ np.uint64(clients[i]))
-                for j in range(size):
-                    hashes[j] = mix(client_key ^ np.uint64(values[j]))
-                _move_largest_to_front(values, totals, hashes, size, max_items)
-            else:
-                for j in range(max_items):
-                    other = j + np.int64(next_below(state, np.uint64(size - j)))
-                    values[j], values[other] = values[other], values[j]
-            size = max_items
+        here = slice(offsets[i], offsets[i + 1])
+        size = _choose(
+            clients[i], word_ids[here], counts[here], word_values, live, coded_values,
+            max_items, greedy, tie_key, state, work,
+        )  # fmt: skip
         for j in range(size):
-            chosen[i, j] = values[j]
-        for j in range(size, max_items):
-            chosen[i, j] = -1
+            chosen[i, j] = work[0][j]
         sizes[i] = size
     return chosen, sizes
+
+
+@compiled(nogil=True)
+def count_contributions(
+    clients: _Ids,
+    offsets: _Ids,
+    word_ids: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.int32],
+    word_values: _Ids,
+    live: _Bits,
+    coded_values: _Ids,
+    max_items: int,
+    greedy: bool,
+    tie_key: np.uint64,
+    state: _Words,
+    tally: _Ids,
+) -> tuple[int, int]:
+    """Add one to the count of each value that `choose_contributions` would return.
+
+    Args:
+        clients: As there, like all that follow.
+        offsets: ...
+        word_ids: ...
+        counts: ...
+        word_values: ...
+        live: ...
+        coded_values: ...
+        max_items: ...
+        greedy: ...
+        tie_key: ...
+        state: ...
+        tally: ``(s,) int64``, changed in place; all values are below s.
+
+    Returns:
+        The number of contributions, and of clients that have any.
+    """
+    work = _room(offsets)
+    contributions, clients_with_items = 0, 0
+    for i in range(len(clients)):
+        here = slice(offsets[i], offsets[i + 1])
+        size = _choose(
+            clients[i], word_ids[here], counts[here], word_values, live, coded_values,
+            max_items, greedy, tie_key, state, work,
+        )  # fmt: skip
+        for j in range(size):
+            tally[work[0][j]] += 1
+        contributions += size
+        clients_with_items += int(size > 0)
+    return contributions, clients_with_items
+
+
+@numba.njit
+def _room(offsets: _Ids) -> Any:
+    """Return arrays for values, their totals and hashes, and slots, for the longest client."""
+    longest = 0
+    for i in range(len(offsets) - 1):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    return (
+        np.empty(longest, dtype=np.int64),
+        np.empty(longest, dtype=np.int64),
+        np.empty(longest, dtype=np.uint64),
+        np.empty(_slot_count(longest), dtype=np.int32),
+    )
+
+
+@numba.njit
+def _choose(
+    client: int,
+    word_ids: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.int32],
+    word_values: _Ids,
+    live: _Bits,
+    coded_values: _Ids,
+    max_items: int,
+    greedy: bool,
+    tie_key: np.uint64,
+    state: _Words,
+    work: Any,
+) -> Any:
+    """Put one client's contributions first in ``work[0]``, and return how many they are."""
+    values, totals, hashes, slots = work
+    num_words = len(word_values)
+    # Past the first layers few words have a value, which is hard to guess: so all are written down,
+    # and those without are written over. Their bits stay in the cache, unlike their values.
+    found = 0
+    for row in range(len(word_ids)):
+        word = np.int64(word_ids[row])
+        listed = word < num_words
+        place = np.uint64(int(listed) * word)
+        bit = int(live[place >> np.uint64(3)] >> (place & np.uint64(7))) & 1
+        values[found] = word
+        totals[found] = counts[row]
+        found += bit | int(not listed)
+    rows = 0
+    for j in range(found):
+        held = values[j]
+        value = word_values[held] if held < num_words else coded_values[held - num_words]
+        values[rows] = value
+        totals[rows] = totals[j]
+        rows += int(value >= 0)
+    size = _merge_equal(values, totals, rows, slots)
+    if size <= max_items:
+        return size
+    if greedy:
+        # The hash of client and value alone decides a tie: adding or removing another item
+        # of the client then changes at most one contribution, which item-level privacy
+        # rests on.
+        client_key = mix(tie_key ^ np.uint64(client))
+        for j in range(size):
+            hashes[j] = mix(client_key ^ np.uint64(values[j]))
+        _move_largest_to_front(values, totals, hashes, size, max_items)
+    else:
+        for j in range(max_items):
+            other = j + np.int64(next_below(state, np.uint64(size - j)))
+            values[j], values[other] = values[other], values[j]
+    return max_items
 
 
 @numba.njit(inline="always")
@@ -117,7 +207,8 @@ def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.in
     left = 0
     for j in range(size):
         value = values[j]
-        slot = np.int64(mix(np.uint64(value)) & np.uint64(mask))
+        # The upper half of a product with the golden ratio (Knuth, TAOCP 3, section 6.4).
+        slot = np.int64((np.uint64(value) * _GOLDEN) >> np.uint64(32)) & mask
         while slots[slot] >= 0 and values[slots[slot]] != value:
             slot = (slot + 1) & mask
         if slots[slot] < 0:

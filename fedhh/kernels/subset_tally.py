@@ -13,7 +13,7 @@ report's value says nothing about its number of members here. Reports with none 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -173,30 +173,71 @@ def _halve(
                 _place(there, left, right - 1, members, free_left, kept_right, scratch, state)
 
 
-@compiled()
-def subset_tally(bound: _Counts, num_free: int, subset_size: int, state: _State) -> _Counts:
-    """Return ``(s,) int64``: the votes of all values, with the joint law of fresh reports.
+class Node(NamedTuple):
+    """A range of values, and the reports with members in it.
 
-    Cost: O(s) draws at most, and far fewer where there are fewer members than values; it does not
-    grow with the number of reports.
+    Attributes:
+        start: Its first value.
+        size: How many values it has.
+        reports: ``(2, k) int64``: free reports by their number of members in the range, and
+            likewise those that are bound to a value of it, which is not among the members.
+    """
+
+    start: int
+    size: int
+    reports: _Counts
+
+
+def root(bound: _Counts, num_free: int, subset_size: int) -> Node:
+    """Return the node of all values.
 
     Args:
         bound: ``(s,) int64``: reports bound to each value.
         num_free: Free reports.
         subset_size: d, in [1, s).
-        state: ``(4,) uint64``, changed in place.
     """
-    size = len(bound)
-    votes = bound.copy()
-    before = np.zeros(size + 1, dtype=np.int64)
-    for value in range(size):
-        before[value + 1] = before[value] + bound[value]
+    reports = np.zeros((2, subset_size + 1), dtype=np.int64)
+    reports[0, subset_size] = num_free
+    # Those of one member are their client's value, and have none left to place.
+    reports[1, subset_size - 1] = bound.sum() if subset_size > 1 else 0
+    return Node(0, len(bound), reports)
+
+
+@compiled(nogil=True)
+def add_members(
+    node: Node,
+    before: _Counts,
+    votes: _Counts,
+    smallest: int,
+    ranges: _Counts,
+    reports: _Counts,
+    state: _State,
+) -> int:
+    """Place a node's members by halving its range again and again, and add them to the votes.
+
+    Cost: O(s) draws at most, and far fewer where there are fewer members than values; it does not
+    grow with the number of reports.
+
+    Args:
+        node: Where to begin.
+        before: ``(s + 1,) int64``: how many reports are bound to values before each one.
+        votes: ``(s,) int64``, changed in place.
+        smallest: Nodes below it of at most so many values are left over: what happens in one is
+            independent of the others. 0 for none.
+        ranges: ``(p, 2) int64``: start and size of what is left over, filled in.
+        reports: ``(p, 2, k) int64``: its reports, filled in.
+        state: ``(4,) uint64``, changed in place.
+
+    Returns:
+        How many nodes are left over.
+    """
+    left_over = 0
     depth = 1
-    while 1 << (depth - 1) < size:
+    while 1 << (depth - 1) < node.size:
         depth += 1
     # Histograms of the nodes under way, free and bound, in the place of depth and side: a node has
     # at most 2**(depth - 1 - level) values. Of a place, only classes up to its top are in use.
-    top = subset_size
+    top = min(len(node.reports[0]) - 1, node.size)
     offsets = np.zeros(depth + 1, dtype=np.int64)
     for level in range(depth):
         room = min(top, 1 << (depth - 1 - level)) + 1
@@ -208,17 +249,21 @@ def subset_tally(bound: _Counts, num_free: int, subset_size: int, state: _State)
     places = np.zeros(depth + 1, dtype=np.int64)
     tops = np.zeros(depth + 1, dtype=np.int64)
     levels = np.zeros(depth + 1, dtype=np.int64)
-    memory[top] = num_free
-    # Those of one member are their client's value, and have none left to place.
-    if top > 1:
-        memory[2 * top] = before[size]
-    sizes[0], tops[0] = size, top
+    memory[: top + 1] = node.reports[0, : top + 1]
+    memory[top + 1 : 2 * top + 2] = node.reports[1, : top + 1]
+    starts[0], sizes[0], tops[0] = node.start, node.size, top
     waiting = 1
     while waiting:
         waiting -= 1
         start, size, level = starts[waiting], sizes[waiting], levels[waiting]
         place, top = places[waiting], tops[waiting] + 1
         node_free, node_bound = memory[place : place + top], memory[place + top : place + 2 * top]
+        if level > 0 and size <= smallest:
+            ranges[left_over, 0], ranges[left_over, 1] = start, size
+            reports[left_over, 0, :top] = node_free
+            reports[left_over, 1, :top] = node_bound
+            left_over += 1
+            continue
         if size == 1:
             if top > 1:
                 votes[start] += node_free[1]
@@ -254,7 +299,7 @@ def subset_tally(bound: _Counts, num_free: int, subset_size: int, state: _State)
         starts[waiting], sizes[waiting], levels[waiting] = start, left, level + 1
         places[waiting], tops[waiting] = at_left, most_left - 1
         waiting += 1
-    return votes
+    return left_over
 
 
 @compiled()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from fedhh.kernels.bit_votes import add_bit_votes, bit_report_ns
 from fedhh.kernels.lanes import lane_states
-from fedhh.kernels.subset_tally import subset_tally
+from fedhh.kernels.subset_tally import Node, add_members, root
 from fedhh.kernels.variates import binomials
 from fedhh.kernels.votes import (
     add_looked_through_votes,
@@ -20,8 +21,13 @@ from fedhh.kernels.votes import (
 )
 from fedhh.oracles.base import Tally, Values, require_in_domain
 from fedhh.random import kernel_state
+from fedhh.system.cores import num_cores
 
 _LARGEST_QUICK_SUBSET = 16
+
+# Tallies of domains from this size on are drawn in parts, side by side.
+_WORTH_PARTS = 2**16
+_MOST_PARTS = 16
 
 # The stamped route's nanoseconds on one core; the constants of `fedhh.kernels.bit_votes` are alike.
 _DRAW_NS = 0.8
@@ -128,7 +134,25 @@ def sample_subset_tally(
     free_weight = len(true_counts) * math.exp(-epsilon)
     bound_weight = -subset_size * math.expm1(-epsilon)
     bound = binomials(true_counts, bound_weight, free_weight, state)
-    votes: Tally = subset_tally(bound, int((true_counts - bound).sum()), subset_size, state)
+    votes: Tally = bound.copy()
+    before = np.r_[0, np.cumsum(bound)]
+    whole = root(bound, int((true_counts - bound).sum()), subset_size)
+    # Parts follow from the domain's size, not from the cores, and each has its own stream.
+    smallest = 0
+    if len(bound) >= _WORTH_PARTS:
+        smallest = 2 ** (len(bound) - 1).bit_length() // _MOST_PARTS
+    ranges = np.zeros((_MOST_PARTS, 2), dtype=np.int64)
+    reports = np.zeros((_MOST_PARTS, 2, subset_size + 1), dtype=np.int64)
+    num_parts = add_members(whole, before, votes, smallest, ranges, reports, state)
+    states = [kernel_state(rng) for _ in range(num_parts)]
+
+    def place(part: int) -> None:
+        node = Node(int(ranges[part, 0]), int(ranges[part, 1]), reports[part])
+        add_members(node, before, votes, 0, ranges, reports, states[part])
+
+    if num_parts:
+        with ThreadPoolExecutor(min(num_cores(), num_parts)) as pool:
+            list(pool.map(place, range(num_parts)))
     return votes
 
 

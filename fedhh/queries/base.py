@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -211,13 +212,14 @@ class Counted:
 
     Attributes:
         clients: Ranges of client numbers: first, and one behind the last.
-        words: ``(V, 2) int64``: contributions for each word of the lexicon, and its holders.
+        words: ``(V, 2)``, ``int32`` or ``int64``: contributions for each word of the lexicon, and
+            its holders.
         contributions: Contributions in all, those for words beside the lexicon included.
         squares: Sum over clients of their squared number of contributions.
     """
 
     clients: tuple[tuple[int, int], ...]
-    words: npt.NDArray[np.int64]
+    words: npt.NDArray[np.signedinteger[Any]]
     contributions: int
     squares: int
 
@@ -225,7 +227,7 @@ class Counted:
         """Return the counts of both groups of clients."""
         return Counted(
             clients=self.clients + other.clients,
-            words=self.words + other.words,
+            words=np.add(self.words, other.words, dtype=np.int64),
             contributions=self.contributions + other.contributions,
             squares=self.squares + other.squares,
         )

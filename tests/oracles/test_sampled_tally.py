@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from fedhh.kernels.sketch_noise import add_noise
-from fedhh.oracles import CountMeanSketch, GeneralizedRandomizedResponse, SubsetSelection
+from fedhh.oracles import (
+    CountMeanSketch,
+    GeneralizedRandomizedResponse,
+    SubsetSelection,
+    subset_votes,
+)
 from fedhh.oracles.subset_votes import sample_subset_tally
 from fedhh.random import kernel_state
 from fedhh.testing.oracle_laws import tally_law
@@ -58,6 +65,49 @@ def test_tallies_without_reports_have_the_joint_law(domain_size, subset_size, od
         other = subset_oracle(domain_size, subset_size, 1 + (odds - 1) * by)
         assert law_p_value(joint_draws(other, counts, seed=1), law) < ALPHA
     assert law_p_value(joint_draws(oracle, np.roll(counts, 1), seed=2), law) < ALPHA
+
+
+@pytest.mark.parametrize(("domain_size", "subset_size", "odds", "counts"), [CASES[0], CASES[3]])
+def test_tallies_drawn_in_parts_have_the_joint_law(
+    domain_size, subset_size, odds, counts, monkeypatch
+):
+    # Ranges of two values, and one of a single one, are left over.
+    monkeypatch.setattr(subset_votes, "_WORTH_PARTS", 2)
+    monkeypatch.setattr(subset_votes, "_MOST_PARTS", 4)
+    # Threads take longer to start than tiny tallies to draw.
+    in_turn = nullcontext(SimpleNamespace(map=map))
+    monkeypatch.setattr(subset_votes, "ThreadPoolExecutor", lambda threads: in_turn)
+    oracle = subset_oracle(domain_size, subset_size, odds)
+    counts = np.array(counts)
+    law = tally_law(oracle, np.repeat(np.arange(domain_size), counts).tolist())
+    assert law_p_value(joint_draws(oracle, counts), law) > ALPHA
+    assert law_p_value(joint_draws(oracle, np.roll(counts, 1), seed=2), law) < ALPHA
+    # Parts that share a stream are not independent of each other.
+    monkeypatch.setattr(
+        subset_votes, "kernel_state", lambda rng: kernel_state(np.random.default_rng(rng.one))
+    )
+    shared = [
+        tuple(
+            sample_subset_tally(
+                counts, subset_size=subset_size, epsilon=math.log(odds),
+                rng=SimpleNamespace(one=seed),
+            ).tolist()
+        )
+        for seed in range(DRAWS)
+    ]  # fmt: skip
+    assert law_p_value(shared, law) < ALPHA
+
+
+@pytest.mark.parametrize("subset_size", [1, 40, 60_000])
+def test_parts_follow_from_the_domain_alone(subset_size, monkeypatch):
+    counts = np.arange(2**16 + 1) % 7
+    tallies = []
+    for cores in (1, 3):
+        monkeypatch.setattr(subset_votes, "num_cores", lambda cores=cores: cores)
+        rng = np.random.default_rng(0)
+        tallies.append(sample_subset_tally(counts, subset_size=subset_size, epsilon=3.0, rng=rng))
+    assert np.array_equal(*tallies)
+    assert tallies[0].sum() == counts.sum() * subset_size
 
 
 def test_values_that_are_drawn_apart_do_not_have_the_joint_law():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.kernels.sampling import choose_contributions
+from fedhh.kernels.sampling import choose_contributions, count_contributions
 from fedhh.queries.base import Messages, Query
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError
@@ -48,11 +49,30 @@ class Answerer(ABC):
         """
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordValues:
+    """The values of a lexicon's words in a query.
+
+    Attributes:
+        values: ``(V,) int64``, -1 for none.
+        live: ``(ceil(V / 8),) uint8``: a bit for each word, lowest first: whether it has one.
+    """
+
+    values: Values
+    live: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, values: Values) -> Self:
+        """Return these values with their bits; there is one byte at least."""
+        live = np.packbits(values >= 0, bitorder="little")
+        return cls(values=values, live=live if len(live) else np.zeros(1, dtype=np.uint8))
+
+
 def contributions(
     query: Query,
     rows: ClientBlock,
     block: int,
-    word_values: Values,
+    word_values: WordValues,
     *,
     seed: int,
     coded_values: Values | None = None,
@@ -63,7 +83,7 @@ def contributions(
         query: The broadcast.
         rows: A block's clients and their items.
         block: Its number.
-        word_values: ``(V,) int64``: the value of each word of the lexicon, -1 for none.
+        word_values: The value of each word of the lexicon.
         seed: The run's seed.
         coded_values: Those of the block's coded words.
 
@@ -74,6 +94,57 @@ def contributions(
     Raises:
         InputError: The block has coded words, and the caller has no values for them.
     """
+    chosen: Values
+    sizes: Values
+    chosen, sizes = choose_contributions(
+        *_choices(query, rows, block, word_values, seed=seed, coded_values=coded_values)
+    )
+    return chosen, sizes
+
+
+def add_contributions(
+    query: Query,
+    rows: ClientBlock,
+    block: int,
+    word_values: WordValues,
+    tally: Values,
+    *,
+    seed: int,
+    coded_values: Values | None = None,
+) -> tuple[int, int]:
+    """Count the values that `contributions` would return, without keeping them.
+
+    Args:
+        query: As there, like all that follow.
+        rows: ...
+        block: ...
+        word_values: ...
+        tally: ``(query.tally_size,) int64``, changed in place.
+        seed: ...
+        coded_values: ...
+
+    Returns:
+        The number of values, and of clients that have any.
+
+    Raises:
+        InputError: As there.
+    """
+    sampled, holders = count_contributions(
+        *_choices(query, rows, block, word_values, seed=seed, coded_values=coded_values), tally
+    )
+    return int(sampled), int(holders)
+
+
+def _choices(
+    query: Query,
+    rows: ClientBlock,
+    block: int,
+    word_values: WordValues,
+    *,
+    seed: int,
+    coded_values: Values | None,
+) -> tuple[Any, ...]:
+    """Return the kernels' arguments."""
     if coded_values is None:
         if len(rows.coded):
             raise InputError(
@@ -83,18 +154,16 @@ def contributions(
         coded_values = np.zeros(0, dtype=np.int64)
     address = (query.pass_index, query.layer)
     tie_key = generator(seed, Stream.TIE_BREAK, *address).integers(0, 2**64, dtype=np.uint64)
-    chosen: Values
-    sizes: Values
-    chosen, sizes = choose_contributions(
+    return (
         rows.clients,
         rows.offsets,
         rows.word_ids,
         rows.counts,
-        word_values,
+        word_values.values,
+        word_values.live,
         coded_values,
         query.max_items,
         query.sampler == "greedy",
         tie_key,
         kernel_state(generator(seed, Stream.SAMPLING, *address, block)),
     )
-    return chosen, sizes

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedhh.clients.answers.base import Answerer, BlockCounts, Values, contributions
+from fedhh.clients.answers.base import Answerer, BlockCounts, Values, WordValues, contributions
 from fedhh.clients.answers.hits import add_hits
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import ClientBlock
@@ -65,8 +65,9 @@ class FragmentAnswerer(Answerer):
         self._query = query
         self._seed = seed
         self._add = add_hits if hits else _add_reports
-        codes, self._keys = self._strings(words.lexicon.words)
-        self._table = FragmentTable(query.puzzle, codes, self._keys)
+        codes, keys = self._strings(words.lexicon.words)
+        self._keys = WordValues.of(keys)
+        self._table = FragmentTable(query.puzzle, codes, keys)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
         """Sample each client's strings, and add one record for each of them."""
@@ -109,7 +110,7 @@ class BlindPrefixAnswerer(Answerer):
         self._query = query
         self._seed = seed
         self._add = add_hits if hits else _add_reports
-        self._keys = self._prefixes(words.lexicon)
+        self._keys = WordValues.of(self._prefixes(words.lexicon))
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
         """Sample each client's prefixes, and report each of them."""
@@ -146,7 +147,7 @@ def _chosen_strings(
     query: Query,
     rows: ClientBlock,
     block: int,
-    word_keys: Values,
+    word_keys: WordValues,
     coded_keys: Values,
     *,
     seed: int,

@@ -10,14 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.clients.answers.base import Answerer, BlockCounts, Values, contributions
+from fedhh.clients.answers.base import (
+    Answerer,
+    BlockCounts,
+    Values,
+    WordValues,
+    add_contributions,
+    contributions,
+)
 from fedhh.clients.answers.blind import BlindPrefixAnswerer, FragmentAnswerer
 from fedhh.clients.answers.coded_words import CodedMatcher
 from fedhh.clients.answers.hits import HitsQuery
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles import make_oracle
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
@@ -42,30 +48,34 @@ class PrefixAnswerer(Answerer):
         self._seed = seed
         self._hits = hits
         self._oracle = make_oracle(query.oracle, query.domain_size)
-        self._word_values = words.prefix_values(query)
+        self._word_values = WordValues.of(words.prefix_values(query))
         self._coded = CodedMatcher(query)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
         """Sample each client's contributions, randomize them, and add the votes."""
         query = self._query
+        coded = self._coded.values(rows.coded)
+        if self._hits:
+            sampled, holders = add_contributions(
+                query, rows, block, self._word_values, tally, seed=self._seed, coded_values=coded
+            )
+            dummies = len(rows.clients) * query.max_items - sampled if query.pad else 0
+            tally[query.dummy] += dummies
+            return BlockCounts(
+                num_reports=sampled + dummies,
+                num_dummies=dummies,
+                num_clients_with_items=holders,
+            )
         chosen, sizes = contributions(
-            query,
-            rows,
-            block,
-            self._word_values,
-            seed=self._seed,
-            coded_values=self._coded.values(rows.coded),
+            query, rows, block, self._word_values, seed=self._seed, coded_values=coded
         )
         if query.pad:
             chosen[chosen < 0] = query.dummy
             values = chosen.ravel()
         else:
             values = chosen[chosen >= 0]
-        if self._hits:
-            count_into(values, tally)
-        else:
-            rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
-            self._oracle.privatize_and_tally(values, rng=rng, out=tally)
+        rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
+        self._oracle.privatize_and_tally(values, rng=rng, out=tally)
         return BlockCounts(
             num_reports=len(values),
             num_dummies=int(len(values) - sizes.sum()),

@@ -7,7 +7,6 @@ lexicon and on the block, and not on how many clients there are.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,7 @@ from fedhh.clients.populations.strings import NAMED_RANKS
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, model_of
 from fedhh.kernels.coded import count_words, part_ranks
 from fedhh.queries.base import Counted
+from fedhh.system.cores import num_cores
 from fedhh.validation import InputError, require_at_least
 from fedhh.words.lexicon import Lexicon
 
@@ -41,13 +41,17 @@ A word beyond is held by about one client in 400,000 of the preset with the heav
 COUNTED_WHOLE = 20_000_000
 """Populations up to this size are counted whole."""
 
-COUNTED_CLIENTS = 5_000_000
-"""Of larger populations, so many clients are counted."""
+COUNTED_CLIENTS = 1_000_000
+"""Of larger populations, so many clients are counted.
+
+That leaves a share of all contributions a standard error of at most 0.4 points in every preset.
+"""
 
 MAX_CLIENTS = 2**40
 
 _CLIENTS_AT_ONCE = 8_192
 _SAMPLED_CLIENTS = 16_384
+_LARGEST_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,7 +183,7 @@ class VirtualPopulation(Population):
     def counter(self, onto: Counted | None = None) -> ClientCounter:
         """Return what counts clients as they are drawn."""
         if onto is None:
-            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int64)
+            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int32)
             onto = Counted(clients=(), words=words, contributions=0, squares=0)
         return _Counter(onto, self._counted)
 
@@ -240,7 +244,7 @@ class VirtualPopulation(Population):
             for start in range(first, stop, _CLIENTS_AT_ONCE)
         ]
         num_missing = sum(len(block) for block in blocks)
-        num_threads = min(_num_cores(), len(blocks))
+        num_threads = min(num_cores(), len(blocks))
         stopped = threading.Event()
         lock = threading.Lock()
         num_done = 0
@@ -271,7 +275,7 @@ class VirtualPopulation(Population):
         sample = self._first_clients()
         return Census(
             num_clients=self._counted,
-            words=counted.words,
+            words=counted.words.astype(np.int64),
             beyond=counted.contributions - int(counted.words[:, 0].sum()),
             sample=sample.coded,
             sample_counts=sample.counts[sample.word_ids >= self._lexicon_ranks].astype(np.int64),
@@ -295,12 +299,15 @@ class _Counter(ClientCounter):
         if size <= 0:
             return
         here = slice(int(rows.offsets[size]))
-        count_words(rows.word_ids[here], rows.counts[here], self._words)
         sums = np.diff(
             np.r_[0, np.cumsum(rows.counts[here], dtype=np.int64)][rows.offsets[: size + 1]]
         )
         self._clients.append((first, first + size))
         self._contributions += int(sums.sum())
+        # Half the memory is twice as much of it in the cache.
+        if self._contributions > _LARGEST_INT32 and self._words.dtype == np.int32:
+            self._words = self._words.astype(np.int64)
+        count_words(rows.word_ids[here], rows.counts[here], self._words)
         self._squares += int(np.dot(sums, sums))
 
     @property
@@ -324,9 +331,3 @@ def _missing(ranges: Sequence[tuple[int, int]], num_clients: int) -> list[tuple[
             gaps.append((end, first))
         end = stop
     return gaps
-
-
-def _num_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

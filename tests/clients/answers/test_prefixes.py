@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from fedhh.clients.answers.base import WordValues
 from fedhh.clients.answers.matching import WordMatcher, match_rows
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.kernels.sampling import choose_contributions
+from fedhh.kernels.sampling import choose_contributions, count_contributions
 from fedhh.oracles import OracleSpec
 from fedhh.queries.base import Cohort, PrefixQuery
 from fedhh.random import Stream, generator, kernel_state
@@ -31,6 +32,12 @@ def reference_mix(word: int) -> int:
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     word = (word ^ (word >> 27)) * 0x94D049BB133111EB % 2**64
     return word ^ (word >> 31)
+
+
+def with_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return values and which of them there are, as kernels take them."""
+    known = WordValues.of(values)
+    return known.values, known.live
 
 
 def make_query(**changes: object) -> PrefixQuery:
@@ -73,7 +80,8 @@ def test_contributions_are_distinct_candidates_of_the_clients_own_words(populati
     values = WordMatcher(population.lexicon).prefix_values(query)
     rows = population.block(np.arange(300))
     chosen, sizes = choose_contributions(
-        rows.clients, rows.offsets, rows.word_ids, rows.counts, values, NO_VALUES, 3, greedy,
+        rows.clients, rows.offsets, rows.word_ids, rows.counts, *with_bits(values), NO_VALUES,
+        3, greedy,
         np.uint64(9), kernel_state(np.random.default_rng(0)),
     )  # fmt: skip
     for client in range(300):
@@ -94,7 +102,8 @@ def test_greedy_ties_depend_on_client_and_value_alone():
     def choose(client: int, held: list[int]) -> set[int]:
         chosen, sizes = choose_contributions(
             np.array([client]), np.array([0, len(held)]), np.arange(len(held), dtype=np.int32),
-            np.ones(len(held), dtype=np.int32), np.array(held), NO_VALUES, 3, True, np.uint64(4),
+            np.ones(len(held), dtype=np.int32), *with_bits(np.array(held)), NO_VALUES,
+            3, True, np.uint64(4),
             np.array([1, 2, 3, 4], dtype=np.uint64),
         )  # fmt: skip
         return set(chosen[0, : sizes[0]].tolist())
@@ -116,7 +125,7 @@ def subset_counts(held: int, take: int, draws: int) -> Counter[frozenset[int]]:
         np.arange(draws), np.arange(draws + 1) * held,
         np.tile(np.arange(held, dtype=np.int32), draws),
         np.tile(np.array([9, *[1] * (held - 1)], dtype=np.int32), draws),
-        np.arange(held), NO_VALUES, take, False, np.uint64(0),
+        *with_bits(np.arange(held)), NO_VALUES, take, False, np.uint64(0),
         kernel_state(np.random.default_rng(3)),
     )  # fmt: skip
     assert (sizes == take).all()
@@ -147,12 +156,34 @@ def test_equal_values_are_merged_and_stay_in_the_order_of_their_words(held):
     values[: held // 4] -= 1  # Some have none: -1.
     chosen, sizes = choose_contributions(
         np.array([0]), np.array([0, held]), np.arange(held, dtype=np.int32),
-        np.ones(held, dtype=np.int32), values[: held // 2], values[held // 2 :], held, False,
-        np.uint64(0), np.array([1, 2, 3, 4], dtype=np.uint64),
+        np.ones(held, dtype=np.int32), *with_bits(values[: held // 2]),
+        values[held // 2 :], held, False, np.uint64(0), np.array([1, 2, 3, 4], dtype=np.uint64),
     )  # fmt: skip
     expected = list(dict.fromkeys(v for v in values.tolist() if v >= 0))
     assert chosen[0, : sizes[0]].tolist() == expected
     assert (chosen[0, sizes[0] :] == -1).all()
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+@pytest.mark.parametrize("listed", [0, 1, 9, 64])
+def test_counting_contributions_counts_those_that_are_chosen(greedy, listed):
+    rng = np.random.default_rng(listed)
+    values = rng.integers(-1, 30, size=64)
+    sizes = np.r_[0, rng.integers(0, 40, size=50), 0]
+    word_ids = np.concatenate([rng.permutation(64)[:size] for size in sizes]).astype(np.int32)
+    arguments = (
+        np.arange(len(sizes)), np.r_[0, np.cumsum(sizes)], word_ids,
+        rng.integers(1, 4, size=len(word_ids)).astype(np.int32), *with_bits(values[:listed]),
+        values[listed:], 5, greedy, np.uint64(3),
+    )  # fmt: skip
+    state = kernel_state(rng)
+    chosen, held = choose_contributions(*arguments, state.copy())
+    tally = np.full(31, 7, dtype=np.int64)
+    counted = count_contributions(*arguments, state.copy(), tally)
+    expected = np.bincount(chosen[chosen >= 0], minlength=31)
+    assert np.array_equal(tally - 7, expected)
+    assert counted == (expected.sum(), np.count_nonzero(held))
+    assert 0 < counted[1] < len(sizes)
 
 
 @pytest.mark.parametrize(("held", "take"), [(61, 60), (200, 60), (200, 1), (2_000, 30)])
@@ -164,8 +195,8 @@ def test_greedy_takes_the_largest_sums_as_a_full_sort_would(held, take, largest)
     counts = rng.integers(1, largest + 1, size=clients * words).astype(np.int32)
     chosen, sizes = choose_contributions(
         np.arange(clients), np.arange(clients + 1) * words,
-        np.tile(np.arange(words, dtype=np.int32), clients), counts, values, NO_VALUES, take, True,
-        np.uint64(77), np.array([1, 2, 3, 4], dtype=np.uint64),
+        np.tile(np.arange(words, dtype=np.int32), clients), counts, *with_bits(values),
+        NO_VALUES, take, True, np.uint64(77), np.array([1, 2, 3, 4], dtype=np.uint64),
     )  # fmt: skip
     assert (sizes == take).all()
     for client in range(clients):

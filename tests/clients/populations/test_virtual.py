@@ -13,7 +13,7 @@ from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import LEXICON_RANKS, VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Cohort, PrefixQuery
+from fedhh.queries.base import Cohort, Counted, PrefixQuery
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -159,7 +159,7 @@ def test_protocols_that_broadcast_no_candidates_give_the_same_bits_as_on_the_sto
     assert assert_same_rounds(protocol, drawn, stored) == len(protocol.mechanism.layers)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 6, 7, 8, 9, 10, 14])
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14])
 @pytest.mark.parametrize("symbols", ["lower", "printable", "abcdeiouzq"])
 def test_coded_words_have_the_values_that_their_strings_have(length, symbols):
     rng = np.random.default_rng(length)
@@ -218,7 +218,7 @@ def test_counts_are_those_of_the_stored_population(drawn, stored):
 
 def test_counts_do_not_depend_on_chunks_or_cores(drawn, monkeypatch):
     monkeypatch.setattr(virtual, "_CLIENTS_AT_ONCE", 999)
-    monkeypatch.setattr(virtual, "_num_cores", lambda: 3)
+    monkeypatch.setattr(virtual, "num_cores", lambda: 3)
     again = VirtualPopulation("keyboard60d", CLIENTS, seed=2).census
     assert np.array_equal(again.words, drawn.census.words)
     assert (again.beyond, again.squares) == (drawn.census.beyond, drawn.census.squares)
@@ -277,3 +277,19 @@ def test_populations_are_counted_whole_up_to_a_size_and_on_some_clients_beyond(m
     assert VirtualPopulation("chat", 1_000, seed=0).counted_clients == 1_000
     assert VirtualPopulation("chat", 1_001, seed=0).counted_clients == 300
     assert VirtualPopulation("chat", 1_001, seed=0, counted_clients=7).counted_clients == 7
+
+
+def test_counts_get_more_bits_before_they_overflow():
+    population = VirtualPopulation("chat", 300, seed=0)
+    words = np.zeros((len(population.lexicon), 2), dtype=np.int32)
+    words[:, 0] = 2**31 - 1
+    before = Counted(clients=(), words=words, contributions=2**31 - 1, squares=0)
+    counter = population.counter(before)
+    rows = population.block(np.arange(300))
+    counter.add(rows)
+    added = counter.counted.words[:, 0] - (2**31 - 1)
+    listed = rows.word_ids < len(added)
+    expected = np.bincount(rows.word_ids[listed], weights=rows.counts[listed], minlength=len(added))
+    assert np.array_equal(added, expected)
+    merged = before.merge(before).words
+    assert (merged[:, 0] == 2**32 - 2).all()
