@@ -13,8 +13,7 @@ class PlannedLayer:
     Attributes:
         pass_index: Which pass, from 0.
         layer: Which layer of the pass, from 1.
-        num_clients: Clients to be asked, at least; those of earlier rounds that did not take place
-            may be asked too.
+        num_clients: Clients to be asked.
         smallest_domain: Fewest values that the layer's randomizer may have, the dummy included.
         largest_domain: Most values that it may have.
     """

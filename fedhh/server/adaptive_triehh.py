@@ -90,8 +90,6 @@ class AdaptiveTrieHH(LdpTrieHH):
         free_words: Words that end in a layer take no prefix's place.
         carry_words: Ask about found words in all later layers too, so that more clients than the
             recount's say whether they are real; needs a posterior and a recount.
-        stop_early: Drop prefixes that hardly live, also where there is room, and hold the recount,
-            with all clients left, as soon as none is left; needs a posterior.
         public_words: What the prior of the next symbol is counted on: "scowl70", public English
             words, or "none"; it loses its say where it does not fit. Needs a posterior.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
@@ -111,7 +109,6 @@ class AdaptiveTrieHH(LdpTrieHH):
     front_loaded: bool = True
     free_words: bool = True
     carry_words: bool = True
-    stop_early: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
     learn_symbols: bool = True
     false_discovery_rate: float = 0.05
@@ -226,13 +223,11 @@ class AdaptiveTrieHH(LdpTrieHH):
         if state.is_recounted:
             return None
         if state.is_over:
-            asked = sum(self.cohort_size(each.pass_index, each.layer) for each in state.history)
-            spared = sum(self._cohort_sizes) - asked
             return self.recount_query(
                 state.found.codes,
                 pass_index=0,
                 layer=self.depth + 1,
-                cohort=Cohort(start=asked, size=self.num_recount_clients + spared),
+                cohort=Cohort(start=sum(self._cohort_sizes), size=self.num_recount_clients),
             )
         query = super().next_query(state)
         if query is None or not self._carries:
@@ -331,8 +326,6 @@ class AdaptiveTrieHH(LdpTrieHH):
             words = words[worth_of_words >= last]
             order = order[worth[order] >= last]
         order = order[: self.eta_max]
-        if self.stop_early:
-            order = order[worth[order] >= _CREDIBLE]
         short = np.arange(len(children.lives), len(votes))
         if num_short:
             ratio = seen.ratios[seen.which[short]].mean(axis=1)

@@ -143,8 +143,8 @@ def _kept(query: PrefixQuery, executor: Executor) -> npt.NDArray[np.bool_]:
     if not query.num_candidates:
         return np.zeros(0, dtype=np.bool_)
     aggregate: Aggregate = reduce(Answer.merge, executor.answer(query)).aggregate
-    votes = aggregate.tally[:-1]
-    num_reports = np.full(len(votes), aggregate.num_reports, dtype=np.int64)
+    votes = aggregate.tally[:-1].astype(np.float64)
+    num_reports = np.full(len(votes), float(aggregate.num_reports))
     oracle = make_pure_oracle(query.oracle, query.domain_size)
-    p = p_values(votes, num_reports, num_reports.astype(np.float64) * oracle.q)
+    p = p_values(votes, num_reports, num_reports * oracle.q)
     return benjamini_hochberg(p, FALSE_DISCOVERY_RATE)
