@@ -21,6 +21,7 @@ from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.server.character_model import CharacterModel, contexts, public_counts
 from fedhh.server.evidence import Evidence
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server.local_discovery import FalseDiscoveryRate, RecountShare
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
@@ -114,8 +115,8 @@ class AdaptiveTrieHH(LdpTrieHH):
     stop_early: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
     learn_symbols: bool = True
-    false_discovery_rate: float = 0.05
-    recount_share: float = 0.1
+    false_discovery_rate: FalseDiscoveryRate = 0.05
+    recount_share: RecountShare = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
