@@ -357,6 +357,11 @@ class AdaptiveTrieHH(LdpTrieHH):
         return domains
 
     @property
+    def _is_limited(self) -> bool:
+        """Whether no layer can keep more than ``eta_max`` prefixes; words do not go on."""
+        return type(self).keep is AdaptiveTrieHH.keep and self.ties == "strict"
+
+    @property
     def _carries(self) -> bool:
         return self.carry_words and self.recounts
 
