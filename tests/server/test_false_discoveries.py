@@ -86,13 +86,18 @@ def test_words_that_nobody_was_asked_about_have_no_evidence():
     assert p_values(np.array([1.0]), np.array([9.0]), np.array([0.0]))[0] == 0
 
 
+PRINTED = (
+    *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459),
+    *(0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0),
+)
+
+
 @pytest.mark.parametrize(
     ("p", "rate", "rejected"),
     [
         # Benjamini and Hochberg (1995), section 3.2: the first four of fifteen at 5 %.
         (
-            [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
-            + [0.4262, 0.5719, 0.6528, 0.7590, 1.0],
+            PRINTED,
             0.05,
             [0, 1, 2, 3],
         ),
