@@ -21,6 +21,7 @@ from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.server.character_model import CharacterModel, contexts, public_counts
 from fedhh.server.evidence import Evidence
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server.local_discovery import FalseDiscoveryRate, RecountShare
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
@@ -111,8 +112,8 @@ class AdaptiveTrieHH(LdpTrieHH):
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
     learn_symbols: bool = True
-    false_discovery_rate: float = 0.05
-    recount_share: float = 0.1
+    false_discovery_rate: FalseDiscoveryRate = 0.05
+    recount_share: RecountShare = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -347,6 +348,11 @@ class AdaptiveTrieHH(LdpTrieHH):
             domains.append((layer, size + 1, self.eta_max * size + carried + 1))
             words += self.eta_max
         return domains
+
+    @property
+    def _is_limited(self) -> bool:
+        """Whether no layer can keep more than ``eta_max`` prefixes; words do not go on."""
+        return type(self).keep is AdaptiveTrieHH.keep and self.ties == "strict"
 
     @property
     def _carries(self) -> bool:

@@ -195,6 +195,11 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             randomizers=(self.oracle_spec,),
         )
 
+    @property
+    def _is_limited(self) -> bool:
+        """Whether no layer can keep more than ``eta_max`` prefixes that go on."""
+        return type(self).keep is LdpTrieHH.keep and self.ties == "strict"
+
     def _domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included.
 
@@ -203,13 +208,12 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         """
         trie, finished = self._initial_trie(self.symbols)
         alphabet = self.symbols.size
-        is_limited = type(self).keep is LdpTrieHH.keep and self.ties == "strict"
         most = trie.width * alphabet
         domains = [(trie.length, most + len(finished) + 1, most + len(finished) + 1)]
         for layer in range(trie.length + 1, self.depth + 1):
             # A prefix that ends in the end symbol is not extended.
             live = most // alphabet * (alphabet - 1)
-            most = (min(live, self.eta_max) if is_limited else live) * alphabet
+            most = (min(live, self.eta_max) if self._is_limited else live) * alphabet
             domains.append((layer, alphabet + 1, most + 1))
         return domains
 

@@ -29,6 +29,12 @@ from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
 
+FalseDiscoveryRate = Annotated[float, Ge(0), Lt(1)]
+"""A bound on the expected share of false discoveries; 0 for none."""
+
+RecountShare = Annotated[float, Gt(0), Lt(1)]
+"""Part of all clients."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryType]):
@@ -55,8 +61,8 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
     max_items: Items = 10
     sampler: Literal["random", "greedy"] = "random"
     pad: bool = True
-    false_discovery_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
-    recount_share: Annotated[float, Gt(0), Lt(1)] = 0.25
+    false_discovery_rate: FalseDiscoveryRate = 0.0
+    recount_share: RecountShare = 0.25
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -10,6 +10,7 @@ only, so that it costs no privacy; a wrong model costs words, never a guarantee.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ _CHAINS_FROM = 7
 """The chance that a child has all of its parent's clients: after one symbol, after seven."""
 
 _LARGEST_LOG = 600.0
+_SMALLEST = 1e-300
 _AT_ONCE = 4_000_000
 
 
@@ -63,13 +65,13 @@ class LayerEvidence:
     """How likely a layer's votes are under each share of clients.
 
     Attributes:
-        ratios: ``(u, 28) float64``: for each number of votes that occurs, its likelihood under each
-            share over that if nobody holds the candidate.
+        logs: ``(u, 28) float64``: for each number of votes that occurs, the logarithm of its
+            likelihood under each share over that if nobody holds the candidate.
         which: ``(c,) int64``: every candidate's row of it.
         limit: The least share that is worth finding.
     """
 
-    ratios: _Floats
+    logs: _Floats
     which: _Counts
     limit: float
 
@@ -94,7 +96,12 @@ class LayerEvidence:
         gain = _GRID * limit * num_clients * (oracle.p - q) / reports
         logs = different[:, None] * np.log1p(gain / q)
         logs = logs + (reports - different[:, None]) * np.log1p(-np.minimum(gain / (1 - q), 0.999))
-        return cls(ratios=np.exp(np.clip(logs, None, _LARGEST_LOG)), which=which, limit=limit)
+        return cls(logs=logs, which=which, limit=limit)
+
+    @cached_property
+    def ratios(self) -> _Floats:
+        """The ratios themselves, cut where they leave no doubt that a candidate is held."""
+        return np.asarray(np.exp(np.minimum(self.logs, _LARGEST_LOG)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,8 +161,11 @@ class Children:
 
     def posterior(self, children: _Counts) -> TriePosterior:
         """Return what is believed of some children, ``(k,) int64`` numbers."""
-        shares = self.inherited[children // self.alphabet_size]
-        shares = shares * self.evidence.ratios[self.evidence.which[children]]
+        inherited = self.inherited[children // self.alphabet_size]
+        # Ratios that were cut would say nothing of which share a frequent prefix has.
+        logs = np.log(np.maximum(inherited, _SMALLEST))
+        logs += self.evidence.logs[self.evidence.which[children]]
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         return TriePosterior(lives=self.lives[children], shares=shares)
 

@@ -1,0 +1,248 @@
+"""What recounts let through, over many seeds: false words, missed intervals, unbiased estimates.
+
+Margins: a mean over runs may lie six standard errors beyond its bound, a count as far as a binomial
+law goes with a chance of 1e-9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.oracles import SubsetSelection
+from fedhh.queries.base import Aggregate
+from fedhh.server import evidence as evidence_module
+from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.evidence import Evidence
+from fedhh.server.found import Found
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.testing import ALPHA, LETTERS, small_population
+from fedhh.words.lexicon import Lexicon
+from tests.zipf_words import final_state
+
+NUM_WORDS, RATE, RUNS = 1_000, 0.05, 200
+REGIMES = {"few": 40, "half": 500, "nearly-all": 950}
+"""How many of the candidates somebody holds."""
+
+
+@dataclass(frozen=True)
+class Recount:
+    """One round about words, some of which are held by two to six deviations of clients."""
+
+    epsilon: float
+    num_reports: int
+    # Words that the round asks about beside the candidates, as a layer asks about prefixes.
+    others: int = 0
+    share: float = 1.0
+
+    @property
+    def oracle(self):
+        size = NUM_WORDS + self.others + 1
+        return SubsetSelection(epsilon=self.epsilon, domain_size=size, subset_size="optimal")
+
+    def held(self, num_held):
+        deviation = self.share * float(self.oracle.variance(0, self.num_reports)) ** 0.5
+        counts = np.zeros(NUM_WORDS, dtype=np.int64)
+        counts[:num_held] = np.ceil(np.geomspace(2, 6, num_held) * deviation)
+        return counts
+
+    def heard(self, before, counts, rng):
+        oracle, n = self.oracle, self.num_reports
+        rest = np.r_[np.zeros(self.others, dtype=np.int64), n - counts.sum()]
+        tally = oracle.sample_tally(np.r_[counts, rest], n, rng=rng)
+        answers = Aggregate(tally=tally, num_reports=n, num_clients=n)
+        return before.heard(oracle, tally[:NUM_WORDS], answers)
+
+
+# Many votes by chance, where their law is nearly normal; five, where it is skewed; and the sum of a
+# round with other candidates and a recount.
+CASES = {
+    "normal": (Recount(4.0, 1_000_000),),
+    "skewed": (Recount(8.0, 20_000),),
+    "two-rounds": (Recount(6.0, 90_000, others=1_000, share=0.7), Recount(6.0, 200_000, share=0.7)),
+}
+
+CANDIDATES = replace(
+    Found.nothing(1),
+    **{
+        name: np.zeros(NUM_WORDS, dtype=getattr(Found.nothing(1), name).dtype)
+        for name in Found.__dataclass_fields__
+        if name != "codes"
+    },
+    codes=np.arange(NUM_WORDS, dtype=np.uint16)[:, None],
+)
+
+
+@dataclass
+class Seen:
+    """What became of each run."""
+
+    num_returned: list[int] = field(default_factory=list)
+    false_share: list[float] = field(default_factory=list)
+    missed_share: list[float] = field(default_factory=list)
+    missed_share_of_plain: list[float] = field(default_factory=list)
+    deviations: np.ndarray = field(default_factory=lambda: np.zeros(NUM_WORDS))
+
+
+def recounts(rounds, num_held, *, runs=RUNS, seed=0):
+    """Recount in each of so many runs, with one truth."""
+    rng = np.random.default_rng(seed)
+    held = [each.held(num_held) for each in rounds]
+    in_all = np.sum(held, axis=0)
+    seen = Seen()
+    for _ in range(runs):
+        votes = Evidence.nothing(NUM_WORDS)
+        for each, counts in zip(rounds, held, strict=True):
+            votes = each.heard(votes, counts, rng)
+        words, chosen = votes.accepted(CANDIDATES, RATE)
+        assert np.array_equal(words.codes[:, 0], np.flatnonzero(chosen))
+        beyond = np.abs(words.estimate - in_all[chosen]) / np.sqrt(words.variance)
+        at_least_one = max(len(words.codes), 1)
+        seen.num_returned.append(len(words.codes))
+        seen.false_share.append((in_all[chosen] == 0).sum() / at_least_one)
+        seen.missed_share.append((beyond > words.interval_z).sum() / at_least_one)
+        seen.missed_share_of_plain.append((beyond > 1.96).sum() / at_least_one)
+        seen.deviations += (votes.estimate - in_all) / runs
+    return seen
+
+
+def error(shares):
+    return float(np.std(shares)) / len(shares) ** 0.5
+
+
+def exceeds(shares, bound):
+    return bool(np.mean(shares) > bound + 6 * error(shares))
+
+
+@pytest.fixture
+def no_correction(monkeypatch):
+    monkeypatch.setattr(evidence_module, "benjamini_hochberg", lambda p, rate: p <= rate)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("case", CASES)
+def test_the_false_share_and_the_missed_intervals_are_at_most_as_stated(case, regime):
+    seen = recounts(CASES[case], REGIMES[regime])
+    assert np.mean(seen.num_returned) > 0.2 * REGIMES[regime]
+    assert not exceeds(seen.false_share, RATE)
+    assert not exceeds(seen.missed_share, evidence_module.MISSES)
+    # Neither is so far below that nothing could go wrong.
+    assert np.mean(seen.missed_share) > 0.1 * evidence_module.MISSES
+    if regime == "few":
+        assert np.mean(seen.false_share) > 0.3 * RATE
+        # The control: intervals that ignore the choice miss too often.
+        assert exceeds(seen.missed_share_of_plain, evidence_module.MISSES)
+    # Over all candidates, returned or not, estimates are unbiased.
+    rounds = CASES[case]
+    variance = sum(
+        each.oracle.variance(each.held(REGIMES[regime]), each.num_reports) for each in rounds
+    )
+    assert (np.abs(seen.deviations) < 7 * np.sqrt(variance / RUNS)).all()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_the_correction_the_false_share_is_far_above(case, no_correction):
+    seen = recounts(CASES[case], REGIMES["few"])
+    assert exceeds(seen.false_share, RATE)
+    assert np.mean(seen.false_share) > 0.4
+
+
+FEWEST_EMPTY = int(stats.binom.ppf(ALPHA, 400, 1 - RATE))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_where_nobody_holds_a_word_nothing_is_returned_in_19_of_20_runs(case):
+    empty = np.count_nonzero(np.array(recounts(CASES[case], 0, runs=400).num_returned) == 0)
+    assert FEWEST_EMPTY <= empty < 400
+
+
+def test_without_the_correction_words_that_nobody_holds_are_returned(no_correction):
+    empty = np.count_nonzero(np.array(recounts(CASES["skewed"], 0, runs=400).num_returned) == 0)
+    assert empty < FEWEST_EMPTY
+
+
+def test_a_round_adds_up_to_what_the_oracle_says_of_it():
+    oracle = SubsetSelection(epsilon=3.0, domain_size=41, subset_size="optimal")
+    tally = np.arange(100, 141)
+    answers = Aggregate(tally=tally, num_reports=900, num_clients=300)
+    once = Evidence.nothing(5).heard(oracle, tally[:3], answers)
+    assert once.votes.tolist() == [100, 101, 102, 0, 0]
+    assert once.num_reports.tolist() == [900, 900, 900, 0, 0]
+    assert once.num_clients.tolist() == [300, 300, 300, 0, 0]
+    np.testing.assert_allclose(once.estimate[:3], oracle.estimate(tally[:3], 900))
+    np.testing.assert_allclose(once.expected[:3], 900 * oracle.q)
+    twice = once.heard(oracle, tally[:4], answers).and_nothing(2)
+    assert twice.votes.tolist() == [200, 202, 204, 103, 0, 0, 0]
+    words = Found(**{name: getattr(CANDIDATES, name)[:7] for name in Found.__dataclass_fields__})
+    # With all votes of one round for it, a word is certain: variance by the oracle's own formula.
+    sure = Evidence.nothing(7).heard(oracle, np.full(7, 700), answers)
+    found, chosen = sure.accepted(words, RATE)
+    assert chosen.all()
+    clients = np.clip(found.estimate, 0, 300)
+    np.testing.assert_allclose(found.variance, oracle.variance(clients, 900))
+    np.testing.assert_allclose(found.interval_z, stats.norm.isf(0.025))
+    assert found.num_clients.tolist() == [300] * 7
+    assert np.isfinite(found.z).all()
+
+
+def everybody_holds(words, num_clients=2_000):
+    """Clients who hold the same words, so that no other is anybody's."""
+    return StoredPopulation.from_rows(
+        name="same",
+        lexicon=Lexicon(words=words),
+        clients=np.repeat(np.arange(num_clients), len(words)),
+        word_ids=np.tile(np.arange(len(words)), num_clients),
+        counts=np.ones(num_clients * len(words), dtype=np.int64),
+        num_clients=num_clients,
+    )
+
+
+# The only word has a symbol that the alphabet lacks: nobody has anything to say.
+NOBODY = everybody_holds(["é"])
+TINY = {"alphabet": LETTERS, "depth": 4, "eta_max": 30, "max_items": 2, "local_epsilon": 5.0}
+TINY_PROTOCOLS = {
+    "posterior": AdaptiveTrieHH(**TINY, eta_rule="fixed"),
+    "votes": AdaptiveTrieHH(**TINY, eta_rule="fixed", ranking="votes"),
+    "ldp-triehh": LdpTrieHH(**TINY, false_discovery_rate=RATE),
+}
+
+
+def words_of(protocol, population, seed):
+    settled = protocol.settle(num_clients=population.num_clients, seed=seed)
+    return list(settled.discoveries(final_state(settled, population, seed=seed)).words)
+
+
+@pytest.mark.parametrize("name", TINY_PROTOCOLS)
+def test_runs_return_words_that_are_held(name):
+    population = small_population(3_000)
+    words = words_of(TINY_PROTOCOLS[name], population, seed=1)
+    assert len(words) >= 5
+    assert len(set(words) - set(population.lexicon.words)) <= 1
+    assert not words_of(TINY_PROTOCOLS[name], NOBODY, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TINY_PROTOCOLS)
+def test_over_many_runs_the_false_share_is_at_most_nominal(name):
+    population = small_population(3_000)
+    held = set(population.lexicon.words)
+    shares, numbers = [], []
+    for seed in range(200):
+        words = words_of(TINY_PROTOCOLS[name], population, seed)
+        shares.append(len(set(words) - held) / max(len(words), 1))
+        numbers.append(len(words))
+    assert np.mean(numbers) > 5
+    assert not exceeds(shares, RATE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TINY_PROTOCOLS)
+def test_over_many_runs_nobodys_words_are_not_found(name):
+    empty = sum(not words_of(TINY_PROTOCOLS[name], NOBODY, seed) for seed in range(200))
+    assert empty >= stats.binom.ppf(ALPHA, 200, 1 - RATE)
+    skipping = replace(TINY_PROTOCOLS["ldp-triehh"], false_discovery_rate=0.0)
+    assert words_of(skipping, NOBODY, seed=0)
