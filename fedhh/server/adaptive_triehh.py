@@ -44,7 +44,7 @@ _FEWEST_PREFIXES, _MOST_PREFIXES = 2_000, 30_000
 _LARGE_DOMAIN = 100_000
 """The noise of Subset Selection hardly depends on the domain beyond so many values."""
 
-_CREDIBLE, _LIKELY = 0.005, 0.5
+_CREDIBLE, _LIKELY = 0.002, 0.5
 """The least probability of a word: to be recounted, and to be returned without a recount."""
 
 _SHORT_WORD = 0.02

@@ -28,10 +28,9 @@ _ENOUGH = 0.8
 """A prefix is worth keeping if its share is at least so many limits."""
 
 _MOST_CHILDREN = 20.0
-_SHARE_OF_A_CHILD = 2.0
-"""A prefix of m limits is taken to have m / 2 children that live, between 1 and 20."""
+"""A prefix of m limits is taken to have m children that live, between 1 and so many."""
 
-_INHERITS = (0.25, 0.95)
+_INHERITS = (0.1, 0.8)
 _CHAINS_FROM = 7
 """The chance that a child has all of its parent's clients: after one symbol, after seven."""
 
@@ -138,7 +137,7 @@ class Children:
         below = np.tril(np.ones((size, size)))
         below /= below.sum(axis=1, keepdims=True)
         inherited = chain * parents.shares + (1 - chain) * (parents.shares @ below)
-        children = np.clip(parents.shares @ _GRID / _SHARE_OF_A_CHILD, 1, _MOST_CHILDREN)
+        children = np.clip(parents.shares @ _GRID, 1, _MOST_CHILDREN)
         rest = np.log1p(-np.minimum(symbols, 1 - 1e-9))
         prior = -np.expm1(children[:, None] * rest)
 
