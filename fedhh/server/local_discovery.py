@@ -95,6 +95,19 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
         settled.check_population(num_clients)
         return settled
 
+    def check_population(self, num_clients: int) -> None:
+        """Raise InputError if there are too few clients for the layers and the recount."""
+        mechanism = self.mechanism
+        if not self.recounts or mechanism.reuses_clients or mechanism.most_answers <= num_clients:
+            super().check_population(num_clients)
+            return
+        largest = int(num_clients * (1 - self.recount_share)) // self.num_cohorts
+        raise InputError(
+            f"The population has {num_clients:,} clients, but {len(mechanism.layers) - 1} layers "
+            f"and a recount need {mechanism.most_answers:,}, since no client is asked twice. Set "
+            f"clients_per_layer <= {largest:,}, or ask for fewer passes or layers."
+        )
+
     @property
     def recounts(self) -> bool:
         """Whether a last cohort says which words are real."""

@@ -15,6 +15,7 @@ from fedhh.experiments.config.protocol_section import own_settings, section_clas
 from fedhh.experiments.config.schema import load_config, parse_config
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.mechanisms.sampled_threshold import triehh_parameters
+from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp

@@ -143,7 +143,11 @@ def test_a_data_file_replaces_the_population_and_frees_the_cohorts(tmp_path):
 
 
 def test_automatic_cohorts_use_the_whole_population():
-    config = load_config(settings=['protocol.clients_per_layer="auto"', "protocol.passes=1"])
+    config = load_config(
+        settings=[
+            "protocol.name=ldp-triehh", 'protocol.clients_per_layer="auto"', "protocol.passes=1",
+        ]
+    )  # fmt: skip
     assert settle(config, 15_007)[0].protocol.clients_per_layer == 1_000
     with pytest.raises(InputError, match="fewer than the 15 layers"):
         settle(config, 14)

@@ -245,7 +245,8 @@ def small_run(**changes):
     settings = [f"{key}={value}" for key, value in changes.items()]
     config = load_config(
         settings=[
-            f'population.alphabet="{LETTERS}"', "protocol.depth=6", "protocol.eta_max=20",
+            f'population.alphabet="{LETTERS}"', "protocol.name=ldp-triehh",
+            "protocol.depth=6", "protocol.eta_max=20",
             "protocol.passes=1", "protocol.max_items=2", "protocol.clients_per_layer=300",
             "privacy.local_epsilon=4.0", "execution.workers=0", *settings,
         ]

@@ -20,7 +20,9 @@ BASE = (
     f"population.alphabet={LETTERS}", "protocol.clients_per_layer=auto", "baseline=none",
     "execution.workers=0",
 )  # fmt: skip
-TRIE = ("protocol.depth=6", "protocol.eta_max=40", "protocol.passes=1")
+TRIE = (
+    "protocol.name=ldp-triehh", "protocol.depth=6", "protocol.eta_max=40", "protocol.passes=1",
+)  # fmt: skip
 PROTOCOLS = {
     "with a bound that says nothing": (*TRIE, "protocol.max_items=2"),
     "without a randomizer": (*TRIE, "protocol.oracle=none", "protocol.max_items=2"),
