@@ -22,7 +22,10 @@ from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 
-CLASSES = {"ldp-triehh": LdpTrieHH, "sfp": Sfp, "pem": Pem, "triehh": TrieHH}
+CLASSES = {
+    "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
+    "triehh": TrieHH,
+}  # fmt: skip
 
 
 def built(*settings: str, num_clients: int = 1_000_000):
