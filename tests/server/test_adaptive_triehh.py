@@ -16,6 +16,7 @@ from fedhh.server.noise import Noise
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import small_population
+from fedhh.testing.protocol_trial import run_rounds
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from tests.conftest import LETTERS
@@ -215,6 +216,40 @@ def test_the_evidence_of_the_returned_words_is_the_sum_of_their_rounds(clients):
     # Without the sum, words are told from nothing by the recount's clients alone.
     alone = run(replace(FULL, carry_words=False), clients)[1][-1].state.found
     assert (alone.num_clients < found.num_clients.max()).all()
+
+
+def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
+    settled = FULL.settle(num_clients=clients.num_clients, seed=0)
+    done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
+    votes: dict[bytes, int] = {}
+    for each in done[:-1]:
+        asked = {word.tobytes(): 0 for word in each.before.found.codes}
+        first = each.query.domain_size - 1 - len(asked)
+        votes |= {word: votes.get(word, 0) for word in asked}
+        for number, word in enumerate(asked, start=first):
+            votes[word] += int(each.aggregate.tally[number])
+    last = done[-2].after
+    counted = [votes.get(word.tobytes(), 0) for word in last.found.codes]
+    assert last.evidence.votes.tolist() == counted
+    assert sum(count > 0 for count in counted) > 10
+    # The recount's votes come on top, and decide with them.
+    answers, size = done[-1].aggregate, done[-1].query.domain_size
+    in_all = np.array(counted) + answers.tally[: len(counted)]
+    by_chance = last.evidence.expected + answers.num_reports * settled._oracle(size).q
+    row_of = {word.tobytes(): row for row, word in enumerate(last.found.codes)}
+    returned = [row_of[word.tobytes()] for word in done[-1].after.found.codes]
+    assert len(returned) > 5
+    assert (in_all[returned] > by_chance[returned] + 1).all()
+
+
+def test_frequent_words_are_found_where_eta_limits_and_clients_are_many():
+    # Two words of a client are drawn by a Zipf law: the first of them has hundreds of limits.
+    many = small_population(100_000, num_words=1_000, words_per_client=2)
+    frequent = np.argsort(-many.word_counts)[:25]
+    crowded = replace(FULL, eta_max=150, max_items=2, local_epsilon=8.0)
+    settled, done = run(crowded, many)
+    words = set(settled.discoveries(done[-1].state).words)
+    assert {many.lexicon.words[word] for word in frequent} <= words
 
 
 def test_words_take_no_prefixs_place(clients):
