@@ -86,8 +86,9 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
             kept_back = num_clients * self.recount_share if self.recounts else 0
             size = int(num_clients - kept_back) // self.num_cohorts
             if size < 1:
+                left = " without the recount's part" if self.recounts else ""
                 raise InputError(
-                    f"The population has {num_clients:,} clients, fewer than the "
+                    f"The population has {num_clients:,} clients,{left} fewer than the "
                     f"{self.num_cohorts} layers that ask fresh ones; ask for fewer passes or "
                     "layers."
                 )

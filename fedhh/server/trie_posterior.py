@@ -95,7 +95,7 @@ class LayerEvidence:
         gain = _GRID * limit * num_clients * (oracle.p - q) / reports
         logs = different[:, None] * np.log1p(gain / q)
         logs = logs + (reports - different[:, None]) * np.log1p(-np.minimum(gain / (1 - q), 0.999))
-        return cls(logs=logs, which=which, limit=limit)
+        return cls(logs=logs.astype(np.float64), which=which, limit=limit)
 
     @cached_property
     def ratios(self) -> _Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -143,7 +143,10 @@ class PoisonedExecutor(InProcessExecutor):
 def default_bad_settings(protocol: AnyProtocol) -> tuple[tuple[str, Any], ...]:
     """Return a field and a value that means nothing, for every number and name of the settings."""
     bad: list[tuple[str, Any]] = []
-    for name, value in vars(protocol).items():
+    # Fields only: whatever else a protocol has worked out and kept is no setting.
+    settings: Any = protocol
+    for name in (field.name for field in fields(settings)):
+        value = getattr(settings, name)
         if isinstance(value, bool):
             continue
         if isinstance(value, int):

@@ -1,5 +1,6 @@
 import pytest
 
+from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -9,32 +10,46 @@ from fedhh.testing import LETTERS, protocol_checks, protocol_trial, small_popula
 POPULATION = small_population(3_000)
 
 TRIE = {"alphabet": LETTERS, "clients_per_layer": 300, "depth": 4, "eta_max": 8}
+RECOUNT = {"false_discovery_rate": 0.1, "recount_share": 0.2}
+SFP = {
+    "alphabet": LETTERS,
+    "length": 4,
+    "num_puzzles": 16,
+    "word_hashes": 16,
+    "word_cells": 64,
+    "fragment_hashes": 16,
+    "fragment_cells": 64,
+}
+PEM = {"alphabet": LETTERS, "clients_per_layer": 300, "length": 5, "step": 1, "keep": 5}
 PROTOCOLS = {
     "ldp-triehh": LdpTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "ldp-triehh-oue-unpadded": LdpTrieHH(
         **TRIE, local_epsilon=4.0, oracle="oue", pad=False, skip_free_layers=False
     ),
     "ldp-triehh-reusing": LdpTrieHH(**TRIE, local_epsilon=6.0, reuse_clients=True, ties="paper"),
-    "sfp": Sfp(
-        alphabet=LETTERS,
-        clients_per_layer=1_500,
-        length=4,
-        num_puzzles=16,
-        word_hashes=16,
-        word_cells=64,
-        fragment_hashes=16,
-        fragment_cells=64,
+    "ldp-triehh-recount": LdpTrieHH(**TRIE, **RECOUNT, local_epsilon=6.0, passes=2),
+    "adaptive-triehh": AdaptiveTrieHH(**TRIE, local_epsilon=6.0, max_items=2, eta_rule="fixed"),
+    "adaptive-triehh-votes": AdaptiveTrieHH(
+        **TRIE,
+        local_epsilon=6.0,
+        passes=2,
+        ranking="votes",
+        eta_rule="fixed",
+        front_loaded=False,
+        free_words=False,
+        carry_words=False,
+        stop_early=False,
+        public_words="none",
+        learn_symbols=False,
     ),
-    "pem-olh": Pem(alphabet=LETTERS, clients_per_layer=300, length=5, step=1, keep=5, max_items=2),
-    "pem-cms": Pem(
-        alphabet=LETTERS,
-        clients_per_layer=300,
-        length=5,
-        step=1,
-        keep=5,
-        oracle="cms",
-        num_hashes=16,
+    "adaptive-triehh-auto": AdaptiveTrieHH(
+        alphabet=LETTERS, depth=5, local_epsilon=6.0, carry_words=False, recount_share=0.3
     ),
+    "sfp": Sfp(**SFP, clients_per_layer=1_500),
+    "sfp-recount": Sfp(**SFP, **RECOUNT),
+    "pem-olh": Pem(**PEM, max_items=2),
+    "pem-cms": Pem(**PEM, oracle="cms", num_hashes=16),
+    "pem-recount": Pem(**PEM, **RECOUNT),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
@@ -47,3 +62,24 @@ TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PR
 )
 def test_a_protocol_passes(name, check):
     check(TRIALS[name], seed=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept_by"),
+    [
+        ("adaptive-triehh", "evidence"),
+        ("adaptive-triehh-auto", "recount"),
+        ("adaptive-triehh-votes", "recount"),
+        ("ldp-triehh-recount", "recount"),
+        ("pem-recount", "recount"),
+        ("sfp-recount", "recount"),
+    ],
+)
+def test_the_trials_of_recounts_have_one(name, kept_by):
+    summaries = TRIALS[name].summaries(3)
+    assert [each.kept_by for each in summaries].count(kept_by) == 1
+    assert summaries[-1].kept_by == kept_by
+    protocol = TRIALS[name].settled(3)
+    found = protocol.discoveries(TRIALS[name].last_state(3))
+    assert len(found) == summaries[-1].num_kept > 0
+    assert (found.interval_z > 0).all()

