@@ -100,7 +100,7 @@ def recounts(rounds, num_held, *, runs=RUNS, seed=0):
         votes = Evidence.nothing(NUM_WORDS)
         for each, counts in zip(rounds, held, strict=True):
             votes = each.heard(votes, counts, rng)
-        words, chosen = votes.accepted(CANDIDATES, RATE)
+        words, chosen = votes.accepted(CANDIDATES, RATE, recount=votes)
         assert np.array_equal(words.codes[:, 0], np.flatnonzero(chosen))
         beyond = np.abs(words.estimate - in_all[chosen]) / np.sqrt(words.variance)
         at_least_one = max(len(words.codes), 1)
@@ -182,7 +182,7 @@ def test_a_round_adds_up_to_what_the_oracle_says_of_it():
     words = Found(**{name: getattr(CANDIDATES, name)[:7] for name in Found.__dataclass_fields__})
     # With all votes of one round for it, a word is certain: variance by the oracle's own formula.
     sure = Evidence.nothing(7).heard(oracle, np.full(7, 700), answers)
-    found, chosen = sure.accepted(words, RATE)
+    found, chosen = sure.accepted(words, RATE, recount=sure)
     assert chosen.all()
     clients = np.clip(found.estimate, 0, 300)
     np.testing.assert_allclose(found.variance, oracle.variance(clients, 900))

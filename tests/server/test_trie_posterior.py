@@ -20,7 +20,7 @@ ORACLE = SubsetSelection(epsilon=3.0, domain_size=16)
 
 def by_bayes(lives, shares, symbols, votes, *, length, oracle=ORACLE):
     """Each child's probability of living and law of shares: docs of the module, said slowly."""
-    chain = min(0.25 + 0.7 * (length - 1) / 6, 0.95)
+    chain = min(0.1 + 0.7 * (length - 1) / 6, 0.8)
     children = []
     for parent, law in enumerate(shares):
         # A child has all of the parent's clients, or any smaller share of the grid alike.
@@ -29,7 +29,7 @@ def by_bayes(lives, shares, symbols, votes, *, length, oracle=ORACLE):
             for i in range(28)
         ]
         mean = sum(share * chance for share, chance in zip(GRID, law, strict=True))
-        num_children = min(max(mean / 2, 1), 20)
+        num_children = min(max(mean, 1), 20)
         for symbol, chance in enumerate(symbols[parent]):
             count = votes[parent * len(symbols[parent]) + symbol]
             prior = 1 - (1 - chance) ** num_children

@@ -162,7 +162,8 @@ def test_results_without_protocols_are_refused():
 def test_runs_are_compared_with_their_own_numbers():
     population = zipf_population(1_800)
     common = [
-        f'population.alphabet="{LETTERS}"', "protocol.max_items=2", "protocol.depth=6",
+        f'population.alphabet="{LETTERS}"', "protocol.name=ldp-triehh",
+        "protocol.max_items=2", "protocol.depth=6",
         "protocol.eta_max=20", "protocol.passes=1", "protocol.clients_per_layer=300",
         "baseline.name=sfp", "baseline.length=6", "baseline.word_hashes=64",
         "baseline.word_cells=64", "baseline.fragment_hashes=64", "baseline.fragment_cells=64",

@@ -108,7 +108,7 @@ def test_words_of_the_data_are_text_and_never_markup(run_directory):
 
 def test_both_protocols_and_every_guarantee_are_in_it(run_directory):
     text = write_report(run_directory).read_text()
-    for name in ("ldp-triehh", "triehh", "Sun et al. (2024), Theorem 1", "Zhu et al. (2020)"):
+    for name in ("adaptive-triehh", "triehh", "Sun et al. (2024), Theorem 1", "Zhu et al. (2020)"):
         assert name in text
     assert "central epsilon before the run, user" in text
     assert "clients_per_layer" in text  # the configuration
