@@ -38,7 +38,6 @@ PROTOCOLS = {
         front_loaded=False,
         free_words=False,
         carry_words=False,
-        stop_early=False,
         public_words="none",
         learn_symbols=False,
     ),

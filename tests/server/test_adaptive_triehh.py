@@ -28,7 +28,6 @@ OFF = {
     "front_loaded": False,
     "free_words": False,
     "carry_words": False,
-    "stop_early": False,
     "public_words": "none",
     "learn_symbols": False,
     "false_discovery_rate": 0.0,
@@ -106,7 +105,6 @@ def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
         {"front_loaded": False},
         {"free_words": False},
         {"carry_words": False},
-        {"stop_early": False},
         {"public_words": "none"},
         {"learn_symbols": False},
         {"false_discovery_rate": 0.0},
@@ -156,24 +154,15 @@ def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking,
         assert sum(sizes) == clients_per_layer * len(sizes)
 
 
-def test_no_client_is_asked_twice_and_those_who_are_spared_are_recounted(clients):
-    # Most words are short: the trie is over long before the last layer.
-    deep = replace(FULL, depth=15, local_epsilon=8.0)
-    settled, done = run(deep, clients)
+def test_no_client_is_asked_twice_and_all_that_are_planned_are_asked(clients):
+    settled, done = run(replace(FULL, depth=15, local_epsilon=8.0), clients)
     cohorts = [each.query.cohort for each in done]
     planned = [layer.num_clients for layer in settled.mechanism.layers]
-    assert len(done) < len(planned)
-    assert [c.start for c in cohorts] == np.cumsum([0, *(c.size for c in cohorts[:-1])]).tolist()
+    assert [c.size for c in cohorts] == planned
+    assert [c.start for c in cohorts] == np.cumsum([0, *planned[:-1]]).tolist()
     assert all(c.redraw is None for c in cohorts)
-    assert [c.size for c in cohorts[:-1]] == planned[: len(done) - 1]
-    # Whoever a planned layer would have asked is asked by the recount.
-    assert cohorts[-1].size == sum(planned) - sum(planned[: len(done) - 1]) > planned[-1]
-    assert cohorts[-1].start + cohorts[-1].size == sum(planned) <= clients.num_clients
-    # The recount has the planned layer's address, whenever it takes place.
+    assert sum(planned) <= clients.num_clients
     assert (done[-1].query.pass_index, done[-1].query.layer) == (0, 16)
-    patient, asked = run(replace(deep, stop_early=False), clients)
-    assert len(asked) == len(patient.mechanism.layers)
-    assert asked[-1].query.cohort.size == planned[-1]
 
 
 def test_found_words_are_asked_about_in_all_later_layers(clients):
@@ -198,24 +187,19 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     assert [each.kept_by for each in silent[-1].state.history][-1] == "recount"
 
 
-def test_the_evidence_of_the_returned_words_is_the_sum_of_their_rounds(clients):
-    settled, done = run(FULL, clients)
-    found = settled.discoveries(done[-1].state)
-    last = done[-2].state
-    candidates = settled.symbols.decode(last.found.codes)
-    recount = done[-1].query.cohort.size
+def test_words_are_estimated_by_the_recount_alone(clients):
+    settled = FULL.settle(num_clients=clients.num_clients, seed=0)
+    done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
+    found, recount = settled.discoveries(done[-1].after), done[-1]
+    codes = recount.query.finished
+    row_of = {word: row for row, word in enumerate(settled.symbols.decode(codes))}
+    rows = [row_of[word] for word in found.words]
+    oracle = settled._oracle(recount.query.domain_size)
+    expected = oracle.estimate(recount.aggregate.tally[rows], recount.aggregate.num_reports)
     assert len(found) > 5
-    for word, layer, num_clients in zip(
-        found.words, found.layer.tolist(), found.num_clients.tolist(), strict=True
-    ):
-        row = list(candidates).index(word)
-        asked = sum(s.num_clients for s in last.history if s.layer > layer)
-        assert num_clients == asked + recount
-        assert last.evidence.num_clients[row] == asked
+    assert found.estimate == pytest.approx(expected)
+    assert (found.num_clients == recount.query.cohort.size).all()
     assert (found.interval_z >= 1.9599).all()
-    # Without the sum, words are told from nothing by the recount's clients alone.
-    alone = run(replace(FULL, carry_words=False), clients)[1][-1].state.found
-    assert (alone.num_clients < found.num_clients.max()).all()
 
 
 def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
@@ -319,7 +303,7 @@ def test_the_eta_rule_is_monotone_in_the_clients_and_stays_within_its_bounds(
         {"ranking": "votes", "eta_max": 2},
         {"ranking": "votes", "eta_max": 2, "passes": 2, "alphabet": "ab"},
         {"ranking": "votes", "eta_max": 3, "alphabet": "abc", "free_words": False},
-        {"stop_early": False, "alphabet": "ab", "eta_max": 5, "depth": 9},
+        {"alphabet": "ab", "eta_max": 5, "depth": 9},
         {"false_discovery_rate": 0.0, "eta_max": 4, "alphabet": "abc"},
     ],
 )
