@@ -167,8 +167,11 @@ class LiveProgress:
         )
         self._progress.text = (
             f"  {layer.num_reports:,} reports, {layer.num_candidates:,} prefixes, "
-            f"{layer.num_kept:,} with {layer.threshold:,} votes or more"
+            f"{layer.num_kept:,} "
         )
+        # Only the paper's rule goes by one number of votes.
+        by_votes = layer.kept_by == "votes"
+        self._progress.text += f"with {layer.threshold:,} votes or more" if by_votes else "kept"
         # It comes at the end where the true words are counted while clients answer.
         if not math.isnan(layer.coverage):
             self._progress.text += f", coverage {layer.coverage:.1%}"
