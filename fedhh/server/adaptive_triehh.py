@@ -20,7 +20,7 @@ from fedhh.oracles import make_pure_oracle
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.server.character_model import CharacterModel, contexts, public_counts
 from fedhh.server.evidence import Evidence
-from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
 from fedhh.server.local_discovery import FalseDiscoveryRate, RecountShare
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
@@ -84,8 +84,8 @@ class AdaptiveTrieHH(LdpTrieHH):
             whole population. With front-loaded cohorts, each layer has a size of its own.
         ranking: What a layer keeps: the prefixes with the most "votes", as the paper, or those
             that are likeliest to be held, by the "posterior" of all layers.
-        eta_rule: "fixed" keeps ``eta_max`` prefixes per layer; "auto" as many as fit the clients,
-            epsilon and B, see `settle`.
+        eta_max: Prefixes kept per layer; "auto" for as many as fit the clients, epsilon and B, see
+            `settle`.
         front_loaded: Ask most clients in the first layers, where prefixes are decided, and few
             where chains repeat themselves.
         free_words: Words that end in a layer take no prefix's place.
@@ -104,9 +104,9 @@ class AdaptiveTrieHH(LdpTrieHH):
         *LdpTrieHH.state_types, AdaptiveState, TriePosterior, CharacterModel, Evidence,
     )  # fmt: skip
 
+    eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
     passes: Passes = 1
     ranking: Literal["posterior", "votes"] = "posterior"
-    eta_rule: Literal["auto", "fixed"] = "auto"
     front_loaded: bool = True
     free_words: bool = True
     carry_words: bool = True
@@ -148,7 +148,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         words and most are held by more; and between 2,000 and 30,000.
         """
         settled = self
-        if self.eta_rule == AUTO:
+        if self.eta_max == AUTO:
             asked = num_clients
             if self.clients_per_layer != AUTO:
                 size = decided(self.clients_per_layer, "clients_per_layer")
@@ -156,7 +156,7 @@ class AdaptiveTrieHH(LdpTrieHH):
             words = self.max_items / (_DETECTABLE * self._share_noise(asked))
             wanted = round(_PREFIXES_PER_WORD * words)
             eta_max = min(max(wanted, _FEWEST_PREFIXES), _MOST_PREFIXES)
-            settled = replace(self, eta_rule="fixed", eta_max=eta_max)
+            settled = replace(self, eta_max=eta_max)
         return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
 
     def cohort_size(self, pass_index: int, layer: int) -> int:
@@ -196,7 +196,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         numbers = np.arange(len(votes))
         is_word = (numbers >= query.num_extensions) | (numbers % query.trie.alphabet_size == END)
         prefixes = numbers[~is_word]
-        kept, threshold = top_eta(votes[prefixes], self.eta_max, ties=self.ties)
+        kept, threshold = top_eta(votes[prefixes], self.most_kept, ties=self.ties)
         words = numbers[is_word & (votes >= threshold)]
         return np.sort(np.concatenate([prefixes[kept], words])), threshold
 
@@ -317,16 +317,16 @@ class AdaptiveTrieHH(LdpTrieHH):
         words = ended[children.lives[ended] > least]
         longer = children.extended
         # Worth is at most the probability of living, so the best by worth are among these.
-        rough = longer[np.argsort(-children.lives[longer], kind="stable")[: 4 * self.eta_max]]
+        rough = longer[np.argsort(-children.lives[longer], kind="stable")[: 4 * self.most_kept]]
         worth = children.worth(rough)
         order = np.argsort(-worth, kind="stable")
         if not self.free_words:
             worth_of_words = children.worth(words)
             best = np.sort(np.concatenate([worth, worth_of_words]))[::-1]
-            last = best[min(self.eta_max, len(best)) - 1] if len(best) else 0.0
+            last = best[min(self.most_kept, len(best)) - 1] if len(best) else 0.0
             words = words[worth_of_words >= last]
             order = order[worth[order] >= last]
-        order = order[: self.eta_max]
+        order = order[: self.most_kept]
         short = np.arange(len(children.lives), len(votes))
         if num_short:
             ratio = seen.ratios[seen.which[short]].mean(axis=1)
@@ -345,8 +345,8 @@ class AdaptiveTrieHH(LdpTrieHH):
         words = trie.width + len(finished)
         for layer in range(trie.length + 1, self.depth + 1):
             carried = words if self._carries else 0
-            domains.append((layer, size + 1, self.eta_max * size + carried + 1))
-            words += self.eta_max
+            domains.append((layer, size + 1, self.most_kept * size + carried + 1))
+            words += self.most_kept
         return domains
 
     @property

@@ -30,6 +30,9 @@ from fedhh.words.trie import Codes, PrefixTrie
 MOST_PREFIXES = 10_000_000
 """Kept per layer: candidates are so many times the alphabet's size, and tallies hold them all."""
 
+EtaMax = Annotated[int, Ge(1), Le(MOST_PREFIXES)]
+"""Prefixes kept per layer."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrieState:
@@ -91,7 +94,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
     state_types: ClassVar[tuple[type[Any], ...]] = (TrieState, Found, PrefixTrie, RoundSummary)
 
     depth: Layers = 15
-    eta_max: Annotated[int, Ge(1), Le(MOST_PREFIXES)] = 1_000
+    eta_max: EtaMax = 1_000
     passes: Passes = 2
     ties: Literal["strict", "paper"] = "strict"
     skip_free_layers: bool = True
@@ -117,7 +120,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         Returns:
             Ascending ``int64`` candidate numbers, and the threshold; the best ``eta_max`` here.
         """
-        return top_eta(votes, self.eta_max, ties=self.ties)
+        return top_eta(votes, self.most_kept, ties=self.ties)
 
     def cohort_size(self, pass_index: int, layer: int) -> int:
         """Return how many clients a layer asks: N here.
@@ -135,6 +138,11 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             found: What all earlier passes found, which is left out here.
         """
         return found.codes
+
+    @property
+    def most_kept(self) -> int:
+        """``eta_max``, once it is decided."""
+        return decided(self.eta_max, "eta_max")
 
     @property
     def oracle_spec(self) -> OracleSpec:
@@ -213,7 +221,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         for layer in range(trie.length + 1, self.depth + 1):
             # A prefix that ends in the end symbol is not extended.
             live = most // alphabet * (alphabet - 1)
-            most = (min(live, self.eta_max) if self._is_limited else live) * alphabet
+            most = (min(live, self.most_kept) if self._is_limited else live) * alphabet
             domains.append((layer, alphabet + 1, most + 1))
         return domains
 
@@ -322,7 +330,8 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         if not self.skip_free_layers:
             return trie, finished
         while (
-            trie.length < self.depth and trie.width * alphabet.size + len(finished) <= self.eta_max
+            trie.length < self.depth
+            and trie.width * alphabet.size + len(finished) <= self.most_kept
         ):
             candidates = np.arange(trie.width * alphabet.size)
             words = trie.spell(candidates[candidates % alphabet.size == END])

@@ -151,7 +151,6 @@ def test_a_run_claims_what_its_last_round_allows(change, kept_by):
             "depth": 4,
             "eta_max": 20,
             "max_items": 2,
-            "eta_rule": "fixed",
             **change,
         }
     ).settle(num_clients=population.num_clients, seed=0)

@@ -24,7 +24,6 @@ from tests.conftest import LETTERS
 SMALL = {"alphabet": LETTERS, "depth": 6, "eta_max": 25, "max_items": 4, "local_epsilon": 6.0}
 OFF = {
     "ranking": "votes",
-    "eta_rule": "fixed",
     "front_loaded": False,
     "free_words": False,
     "carry_words": False,
@@ -32,7 +31,7 @@ OFF = {
     "learn_symbols": False,
     "false_discovery_rate": 0.0,
 }
-FULL = AdaptiveTrieHH(**SMALL, eta_rule="fixed")
+FULL = AdaptiveTrieHH(**SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +88,7 @@ def test_without_its_levers_it_is_ldp_triehh_bit_for_bit(clients, change):
         {"front_loaded": True},
         {"free_words": True},
         {"false_discovery_rate": 0.05},
-        {"eta_rule": "auto"},
+        {"eta_max": "auto"},
     ],
 )
 def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
@@ -101,7 +100,7 @@ def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
 @pytest.mark.parametrize(
     "lever",
     [
-        {"eta_rule": "auto"},
+        {"eta_max": "auto"},
         {"front_loaded": False},
         {"free_words": False},
         {"carry_words": False},
@@ -131,7 +130,7 @@ def sizes_of(protocol, num_clients=100_000):
 @pytest.mark.parametrize("depth", [8, 15])
 def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking, clients_per_layer):
     loaded = AdaptiveTrieHH(
-        depth=depth, ranking=ranking, clients_per_layer=clients_per_layer, eta_rule="fixed"
+        depth=depth, ranking=ranking, clients_per_layer=clients_per_layer, eta_max=1_000
     )
     flat = replace(loaded, front_loaded=False)
     *sizes, recount = sizes_of(loaded)
@@ -288,7 +287,6 @@ def test_the_eta_rule_is_monotone_in_the_clients_and_stays_within_its_bounds(
         assert settled.eta_max == round(0.15 * 60 / (2.5 * deviation))
         assert 2_000 < settled.eta_max < 30_000
     settled = protocol.settle(num_clients=10**6, seed=0)
-    assert settled.eta_rule == "fixed"
     assert settled.settle(num_clients=10**6, seed=0) == settled
 
 
@@ -327,7 +325,7 @@ def test_domains_lie_between_the_planned_ones(clients, change):
 
 def test_votes_plan_no_more_than_the_papers_algorithm():
     # Many symbols and layers: if the plan grew with every layer, this would be 10**23.
-    ours = AdaptiveTrieHH(ranking="votes", eta_rule="fixed", clients_per_layer=100)
+    ours = AdaptiveTrieHH(ranking="votes", eta_max=1_000, clients_per_layer=100)
     papers = LdpTrieHH(passes=1, clients_per_layer=100)
     domains = [each.largest_domain for each in ours.mechanism.layers[:-1]]
     assert domains == [each.largest_domain for each in papers.mechanism.layers]
@@ -340,7 +338,7 @@ def test_votes_plan_no_more_than_the_papers_algorithm():
         ({"reuse_clients": True}, r"Expected reuse_clients=False with ranking='posterior', got"),
         ({"ranking": "vote"}, "did you mean 'votes'"),
         ({"public_words": "scowl"}, "did you mean 'scowl70'"),
-        ({"eta_rule": "aut"}, "did you mean 'auto'"),
+        ({"eta_max": "aut"}, 'an integer .*eta_max.* or "auto", got'),
         ({"false_discovery_rate": 1.0}, "0 <= false_discovery_rate < 1, got"),
         ({"false_discovery_rate": float("nan")}, "got false_discovery_rate=nan"),
         ({"recount_share": 0.0}, "0 < recount_share < 1, got recount_share=0.0"),
@@ -359,7 +357,7 @@ def test_votes_may_have_passes_and_reused_clients():
 
 def test_too_few_clients_for_front_loaded_layers_are_refused_with_their_number():
     # The last of 15 layers gets a quarter of a part of 14.4.
-    protocol = AdaptiveTrieHH(depth=15, eta_rule="fixed", skip_free_layers=False)
+    protocol = AdaptiveTrieHH(depth=15, eta_max=1_000, skip_free_layers=False)
     with pytest.raises(
         InputError, match=r"at least 58 clients for 15 layers, got 45;.*front_loade"
     ):
