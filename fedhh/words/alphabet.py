@@ -103,9 +103,10 @@ class Alphabet:
 
     def decode(self, codes: npt.NDArray[np.uint16]) -> list[str]:
         """Return the text of each row of ``(n, width)`` codes, up to its first END."""
-        table = ["", *self.symbols]
-        words = []
-        for row in codes.tolist():
-            end = row.index(END) if END in row else len(row)
-            words.append("".join(table[code] for code in row[:end]))
-        return words
+        if not codes.size:
+            return [""] * len(codes)
+        points = np.array([0, *map(ord, self.symbols)], dtype=np.uint32)[codes]
+        points[np.logical_or.accumulate(codes == END, axis=1)] = 0
+        # numpy takes zeros at the end of text for what fills it up, and no symbol is one.
+        text: list[str] = points.view(f"<U{codes.shape[1]}").ravel().tolist()
+        return text
