@@ -47,6 +47,9 @@ _LARGE_DOMAIN = 100_000
 _CREDIBLE, _LIKELY = 0.002, 0.5
 """The least probability of a word: to be recounted, and to be returned without a recount."""
 
+_LIKELIEST = 4
+"""How many times as many children as are kept have their worth computed."""
+
 _SHORT_WORD = 0.02
 """How likely a word is that ends before the first layer: one that few of all strings are."""
 
@@ -316,8 +319,13 @@ class AdaptiveTrieHH(LdpTrieHH):
         ended = children.words
         words = ended[children.lives[ended] > least]
         longer = children.extended
-        # Worth is at most the probability of living, so the best by worth are among these.
-        rough = longer[np.argsort(-children.lives[longer], kind="stable")[: 4 * self.most_kept]]
+        # Worth is at most the probability of living, and takes longer to say: it is asked of the
+        # likeliest only. What it ranks high beyond these hardly lives.
+        rough = longer
+        if len(longer) > _LIKELIEST * self.most_kept:
+            lives = children.lives[longer]
+            place = len(lives) - _LIKELIEST * self.most_kept
+            rough = np.asarray(longer[lives >= np.partition(lives, place)[place]])
         worth = children.worth(rough)
         order = np.argsort(-worth, kind="stable")
         if not self.free_words:
