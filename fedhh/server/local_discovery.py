@@ -122,7 +122,7 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
 
     @property
     def num_recount_clients(self) -> int:
-        """Clients of the recount, at least, so that ``recount_share`` of all are its."""
+        """Clients of the recount, so that ``recount_share`` of all are its."""
         size = decided(self.clients_per_layer, "clients_per_layer") * self.num_cohorts
         return max(1, int(size * self.recount_share / (1 - self.recount_share)))
 
