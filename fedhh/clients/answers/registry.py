@@ -21,6 +21,7 @@ from fedhh.clients.answers.base import (
 from fedhh.clients.answers.blind import BlindPrefixAnswerer, FragmentAnswerer
 from fedhh.clients.answers.coded_words import CodedMatcher
 from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.answers.joint import JointAnswerer, JointQuery
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer
 from fedhh.clients.populations.population import ClientBlock
@@ -98,6 +99,8 @@ def make_answerer(query: Query, words: WordMatcher, seed: int) -> Answerer:
     Raises:
         TypeError: No answerer is registered for this kind of query.
     """
+    if isinstance(query, JointQuery):
+        return JointAnswerer(query, [make_answerer(q, words, seed) for q in query.queries])
     if isinstance(query, HitsQuery):
         counting: Answerer = ANSWERERS[type(query.query)](query.query, words, seed, hits=True)
         return counting

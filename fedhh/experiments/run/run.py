@@ -234,10 +234,14 @@ def open_executor(config: Config, population: Population, workers: Workers) -> E
 
     It serves every configuration with the same seed, population and simulation.
     """
+    return fidelity_of(config).wrap(open_clients(config, population, workers), seed=config.seed)
+
+
+def open_clients(config: Config, population: Population, workers: Workers) -> Executor:
+    """Return the way to a population's clients, which make their reports; close it after use."""
     _log.info("clients are asked %s", workers.why)
     worker = _worker(population, config.seed)
-    asking = _executor(worker, workers.number, config.execution.ray_address)
-    return fidelity_of(config).wrap(asking, seed=config.seed)
+    return _executor(worker, workers.number, config.execution.ray_address)
 
 
 def run_config(

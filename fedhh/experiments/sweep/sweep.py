@@ -37,6 +37,7 @@ from fedhh.experiments.sweep.execution import (
     side_by_side,
 )
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
+from fedhh.experiments.sweep.together import run_together, sharing_clients
 from fedhh.settings import AUTO
 from fedhh.validation import InputError, require_at_least, require_between, require_choice
 
@@ -260,9 +261,14 @@ def _in_turn(
     listener: Listener[Cell],
     execution: ExecutionConfig,
 ) -> Iterator[tuple[Cell, Record]]:
-    for cell in cells:
-        listener.begin(cell)
-        yield cell, run_cell(_executed(cell.config, execution), store.get(cell.config))
+    for group in sharing_clients(cells, lambda cell: store.get(cell.config)):
+        for cell in group:
+            listener.begin(cell)
+        drawn = store.get(group[0].config)
+        if len(group) == 1:
+            yield group[0], run_cell(_executed(group[0].config, execution), drawn)
+        else:
+            yield from zip(group, run_together(group, drawn, execution), strict=True)
 
 
 def _executed(config: Config, execution: ExecutionConfig) -> Config:

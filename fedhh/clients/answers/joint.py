@@ -1,0 +1,99 @@
+"""Questions of several runs to the same clients, which are drawn once to answer all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+
+from fedhh.clients.answers.base import Answerer, BlockCounts, Values
+from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.populations.population import ClientBlock
+from fedhh.queries.base import Aggregate, Answer, Diagnostics, PrefixQuery, Query
+
+_COUNTS = 3
+"""Behind each run's tally: its reports, its dummies, its clients with items."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointQuery(Query):
+    """Asks a cohort several runs' questions; no protocol can ask it.
+
+    A simulator's way to draw a client once where several runs ask it. Each run's answers and
+    randomness are those of its own query: a block's randomness is addressed by pass and layer, and
+    nothing of one answer reaches another.
+
+    Attributes:
+        queries: The questions, all of one cohort; see `can_join`.
+    """
+
+    queries: tuple[Query, ...]
+
+    @classmethod
+    def of(cls, queries: Sequence[Query]) -> Self:
+        """Return the question that asks all of these."""
+        first = queries[0]
+        values = {field.name: getattr(first, field.name) for field in fields(Query)}
+        return cls(**values, queries=tuple(queries))
+
+    @property
+    def tally_size(self) -> int:
+        """All tallies, and three counts behind each."""
+        return sum(query.tally_size + _COUNTS for query in self.queries)
+
+    @property
+    def local_epsilon(self) -> float:
+        """The sum over the runs; they are simulated beside each other, and ask nobody together."""
+        return sum(query.local_epsilon for query in self.queries)
+
+    def parts(self, tally: Values) -> Iterator[tuple[Values, Values]]:
+        """Yield views of each run's tally and of its counts."""
+        start = 0
+        for query in self.queries:
+            stop = start + query.tally_size
+            yield tally[start:stop], tally[stop : stop + _COUNTS]
+            start = stop + _COUNTS
+
+    def split(self, answer: Answer) -> list[Answer]:
+        """Return each run's answer out of all clients' to this query."""
+        return [
+            Answer(
+                aggregate=Aggregate(
+                    tally=tally,
+                    num_reports=int(counts[0]),
+                    num_clients=answer.aggregate.num_clients,
+                ),
+                diagnostics=Diagnostics(
+                    num_dummies=int(counts[1]),
+                    num_clients_with_items=int(counts[2]),
+                    counted=answer.diagnostics.counted,
+                ),
+            )
+            for tally, counts in self.parts(answer.aggregate.tally)
+        ]
+
+
+def can_join(query: Query) -> bool:
+    """Return whether a query may be asked beside others: its answer is a tally and nothing else."""
+    asked = query.query if isinstance(query, HitsQuery) else query
+    return type(asked) is PrefixQuery
+
+
+class JointAnswerer(Answerer):
+    """Answers each run's query from the same rows."""
+
+    def __init__(self, query: JointQuery, answerers: Sequence[Answerer]) -> None:
+        """Answer with one answerer for each of the query's questions."""
+        self._query = query
+        self._answerers = answerers
+
+    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
+        """Add the block's reports to each run's tally."""
+        parts = self._query.parts(tally)
+        for answerer, (part, behind) in zip(self._answerers, parts, strict=True):
+            added = answerer.add_block(rows, block, part)
+            counts = (added.num_reports, added.num_dummies, added.num_clients_with_items)
+            np.add(behind, counts, out=behind)
+        return BlockCounts(num_reports=0, num_dummies=0, num_clients_with_items=0)

@@ -1,0 +1,103 @@
+"""Cells of a sweep that ask the same clients in the same rounds: each client is drawn once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.shared_drawing import SharedDrawing
+from fedhh.experiments.config.protocol import fidelity_of
+from fedhh.experiments.config.schema import ExecutionConfig
+from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.run import check_config, open_clients, run_config
+from fedhh.experiments.run.workers import choose_workers, seconds_of_run
+from fedhh.experiments.sweep.directory import Record
+from fedhh.experiments.sweep.execution import Drawn, recorded
+from fedhh.experiments.sweep.plan import Cell
+from fedhh.validation import InputError
+
+MOST_TOGETHER = 4
+"""Runs that share clients at a time: each holds a tally of its own."""
+
+
+def sharing_clients(
+    cells: Sequence[Cell], drawn_of: Callable[[Cell], Drawn]
+) -> Iterator[tuple[Cell, ...]]:
+    """Yield all cells in groups that draw the same clients, round by round, in their order.
+
+    Only clients that are drawn again when asked are worth sharing.
+
+    Args:
+        cells: Those of one population and seed in a row.
+        drawn_of: Returns a cell's population.
+    """
+    left = list(cells)
+    while left:
+        first = left.pop(0)
+        key = _rounds_of(first, drawn_of(first).population)
+        group = [first]
+        if key is not None:
+            for cell in list(left):
+                drawn = drawn_of(cell) if _is_beside(cell, first) else None
+                if drawn is None or len(group) == MOST_TOGETHER:
+                    break
+                if _rounds_of(cell, drawn.population) == key:
+                    group.append(cell)
+                    left.remove(cell)
+        yield tuple(group)
+
+
+def run_together(cells: Sequence[Cell], drawn: Drawn, execution: ExecutionConfig) -> list[Record]:
+    """Return the records of cells that share clients: the results are those of each alone.
+
+    Seconds in a record are of all cells together.
+    """
+    configs = [cell.config.model_copy(update={"execution": execution}) for cell in cells]
+    population = drawn.population
+    assert population is not None
+    seconds = sum(
+        seconds_of_run(config, check_config(config, population)[1].mechanism, population)
+        for config in configs
+    )
+    workers = choose_workers(execution, seconds)
+    records: list[Record] = [{} for _ in cells]
+    with open_clients(configs[0], population, workers) as clients:
+        shared = SharedDrawing(clients, len(cells))
+
+        def run(number: int) -> None:
+            config = configs[number]
+            with shared.run(number) as own:
+                executor = fidelity_of(config).wrap(own, seed=config.seed)
+
+                def run_one(population: Population) -> RunResult:
+                    return run_config(config, population, executor=executor)[1]
+
+                records[number] = recorded(drawn, run_one, delta=config.privacy.delta)
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(len(cells))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return records
+
+
+def _is_beside(cell: Cell, first: Cell) -> bool:
+    same = ("population", "seed", "simulation")
+    return all(getattr(cell.config, key) == getattr(first.config, key) for key in same)
+
+
+def _rounds_of(cell: Cell, population: Population | None) -> tuple[Any, ...] | None:
+    """Return whom a cell asks round by round; None where there is nothing to share."""
+    if population is None or isinstance(population, StoredPopulation):
+        return None
+    try:
+        mechanism = check_config(cell.config, population)[1].mechanism
+    except InputError:
+        # Its record will say what is wrong.
+        return None
+    if mechanism.reuses_clients:
+        return None
+    return tuple(layer.num_clients for layer in mechanism.layers)

@@ -1,0 +1,162 @@
+"""Cells that share clients: each client is drawn once, and nothing else changes."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedhh.clients.populations.population import ClientBlock
+from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.shared_drawing import SharedDrawing
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.schema import ExecutionConfig, parse_config
+from fedhh.experiments.run.run import run_config, simulate
+from fedhh.experiments.sweep import sweep
+from fedhh.experiments.sweep.directory import read_results
+from fedhh.experiments.sweep.execution import Drawn
+from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
+from fedhh.experiments.sweep.together import run_together, sharing_clients
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation import engine
+from fedhh.simulation.executor import InProcessExecutor
+
+TABLE = {
+    "seed": 3,
+    "population": {"source": "chat", "clients": 9_000, "virtual": True},
+    "protocol": {"depth": 3, "eta_max": 50, "max_items": 1},
+    "execution": {"workers": 0},
+}
+# As in Table 1: the first two ask the same clients in the same rounds, the third others.
+LINKED = {
+    "protocol.sampler": ["greedy", "random", "random"],
+    "protocol.passes": [1, 1, 2],
+    "protocol.clients_per_layer": [3_000, 3_000, 1_500],
+}
+
+
+def plan() -> Sweep:
+    return parse_sweep({**TABLE, "sweep": {"linked": [LINKED]}}, "test")
+
+
+@dataclass
+class Draws:
+    """Clients drawn to answer, counted."""
+
+    clients: int = 0
+
+
+@pytest.fixture
+def draws(monkeypatch: pytest.MonkeyPatch) -> Draws:
+    drawn, block = Draws(), VirtualPopulation.block
+
+    def counted(self: VirtualPopulation, clients: Any) -> ClientBlock:
+        drawn.clients += len(clients)
+        return block(self, clients)
+
+    monkeypatch.setattr(VirtualPopulation, "block", counted)
+    return drawn
+
+
+def population(clients: int = 9_000) -> VirtualPopulation:
+    config = parse_config({**TABLE, "population": {**TABLE["population"], "clients": clients}}, "t")
+    built = build_population(config.population, seed=3)[0]
+    assert isinstance(built, VirtualPopulation)
+    return built
+
+
+def test_a_sweep_groups_what_asks_the_same_clients_and_its_rows_are_those_of_single_runs(
+    tmp_path: Path, draws: Draws
+):
+    sweep.run_sweep(plan(), tmp_path / "sweep", workers=0)
+    shared = draws.clients
+    table, _ = read_results(tmp_path / "sweep")
+    draws.clients = 0
+    clients = population()
+    for (_, row), cell in zip(table.iterrows(), plan().cells, strict=True):
+        _, result = run_config(cell.config, clients)
+        for name in ("coverage", "precision", "recall", "f1"):
+            assert row[name] == result.metrics.to_dict()[name]
+        assert row["reports"] == result.cost["reports"] == 9_000
+    # Two of three runs shared 9,000 clients. What samples the lexicon draws besides, too.
+    assert draws.clients - shared == pytest.approx(9_000, abs=1)
+    assert shared >= 18_000
+
+
+def test_cells_share_clients_only_where_the_rounds_are_the_same():
+    cells, drawn = plan().cells, Drawn(population=population(), error="", seconds=0.0)
+    groups = list(sharing_clients(cells, lambda cell: drawn))
+    assert [len(group) for group in groups] == [2, 1]
+    other = parse_sweep({**TABLE, "seed": 4, "sweep": {"linked": [LINKED]}}, "test").cells
+    mixed = list(sharing_clients([cells[0], other[1]], lambda cell: drawn))
+    assert [len(group) for group in mixed] == [1, 1]
+    nobody = Drawn(population=None, error="there is no such file", seconds=0.0)
+    assert [len(group) for group in sharing_clients(cells, lambda cell: nobody)] == [1, 1, 1]
+
+
+def test_a_run_that_fails_does_not_stop_its_neighbour(monkeypatch: pytest.MonkeyPatch):
+    cells: list[Cell] = list(plan().cells[:2])
+    drawn = Drawn(population=population(), error="", seconds=0.0)
+    finish = LdpTrieHH.finish_round
+
+    def fails(self: LdpTrieHH, state: Any, query: Any, aggregate: Any) -> Any:
+        if self.sampler == "greedy" and query.layer == 2:
+            raise RuntimeError("lost")
+        return finish(self, state, query, aggregate)
+
+    monkeypatch.setattr(LdpTrieHH, "finish_round", fails)
+    failed, done = run_together(cells, drawn, ExecutionConfig(workers=0))
+    assert failed["error"] == "RuntimeError: lost"
+    assert done["error"] == ""
+    _, alone = run_config(cells[1].config, population())
+    assert done["result"]["coverage"] == alone.metrics.coverage
+
+
+@pytest.mark.parametrize("fidelity", ["per-report", "exact-tally"])
+def test_runs_of_different_rounds_and_items_give_the_bits_of_each_alone(fidelity: str):
+    """One ends earlier, and their second rounds ask other cohorts."""
+    clients = population(2_000)
+    protocols = [
+        LdpTrieHH(
+            alphabet="lower", depth=4, clients_per_layer=400, eta_max=20, max_items=3, passes=1
+        ),
+        LdpTrieHH(
+            alphabet="lower", depth=2, clients_per_layer=400, eta_max=30, pad=False, passes=1
+        ),
+        LdpTrieHH(
+            alphabet="lower", depth=3, clients_per_layer=500, eta_max=30, max_items=2, passes=1
+        ),
+    ]
+    chosen = Fidelity(name=fidelity)
+    shared = SharedDrawing(InProcessExecutor(ClientWorker(clients, seed=7)), len(protocols))
+    found: dict[int, pd.DataFrame] = {}
+
+    def run(number: int) -> None:
+        with shared.run(number) as own:
+            executor = chosen.wrap(own, seed=7)
+            protocol = protocols[number].settle(num_clients=2_000, seed=7)
+            *_, last = engine.rounds(protocol, executor)
+            words = protocol.discoveries(last.state)
+            found[number] = pd.DataFrame({"word": words.words, "estimate": words.estimate})
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    for number, protocol in enumerate(protocols):
+        alone = simulate(protocol, population(2_000), seed=7, fidelity=chosen).discoveries
+        together = found[number].set_index("word")["estimate"]
+        expected = alone.set_index("word")["estimated_clients"]
+        assert len(together)
+        assert set(together.index) == set(expected.index)
+        # A cohort's count, scaled to all clients.
+        scale = 2_000 / int(protocol.clients_per_layer)
+        np.testing.assert_allclose(together[expected.index] * scale, expected, rtol=1e-12)
