@@ -28,7 +28,9 @@ def start(*words: str, cwd: Path, **options) -> subprocess.Popen[str]:
 
 
 @pytest.mark.usefixtures("own_modules")
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "stop", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, command, stop):
     go = write_waiting(tmp_path, "mine/checkpoint/state.npz")
     process = start(

@@ -36,7 +36,10 @@ def audited(oracle: str, epsilon: float = LOCAL_EPSILON, num_runs: int = 10_000)
     return audit_layer(spec, **LAYER, num_runs=num_runs, confidence=SURE)
 
 
-@pytest.mark.parametrize("oracle", ["ss", "grr", "oue"])
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("grr", "oue")]
+
+
+@pytest.mark.parametrize("oracle", ["ss", *OTHERS])
 def test_a_layers_audit_stays_below_every_bound_and_says_something(oracle):
     found = audited(oracle)
     assert 0.15 * min(upper_bounds(oracle).values()) < found.epsilon
@@ -45,7 +48,7 @@ def test_a_layers_audit_stays_below_every_bound_and_says_something(oracle):
     assert found.epsilon < LOCAL_EPSILON
 
 
-@pytest.mark.parametrize("oracle", ["ss", "grr"])
+@pytest.mark.parametrize("oracle", ["ss", OTHERS[0]])
 def test_a_layer_whose_epsilon_is_understated_is_caught(oracle):
     # Reports of epsilon 6 that claim to be of epsilon 3.
     found = audited(oracle, epsilon=2 * LOCAL_EPSILON)
