@@ -16,6 +16,7 @@ from fedhh.oracles.registry import (
 )
 
 if TYPE_CHECKING:
+    from fedhh.oracles.bassily_smith import BassilySmith
     from fedhh.oracles.count_mean_sketch import CountMeanSketch
     from fedhh.oracles.fast_local_hashing import FastLocalHashing
     from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
     from fedhh.oracles.sketch import SketchOracle
     from fedhh.oracles.subset_selection import SubsetSelection
+    from fedhh.oracles.symmetric_unary_encoding import SymmetricUnaryEncoding
 
 __all__ = [
     "ORACLES",
+    "BassilySmith",
     "CountMeanSketch",
     "FastLocalHashing",
     "FrequencyOracle",
@@ -40,6 +43,7 @@ __all__ = [
     "PureOracle",
     "SketchOracle",
     "SubsetSelection",
+    "SymmetricUnaryEncoding",
     "make_oracle",
     "make_pure_oracle",
     "oracle_class",

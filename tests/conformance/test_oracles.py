@@ -14,6 +14,7 @@ PARAMS = {
     "cms": {"num_hashes": 2, "num_cells": 2},
     "hcms": {"num_hashes": 2, "num_cells": 2},
     "flh": {"num_hashes": 2},
+    "bassily-smith": {"num_hashes": 3},
 }
 
 
