@@ -17,6 +17,7 @@ from fedhh.oracles.registry import (
 
 if TYPE_CHECKING:
     from fedhh.oracles.bassily_smith import BassilySmith
+    from fedhh.oracles.binary_local_hashing import BinaryLocalHashing
     from fedhh.oracles.count_mean_sketch import CountMeanSketch
     from fedhh.oracles.fast_local_hashing import FastLocalHashing
     from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ORACLES",
     "BassilySmith",
+    "BinaryLocalHashing",
     "CountMeanSketch",
     "FastLocalHashing",
     "FrequencyOracle",

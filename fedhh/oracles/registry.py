@@ -14,6 +14,7 @@ ORACLES: Mapping[str, str] = {
     "grr": "fedhh.oracles.generalized_randomized_response:GeneralizedRandomizedResponse",
     "sue": "fedhh.oracles.symmetric_unary_encoding:SymmetricUnaryEncoding",
     "oue": "fedhh.oracles.optimized_unary_encoding:OptimizedUnaryEncoding",
+    "blh": "fedhh.oracles.binary_local_hashing:BinaryLocalHashing",
     "olh": "fedhh.oracles.optimized_local_hashing:OptimizedLocalHashing",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_count_mean_sketch:HadamardCountMeanSketch",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import (
+    BinaryLocalHashing,
     GeneralizedRandomizedResponse,
     Identity,
     OptimizedLocalHashing,
@@ -85,19 +86,21 @@ def relative_cells(oracle, value, size, seed):
     return ((reports[:, 3] - true_cells) % oracle.num_cells).tolist()
 
 
+@pytest.mark.parametrize("kind", [BinaryLocalHashing, OptimizedLocalHashing])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
-def test_local_hashing_answers_by_randomized_response_on_cells(epsilon):
-    oracle = OptimizedLocalHashing(epsilon=epsilon, domain_size=2**40)
+def test_local_hashing_answers_by_randomized_response_on_cells(kind, epsilon):
+    oracle = kind(epsilon=epsilon, domain_size=2**40)
     other = (1 - oracle.p) / (oracle.num_cells - 1)
     law = {0: oracle.p} | dict.fromkeys(range(1, oracle.num_cells), other)
     assert math.log(oracle.p / other) == pytest.approx(epsilon, abs=1e-12)
     assert follows_law(relative_cells(oracle, 2**39 + 12_345, 100_000, seed=3), law)
 
 
+@pytest.mark.parametrize("kind", [BinaryLocalHashing, OptimizedLocalHashing])
 @pytest.mark.parametrize("wrong", [2.1, 1.9])
-def test_local_hashing_with_a_wrong_coin_is_caught(wrong):
-    right = OptimizedLocalHashing(epsilon=2.0, domain_size=50)
-    off = OptimizedLocalHashing(epsilon=wrong, domain_size=50)
+def test_local_hashing_with_a_wrong_coin_is_caught(kind, wrong):
+    right = kind(epsilon=2.0, domain_size=50)
+    off = kind(epsilon=wrong, domain_size=50)
     assert off.num_cells - right.num_cells in (0, 1, -1)
     other = (1 - right.p) / (right.num_cells - 1)
     law = {0: right.p} | dict.fromkeys(range(1, right.num_cells), other)
@@ -116,8 +119,9 @@ def test_hashes_of_two_values_are_uniform_and_independent(one, two):
     assert follows_law(pairs, dict.fromkeys(range(g * g), 1 / g**2))
 
 
-def test_local_hashing_supports_held_values_with_p_and_others_with_q():
-    oracle = OptimizedLocalHashing(epsilon=2.0, domain_size=1_000)
+@pytest.mark.parametrize("kind", [BinaryLocalHashing, OptimizedLocalHashing])
+def test_local_hashing_supports_held_values_with_p_and_others_with_q(kind):
+    oracle = kind(epsilon=2.0, domain_size=1_000)
     reports = oracle.privatize(np.full(200_000, 123), rng=np.random.default_rng(6))
     candidates = np.array([123, 0, 124, 999])
     tally = oracle.tally(reports, candidates)
@@ -153,4 +157,5 @@ def test_report_sizes_are_those_of_the_stated_encodings():
     assert Identity(epsilon=math.inf, domain_size=1024).report_bits == 10
     assert OptimizedUnaryEncoding(epsilon=1, domain_size=1024).report_bits == 1024
     assert OptimizedLocalHashing(epsilon=1, domain_size=1024).report_bits == 128 + 2
+    assert BinaryLocalHashing(epsilon=9, domain_size=1024).report_bits == 128 + 1
     assert OptimizedLocalHashing(epsilon=1, domain_size=2**40).report_bits == 192 + 2
