@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
     from fedhh.oracles.sketch import SketchOracle
     from fedhh.oracles.subset_selection import SubsetSelection
+    from fedhh.oracles.summed_histogram_encoding import SummedHistogramEncoding
     from fedhh.oracles.symmetric_unary_encoding import SymmetricUnaryEncoding
+    from fedhh.oracles.threshold_histogram_encoding import ThresholdHistogramEncoding
 
 __all__ = [
     "ORACLES",
@@ -45,7 +47,9 @@ __all__ = [
     "PureOracle",
     "SketchOracle",
     "SubsetSelection",
+    "SummedHistogramEncoding",
     "SymmetricUnaryEncoding",
+    "ThresholdHistogramEncoding",
     "make_oracle",
     "make_pure_oracle",
     "oracle_class",

@@ -15,6 +15,8 @@ ORACLES: Mapping[str, str] = {
     "sue": "fedhh.oracles.symmetric_unary_encoding:SymmetricUnaryEncoding",
     "oue": "fedhh.oracles.optimized_unary_encoding:OptimizedUnaryEncoding",
     "blh": "fedhh.oracles.binary_local_hashing:BinaryLocalHashing",
+    "she": "fedhh.oracles.summed_histogram_encoding:SummedHistogramEncoding",
+    "the": "fedhh.oracles.threshold_histogram_encoding:ThresholdHistogramEncoding",
     "olh": "fedhh.oracles.optimized_local_hashing:OptimizedLocalHashing",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_count_mean_sketch:HadamardCountMeanSketch",

@@ -11,31 +11,16 @@ from fedhh.oracles.base import PureOracle, Reports, Tally, Values
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnaryEncoding(PureOracle):
-    """What unary encodings share: the bit of the client's value is 1 with probability p, others q.
+class IndependentSupport(PureOracle):
+    """A pure oracle whose report supports each value independently of all others.
 
-    The counts of different values are independent, so `sample_tally` has the exact law.
-
-    Cost: O(s) per report that is made; O(n + s) for a tally of any number of reports. A report is
-    ``(s,) uint8`` of 0 and 1.
+    Counts of different values are then independent, so `sample_tally` has the exact law.
     """
-
-    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n, s) uint8`` reports of 0 and 1."""
-        values = self.check_values(values)
-        bits = rng.random((len(values), self.domain_size)) < self.q
-        bits[np.arange(len(values)), values] = rng.random(len(values)) < self.p
-        return bits.view(np.uint8)
-
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return how many reports have each candidate's bit set."""
-        candidates = self.check_values(candidates, "candidates")
-        return np.asarray(reports[:, candidates].sum(axis=0, dtype=np.int64))
 
     def privatize_and_tally(
         self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
     ) -> Tally:
-        """Return the tally of fresh reports, of which each bit is counted as it is drawn.
+        """Return the tally of fresh reports, of which each support is counted as it is drawn.
 
         The s counts are independent binomials, and are drawn as such: O(n + s).
         """
@@ -61,6 +46,27 @@ class UnaryEncoding(PureOracle):
     def nanoseconds_saved(self, num_reports: int) -> float:
         """Return a nanosecond per report: each part of them would be drawn as the whole is."""
         return float(num_reports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnaryEncoding(IndependentSupport):
+    """What unary encodings share: the bit of the client's value is 1 with probability p, others q.
+
+    Cost: O(s) per report that is made; O(n + s) for a tally of any number of reports. A report is
+    ``(s,) uint8`` of 0 and 1.
+    """
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        """Return ``(n, s) uint8`` reports of 0 and 1."""
+        values = self.check_values(values)
+        bits = rng.random((len(values), self.domain_size)) < self.q
+        bits[np.arange(len(values)), values] = rng.random(len(values)) < self.p
+        return bits.view(np.uint8)
+
+    def tally(self, reports: Reports, candidates: Values) -> Tally:
+        """Return how many reports have each candidate's bit set."""
+        candidates = self.check_values(candidates, "candidates")
+        return np.asarray(reports[:, candidates].sum(axis=0, dtype=np.int64))
 
     def report_space(self) -> Reports:
         """Return all ``2**s`` bit vectors, ``(2**s, s) uint8``."""
