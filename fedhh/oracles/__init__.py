@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from fedhh.oracles.bassily_smith import BassilySmith
     from fedhh.oracles.binary_local_hashing import BinaryLocalHashing
     from fedhh.oracles.count_mean_sketch import CountMeanSketch
+    from fedhh.oracles.d_bit_flip import DBitFlip
     from fedhh.oracles.fast_local_hashing import FastLocalHashing
     from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
     from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+    from fedhh.oracles.hadamard_response import HadamardResponse
     from fedhh.oracles.identity import Identity
     from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
     from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
@@ -36,10 +38,12 @@ __all__ = [
     "BassilySmith",
     "BinaryLocalHashing",
     "CountMeanSketch",
+    "DBitFlip",
     "FastLocalHashing",
     "FrequencyOracle",
     "GeneralizedRandomizedResponse",
     "HadamardCountMeanSketch",
+    "HadamardResponse",
     "Identity",
     "OptimizedLocalHashing",
     "OptimizedUnaryEncoding",

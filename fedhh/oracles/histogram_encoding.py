@@ -66,7 +66,7 @@ class HistogramEncoding(FrequencyOracle):
         # The difference of two geometric numbers is two-sided geometric.
         entries = rng.geometric(fall, shape) - rng.geometric(fall, shape)
         entries[np.arange(len(values)), values] += self.steps
-        return np.clip(entries, -self.margin, self.steps + self.margin)
+        return np.asarray(np.clip(entries, -self.margin, self.steps + self.margin))
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each ``(n, s)`` report, given the true value."""

@@ -18,6 +18,8 @@ ORACLES: Mapping[str, str] = {
     "she": "fedhh.oracles.summed_histogram_encoding:SummedHistogramEncoding",
     "the": "fedhh.oracles.threshold_histogram_encoding:ThresholdHistogramEncoding",
     "olh": "fedhh.oracles.optimized_local_hashing:OptimizedLocalHashing",
+    "hr": "fedhh.oracles.hadamard_response:HadamardResponse",
+    "dbitflip": "fedhh.oracles.d_bit_flip:DBitFlip",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_count_mean_sketch:HadamardCountMeanSketch",
     "flh": "fedhh.oracles.fast_local_hashing:FastLocalHashing",

@@ -15,6 +15,7 @@ PARAMS = {
     "hcms": {"num_hashes": 2, "num_cells": 2},
     "flh": {"num_hashes": 2},
     "bassily-smith": {"num_hashes": 3},
+    "dbitflip": {"num_bits": 3},
     "she": {"steps": 2, "reach": 0.0},
     "the": {"steps": 2, "reach": 0.0},
 }
