@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fedhh.oracles.identity import Identity
     from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
     from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
+    from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
     from fedhh.oracles.sketch import SketchOracle
     from fedhh.oracles.subset_selection import SubsetSelection
     from fedhh.oracles.summed_histogram_encoding import SummedHistogramEncoding
@@ -48,6 +49,7 @@ __all__ = [
     "OptimizedLocalHashing",
     "OptimizedUnaryEncoding",
     "OracleSpec",
+    "ProjectiveGeometryResponse",
     "PureOracle",
     "SketchOracle",
     "SubsetSelection",

@@ -19,6 +19,7 @@ ORACLES: Mapping[str, str] = {
     "the": "fedhh.oracles.threshold_histogram_encoding:ThresholdHistogramEncoding",
     "olh": "fedhh.oracles.optimized_local_hashing:OptimizedLocalHashing",
     "hr": "fedhh.oracles.hadamard_response:HadamardResponse",
+    "pgr": "fedhh.oracles.projective_geometry_response:ProjectiveGeometryResponse",
     "dbitflip": "fedhh.oracles.d_bit_flip:DBitFlip",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_count_mean_sketch:HadamardCountMeanSketch",
