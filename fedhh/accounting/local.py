@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from fedhh.accounting.sources import APPLE_CMS, APPLE_HCMS, APPLE_SFP, PADDED_SAMPLE, SUN_LOCAL
-from fedhh.oracles import OracleSpec
+from fedhh.accounting.sources import (
+    APPLE_CMS,
+    APPLE_HCMS,
+    APPLE_SFP,
+    PADDED_SAMPLE,
+    RAPPOR,
+    SUN_LOCAL,
+)
+from fedhh.mechanisms.bloom_reports import RapporReports
+from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.validation import InputError, require_at_least
 
 _ITEM_THEOREMS = {
@@ -20,18 +27,15 @@ _ANY_RANDOMIZER = "definition of the randomizer"
 USER_THEOREM = "basic composition over the reports of one client"
 
 
-def item_theorem(randomizers: Sequence[OracleSpec], *, is_of_whole_set: bool = False) -> str:
-    """Return why a contribution is private that goes through each of some randomizers.
-
-    Args:
-        randomizers: One report of each.
-        is_of_whole_set: Whether the contribution is about all items of a client.
-    """
-    if is_of_whole_set:
+def item_theorem(mechanism: LocalReports) -> str:
+    """Return why a contribution is private that goes through a mechanism's randomizers."""
+    if mechanism.is_of_whole_set:
         return PADDED_SAMPLE
-    if len(randomizers) > 1:
+    if isinstance(mechanism, RapporReports):
+        return RAPPOR
+    if len(mechanism.randomizers) > 1:
         return _SEVERAL_REPORTS
-    return _ITEM_THEOREMS.get(randomizers[0].name, _ANY_RANDOMIZER)
+    return _ITEM_THEOREMS.get(mechanism.randomizers[0].name, _ANY_RANDOMIZER)
 
 
 def local_item_epsilon(local_epsilon: float, *, uses: int = 1) -> float:

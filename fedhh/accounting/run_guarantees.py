@@ -124,7 +124,7 @@ def local_guarantees(run: RunFacts) -> list[Guarantee]:
         method="randomizer",
         epsilon=local_item_epsilon(run.local_epsilon, uses=run.uses),
         delta=0.0,
-        theorem=item_theorem(run.mechanism.randomizers, is_of_whole_set=whole),
+        theorem=item_theorem(run.mechanism),
         assumptions=(_OF_WHOLE_SET if whole else _OF_ITEM) + run.same_size,
         smallest_cohort=run.cohort,
         best=True,

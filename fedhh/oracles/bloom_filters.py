@@ -158,7 +158,8 @@ class BitResponse:
             )
         slope = (1 + q - p) * t + (1 - q + p)
         x = 2 * left / (slope + math.sqrt(slope**2 - 4 * math.expm1(-epsilon / num_hashes) * left))
-        return cls(f=2 * x / (q - p), p=p, q=q)
+        # Rounding must not cost privacy.
+        return cls(f=2 * x / (q - p) * (1 + 1e-12), p=p, q=q)
 
     @property
     def one(self) -> float:
