@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Generic, Literal
+from typing import Annotated, Any, Generic, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from fedhh.protocol import QueryType, State
+from fedhh.queries.base import Aggregate
+from fedhh.queries.sets import PaddedSampleQuery, singletons
+from fedhh.server.found import Found
 from fedhh.server.local_discovery import CohortProtocol
+from fedhh.server.padded_sampling import SampleCounts
 from fedhh.settings import FromConfig
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -82,3 +89,34 @@ class SetProtocol(ClosedDomain[State, QueryType], Generic[State, QueryType]):
     def pad(self) -> bool:
         """A client that holds no candidate reports a dummy."""
         return True
+
+    def about_words(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """Return what all queries about some words of the domain have in common.
+
+        Args:
+            kept: ``(c,) int64``: which words.
+        """
+        return {
+            "pass_index": 0,
+            "alphabet": self.symbols,
+            "max_items": self.max_items,
+            "sampler": self.sampler,
+            "pad": self.pad,
+            "words": self.domain[kept],
+            "itemsets": singletons(len(kept)),
+        }
+
+    def found_words(
+        self, query: PaddedSampleQuery, aggregate: Aggregate, counts: SampleCounts, kept: Any
+    ) -> Found:
+        """Return some of a round's words, as they stand in ``(h,) int64`` kept."""
+        return Found(
+            codes=query.words[kept],
+            pass_index=np.zeros(len(kept), dtype=np.int64),
+            layer=np.full(len(kept), query.layer),
+            estimate=counts.estimate[kept],
+            variance=counts.variance[kept],
+            z=counts.z[kept],
+            num_clients=np.full(len(kept), aggregate.num_clients),
+            interval_z=np.full(len(kept), np.nan),
+        )

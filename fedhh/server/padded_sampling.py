@@ -138,7 +138,7 @@ def sample_counts(
     """
     oracle, reports = pure(query), aggregate.num_reports
     support = support_of(query, aggregate, query.num_candidates)
-    noise = Noise(oracle=oracle, num_reports=reports)
+    noise = Noise.of_aggregate(oracle, reports, aggregate.tally)
     sampled = oracle.estimate(support, reports)
     held = np.clip(sampled, 0, reports)
     chance = 1 / query.padded_size
@@ -175,7 +175,7 @@ def sample_summary(
         is_last: Whether they are the result.
     """
     oracle = pure(query)
-    noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+    noise = Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally)
     return RoundSummary(
         pass_index=query.pass_index,
         layer=query.layer,

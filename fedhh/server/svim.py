@@ -19,7 +19,7 @@ from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery, singletons
+from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.found import Found
 from fedhh.server.padded_sampling import (
@@ -178,7 +178,13 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
             return None
         cohort = Cohort(start=start, size=sizes[group])
         if group == 1:
-            return SetSizeQuery(**self._shared(state, 2, cohort), oracle_name=self._oracle_name)
+            return SetSizeQuery(
+                **self.about_words(state.kept),
+                layer=2,
+                cohort=cohort,
+                epsilon=self.local_epsilon,
+                oracle_name=self._oracle_name,
+            )
         return self._sample_query(state, group + 1, cohort)
 
     def finish_round(
@@ -211,16 +217,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
         )
         found = state.found
         if is_last:
-            found = Found(
-                codes=query.words[kept],
-                pass_index=np.zeros(len(kept), dtype=np.int64),
-                layer=np.full(len(kept), query.layer),
-                estimate=counts.estimate[kept],
-                variance=counts.variance[kept],
-                z=counts.z[kept],
-                num_clients=np.full(len(kept), aggregate.num_clients),
-                interval_z=np.full(len(kept), np.nan),
-            )
+            found = self.found_words(query, aggregate, counts, kept)
         return replace(state, kept=state.kept[kept], found=found, history=(*state.history, summary))
 
     def discoveries(self, state: SvimState) -> Discoveries:
@@ -241,20 +238,6 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
     def _oracle_name(self) -> str:
         return "olh" if self.oracle == AUTO else self.oracle
 
-    def _shared(self, state: SvimState, layer: int, cohort: Cohort) -> dict[str, Any]:
-        return {
-            "pass_index": 0,
-            "layer": layer,
-            "cohort": cohort,
-            "alphabet": self.symbols,
-            "max_items": self.max_items,
-            "sampler": self.sampler,
-            "pad": self.pad,
-            "words": self.domain[state.kept],
-            "itemsets": singletons(len(state.kept)),
-            "epsilon": self.local_epsilon,
-        }
-
     def _sample_query(self, state: SvimState, layer: int, cohort: Cohort) -> PaddedSampleQuery:
         """Return the question for one word of the set, padded to L; to 1 in the first group."""
         length = state.padded_size
@@ -262,7 +245,10 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
         if length:
             oracle = oracle_of_sample(len(state.kept), length, self.local_epsilon, oracle)
         return PaddedSampleQuery(
-            **self._shared(state, layer, cohort),
+            **self.about_words(state.kept),
+            layer=layer,
+            cohort=cohort,
+            epsilon=self.local_epsilon,
             oracle_name=oracle,
             padded_size=max(length, 1),
         )

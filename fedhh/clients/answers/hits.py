@@ -102,8 +102,12 @@ def _sample_parts(query: Query, hits: Tally, seed: int) -> Iterator[Tally]:
         yield records
     elif isinstance(query, BloomQuery):
         yield query.reports.sample_tally(hits, rng=rng(0))
-    else:
+    elif isinstance(query, BlindPrefixQuery | HeldSetQuery):
         yield _sample(_oracle(query), hits, rng(0))
+    else:
+        oracle = _oracle(query)
+        assert isinstance(oracle, SamplesTally)
+        yield oracle.sample_tally(hits, int(hits.sum()), rng=rng(0))
 
 
 def add_hits(
