@@ -38,22 +38,32 @@ if TYPE_CHECKING:
     from fedhh.experiments.sweep.sweep import sweep
     from fedhh.server.adaptive_triehh import AdaptiveTrieHH
     from fedhh.server.ldp_triehh import LdpTrieHH
+    from fedhh.server.ldpminer import LdpMiner
     from fedhh.server.pem import Pem
+    from fedhh.server.rappor import Rappor
     from fedhh.server.sfp import Sfp
+    from fedhh.server.svim import Svim
+    from fedhh.server.svsm import Svsm
     from fedhh.server.triehh import TrieHH
     from fedhh.validation import InputError
     from fedhh.words.alphabet import Alphabet
+    from fedhh.words.candidates import Candidates
 
 # Names are imported when they are first used: `import fedhh` and `fedhh --help` stay quick.
 _HOMES = {
     "AdaptiveTrieHH": "fedhh.server.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
+    "Candidates": "fedhh.words.candidates",
     "InputError": "fedhh.validation",
+    "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
     "Pem": "fedhh.server.pem",
+    "Rappor": "fedhh.server.rappor",
     "RunResult": "fedhh.experiments.run.result",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.populations.population",
+    "Svim": "fedhh.server.svim",
+    "Svsm": "fedhh.server.svsm",
     "TrieHH": "fedhh.server.triehh",
     "load_population": "fedhh.experiments.config.population",
     "plot": "fedhh.experiments.report.notebook",
@@ -68,12 +78,17 @@ _HOMES = {
 __all__ = [
     "AdaptiveTrieHH",
     "Alphabet",
+    "Candidates",
     "InputError",
+    "LdpMiner",
     "LdpTrieHH",
     "Pem",
+    "Rappor",
     "RunResult",
     "Sfp",
     "StoredPopulation",
+    "Svim",
+    "Svsm",
     "TrieHH",
     "__version__",
     "load_population",

@@ -16,6 +16,10 @@ PROTOCOLS: Mapping[str, str] = {
     "adaptive-triehh": "fedhh.server.adaptive_triehh:AdaptiveTrieHH",
     "sfp": "fedhh.server.sfp:Sfp",
     "pem": "fedhh.server.pem:Pem",
+    "rappor": "fedhh.server.rappor:Rappor",
+    "ldpminer": "fedhh.server.ldpminer:LdpMiner",
+    "svim": "fedhh.server.svim:Svim",
+    "svsm": "fedhh.server.svsm:Svsm",
     "triehh": "fedhh.server.triehh:TrieHH",
 }
 """The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""
