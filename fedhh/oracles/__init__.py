@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fedhh.oracles.fast_local_hashing import FastLocalHashing
     from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
     from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+    from fedhh.oracles.hashtogram import Hashtogram
     from fedhh.oracles.identity import Identity
     from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
     from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
@@ -33,6 +34,7 @@ __all__ = [
     "FrequencyOracle",
     "GeneralizedRandomizedResponse",
     "HadamardCountMeanSketch",
+    "Hashtogram",
     "Identity",
     "OptimizedLocalHashing",
     "OptimizedUnaryEncoding",

@@ -78,7 +78,7 @@ class HadamardCountMeanSketch(MeanSketchOracle):
         values = self.check_values(values)
         rows = self._draw_rows(len(values), rng)
         coefficients = rng.integers(self.num_cells, size=len(values))
-        signs = _entries(coefficients, self.hashes.cells(rows, values))
+        signs = hadamard_entries(coefficients, self.hashes.cells(rows, values))
         signs[rng.random(len(values)) < self.flip_probability] *= -1
         return np.stack([rows, coefficients, signs], axis=1)
 
@@ -108,7 +108,7 @@ class HadamardCountMeanSketch(MeanSketchOracle):
         for row, cell in zip(*np.nonzero(held), strict=True):
             landed = rng.multinomial(held[row, cell], chances)
             signs = 2 * rng.binomial(landed, self.p) - landed
-            table[row] += _entries(coefficients, np.full(self.num_cells, cell)) * signs
+            table[row] += hadamard_entries(coefficients, np.full(self.num_cells, cell)) * signs
         return sketch
 
     def support(self, sketch: Sketch, candidates: Values) -> Tally:
@@ -139,7 +139,7 @@ class HadamardCountMeanSketch(MeanSketchOracle):
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each report, for these hash functions."""
         rows, coefficients, signs = reports.T
-        entries = _entries(coefficients, self.hashes.cells(rows, np.full(len(rows), value)))
+        entries = hadamard_entries(coefficients, self.hashes.cells(rows, np.full(len(rows), value)))
         kept = np.where(signs == entries, math.log(self.p), math.log(self.flip_probability))
         return np.asarray(kept - math.log(self.num_hashes * self.num_cells), dtype=np.float64)
 
@@ -171,7 +171,7 @@ class HadamardCountMeanSketch(MeanSketchOracle):
         return np.asarray((agreement + reports[:, None]) // 2)
 
 
-def _entries(rows: Values, columns: Values) -> npt.NDArray[np.int64]:
+def hadamard_entries(rows: Values, columns: Values) -> npt.NDArray[np.int64]:
     """Return entries of the Hadamard matrix, (-1)**popcount(row & column)."""
     parity = rows & columns
     for shift in (32, 16, 8, 4, 2, 1):

@@ -16,6 +16,7 @@ ORACLES: Mapping[str, str] = {
     "olh": "fedhh.oracles.optimized_local_hashing:OptimizedLocalHashing",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_count_mean_sketch:HadamardCountMeanSketch",
+    "hashtogram": "fedhh.oracles.hashtogram:Hashtogram",
     "flh": "fedhh.oracles.fast_local_hashing:FastLocalHashing",
     "none": "fedhh.oracles.identity:Identity",
 }

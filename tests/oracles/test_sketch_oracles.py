@@ -1,4 +1,4 @@
-"""What Count Mean Sketch, its Hadamard twin and Fast Local Hashing have in common."""
+"""What Count Mean Sketch, its Hadamard twin, Hashtogram and Fast Local Hashing have in common."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fedhh.hashing import HashFamily
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.fast_local_hashing import FastLocalHashing
 from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+from fedhh.oracles.hashtogram import Hashtogram
 from fedhh.oracles.sketch import SketchOracle
 from fedhh.validation import InputError
 
@@ -24,11 +25,13 @@ PRIME = 2**61 - 1
 TINY = [
     CountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=3, hash_seed=1),
     HadamardCountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
+    Hashtogram(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
     FastLocalHashing(epsilon=1.08, domain_size=4, num_hashes=2, hash_seed=2),
 ]
 MEDIUM = [
     CountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
     HadamardCountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
+    Hashtogram(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
     FastLocalHashing(epsilon=2.0, domain_size=8, num_hashes=8),
 ]
 COUNTS = np.array([300, 250, 200, 100, 80, 50, 15, 5])
@@ -107,6 +110,7 @@ def sketch_law(oracle: SketchOracle, values: list[int]) -> dict[tuple[int, ...],
 SMALLEST = [
     CountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
     HadamardCountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
+    Hashtogram(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
     FastLocalHashing(epsilon=1.08, domain_size=3, num_hashes=2, hash_seed=2),
 ]
 
@@ -165,6 +169,8 @@ def supports(oracle: SketchOracle, report: list[int], value: int) -> bool:
         return bool(report[1 + own // 64] >> (own % 64) & 1)
     if isinstance(oracle, HadamardCountMeanSketch):
         return report[2] == (-1) ** (own & report[1]).bit_count()
+    if isinstance(oracle, Hashtogram):
+        return report[2] == (-1) ** ((own // 2 & report[1]).bit_count() + own)
     return report[1] == own
 
 
@@ -215,6 +221,8 @@ EXACT = [
     (CountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=4), 4),
     (HadamardCountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=2, num_cells=2), 2),
     (HadamardCountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=4), 4),
+    (Hashtogram(epsilon=1.2, domain_size=3, num_hashes=2, num_cells=1), 2),
+    (Hashtogram(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=2), 4),
     (FastLocalHashing(epsilon=0.3, domain_size=3, num_hashes=2), 2),
     (FastLocalHashing(epsilon=1.2, domain_size=3, num_hashes=1), 4),
 ]
