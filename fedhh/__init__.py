@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
     from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+    from fedhh.server.bitstogram import Bitstogram
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.server.pem import Pem
     from fedhh.server.sfp import Sfp
+    from fedhh.server.treehist import TreeHist
     from fedhh.server.triehh import TrieHH
     from fedhh.validation import InputError
     from fedhh.words.alphabet import Alphabet
@@ -48,12 +50,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdaptiveTrieHH": "fedhh.server.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
+    "Bitstogram": "fedhh.server.bitstogram",
     "InputError": "fedhh.validation",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
     "Pem": "fedhh.server.pem",
     "RunResult": "fedhh.experiments.run.result",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.populations.population",
+    "TreeHist": "fedhh.server.treehist",
     "TrieHH": "fedhh.server.triehh",
     "load_population": "fedhh.experiments.config.population",
     "plot": "fedhh.experiments.report.notebook",
@@ -68,12 +72,14 @@ _HOMES = {
 __all__ = [
     "AdaptiveTrieHH",
     "Alphabet",
+    "Bitstogram",
     "InputError",
     "LdpTrieHH",
     "Pem",
     "RunResult",
     "Sfp",
     "StoredPopulation",
+    "TreeHist",
     "TrieHH",
     "__version__",
     "load_population",

@@ -1,9 +1,11 @@
 import pytest
 
 from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
+from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.testing import LETTERS, protocol_checks, protocol_trial, small_population
 
@@ -21,6 +23,7 @@ SFP = {
     "fragment_cells": 64,
 }
 PEM = {"alphabet": LETTERS, "clients_per_layer": 300, "length": 5, "step": 1, "keep": 5}
+RECORDS = {"alphabet": LETTERS, "length": 4, "num_hashes": 16, "num_cells": 64}
 PROTOCOLS = {
     "ldp-triehh": LdpTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "ldp-triehh-oue-unpadded": LdpTrieHH(
@@ -48,6 +51,12 @@ PROTOCOLS = {
     "pem-olh": Pem(**PEM, max_items=2),
     "pem-cms": Pem(**PEM, oracle="cms", num_hashes=16),
     "pem-recount": Pem(**PEM, **RECOUNT),
+    "treehist": TreeHist(**RECORDS, clients_per_layer=1_500, max_items=2),
+    "treehist-recount": TreeHist(**RECORDS, **RECOUNT, step=1, oracle="cms"),
+    "bitstogram": Bitstogram(**RECORDS, clients_per_layer=1_500, max_items=2),
+    "bitstogram-recount": Bitstogram(
+        **RECORDS, **RECOUNT, fragment_length=2, fragment_oracle="ss", word_oracle="cms"
+    ),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
@@ -71,6 +80,8 @@ def test_a_protocol_passes(name, check):
         ("ldp-triehh-recount", "recount"),
         ("pem-recount", "recount"),
         ("sfp-recount", "recount"),
+        ("treehist-recount", "recount"),
+        ("bitstogram-recount", "recount"),
     ],
 )
 def test_the_trials_of_recounts_have_one(name, kept_by):
