@@ -16,15 +16,17 @@ from fedhh.experiments.config.schema import load_config, parse_config
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.mechanisms.sampled_threshold import triehh_parameters
 from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
+from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
-    "triehh": TrieHH,
+    "triehh": TrieHH, "treehist": TreeHist, "bitstogram": Bitstogram,
 }  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def test_sfp_splits_the_epsilon_of_a_contribution():
     assert (apple.word_epsilon, apple.fragment_epsilon) == (2.0, 6.0)
 
 
-@pytest.mark.parametrize("name", ["sfp", "pem"])
+@pytest.mark.parametrize("name", ["sfp", "pem", "treehist", "bitstogram"])
 def test_hash_functions_are_drawn_anew_by_each_seed(name):
     first, second = (built(f"protocol.name={name}", f"seed={seed}") for seed in (0, 1))
     assert first.hash_seed != second.hash_seed
