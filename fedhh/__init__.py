@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fedhh.experiments.sweep.sweep import sweep
     from fedhh.server.adaptive_triehh import AdaptiveTrieHH
     from fedhh.server.bitstogram import Bitstogram
+    from fedhh.server.blender import Blender
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.server.pem import Pem
     from fedhh.server.sfp import Sfp
@@ -51,6 +52,7 @@ _HOMES = {
     "AdaptiveTrieHH": "fedhh.server.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
     "Bitstogram": "fedhh.server.bitstogram",
+    "Blender": "fedhh.server.blender",
     "InputError": "fedhh.validation",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
     "Pem": "fedhh.server.pem",
@@ -73,6 +75,7 @@ __all__ = [
     "AdaptiveTrieHH",
     "Alphabet",
     "Bitstogram",
+    "Blender",
     "InputError",
     "LdpTrieHH",
     "Pem",

@@ -18,6 +18,7 @@ PROTOCOLS: Mapping[str, str] = {
     "pem": "fedhh.server.pem:Pem",
     "treehist": "fedhh.server.treehist:TreeHist",
     "bitstogram": "fedhh.server.bitstogram:Bitstogram",
+    "blender": "fedhh.server.blender:Blender",
     "triehh": "fedhh.server.triehh:TrieHH",
 }
 """The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""

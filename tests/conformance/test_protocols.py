@@ -2,6 +2,7 @@ import pytest
 
 from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
+from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -24,6 +25,7 @@ SFP = {
 }
 PEM = {"alphabet": LETTERS, "clients_per_layer": 300, "length": 5, "step": 1, "keep": 5}
 RECORDS = {"alphabet": LETTERS, "length": 4, "num_hashes": 16, "num_cells": 64}
+BLENDER = {"alphabet": LETTERS, "length": 5, "opt_in_share": 0.3, "delta": 1e-6}
 PROTOCOLS = {
     "ldp-triehh": LdpTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "ldp-triehh-oue-unpadded": LdpTrieHH(
@@ -57,6 +59,8 @@ PROTOCOLS = {
     "bitstogram-recount": Bitstogram(
         **RECORDS, **RECOUNT, fragment_length=2, fragment_oracle="ss", word_oracle="cms"
     ),
+    "blender": Blender(**BLENDER, clients_per_layer=2_000, max_items=2),
+    "blender-recount": Blender(**BLENDER, **RECOUNT, oracle="ss", pad=False),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
@@ -82,6 +86,7 @@ def test_a_protocol_passes(name, check):
         ("sfp-recount", "recount"),
         ("treehist-recount", "recount"),
         ("bitstogram-recount", "recount"),
+        ("blender-recount", "recount"),
     ],
 )
 def test_the_trials_of_recounts_have_one(name, kept_by):

@@ -23,9 +23,11 @@ from fedhh.clients.answers.coded_words import CodedMatcher
 from fedhh.clients.answers.hits import HitsQuery
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer
+from fedhh.clients.answers.plain_words import PlainWordsAnswerer
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import make_oracle
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
+from fedhh.queries.plain_words import PlainWordsQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator
 
@@ -86,6 +88,7 @@ class PrefixAnswerer(Answerer):
 ANSWERERS: dict[type[Query], Any] = {
     PrefixQuery: PrefixAnswerer,
     WordVoteQuery: WordVoteAnswerer,
+    PlainWordsQuery: PlainWordsAnswerer,
     FragmentQuery: FragmentAnswerer,
     BlindPrefixQuery: BlindPrefixAnswerer,
 }

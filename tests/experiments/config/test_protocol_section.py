@@ -17,6 +17,7 @@ from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.mechanisms.sampled_threshold import triehh_parameters
 from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
+from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -27,6 +28,7 @@ from fedhh.validation import InputError
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
     "triehh": TrieHH, "treehist": TreeHist, "bitstogram": Bitstogram,
+    "blender": Blender,
 }  # fmt: skip
 
 
@@ -60,7 +62,7 @@ def test_a_protocols_defaults_are_those_of_its_class(name):
 def test_a_table_has_the_settings_of_its_class_but_for_those_that_stand_elsewhere(name):
     table = section_class(name).model_fields
     assert list(table) == ["name", *own_settings(CLASSES[name])]
-    elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed"}
+    elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "noise_seed"}
     assert {field.name for field in fields(CLASSES[name])} - set(table) <= elsewhere
 
 
