@@ -16,32 +16,48 @@ from fedhh.oracles.registry import (
 )
 
 if TYPE_CHECKING:
+    from fedhh.oracles.bassily_smith import BassilySmith
+    from fedhh.oracles.binary_local_hashing import BinaryLocalHashing
     from fedhh.oracles.count_mean_sketch import CountMeanSketch
+    from fedhh.oracles.d_bit_flip import DBitFlip
     from fedhh.oracles.fast_local_hashing import FastLocalHashing
     from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
     from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+    from fedhh.oracles.hadamard_response import HadamardResponse
     from fedhh.oracles.hashtogram import Hashtogram
     from fedhh.oracles.identity import Identity
     from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
     from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
+    from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
     from fedhh.oracles.sketch import SketchOracle
     from fedhh.oracles.subset_selection import SubsetSelection
+    from fedhh.oracles.summed_histogram_encoding import SummedHistogramEncoding
+    from fedhh.oracles.symmetric_unary_encoding import SymmetricUnaryEncoding
+    from fedhh.oracles.threshold_histogram_encoding import ThresholdHistogramEncoding
 
 __all__ = [
     "ORACLES",
+    "BassilySmith",
+    "BinaryLocalHashing",
     "CountMeanSketch",
+    "DBitFlip",
     "FastLocalHashing",
     "FrequencyOracle",
     "GeneralizedRandomizedResponse",
     "HadamardCountMeanSketch",
+    "HadamardResponse",
     "Hashtogram",
     "Identity",
     "OptimizedLocalHashing",
     "OptimizedUnaryEncoding",
     "OracleSpec",
+    "ProjectiveGeometryResponse",
     "PureOracle",
     "SketchOracle",
     "SubsetSelection",
+    "SummedHistogramEncoding",
+    "SymmetricUnaryEncoding",
+    "ThresholdHistogramEncoding",
     "make_oracle",
     "make_pure_oracle",
     "oracle_class",

@@ -1,64 +1,35 @@
-"""Optimized local hashing: randomized response on a hash of the value, one function per report."""
+"""Optimized local hashing: local hashing into the number of cells that has the least noise."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from fedhh.kernels.hashing import count_supports
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.local_hashing import HASH_RANGE, LocalHashing
 from fedhh.validation import InputError
-
-_HASH_RANGE = 2**32
-_HALF = np.uint64(32)
-_LOW = np.uint64(_HASH_RANGE - 1)
-
-_Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimizedLocalHashing(PureOracle):
-    """Optimized local hashing: a fresh public hash function for every report.
+class OptimizedLocalHashing(LocalHashing):
+    """Optimized local hashing: local hashing into g = round(e**epsilon) + 1 cells.
 
-    The function sends values to g = round(e**epsilon) + 1 cells; the report is the function and
-    the true cell with probability p = E / (E + g - 1), else each other cell with probability
-    1 / (E + g - 1), where E = e**epsilon. A report supports all values that share its cell, so it
-    may be tallied for any candidates, also such as were unknown when it was made.
+    With E = e**epsilon, the report is a fresh public hash function and the value's cell under it,
+    with probability p = E / (E + g - 1), or one of the others; q = 1/g. Functions, guarantees and
+    costs are those of `fedhh.oracles.local_hashing.LocalHashing`.
 
-    The functions are multiply-add-shift over 64-bit words: the cell of x is
-    floor(g h / 2**32), h the high half of ``low * x_low + high * x_high + offset``, with uniform
-    multipliers and offset. h is uniform and pairwise independent: strong universality of the
-    vector multiply-shift scheme, Thorup (2015).
-
-    Formal guarantees:
-        * epsilon-local differential privacy for every hash function: the ratio of two reports'
-          probabilities is at most E.
-        * Over the hash functions, a value that the client does not hold is supported with
-          probability q = 1/g, up to g**2 / 2**64 of it (cells differ by one hash in 2**32), and
-          the estimate is unbiased to that precision. For given functions it is not.
-        * V0 = q(1-q) / (p-q)**2, which is 4 E / (E - 1)**2 at g = E + 1. The counts of different
-          reports are independent; those of different candidates are not quite.
-
-    Cost: O(1) per report on the client, O(n c) for a tally of c candidates. A report is
-    ``(4,) int64``: the low and high multipliers and the offset as 64-bit words, and the cell.
+    V0 = q(1-q) / (p-q)**2, which is 4 E / (E - 1)**2 at g = E + 1: that of optimized unary
+    encoding, in a report whose size does not depend on the domain's.
 
     References:
         Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
         estimation", USENIX Security, section 4.
-        Thorup (2015), "High speed hashing for integers and strings", arXiv:1504.06804.
     """
-
-    has_public_coins: ClassVar[bool] = True
 
     def _check_epsilon(self) -> None:
         super()._check_epsilon()
-        if self.epsilon > math.log(_HASH_RANGE // 2):
+        if self.epsilon > math.log(HASH_RANGE // 2):
             raise InputError(
-                f"Expected epsilon <= {math.log(_HASH_RANGE // 2):.2f} for local hashing, got "
+                f"Expected epsilon <= {math.log(HASH_RANGE // 2):.2f} for local hashing, got "
                 f"epsilon={self.epsilon!r}; its cells would outnumber its hashes, use grr or ss."
             )
 
@@ -66,75 +37,3 @@ class OptimizedLocalHashing(PureOracle):
     def num_cells(self) -> int:
         """Number of cells g: the whole number nearest to e**epsilon, plus 1."""
         return round(math.exp(self.epsilon)) + 1
-
-    @property
-    def p(self) -> float:
-        """Probability that a report's cell is that of its client's value."""
-        return 1 / (1 + (self.num_cells - 1) * math.exp(-self.epsilon))
-
-    @property
-    def q(self) -> float:
-        """Probability, over the hash functions, that a given other value falls in the cell."""
-        return 1 / self.num_cells
-
-    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n, 4) int64`` reports: low and high multiplier, offset, cell."""
-        values = self.check_values(values)
-        reports = np.empty((len(values), 4), dtype=np.int64)
-        words = reports.view(np.uint64)
-        words[:, :3] = rng.integers(0, 2**64, size=(len(values), 3), dtype=np.uint64)
-        true_cells = self._cells(words, values)
-        others = rng.integers(0, self.num_cells - 1, size=len(values))
-        others += others >= true_cells
-        moved = rng.random(len(values)) < (self.num_cells - 1) * math.exp(-self.epsilon) * self.p
-        reports[:, 3] = np.where(moved, others, true_cells)
-        return reports
-
-    def _cells(self, words: _Words, values: Values) -> Values:
-        """Return the cell of each value under its report's hash function."""
-        numbers = values.astype(np.uint64)
-        hashes = words[:, 0] * (numbers & _LOW) + words[:, 1] * (numbers >> _HALF) + words[:, 2]
-        cells = (hashes >> _HALF) * np.uint64(self.num_cells) >> _HALF
-        return cells.astype(np.int64)
-
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return how many reports support each candidate; O(n c).
-
-        Candidates are ``(c,) int64`` in [0, domain_size), in any order, repeated or not.
-        """
-        candidates = self.check_values(candidates, "candidates")
-        words = reports.view(np.uint64)
-        cells, g = words[:, 3], np.uint64(self.num_cells)
-        # Cell y is made of the hashes in [ceil(y 2**32 / g), ceil((y + 1) 2**32 / g)).
-        first = ((cells << _HALF) + g - np.uint64(1)) // g
-        last = ((cells + np.uint64(1) << _HALF) + g - np.uint64(1)) // g
-        tally: Tally = count_supports(
-            np.ascontiguousarray(words[:, 0]),
-            np.ascontiguousarray(words[:, 1]),
-            words[:, 2] - (first << _HALF),
-            last - first << _HALF,
-            candidates,
-            self.domain_size > _HASH_RANGE,
-        )
-        return tally
-
-    def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return each report's log-probability, given the true value and the hash function."""
-        words = reports.view(np.uint64)
-        true_cells = self._cells(words, np.full(len(reports), value, dtype=np.int64))
-        log_p = math.log(self.p)
-        return np.where(reports[:, 3] == true_cells, log_p, log_p - self.epsilon)
-
-    def report_space(self) -> Reports:
-        """Return the reports of one hash function, one per cell: ``(g, 4) int64``."""
-        reports = np.empty((self.num_cells, 4), dtype=np.int64)
-        # The multiplier spreads small values over all cells.
-        reports[:, :3] = -7046029254386353131, 0, 0
-        reports[:, 3] = np.arange(self.num_cells)
-        return reports
-
-    @property
-    def report_bits(self) -> float:
-        """log2 of g, and 64 bits for each word of the hash function that the domain needs."""
-        words = 3 if self.domain_size > _HASH_RANGE else 2
-        return 64 * words + math.log2(self.num_cells)

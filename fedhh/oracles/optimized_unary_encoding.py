@@ -1,18 +1,18 @@
-"""Optimized unary encoding: one noisy bit for every value."""
+"""Optimized unary encoding: the bits of other values are as seldom 1 as can be."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports
+from fedhh.oracles.unary_encoding import UnaryEncoding
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimizedUnaryEncoding(PureOracle):
+class OptimizedUnaryEncoding(UnaryEncoding):
     """Optimized unary encoding: a vector of s bits, each drawn independently.
 
     With E = e**epsilon, the bit of the client's value is 1 with probability p = 1/2, each other
@@ -41,48 +41,6 @@ class OptimizedUnaryEncoding(PureOracle):
         """Probability that a given other bit is 1."""
         return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
 
-    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n, s) uint8`` reports of 0 and 1."""
-        values = self.check_values(values)
-        bits = rng.random((len(values), self.domain_size)) < self.q
-        bits[np.arange(len(values)), values] = rng.random(len(values)) < self.p
-        return bits.view(np.uint8)
-
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return how many reports have each candidate's bit set."""
-        candidates = self.check_values(candidates, "candidates")
-        return np.asarray(reports[:, candidates].sum(axis=0, dtype=np.int64))
-
-    def privatize_and_tally(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return the tally of fresh reports, of which each bit is counted as it is drawn.
-
-        The s counts are independent binomials, and are drawn as such: O(n + s).
-        """
-        out = self._tally_of_all(out)
-        counts = np.bincount(self.check_values(values), minlength=self.domain_size)
-        out += self.sample_tally(counts, len(values), rng=rng)
-        return out
-
-    def sample_tally(
-        self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
-    ) -> Tally:
-        """Return a tally drawn from a histogram, with the exact law; O(s), whatever n.
-
-        Args:
-            true_counts: ``(domain_size,) int64``, summing to ``num_reports``.
-            num_reports: Number of reports n.
-            rng: Source of randomness.
-        """
-        true_counts = self._check_true_counts(true_counts, num_reports)
-        ones = rng.binomial(true_counts, self.p)
-        return ones + rng.binomial(num_reports - true_counts, self.q)
-
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return a nanosecond per report: each part of them would be drawn as the whole is."""
-        return float(num_reports)
-
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each ``(n, s)`` report, given the true value."""
         others = reports.sum(axis=1, dtype=np.int64) - reports[:, value]
@@ -90,12 +48,3 @@ class OptimizedUnaryEncoding(PureOracle):
         log_zero = -math.log1p(math.exp(-self.epsilon))
         log_others = (self.domain_size - 1) * log_zero - others * self.epsilon
         return np.asarray(log_others - math.log(2), dtype=np.float64)
-
-    def report_space(self) -> Reports:
-        """Return all ``2**s`` bit vectors, ``(2**s, s) uint8``."""
-        return np.array(list(itertools.product((0, 1), repeat=self.domain_size)), dtype=np.uint8)
-
-    @property
-    def report_bits(self) -> float:
-        """The bits themselves, s of them, sent plainly."""
-        return float(self.domain_size)

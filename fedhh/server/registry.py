@@ -19,6 +19,10 @@ PROTOCOLS: Mapping[str, str] = {
     "treehist": "fedhh.server.treehist:TreeHist",
     "bitstogram": "fedhh.server.bitstogram:Bitstogram",
     "blender": "fedhh.server.blender:Blender",
+    "rappor": "fedhh.server.rappor:Rappor",
+    "ldpminer": "fedhh.server.ldpminer:LdpMiner",
+    "svim": "fedhh.server.svim:Svim",
+    "svsm": "fedhh.server.svsm:Svsm",
     "triehh": "fedhh.server.triehh:TrieHH",
 }
 """The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""

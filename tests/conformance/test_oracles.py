@@ -9,12 +9,16 @@ from fedhh.testing import ORACLE_CASES, oracle_checks
 
 CASES = [(name, epsilon, size) for name in ORACLES for epsilon, size in ORACLE_CASES]
 
-# Sketches small enough to enumerate their reports.
+# Sketches and grids small enough to enumerate their reports.
 PARAMS = {
     "cms": {"num_hashes": 2, "num_cells": 2},
     "hcms": {"num_hashes": 2, "num_cells": 2},
     "hashtogram": {"num_hashes": 2, "num_cells": 2},
     "flh": {"num_hashes": 2},
+    "bassily-smith": {"num_hashes": 3},
+    "dbitflip": {"num_bits": 3},
+    "she": {"steps": 2, "reach": 0.0},
+    "the": {"steps": 2, "reach": 0.0},
 }
 
 

@@ -4,11 +4,16 @@ from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
+from fedhh.server.rappor import Rappor
 from fedhh.server.sfp import Sfp
+from fedhh.server.svim import Svim
+from fedhh.server.svsm import Svsm
 from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.testing import LETTERS, protocol_checks, protocol_trial, small_population
+from fedhh.words.candidates import Candidates
 
 POPULATION = small_population(3_000)
 
@@ -26,6 +31,9 @@ SFP = {
 PEM = {"alphabet": LETTERS, "clients_per_layer": 300, "length": 5, "step": 1, "keep": 5}
 RECORDS = {"alphabet": LETTERS, "length": 4, "num_hashes": 16, "num_cells": 64}
 BLENDER = {"alphabet": LETTERS, "length": 5, "opt_in_share": 0.3, "delta": 1e-6}
+KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)}
+CLOSED = {**KNOWN, "keep": 5}
+BLOOM = {**KNOWN, "bloom_bits": 32, "bloom_cohorts": 8}
 PROTOCOLS = {
     "ldp-triehh": LdpTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "ldp-triehh-oue-unpadded": LdpTrieHH(
@@ -61,6 +69,14 @@ PROTOCOLS = {
     ),
     "blender": Blender(**BLENDER, clients_per_layer=2_000, max_items=2),
     "blender-recount": Blender(**BLENDER, **RECOUNT, oracle="ss", pad=False),
+    "ldpminer": LdpMiner(**CLOSED, num_hashes=256, padded_size=3),
+    "ldpminer-recount": LdpMiner(**CLOSED, **RECOUNT, num_hashes=256, padded_size=2),
+    "rappor": Rappor(**BLOOM, clients_per_layer=1_500, max_items=2, local_epsilon=4.0),
+    "rappor-recount": Rappor(**BLOOM, **RECOUNT),
+    "svim": Svim(**CLOSED, clients_per_layer=800, local_epsilon=3.0),
+    "svim-oue-recount": Svim(**CLOSED, **RECOUNT, oracle="oue"),
+    "svsm": Svsm(**CLOSED, clients_per_layer=500, local_epsilon=4.0),
+    "svsm-recount": Svsm(**CLOSED, **RECOUNT),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
@@ -81,12 +97,16 @@ def test_a_protocol_passes(name, check):
         ("adaptive-triehh", "evidence"),
         ("adaptive-triehh-auto", "recount"),
         ("adaptive-triehh-votes", "recount"),
+        ("ldpminer-recount", "recount"),
         ("ldp-triehh-recount", "recount"),
         ("pem-recount", "recount"),
+        ("rappor-recount", "recount"),
         ("sfp-recount", "recount"),
         ("treehist-recount", "recount"),
         ("bitstogram-recount", "recount"),
         ("blender-recount", "recount"),
+        ("svim-oue-recount", "recount"),
+        ("svsm-recount", "recount"),
     ],
 )
 def test_the_trials_of_recounts_have_one(name, kept_by):

@@ -1,4 +1,4 @@
-"""What Count Mean Sketch, its Hadamard twin, Hashtogram and Fast Local Hashing have in common."""
+"""What the sketching oracles have in common."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import chi2
 
 from fedhh.hashing import HashFamily
+from fedhh.oracles.bassily_smith import BassilySmith
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.fast_local_hashing import FastLocalHashing
 from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
@@ -27,12 +28,14 @@ TINY = [
     HadamardCountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
     Hashtogram(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
     FastLocalHashing(epsilon=1.08, domain_size=4, num_hashes=2, hash_seed=2),
+    BassilySmith(epsilon=1.5, domain_size=4, num_hashes=3, hash_seed=1),
 ]
 MEDIUM = [
     CountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
     HadamardCountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
     Hashtogram(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
     FastLocalHashing(epsilon=2.0, domain_size=8, num_hashes=8),
+    BassilySmith(epsilon=2.0, domain_size=8, num_hashes=16),
 ]
 COUNTS = np.array([300, 250, 200, 100, 80, 50, 15, 5])
 
@@ -112,6 +115,7 @@ SMALLEST = [
     HadamardCountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
     Hashtogram(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
     FastLocalHashing(epsilon=1.08, domain_size=3, num_hashes=2, hash_seed=2),
+    BassilySmith(epsilon=1.5, domain_size=3, num_hashes=3, hash_seed=1),
 ]
 
 
@@ -225,6 +229,7 @@ EXACT = [
     (Hashtogram(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=2), 4),
     (FastLocalHashing(epsilon=0.3, domain_size=3, num_hashes=2), 2),
     (FastLocalHashing(epsilon=1.2, domain_size=3, num_hashes=1), 4),
+    (BassilySmith(epsilon=1.2, domain_size=3, num_hashes=2), 2),
 ]
 
 

@@ -1,0 +1,78 @@
+"""Unary encoding: one noisy bit for every value, each drawn independently."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedhh.oracles.base import PureOracle, Reports, Tally, Values
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndependentSupport(PureOracle):
+    """A pure oracle whose report supports each value independently of all others.
+
+    Counts of different values are then independent, so `sample_tally` has the exact law.
+    """
+
+    def privatize_and_tally(
+        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
+    ) -> Tally:
+        """Return the tally of fresh reports, of which each support is counted as it is drawn.
+
+        The s counts are independent binomials, and are drawn as such: O(n + s).
+        """
+        out = self._tally_of_all(out)
+        counts = np.bincount(self.check_values(values), minlength=self.domain_size)
+        out += self.sample_tally(counts, len(values), rng=rng)
+        return out
+
+    def sample_tally(
+        self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
+    ) -> Tally:
+        """Return a tally drawn from a histogram, with the exact law; O(s), whatever n.
+
+        Args:
+            true_counts: ``(domain_size,) int64``, summing to ``num_reports``.
+            num_reports: Number of reports n.
+            rng: Source of randomness.
+        """
+        true_counts = self._check_true_counts(true_counts, num_reports)
+        ones = rng.binomial(true_counts, self.p)
+        return ones + rng.binomial(num_reports - true_counts, self.q)
+
+    def nanoseconds_saved(self, num_reports: int) -> float:
+        """Return a nanosecond per report: each part of them would be drawn as the whole is."""
+        return float(num_reports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnaryEncoding(IndependentSupport):
+    """What unary encodings share: the bit of the client's value is 1 with probability p, others q.
+
+    Cost: O(s) per report that is made; O(n + s) for a tally of any number of reports. A report is
+    ``(s,) uint8`` of 0 and 1.
+    """
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        """Return ``(n, s) uint8`` reports of 0 and 1."""
+        values = self.check_values(values)
+        bits = rng.random((len(values), self.domain_size)) < self.q
+        bits[np.arange(len(values)), values] = rng.random(len(values)) < self.p
+        return bits.view(np.uint8)
+
+    def tally(self, reports: Reports, candidates: Values) -> Tally:
+        """Return how many reports have each candidate's bit set."""
+        candidates = self.check_values(candidates, "candidates")
+        return np.asarray(reports[:, candidates].sum(axis=0, dtype=np.int64))
+
+    def report_space(self) -> Reports:
+        """Return all ``2**s`` bit vectors, ``(2**s, s) uint8``."""
+        return np.array(list(itertools.product((0, 1), repeat=self.domain_size)), dtype=np.uint8)
+
+    @property
+    def report_bits(self) -> float:
+        """The bits themselves, s of them, sent plainly."""
+        return float(self.domain_size)

@@ -1,0 +1,346 @@
+"""SVSM: frequent sets of two and three words, on top of SVIM's frequent words.
+
+Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P,
+section VI.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Le
+
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.protocol import Discoveries, RoundSummary
+from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.server.closed_domain import SetProtocol
+from fedhh.server.found import Found
+from fedhh.server.padded_sampling import (
+    oracle_of_sample,
+    padded_size,
+    sample_counts,
+    sample_summary,
+    set_sizes,
+)
+from fedhh.server.svim import Share, Svim, SvimState
+from fedhh.settings import AUTO, decided
+
+_LARGEST_SET = 3
+_MOST_SETS = 2_000
+"""A client's answer looks at each of them."""
+
+_LESS_THAN_CERTAIN = 0.9
+"""What the most frequent word counts for in a guess, so that larger sets count for less."""
+
+_SINGLE_GROUPS = 3
+
+Itemsets = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SvsmState:
+    """Where a run of SVSM stands.
+
+    Attributes:
+        singles: Where its SVIM stands.
+        itemsets: ``(c, 3) int64``: candidate sets, as places among the words that SVIM found; -1
+            behind those of two words. Empty before SVIM is done.
+        sizes: ``(c + 1,) float64``: clients by how many of the sets they hold.
+        padded_size: L of the last group; 0 before it is known.
+        estimate: ``(c,) float64``: clients of the last group that hold each set; empty before.
+        variance: ``(c,) float64``: of the estimate.
+        set_clients: Clients of the last group.
+        found: The words, SVIM's or those that a recount left.
+        history: One summary per group heard, SVIM's first.
+    """
+
+    singles: SvimState
+    itemsets: Itemsets
+    sizes: Floats
+    padded_size: int
+    estimate: Floats
+    variance: Floats
+    set_clients: int
+    found: Found
+    history: tuple[RoundSummary, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequentSet:
+    """A set of words that many clients hold all of.
+
+    Attributes:
+        words: Its words, most frequent first.
+        share: Estimated share of the clients that hold it.
+        std_error: Standard error of the share.
+    """
+
+    words: tuple[str, ...]
+    share: float
+    std_error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
+    """Settings of SVSM, among words that are known before.
+
+    Some of the clients run SVIM. From the k words that it finds, the server guesses which sets of
+    two or three are frequent: those with the largest products of their words' counts, the largest
+    of which is taken as 0.9. Further clients say how many of these k sets they hold, and the last
+    report one of them, as in SVIM. A client sends one report.
+
+    A run's discoveries are the words; `frequent_sets` has the sets, and the words beside them.
+
+    Attributes:
+        keep: k, words and sets in the result.
+        single_share: Share of the clients that run SVIM.
+        candidate_share: Share of those in SVIM's first group.
+        size_share: Share of those in SVIM's second group, and of the other clients in the group
+            that says how many sets it holds (the authors' code has 0.2 for that).
+        oracle: As SVIM's.
+    """
+
+    name: ClassVar[str] = "svsm"
+    title: ClassVar[str] = "SVSM"
+    state_types: ClassVar[tuple[type[Any], ...]] = (SvsmState, SvimState, Found, RoundSummary)
+
+    keep: Annotated[int, Ge(1), Le(_MOST_SETS)] = 50
+    single_share: Share = 0.4
+    candidate_share: Share = 0.4
+    size_share: Share = 0.1
+    oracle: Literal["auto", "olh", "oue"] = AUTO
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Made once here so that settings which SVIM refuses are refused.
+        _ = self._svim(clients_per_layer=1)
+
+    @property
+    def num_cohorts(self) -> int:
+        """SVIM's groups and two more; N is their mean size."""
+        return _SINGLE_GROUPS + 2
+
+    @cached_property
+    def singles(self) -> Svim:
+        """The SVIM that finds the words."""
+        return self._svim(clients_per_layer=self._singles_mean)
+
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        """Clients of each group."""
+        first = self.singles.group_sizes
+        total = self.num_cohorts * decided(self.clients_per_layer, "clients_per_layer")
+        rest = total - sum(first)
+        sizes = min(max(1, round(self.size_share * rest)), rest - 1)
+        return *first, sizes, rest - sizes
+
+    @property
+    def num_sets(self) -> int:
+        """Candidate sets: k, or all that the words make if there are fewer."""
+        words = min(self.keep, len(self.domain))
+        pairs = words * (words - 1) // 2
+        return min(self.keep, pairs + pairs * max(words - 2, 0) // 3)
+
+    @property
+    def mechanism(self) -> LocalReports:
+        """One report of each client about its whole set."""
+        singles = self.singles.mechanism
+        sets = self.num_sets
+        domains = ((sets + 1, sets + 1), (sets + 1, 2 * sets)) if sets else ()
+        layers = tuple(
+            PlannedLayer(
+                pass_index=0,
+                layer=layer,
+                num_clients=size,
+                smallest_domain=smallest,
+                largest_domain=largest,
+            )
+            for layer, (size, (smallest, largest)) in enumerate(
+                zip(self.group_sizes[_SINGLE_GROUPS:], domains, strict=False),
+                start=_SINGLE_GROUPS + 1,
+            )
+        )
+        recount = self.planned_recount(0, self.num_cohorts + 1, most_words=self.keep)
+        return replace(
+            singles,
+            layers=(*singles.layers, *layers, *recount),
+            false_discovery_rate=self.false_discovery_rate,
+            recount_randomizer=self.recount_oracle if self.recounts else None,
+        )
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        """Return the settings with all clients in groups, and the oracle."""
+        settled = super().settle(num_clients=num_clients, seed=seed)
+        if settled.oracle == AUTO:
+            singles = settled.singles.settle(num_clients=num_clients, seed=seed)
+            settled = replace(settled, oracle=singles.oracle)
+        return settled
+
+    def initialize(self) -> SvsmState:
+        """Return the state before the first query."""
+        none = np.zeros(0)
+        singles = self.singles.initialize()
+        return SvsmState(
+            singles=singles,
+            itemsets=np.zeros((0, _LARGEST_SET), dtype=np.int64),
+            sizes=none,
+            padded_size=0,
+            estimate=none,
+            variance=none,
+            set_clients=0,
+            found=singles.found,
+        )
+
+    def next_query(self, state: SvsmState) -> HeldSetQuery | PrefixQuery | None:
+        """Return the broadcast to the next group, the recount after the last, then None."""
+        group, groups = len(state.history), self.num_cohorts
+        if group < _SINGLE_GROUPS:
+            return self.singles.next_query(state.singles)
+        sizes = self.group_sizes
+        if len(state.itemsets) and group < groups:
+            cohort = Cohort(start=sum(sizes[:group]), size=sizes[group])
+            return self._set_query(state, group + 1, cohort)
+        if not self.recounts or state.history[-1].kept_by == "recount":
+            return None
+        cohort = Cohort(start=sum(sizes), size=self.num_recount_clients)
+        return self.recount_query(state.found.codes, pass_index=0, layer=groups + 1, cohort=cohort)
+
+    def finish_round(
+        self, state: SvsmState, query: HeldSetQuery | PrefixQuery, aggregate: Aggregate
+    ) -> SvsmState:
+        """Return the state after a group's reports, or the recount's."""
+        if len(state.history) < _SINGLE_GROUPS:
+            singles = self.singles.finish_round(state.singles, query, aggregate)
+            state = replace(state, singles=singles, found=singles.found, history=singles.history)
+            if len(singles.history) < _SINGLE_GROUPS:
+                return state
+            return replace(state, itemsets=likely_sets(singles.found.estimate, self.num_sets))
+        if isinstance(query, PrefixQuery):
+            found, summary = self.recounted(state.found, query, aggregate)
+            return replace(state, found=found, history=(*state.history, summary))
+        summary = sample_summary(
+            query, aggregate, threshold=0, num_kept=query.num_candidates, is_last=False
+        )
+        history = (*state.history, summary)
+        if isinstance(query, SetSizeQuery):
+            sizes = set_sizes(query, aggregate)
+            return replace(state, sizes=sizes, padded_size=padded_size(sizes), history=history)
+        assert isinstance(query, PaddedSampleQuery)
+        counts = sample_counts(query, aggregate, state.sizes)
+        return replace(
+            state,
+            estimate=counts.estimate,
+            variance=counts.variance,
+            set_clients=aggregate.num_clients,
+            history=history,
+        )
+
+    def discoveries(self, state: SvsmState) -> Discoveries:
+        """Return the words found, most frequent first; sets are not among them."""
+        return state.found.discoveries(self.symbols)
+
+    def frequent_sets(self, state: SvsmState) -> tuple[FrequentSet, ...]:
+        """Return the k most frequent sets, words as sets of one, most frequent first.
+
+        Empty before SVIM is done, and words alone before the last group.
+        """
+        found = state.singles.found
+        words = self.symbols.decode(found.codes)
+        sets = [
+            _frequent((words[place],), found.estimate[place], found.variance[place], clients)
+            for place, clients in enumerate(found.num_clients.tolist())
+        ]
+        for row, estimate, variance in zip(
+            state.itemsets.tolist(), state.estimate, state.variance, strict=False
+        ):
+            members = tuple(words[place] for place in row if place >= 0)
+            sets.append(_frequent(members, estimate, variance, state.set_clients))
+        return tuple(sorted(sets, key=lambda each: -each.share)[: self.keep])
+
+    def summaries(self, state: SvsmState) -> Sequence[RoundSummary]:
+        """Return one summary per group heard; the rounds about sets drop none."""
+        return state.history
+
+    @property
+    def _singles_mean(self) -> int:
+        """Mean size of SVIM's groups; two clients at least are left for the others."""
+        total = self.num_cohorts * decided(self.clients_per_layer, "clients_per_layer")
+        return max(1, min(round(self.single_share * total), total - 2) // _SINGLE_GROUPS)
+
+    def _svim(self, *, clients_per_layer: int) -> Svim:
+        return Svim(
+            local_epsilon=self.local_epsilon,
+            alphabet=self.alphabet,
+            candidates=self.candidates,
+            clients_per_layer=clients_per_layer,
+            keep=self.keep,
+            candidate_share=self.candidate_share,
+            size_share=self.size_share,
+            oracle=self.oracle,
+        )
+
+    def _set_query(self, state: SvsmState, layer: int, cohort: Cohort) -> HeldSetQuery:
+        oracle: str = "olh" if self.oracle == AUTO else self.oracle
+        shared: dict[str, Any] = {
+            **self.about_words(state.singles.kept),
+            "itemsets": state.itemsets,
+            "layer": layer,
+            "cohort": cohort,
+            "epsilon": self.local_epsilon,
+        }
+        length = state.padded_size
+        if not length:
+            return SetSizeQuery(**shared, oracle_name=oracle)
+        oracle = oracle_of_sample(len(state.itemsets), length, self.local_epsilon, oracle)
+        return PaddedSampleQuery(**shared, oracle_name=oracle, padded_size=length)
+
+
+def likely_sets(counts: Floats, num_sets: int) -> Itemsets:
+    """Return the sets of two and three words with the largest products of normalized counts.
+
+    Args:
+        counts: ``(w,) float64``: of the words, descending.
+        num_sets: How many sets; all if there are fewer.
+
+    Returns:
+        ``(c, 3) int64`` places, ascending in a row; -1 behind two.
+
+    >>> likely_sets(np.array([10.0, 9.0, 5.0]), 3).tolist()
+    [[0, 1, -1], [0, 2, -1], [1, 2, -1]]
+    """
+    values = np.maximum(counts, 0.0)
+    values = _LESS_THAN_CERTAIN * values / (values.max(initial=0.0) or 1.0)
+    # Any other set has a member that could be replaced by a word before it: best first.
+    seeds = [tuple(range(size)) for size in (2, _LARGEST_SET) if size <= len(values)]
+    heap = [(-float(values[list(seed)].prod()), seed) for seed in seeds]
+    heapq.heapify(heap)
+    seen = set(seeds)
+    sets: list[tuple[int, ...]] = []
+    while heap and len(sets) < num_sets:
+        _, best = heapq.heappop(heap)
+        sets.append(best)
+        for place in range(len(best)):
+            after = (*best[:place], best[place] + 1, *best[place + 1 :])
+            limit = after[place + 1] if place + 1 < len(after) else len(values)
+            if after[place] < limit and after not in seen:
+                seen.add(after)
+                heapq.heappush(heap, (-float(values[list(after)].prod()), after))
+    rows = [(*each, *[-1] * (_LARGEST_SET - len(each))) for each in sets]
+    return np.array(rows, dtype=np.int64).reshape(-1, _LARGEST_SET)
+
+
+def _frequent(
+    words: tuple[str, ...], estimate: float, variance: float, clients: int
+) -> FrequentSet:
+    return FrequentSet(
+        words=words, share=float(estimate) / clients, std_error=float(variance) ** 0.5 / clients
+    )
