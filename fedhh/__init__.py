@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
     from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+    from fedhh.server.bitstogram import Bitstogram
+    from fedhh.server.blender import Blender
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.server.ldpminer import LdpMiner
     from fedhh.server.pem import Pem
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from fedhh.server.sfp import Sfp
     from fedhh.server.svim import Svim
     from fedhh.server.svsm import Svsm
+    from fedhh.server.treehist import TreeHist
     from fedhh.server.triehh import TrieHH
     from fedhh.validation import InputError
     from fedhh.words.alphabet import Alphabet
@@ -54,6 +57,8 @@ _HOMES = {
     "AdaptiveTrieHH": "fedhh.server.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
     "Candidates": "fedhh.words.candidates",
+    "Bitstogram": "fedhh.server.bitstogram",
+    "Blender": "fedhh.server.blender",
     "InputError": "fedhh.validation",
     "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
@@ -64,6 +69,7 @@ _HOMES = {
     "StoredPopulation": "fedhh.clients.populations.population",
     "Svim": "fedhh.server.svim",
     "Svsm": "fedhh.server.svsm",
+    "TreeHist": "fedhh.server.treehist",
     "TrieHH": "fedhh.server.triehh",
     "load_population": "fedhh.experiments.config.population",
     "plot": "fedhh.experiments.report.notebook",
@@ -78,6 +84,8 @@ _HOMES = {
 __all__ = [
     "AdaptiveTrieHH",
     "Alphabet",
+    "Bitstogram",
+    "Blender",
     "Candidates",
     "InputError",
     "LdpMiner",
@@ -89,6 +97,7 @@ __all__ = [
     "StoredPopulation",
     "Svim",
     "Svsm",
+    "TreeHist",
     "TrieHH",
     "__version__",
     "load_population",

@@ -38,6 +38,8 @@ class Stream(IntEnum):
     """Intervals over seeds, computed after the runs."""
     SUBSAMPLE = 9
     """The users of a file that take part, where not all do."""
+    CURATOR = 10
+    """A trusted curator's noise; path (pass, layer)."""
 
 
 def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.opt_in import account_opt_in
 from fedhh.accounting.report import PrivacyReport, account_local
 from fedhh.accounting.triehh import account_triehh
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.mechanisms.opt_in import OptInBlend
 from fedhh.mechanisms.sampled_threshold import SampledThreshold
 from fedhh.validation import InputError
 
@@ -70,3 +72,15 @@ def _of_sampled_threshold(
         threshold=mechanism.threshold,
         num_rounds=len(mechanism.layers),
     )
+
+
+@account.register
+def _of_opt_in_blend(
+    mechanism: OptInBlend,
+    layers: Sequence[LayerRecord],
+    *,
+    num_clients: int,
+    delta: float,
+    alpha: float,
+) -> PrivacyReport:
+    return account_opt_in(mechanism, layers, delta=delta, alpha=alpha)

@@ -22,7 +22,7 @@ _ITEM_THEOREMS = {
     "hcms": APPLE_HCMS,
     "none": "no randomizer",
 }
-_SEVERAL_REPORTS = f"{APPLE_SFP}: a record is two reports, whose epsilons add up"
+_SEVERAL_REPORTS = f"basic composition: the epsilons of a record's reports add up; {APPLE_SFP}"
 _ANY_RANDOMIZER = "definition of the randomizer"
 USER_THEOREM = "basic composition over the reports of one client"
 

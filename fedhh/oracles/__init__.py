@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
     from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
     from fedhh.oracles.hadamard_response import HadamardResponse
+    from fedhh.oracles.hashtogram import Hashtogram
     from fedhh.oracles.identity import Identity
     from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
     from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
@@ -45,6 +46,7 @@ __all__ = [
     "GeneralizedRandomizedResponse",
     "HadamardCountMeanSketch",
     "HadamardResponse",
+    "Hashtogram",
     "Identity",
     "OptimizedLocalHashing",
     "OptimizedUnaryEncoding",

@@ -23,6 +23,7 @@ ORACLES: Mapping[str, str] = {
     "dbitflip": "fedhh.oracles.d_bit_flip:DBitFlip",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_count_mean_sketch:HadamardCountMeanSketch",
+    "hashtogram": "fedhh.oracles.hashtogram:Hashtogram",
     "flh": "fedhh.oracles.fast_local_hashing:FastLocalHashing",
     "bassily-smith": "fedhh.oracles.bassily_smith:BassilySmith",
     "none": "fedhh.oracles.identity:Identity",

@@ -176,8 +176,9 @@ class Aggregate:
         tally: ``(query.tally_size,) int64``; for a `PrefixQuery`, support counts of all values.
         num_reports: Reports behind them, dummies included.
         num_clients: Clients that answered.
-        messages: The reports themselves, first axis one per report, where a query asks for them
-            and not only for their sum; their order follows the merges and must not matter.
+        messages: The reports themselves, first axis one per report (or, where a query says so, one
+            per distinct report of a block), where a query asks for them and not only for their
+            sum; their order follows the merges and must not matter.
     """
 
     tally: Tally

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, TypeVar
 
 from fedhh.hashing import StringKeys
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.queries.base import Query, Tally
 from fedhh.validation import InputError
-from fedhh.words.puzzle import FragmentPuzzle
+from fedhh.words.parts import StringParts
+
+Parts = TypeVar("Parts", bound=StringParts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FragmentQuery(Query):
+class FragmentQuery(Query, Generic[Parts]):
     """Asks for whole strings and, at a random position, for one fragment of each.
 
     A contribution is a record of two reports about one string, Apple (2017), Algorithm 9: the
     string through the word oracle; a uniformly random position; and the fragment there through
-    the fragment oracle. A contribution with nothing to say reports a uniformly random string and
-    a uniformly random fragment: any input is as private as any other, and random ones crowd no
-    cell.
+    the fragment oracle. What fragments are is the puzzle's: SFP's, or other parts of a string,
+    such as prefixes of several lengths. A contribution with nothing to say reports a uniformly
+    random string and a uniformly random fragment: any input is as private as any other, and random
+    ones crowd no cell.
 
     The tally holds the word oracle's aggregate, then the fragment oracle's for each position, then
     the number of records by position.
@@ -31,7 +35,7 @@ class FragmentQuery(Query):
         fragment_oracle: Randomizer of fragments.
     """
 
-    puzzle: FragmentPuzzle
+    puzzle: Parts
     word_oracle: OracleSpec
     fragment_oracle: OracleSpec
 
@@ -42,7 +46,7 @@ class FragmentQuery(Query):
         if not oracle.has_fixed_aggregate:
             raise InputError(
                 f"Expected a sketch for whole strings, which are too many to count one by one, got "
-                f"{self.word_oracle.name!r}; use cms or hcms."
+                f"{self.word_oracle.name!r}; use cms, hcms or hashtogram."
             )
         return oracle
 

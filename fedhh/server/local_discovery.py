@@ -168,6 +168,22 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """
         if not (self.recounts and len(codes)):
             return None
+        return self.words_query(
+            codes, self.recount_oracle, pass_index=pass_index, layer=layer, cohort=cohort
+        )
+
+    def words_query(
+        self, codes: Codes, oracle: OracleSpec, *, pass_index: int, layer: int, cohort: Cohort
+    ) -> PrefixQuery:
+        """Return a broadcast that asks which of some whole words clients hold.
+
+        Args:
+            codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
+            oracle: The randomizer.
+            pass_index: The pass that it counts as.
+            layer: The layer that it counts as.
+            cohort: Whom it asks.
+        """
         width = self.longest_word + 1
         words = np.zeros((len(codes), width), dtype=np.uint16)
         words[:, : codes.shape[1]] = codes
@@ -180,7 +196,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             trie=PrefixTrie.empty(alphabet.size),
             finished=words,
             excluded=np.zeros((0, width), dtype=np.uint16),
-            oracle=self.recount_oracle,
+            oracle=oracle,
             max_items=self.max_items,
             sampler=self.sampler,
             pad=self.pad,

@@ -51,7 +51,7 @@ class SfpState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sfp(LocalProtocol[SfpState, FragmentQuery | PrefixQuery]):
+class Sfp(LocalProtocol[SfpState, FragmentQuery[FragmentPuzzle] | PrefixQuery]):
     """Settings of the Sequence Fragment Puzzle; the sketches' defaults are Apple's deployment.
 
     Clients report, for each sampled word, the whole string and one fragment of it at a random
@@ -167,7 +167,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery | PrefixQuery]):
         """Return the state before the round."""
         return SfpState(found=Found.nothing(self.length))
 
-    def next_query(self, state: SfpState) -> FragmentQuery | PrefixQuery | None:
+    def next_query(self, state: SfpState) -> FragmentQuery[FragmentPuzzle] | PrefixQuery | None:
         """Return the one broadcast, after its answers the recount, then None."""
         size = decided(self.clients_per_layer, "clients_per_layer")
         if not state.history:
@@ -182,7 +182,10 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery | PrefixQuery]):
         )
 
     def finish_round(
-        self, state: SfpState, query: FragmentQuery | PrefixQuery, aggregate: Aggregate
+        self,
+        state: SfpState,
+        query: FragmentQuery[FragmentPuzzle] | PrefixQuery,
+        aggregate: Aggregate,
     ) -> SfpState:
         """Return the state with the words decoded from the sketches."""
         if isinstance(query, PrefixQuery):
@@ -241,7 +244,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery | PrefixQuery]):
         """
         return state.history
 
-    def _query(self, *, num_clients: int) -> FragmentQuery:
+    def _query(self, *, num_clients: int) -> FragmentQuery[FragmentPuzzle]:
         symbols = self.symbols
         naming, words, fragments = derived_seeds(self.hash_seed or 0, 3)
         puzzle = FragmentPuzzle(
@@ -276,7 +279,7 @@ class Sfp(LocalProtocol[SfpState, FragmentQuery | PrefixQuery]):
 
     def _summary(
         self,
-        query: FragmentQuery,
+        query: FragmentQuery[FragmentPuzzle],
         aggregate: Aggregate,
         found: Found,
         *,

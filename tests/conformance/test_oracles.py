@@ -13,6 +13,7 @@ CASES = [(name, epsilon, size) for name in ORACLES for epsilon, size in ORACLE_C
 PARAMS = {
     "cms": {"num_hashes": 2, "num_cells": 2},
     "hcms": {"num_hashes": 2, "num_cells": 2},
+    "hashtogram": {"num_hashes": 2, "num_cells": 2},
     "flh": {"num_hashes": 2},
     "bassily-smith": {"num_hashes": 3},
     "dbitflip": {"num_bits": 3},

@@ -1,6 +1,8 @@
 import pytest
 
 from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.bitstogram import Bitstogram
+from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
@@ -8,6 +10,7 @@ from fedhh.server.rappor import Rappor
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.svsm import Svsm
+from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.testing import LETTERS, protocol_checks, protocol_trial, small_population
 from fedhh.words.candidates import Candidates
@@ -26,6 +29,8 @@ SFP = {
     "fragment_cells": 64,
 }
 PEM = {"alphabet": LETTERS, "clients_per_layer": 300, "length": 5, "step": 1, "keep": 5}
+RECORDS = {"alphabet": LETTERS, "length": 4, "num_hashes": 16, "num_cells": 64}
+BLENDER = {"alphabet": LETTERS, "length": 5, "opt_in_share": 0.3, "delta": 1e-6}
 KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)}
 CLOSED = {**KNOWN, "keep": 5}
 BLOOM = {**KNOWN, "bloom_bits": 32, "bloom_cohorts": 8}
@@ -56,6 +61,14 @@ PROTOCOLS = {
     "pem-olh": Pem(**PEM, max_items=2),
     "pem-cms": Pem(**PEM, oracle="cms", num_hashes=16),
     "pem-recount": Pem(**PEM, **RECOUNT),
+    "treehist": TreeHist(**RECORDS, clients_per_layer=1_500, max_items=2),
+    "treehist-recount": TreeHist(**RECORDS, **RECOUNT, step=1, oracle="cms"),
+    "bitstogram": Bitstogram(**RECORDS, clients_per_layer=1_500, max_items=2),
+    "bitstogram-recount": Bitstogram(
+        **RECORDS, **RECOUNT, fragment_length=2, fragment_oracle="ss", word_oracle="cms"
+    ),
+    "blender": Blender(**BLENDER, clients_per_layer=2_000, max_items=2),
+    "blender-recount": Blender(**BLENDER, **RECOUNT, oracle="ss", pad=False),
     "ldpminer": LdpMiner(**CLOSED, num_hashes=256, padded_size=3),
     "ldpminer-recount": LdpMiner(**CLOSED, **RECOUNT, num_hashes=256, padded_size=2),
     "rappor": Rappor(**BLOOM, clients_per_layer=1_500, max_items=2, local_epsilon=4.0),
@@ -89,6 +102,9 @@ def test_a_protocol_passes(name, check):
         ("pem-recount", "recount"),
         ("rappor-recount", "recount"),
         ("sfp-recount", "recount"),
+        ("treehist-recount", "recount"),
+        ("bitstogram-recount", "recount"),
+        ("blender-recount", "recount"),
         ("svim-oue-recount", "recount"),
         ("svsm-recount", "recount"),
     ],

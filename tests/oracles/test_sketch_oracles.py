@@ -16,6 +16,7 @@ from fedhh.oracles.bassily_smith import BassilySmith
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.fast_local_hashing import FastLocalHashing
 from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+from fedhh.oracles.hashtogram import Hashtogram
 from fedhh.oracles.sketch import SketchOracle
 from fedhh.validation import InputError
 
@@ -25,12 +26,14 @@ PRIME = 2**61 - 1
 TINY = [
     CountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=3, hash_seed=1),
     HadamardCountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
+    Hashtogram(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
     FastLocalHashing(epsilon=1.08, domain_size=4, num_hashes=2, hash_seed=2),
     BassilySmith(epsilon=1.5, domain_size=4, num_hashes=3, hash_seed=1),
 ]
 MEDIUM = [
     CountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
     HadamardCountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
+    Hashtogram(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
     FastLocalHashing(epsilon=2.0, domain_size=8, num_hashes=8),
     BassilySmith(epsilon=2.0, domain_size=8, num_hashes=16),
 ]
@@ -110,6 +113,7 @@ def sketch_law(oracle: SketchOracle, values: list[int]) -> dict[tuple[int, ...],
 SMALLEST = [
     CountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
     HadamardCountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
+    Hashtogram(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
     FastLocalHashing(epsilon=1.08, domain_size=3, num_hashes=2, hash_seed=2),
     BassilySmith(epsilon=1.5, domain_size=3, num_hashes=3, hash_seed=1),
 ]
@@ -169,6 +173,8 @@ def supports(oracle: SketchOracle, report: list[int], value: int) -> bool:
         return bool(report[1 + own // 64] >> (own % 64) & 1)
     if isinstance(oracle, HadamardCountMeanSketch):
         return report[2] == (-1) ** (own & report[1]).bit_count()
+    if isinstance(oracle, Hashtogram):
+        return report[2] == (-1) ** ((own // 2 & report[1]).bit_count() + own)
     return report[1] == own
 
 
@@ -219,6 +225,8 @@ EXACT = [
     (CountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=4), 4),
     (HadamardCountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=2, num_cells=2), 2),
     (HadamardCountMeanSketch(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=4), 4),
+    (Hashtogram(epsilon=1.2, domain_size=3, num_hashes=2, num_cells=1), 2),
+    (Hashtogram(epsilon=1.2, domain_size=3, num_hashes=1, num_cells=2), 4),
     (FastLocalHashing(epsilon=0.3, domain_size=3, num_hashes=2), 2),
     (FastLocalHashing(epsilon=1.2, domain_size=3, num_hashes=1), 4),
     (BassilySmith(epsilon=1.2, domain_size=3, num_hashes=2), 2),

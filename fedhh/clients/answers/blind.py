@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +26,14 @@ from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator
 from fedhh.words.alphabet import END, FOREIGN
 from fedhh.words.lexicon import Lexicon
-from fedhh.words.puzzle import FragmentPuzzle
+from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
 
 
 class FragmentTable:
     """The fragments of distinct strings, found by the strings' keys."""
 
-    def __init__(self, puzzle: FragmentPuzzle, codes: Codes, keys: Values) -> None:
+    def __init__(self, puzzle: StringParts, codes: Codes, keys: Values) -> None:
         """Cut strings into fragments.
 
         Args:
@@ -58,10 +59,10 @@ class FragmentTable:
 
 
 class FragmentAnswerer(Answerer):
-    """Reports whole strings and fragments of them: Apple (2017), Algorithm 9."""
+    """Reports whole strings and parts of them: Apple (2017), Algorithm 9, for fragments."""
 
     def __init__(
-        self, query: FragmentQuery, words: WordMatcher, seed: int, *, hits: bool = False
+        self, query: FragmentQuery[Any], words: WordMatcher, seed: int, *, hits: bool = False
     ) -> None:
         """Cut every distinct word into fragments, once; count hits in place of reports or not."""
         self._query = query

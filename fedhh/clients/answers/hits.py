@@ -68,7 +68,7 @@ def nanoseconds_saved(query: Query) -> float:
     """Return about what sampling the tally of a whole cohort saves, for queries that can be."""
     num_reports = query.cohort.size * query.max_items
     if isinstance(query, FragmentQuery):
-        positions = query.puzzle.num_positions
+        positions: int = query.puzzle.num_positions
         fragments = query.fragments.nanoseconds_saved(num_reports // positions)
         return query.words.nanoseconds_saved(num_reports) + positions * fragments
     if isinstance(query, BloomQuery):

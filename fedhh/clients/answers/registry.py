@@ -25,10 +25,12 @@ from fedhh.clients.answers.hits import HitsQuery
 from fedhh.clients.answers.joint import JointAnswerer, JointQuery
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer
+from fedhh.clients.answers.plain_words import PlainWordsAnswerer
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import make_oracle
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
 from fedhh.queries.blooms import BloomQuery
+from fedhh.queries.plain_words import PlainWordsQuery
 from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator
@@ -90,6 +92,7 @@ class PrefixAnswerer(Answerer):
 ANSWERERS: dict[type[Query], Any] = {
     PrefixQuery: PrefixAnswerer,
     WordVoteQuery: WordVoteAnswerer,
+    PlainWordsQuery: PlainWordsAnswerer,
     FragmentQuery: FragmentAnswerer,
     BlindPrefixQuery: BlindPrefixAnswerer,
     BloomQuery: BloomAnswerer,

@@ -232,5 +232,5 @@ def test_a_greedy_clients_ties_do_not_depend_on_words_that_others_hold(kind):
 
 
 def test_whole_strings_need_a_sketch():
-    with pytest.raises(InputError, match="'ss'; use cms or hcms"):
+    with pytest.raises(InputError, match="'ss'; use cms, hcms or hashtogram"):
         _ = fragment_query(word_oracle=OracleSpec(name="ss", epsilon=1.0)).words

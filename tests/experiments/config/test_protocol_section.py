@@ -16,6 +16,8 @@ from fedhh.experiments.config.schema import load_config, parse_config
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.mechanisms.sampled_threshold import triehh_parameters
 from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.bitstogram import Bitstogram
+from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
@@ -23,6 +25,7 @@ from fedhh.server.rappor import Rappor
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.svsm import Svsm
+from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -30,6 +33,8 @@ from fedhh.words.candidates import Candidates
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
     "triehh": TrieHH, "ldpminer": LdpMiner, "rappor": Rappor, "svim": Svim, "svsm": Svsm,
+    "triehh": TrieHH, "treehist": TreeHist, "bitstogram": Bitstogram,
+    "blender": Blender,
 }  # fmt: skip
 
 KNOWN = ("brb", "lol")
@@ -70,6 +75,7 @@ def test_a_table_has_the_settings_of_its_class_but_for_those_that_stand_elsewher
     table = section_class(name).model_fields
     assert list(table) == ["name", *own_settings(CLASSES[name])]
     elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "candidates"}
+    elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "noise_seed"}
     assert {field.name for field in fields(CLASSES[name])} - set(table) <= elsewhere
 
 
@@ -97,7 +103,7 @@ def test_sfp_splits_the_epsilon_of_a_contribution():
     assert (apple.word_epsilon, apple.fragment_epsilon) == (2.0, 6.0)
 
 
-@pytest.mark.parametrize("name", ["sfp", "pem"])
+@pytest.mark.parametrize("name", ["sfp", "pem", "treehist", "bitstogram"])
 def test_hash_functions_are_drawn_anew_by_each_seed(name):
     first, second = (built(f"protocol.name={name}", f"seed={seed}") for seed in (0, 1))
     assert first.hash_seed != second.hash_seed

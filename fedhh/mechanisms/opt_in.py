@@ -1,0 +1,86 @@
+"""Two groups of clients, with two kinds of privacy: BLENDER's mix, and its arithmetic.
+
+Source: Avent, Korolova, Zeber, Hovden, Livshits (2017), "BLENDER: enabling local search with a
+hybrid differential privacy model", USENIX Security; the list of words is after Korolova,
+Kenthapadi, Mishra, Ntoulas (2009), "Releasing search queries and clicks privately", WWW. Numbering
+not verified.
+
+Why the opt-in group is (epsilon, delta)-private. The unit is a user: neighbors swap all data of one
+client of the group. A user adds at most m records, so a swap moves the counts by at most 2 m in
+all, and Laplace noise of scale b = 2 m / epsilon on every count would be epsilon-private. It is
+added to words that somebody holds only. Let U be the words that only the swapped user holds, before
+the swap, with a_u records each, and U' those after it. Unless a word of U is released, outputs are
+words that others hold as well: their likelihoods differ by at most exp((2 m - |U'|) / b), since the
+records for U' are not among them; and no word of U' is released after the swap with probability at
+least (1 - exp(-(tau - m) / b) / 2)**|U'|, which is at least exp(-|U'| / b) wherever
+exp(-(tau - m) / b) <= 2 (1 - exp(-1 / b)). So outputs without U are covered by epsilon, and one
+with U has a chance of at most the sum over U of exp(-(tau - a_u) / b) / 2, which is by convexity at
+most exp(-tau / b) (exp(m / b) + m - 1) / 2, where m / b = epsilon / 2. With the paper's
+tau = b (ln(exp(epsilon / 2) + m - 1) - ln(delta)) that is delta / 2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.validation import InputError, require_at_least, require_inside, require_positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptInBlend(Mechanism):
+    """Some clients trust a curator, who adds noise to what it publishes; the others randomize.
+
+    No client is in both groups. The first two layers are the curator's.
+
+    Attributes:
+        opt_in_epsilon: Central privacy of a client who opted in, over both layers: it takes part
+            in one of them.
+        opt_in_delta: Its delta.
+        local: What the other clients do, in the remaining layers.
+    """
+
+    opt_in_epsilon: float
+    opt_in_delta: float
+    local: LocalReports
+
+
+def laplace_scale(*, epsilon: float, records: int) -> float:
+    """Return b = 2 m / epsilon, the scale of the noise on counts of up to m records of a user.
+
+    Args:
+        epsilon: Central privacy of a user, under swaps.
+        records: m, most records of one user.
+    """
+    require_positive(epsilon=epsilon)
+    require_at_least(1, records=records)
+    return 2 * records / epsilon
+
+
+def head_list_threshold(*, epsilon: float, delta: float, records: int) -> float:
+    """Return the noisy count tau above which a word is published: the module's text has the proof.
+
+    Args:
+        epsilon: Central privacy of a user, under swaps.
+        delta: Its delta.
+        records: m, most records of one user.
+
+    Raises:
+        InputError: Delta is so large that the proof does not hold.
+
+    >>> round(head_list_threshold(epsilon=4.0, delta=1e-5, records=1), 2)
+    6.76
+    """
+    require_inside(0, 1, delta=delta)
+    scale = laplace_scale(epsilon=epsilon, records=records)
+    largest_count = math.log(math.exp(epsilon / 2) + records - 1)
+    threshold = scale * (largest_count - math.log(delta))
+    if math.exp(-(threshold - records) / scale) > -2 * math.expm1(-1 / scale):
+        raise InputError(
+            f"Expected a smaller delta for epsilon={epsilon} and {records} records per client, got "
+            f"delta={delta}: the threshold of the word list protects only where delta is small "
+            "against epsilon."
+        )
+    return threshold

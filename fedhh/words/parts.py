@@ -1,0 +1,96 @@
+"""Parts of strings that a record reports beside the whole: an interface, and prefixes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.hashing import Keys, StringKeys
+from fedhh.validation import InputError, require_at_least
+from fedhh.words.alphabet import END
+from fedhh.words.trie import Codes
+
+Values = npt.NDArray[np.int64]
+
+
+class StringParts(Protocol):
+    """How padded strings become keys, and numbered parts; public, shared by both sides."""
+
+    @property
+    def length(self) -> int:
+        """L, symbols of a padded string."""
+
+    @property
+    def names(self) -> StringKeys:
+        """Names of whole strings."""
+
+    @property
+    def num_positions(self) -> int:
+        """Parts of a string."""
+
+    @property
+    def num_fragments(self) -> int:
+        """Values that a part may have."""
+
+    def fragments(self, codes: Codes, keys: Keys) -> Values:
+        """Return the ``(n, num_positions) int64`` parts of ``(n, L)`` strings and their keys."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixParts:
+    """Prefixes of a string, filled up with blanks (the end symbol): what TreeHist's clients report.
+
+    Attributes:
+        alphabet_size: A, the blank included.
+        length: L, symbols of a padded string.
+        step: By how many symbols prefixes grow; less than L.
+        hash_seed: Seed of the names of strings.
+    """
+
+    alphabet_size: int
+    length: int
+    step: int
+    hash_seed: int
+
+    def __post_init__(self) -> None:
+        require_at_least(1, length=self.length, step=self.step)
+        if self.step >= self.length:
+            raise InputError(
+                f"Expected step < length, so that there is a prefix before the word, got "
+                f"step={self.step} and length={self.length}."
+            )
+
+    @property
+    def prefix_lengths(self) -> tuple[int, ...]:
+        """Symbols of each part: step, 2 step and so on, all shorter than the string."""
+        return tuple(range(self.step, self.length, self.step))
+
+    @property
+    def num_positions(self) -> int:
+        """As many as prefix lengths."""
+        return len(self.prefix_lengths)
+
+    @property
+    def num_fragments(self) -> int:
+        """Keys of padded prefixes, which are strings themselves."""
+        return self.names.num_keys
+
+    @cached_property
+    def names(self) -> StringKeys:
+        """Names of whole strings, and of padded prefixes."""
+        return StringKeys.draw(
+            alphabet_size=self.alphabet_size, length=self.length, seed=self.hash_seed
+        )
+
+    def fragments(self, codes: Codes, keys: Keys) -> Values:
+        """Return ``(n, num_positions) int64``: the key of each string's prefix of each length."""
+        parts = np.empty((len(codes), self.num_positions), dtype=np.int64)
+        for position, size in enumerate(self.prefix_lengths):
+            prefixes = codes.copy()
+            prefixes[:, size:] = END
+            parts[:, position] = self.names.keys(prefixes)
+        return parts

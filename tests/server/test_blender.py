@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import math
+import string
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.run.privacy import privacy_of_run
+from fedhh.oracles import OracleSpec
+from fedhh.queries.base import Aggregate
+from fedhh.server.blender import Blender
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.validation import InputError
+from fedhh.words.lexicon import Lexicon
+from tests.conftest import LETTERS
+from tests.zipf_words import answer_in_parts, final_state, six_letter_words
+
+SMALL = Blender(
+    alphabet=LETTERS,
+    clients_per_layer=6_000,
+    opt_in_share=0.5,
+    opt_in_epsilon=2.0,
+    delta=1e-6,
+    length=6,
+    max_items=4,
+)
+
+
+def words_held(population: StoredPopulation, rows, longest: int) -> Counter[str]:
+    words = [population.lexicon.words[word] for word in rows.word_ids]
+    return Counter(word for word in words if len(word) <= longest)
+
+
+def test_groups_are_disjoint_and_cover_the_cohort():
+    head, opt_in, clients = SMALL.groups
+    assert [each.size for each in (head, opt_in, clients)] == [1_500, 1_500, 3_000]
+    assert [each.start for each in (head, opt_in, clients)] == [0, 1_500, 3_000]
+    assert SMALL.mechanism.most_answers == 6_000
+
+
+def test_plain_words_are_the_histogram_of_what_clients_hold(population):
+    query = replace(SMALL, head_items=100, length=5).next_query(SMALL.initialize())
+    worker = ClientWorker(population, seed=1)
+    answer = worker.answer(query, range(query.cohort.num_blocks))
+    expected: Counter[str] = Counter()
+    for block in range(query.cohort.num_blocks):
+        rows = population.block(worker._clients(query.cohort, block))
+        expected += words_held(population, rows, 5)
+    messages = answer.aggregate.messages
+    got: Counter[str] = Counter()
+    for word, count in zip(
+        SMALL.symbols.decode(messages[:, :-1].astype(np.uint16)), messages[:, -1], strict=True
+    ):
+        got[word] += int(count)
+    assert got == expected
+    assert max(map(len, got)) == 5 < max(map(len, population.lexicon.words))
+    assert answer.aggregate.num_reports == 1_500 * 100
+    assert answer.diagnostics.num_dummies == 1_500 * 100 - sum(expected.values())
+
+
+def test_a_client_contributes_no_more_words_than_asked_for():
+    population = StoredPopulation.from_rows(
+        name="two words each",
+        lexicon=Lexicon(words=["a", "b"]),
+        clients=np.repeat(np.arange(500), 2),
+        word_ids=np.tile([0, 1], 500),
+        counts=np.tile([1, 3], 500),
+        num_clients=500,
+    )
+    protocol = replace(SMALL, clients_per_layer=500, head_items=1)
+    for sampler, expected in (("greedy", {2: 125}), ("random", None)):
+        query = replace(protocol, sampler=sampler).next_query(protocol.initialize())
+        messages = ClientWorker(population, seed=0).answer(query, range(1)).aggregate.messages
+        counts = {int(row[0]): int(row[-1]) for row in messages}
+        assert sum(counts.values()) == 125
+        if expected is None:
+            # By distinct words, not by typing.
+            assert 40 < counts[1] < 85
+        else:
+            assert counts == expected
+
+
+def test_without_noise_the_list_is_what_enough_clients_hold(population):
+    protocol = replace(SMALL, opt_in_epsilon=100.0, head_items=100, max_words=10_000)
+    query = protocol.next_query(protocol.initialize())
+    worker = ClientWorker(population, seed=1)
+    answer = worker.answer(query, range(query.cohort.num_blocks))
+    state = protocol.finish_round(protocol.initialize(), query, answer.aggregate)
+    expected: Counter[str] = Counter()
+    for block in range(query.cohort.num_blocks):
+        rows = population.block(worker._clients(query.cohort, block))
+        expected += words_held(population, rows, 6)
+    listed = protocol.symbols.decode(state.head)
+    slack = 12 * protocol.head_scale
+    assert {w for w, c in expected.items() if c > protocol.threshold + slack} <= set(listed)
+    assert set(listed) <= {w for w, c in expected.items() if c > protocol.threshold - slack}
+    few = replace(protocol, max_words=3)
+    assert (
+        few.symbols.decode(few.finish_round(few.initialize(), query, answer.aggregate).head)
+        == listed[:3]
+    )
+
+
+def test_the_curators_noise_is_a_fixed_draw_of_the_seed_and_laplace():
+    drawn = SMALL._noise(1, 200_000, 3.0)
+    assert (drawn == SMALL._noise(1, 200_000, 3.0)).all()
+    assert (drawn != SMALL._noise(2, 200_000, 3.0)).all()
+    assert (drawn != replace(SMALL, noise_seed=9)._noise(1, 200_000, 3.0)).all()
+    assert abs(np.abs(drawn).mean() - 3.0) < 6 * 3.0 / math.sqrt(200_000)
+    assert abs((np.abs(drawn) > 6.0).mean() - math.exp(-2)) < 6 * math.sqrt(0.117 / 200_000)
+
+
+def test_frequent_words_are_found_none_is_invented_and_estimates_are_within_their_errors():
+    population = six_letter_words(100_000, seed=0)
+    protocol = Blender(alphabet=string.ascii_lowercase, max_items=1, local_epsilon=4.0)
+    settled = protocol.settle(num_clients=100_000, seed=0)
+    state = final_state(settled, population)
+    found = settled.discoveries(state)
+    ids = population.lexicon.ids(found.words)
+    assert (ids >= 0).all()
+    assert set(np.argsort(-population.word_counts)[:8].tolist()) <= set(ids.tolist())
+    expected = population.word_counts[ids] * 0.95
+    assert (np.abs(found.estimate - expected) < 5 * np.sqrt(found.variance)).all()
+    # Each group alone says less.
+    share = state.share * 95_000
+    assert len(share) == len(found)
+    assert (found.variance < np.sort(state.variance * 95_000**2)[::-1]).all()
+    assert found.variance.max() < state.variance.max() * 95_000**2
+
+
+def test_no_word_with_enough_holders_ends_the_run_after_the_first_round(population):
+    protocol = replace(SMALL, opt_in_epsilon=0.01)
+    state = final_state(protocol, population)
+    assert len(state.history) == 1
+    assert len(protocol.discoveries(state)) == 0
+    report = privacy_of_run(protocol, state.history, num_clients=6_000)
+    assert report.best("user", "central").epsilon == 0.01
+
+
+def test_each_group_has_its_guarantee(population):
+    state = final_state(SMALL, population)
+    report = privacy_of_run(SMALL, state.history, num_clients=6_000, delta=1e-6)
+    named = {(g.method, g.unit, g.trust): g for g in report.guarantees}
+    opted = named["opted in: Laplace and threshold", "user", "central"]
+    assert (opted.epsilon, opted.delta, opted.neighboring) == (2.0, 1e-6, "swap")
+    assert "Avent et al. (2017)" in opted.theorem
+    assert "opted in" in opted.assumptions
+    local = named["others: randomizer", "user", "local"]
+    assert (local.epsilon, local.delta) == (8.0 * 4, 0.0)
+    assert named["others: randomizer", "item", "local"].epsilon == 8.0
+    assert "did not opt in" in local.assumptions
+    # What holds for everybody is no better than what holds for either.
+    assert report.best("user", "local").epsilon == math.inf
+    central = [g for g in report.guarantees if g.trust == "central" and g.unit == "user"]
+    others = min(g.epsilon for g in central if g.method.startswith("others: clones"))
+    assert report.best("user", "central").epsilon == max(2.0, others) == others
+    assert report.before_run("user").epsilon == others
+
+
+def test_same_seed_gives_the_same_words_however_blocks_are_grouped(population):
+    whole = parts = SMALL.initialize()
+    for _ in range(3):
+        query = SMALL.next_query(whole)
+        answer = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
+        whole = SMALL.finish_round(whole, query, answer.aggregate)
+        parts = SMALL.finish_round(
+            parts, query, answer_in_parts(population, query, seed=3).aggregate
+        )
+    assert len(whole.found.codes) > 5
+    assert (whole.found.codes == parts.found.codes).all()
+    assert (whole.found.estimate == parts.found.estimate).all()
+
+
+def test_only_who_opted_in_is_asked_for_plain_words(population):
+    state = SMALL.initialize()
+    oracles = []
+    for _ in range(3):
+        query = SMALL.next_query(state)
+        answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
+        state = SMALL.finish_round(state, query, answer.aggregate)
+        oracles.append((query.local_epsilon, query.cohort.start, query.pad))
+    assert oracles == [(math.inf, 0, True), (math.inf, 1_500, True), (8.0, 3_000, True)]
+    unpadded = replace(SMALL, pad=False)
+    first = unpadded.next_query(unpadded.initialize())
+    assert first.pad
+    assert SMALL._randomizer == OracleSpec(name="grr", epsilon=8.0)
+
+
+def test_the_state_survives_a_checkpoint(population, tmp_path):
+    state = final_state(SMALL, population)
+    save_checkpoint(tmp_path / "state.npz", state, {})
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.state_types)
+    assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
+    assert SMALL.next_query(loaded) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"opt_in_share": 1.0}, "0 < opt_in_share < 1"),
+        ({"opt_in_epsilon": 0.0}, "0 < opt_in_epsilon"),
+        ({"opt_in_epsilon": 0.01, "delta": 0.9}, "Expected a smaller delta"),
+        ({"oracle": "oue"}, "Unknown oracle 'oue'"),
+        ({"head_items": 0}, "head_items >= 1"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_runs(changes, message):
+    with pytest.raises(InputError, match=message):
+        replace(SMALL, **changes)
+
+
+def test_populations_and_groups_that_are_too_small_are_refused():
+    with pytest.raises(InputError, match="clients_per_layer <= 5999"):
+        SMALL.check_population(5_999)
+    with pytest.raises(InputError, match="at least 2 clients in each group, got 1 that find"):
+        replace(SMALL, clients_per_layer="auto", opt_in_share=0.01).settle(num_clients=200, seed=0)
+    recounted = replace(SMALL, false_discovery_rate=0.1)
+    with pytest.raises(InputError, match="clients_per_layer <= 5250, of a population of 7,000"):
+        recounted.check_population(7_000)
+
+
+def test_answers_of_another_query_are_refused():
+    query = SMALL.next_query(SMALL.initialize())
+    with pytest.raises(ValueError, match="messages of 7 numbers, got None"):
+        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(0))
