@@ -29,6 +29,7 @@ _TABLES = {
     "gboard-figure1": ("gboard-figure1", "summary"),
     "sampling": ("sampling",),
     "sfp": ("comparison",),
+    "field": ("comparison",),
 }
 _MADE_BY = "made_by.txt"
 
