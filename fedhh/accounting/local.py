@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from fedhh.accounting.sources import APPLE_CMS, APPLE_HCMS, APPLE_SFP, SUN_LOCAL
-from fedhh.oracles import OracleSpec
+from fedhh.accounting.sources import (
+    APPLE_CMS,
+    APPLE_HCMS,
+    APPLE_SFP,
+    PADDED_SAMPLE,
+    RAPPOR,
+    SUN_LOCAL,
+)
+from fedhh.mechanisms.bloom_reports import RapporReports
+from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.validation import InputError, require_at_least
 
 _ITEM_THEOREMS = {
@@ -20,11 +27,15 @@ _ANY_RANDOMIZER = "definition of the randomizer"
 USER_THEOREM = "basic composition over the reports of one client"
 
 
-def item_theorem(randomizers: Sequence[OracleSpec]) -> str:
-    """Return why a contribution is private that goes through each of some randomizers."""
-    if len(randomizers) > 1:
+def item_theorem(mechanism: LocalReports) -> str:
+    """Return why a contribution is private that goes through a mechanism's randomizers."""
+    if mechanism.is_of_whole_set:
+        return PADDED_SAMPLE
+    if isinstance(mechanism, RapporReports):
+        return RAPPOR
+    if len(mechanism.randomizers) > 1:
         return _SEVERAL_REPORTS
-    return _ITEM_THEOREMS.get(randomizers[0].name, _ANY_RANDOMIZER)
+    return _ITEM_THEOREMS.get(mechanism.randomizers[0].name, _ANY_RANDOMIZER)
 
 
 def local_item_epsilon(local_epsilon: float, *, uses: int = 1) -> float:

@@ -23,6 +23,7 @@ from fedhh.accounting.run_guarantees import (
     is_subset_selection,
     local_guarantees,
 )
+from fedhh.mechanisms.bloom_reports import RapporReports
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.validation import InputError, require_at_least, require_inside
 
@@ -195,6 +196,12 @@ def _notes(run: RunFacts) -> list[str]:
         notes.append(
             f"{lost} clients' reports were lost; cohorts are counted without them, which is "
             "valid if what is lost does not depend on the data."
+        )
+    if isinstance(run.mechanism, RapporReports):
+        bound = _text(run.mechanism.epsilon_of_all_reports)
+        notes.append(
+            "One report is collected about each contribution. Any number of reports made from the "
+            f"same permanent response would have epsilon {bound} together."
         )
     if run.local_epsilon == math.inf:
         notes.append("Without a randomizer nothing is private.")

@@ -41,6 +41,11 @@ Bounds = tuple[ShuffleBound, ...]
 REACHABLE = "blanket, any domain"
 """The method of the guarantees by `reachable_blanket`."""
 
+_OF_ITEM = "an item enters one report of each round its client takes part in"
+_OF_WHOLE_SET = (
+    "a client sends one report in each round it takes part in, about one value drawn from its set"
+)
+
 _REMEMBERED = 256
 """Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
 
@@ -112,15 +117,15 @@ def is_subset_selection(mechanism: LocalReports) -> bool:
 
 def local_guarantees(run: RunFacts) -> list[Guarantee]:
     """Return what holds against the server, which reads every report."""
+    whole = run.mechanism.is_of_whole_set
     item = Guarantee(
         unit="item",
         trust="local",
         method="randomizer",
         epsilon=local_item_epsilon(run.local_epsilon, uses=run.uses),
         delta=0.0,
-        theorem=item_theorem(run.mechanism.randomizers),
-        assumptions="an item enters one report of each round its client takes part in"
-        + run.same_size,
+        theorem=item_theorem(run.mechanism),
+        assumptions=(_OF_WHOLE_SET if whole else _OF_ITEM) + run.same_size,
         smallest_cohort=run.cohort,
         best=True,
         claimed_in_paper=run.is_subset_selection,
@@ -129,8 +134,10 @@ def local_guarantees(run: RunFacts) -> list[Guarantee]:
         item,
         unit="user",
         epsilon=local_user_epsilon(run.local_epsilon, max_items=run.max_items, uses=run.uses),
-        theorem=USER_THEOREM,
-        assumptions=f"a client sends at most {run.max_items} reports in one round{run.same_size}",
+        theorem=item.theorem if whole and run.uses == 1 else USER_THEOREM,
+        assumptions=item.assumptions
+        if whole
+        else f"a client sends at most {run.max_items} reports in one round{run.same_size}",
         claimed_in_paper=False,
     )
     return [item, user]

@@ -18,6 +18,8 @@ CLONES = "Feldman, McMillan, Talwar (2021), Theorem 3.1"
 CLONES_2023 = "Feldman, McMillan, Talwar (2023), Theorem 3.1, with its erratum"
 BLANKET = "privacy blanket of Subset Selection, after Balle et al. (2019), section 5"
 COMPOSITION = "composition over slots (Zhu, Dong, Wang 2022, Theorem 10)"
+PADDED_SAMPLE = "padding and sampling, after Wang, Li, Jha (2018) (docs/accounting.md, section 7)"
+RAPPOR = "Erlingsson, Pihur, Korolova (2014), section 3, epsilon_1 of one report"
 
 CLONES_2023_OF_SELECTION = "clones of 2023, for Subset Selection by docs/accounting.md, section 2"
 CLOSED_FORM_OF_SELECTION = f"{SUN_CENTRAL}, for Subset Selection by docs/accounting.md, section 3"
@@ -27,5 +29,5 @@ RECOUNT = "Benjamini, Hochberg (1995), the rule: a p-value of at most its rate (
 CHECKED = (SUN_LOCAL, SUN_CENTRAL, SUN_ANONYMITY, APPLE_CMS, APPLE_HCMS, APPLE_SFP)
 """Numbers and statements stand so in the papers."""
 
-RECALLED = (CLONES, CLONES_2023, BLANKET, COMPOSITION)
+RECALLED = (CLONES, CLONES_2023, BLANKET, COMPOSITION, PADDED_SAMPLE, RAPPOR)
 """Numbering not verified."""

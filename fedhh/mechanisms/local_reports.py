@@ -15,6 +15,8 @@ class LocalReports(Mechanism):
     Attributes:
         randomizers: What each contribution is reported through: one report of each, whose
             epsilons add up. A layer's domain is that of the last one.
+        is_of_whole_set: Whether a client's contribution is about all of its items at once, so that
+            the randomizers' epsilons are those of the client, and not of one item alone.
         recount_randomizer: What the last layer's contributions go through instead, whole, if that
             is another; with all their epsilons together.
         false_discovery_rate: Of what a recount returns; 0 without one. A word that nobody holds
@@ -22,6 +24,7 @@ class LocalReports(Mechanism):
     """
 
     randomizers: tuple[OracleSpec, ...]
+    is_of_whole_set: bool = False
     recount_randomizer: OracleSpec | None = None
     false_discovery_rate: float = 0.0
 

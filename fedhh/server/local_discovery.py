@@ -37,18 +37,14 @@ RecountShare = Annotated[float, Gt(0), Lt(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryType]):
-    """A discovery whose clients choose B items each and randomize every one of them.
+class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryType]):
+    """A discovery under local privacy that asks cohorts of clients, and may recount its words.
 
     Attributes:
         local_epsilon: Privacy of one contribution.
         alphabet: "printable", "lower", or the symbols themselves.
         clients_per_layer: N, size of each cohort; "auto" divides the whole population among the
             cohorts.
-        max_items: B, contributions per client.
-        sampler: How a client with more than B values chooses: "random" or "greedy".
-        pad: Fill up with dummies to exactly B contributions. Without it, the number of a client's
-            reports depends on its data.
         false_discovery_rate: Of the words that a run returns, the expected share that nobody holds
             is at most this: a last cohort is held out and asked about the found words only, and
             those return that Benjamini and Hochberg's rule lets through. 0 for no such recount.
@@ -58,9 +54,6 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     clients_per_layer: CountOrAuto = AUTO
-    max_items: Items = 10
-    sampler: Literal["random", "greedy"] = "random"
-    pad: bool = True
     false_discovery_rate: FalseDiscoveryRate = 0.0
     recount_share: RecountShare = 0.25
 
@@ -73,6 +66,21 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
     def symbols(self) -> Alphabet:
         """The alphabet as an object."""
         return Alphabet.named(self.alphabet)
+
+    @property
+    @abstractmethod
+    def max_items(self) -> int:
+        """B, contributions per client."""
+
+    @property
+    @abstractmethod
+    def sampler(self) -> Literal["random", "greedy"]:
+        """How a client with more than B values chooses."""
+
+    @property
+    @abstractmethod
+    def pad(self) -> bool:
+        """Whether every client sends exactly B contributions."""
 
     @property
     @abstractmethod
@@ -227,3 +235,19 @@ class LocalProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTyp
             kept_by="recount" if earlier is None else "evidence",
         )
         return accepted, summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalProtocol(CohortProtocol[State, QueryType], Generic[State, QueryType]):
+    """A discovery whose clients choose B items each and randomize every one of them.
+
+    Attributes:
+        max_items: B, contributions per client.
+        sampler: How a client with more than B values chooses: "random" or "greedy".
+        pad: Fill up with dummies to exactly B contributions. Without it, the number of a client's
+            reports depends on its data.
+    """
+
+    max_items: Items = 10
+    sampler: Literal["random", "greedy"] = "random"
+    pad: bool = True

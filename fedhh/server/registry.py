@@ -16,6 +16,8 @@ PROTOCOLS: Mapping[str, str] = {
     "adaptive-triehh": "fedhh.server.adaptive_triehh:AdaptiveTrieHH",
     "sfp": "fedhh.server.sfp:Sfp",
     "pem": "fedhh.server.pem:Pem",
+    "rappor": "fedhh.server.rappor:Rappor",
+    "svim": "fedhh.server.svim:Svim",
     "triehh": "fedhh.server.triehh:TrieHH",
 }
 """The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""

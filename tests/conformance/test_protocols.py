@@ -3,9 +3,12 @@ import pytest
 from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
+from fedhh.server.rappor import Rappor
 from fedhh.server.sfp import Sfp
+from fedhh.server.svim import Svim
 from fedhh.server.triehh import TrieHH
 from fedhh.testing import LETTERS, protocol_checks, protocol_trial, small_population
+from fedhh.words.candidates import Candidates
 
 POPULATION = small_population(3_000)
 
@@ -21,6 +24,9 @@ SFP = {
     "fragment_cells": 64,
 }
 PEM = {"alphabet": LETTERS, "clients_per_layer": 300, "length": 5, "step": 1, "keep": 5}
+KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)}
+CLOSED = {**KNOWN, "keep": 5}
+BLOOM = {**KNOWN, "bloom_bits": 32, "bloom_cohorts": 8}
 PROTOCOLS = {
     "ldp-triehh": LdpTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "ldp-triehh-oue-unpadded": LdpTrieHH(
@@ -48,6 +54,10 @@ PROTOCOLS = {
     "pem-olh": Pem(**PEM, max_items=2),
     "pem-cms": Pem(**PEM, oracle="cms", num_hashes=16),
     "pem-recount": Pem(**PEM, **RECOUNT),
+    "rappor": Rappor(**BLOOM, clients_per_layer=1_500, max_items=2, local_epsilon=4.0),
+    "rappor-recount": Rappor(**BLOOM, **RECOUNT),
+    "svim": Svim(**CLOSED, clients_per_layer=800, local_epsilon=3.0),
+    "svim-oue-recount": Svim(**CLOSED, **RECOUNT, oracle="oue"),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
@@ -70,7 +80,9 @@ def test_a_protocol_passes(name, check):
         ("adaptive-triehh-votes", "recount"),
         ("ldp-triehh-recount", "recount"),
         ("pem-recount", "recount"),
+        ("rappor-recount", "recount"),
         ("sfp-recount", "recount"),
+        ("svim-oue-recount", "recount"),
     ],
 )
 def test_the_trials_of_recounts_have_one(name, kept_by):

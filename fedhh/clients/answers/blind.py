@@ -18,7 +18,9 @@ from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
 from fedhh.kernels.lookup import copy_entries, make_slots
 from fedhh.oracles import FrequencyOracle
+from fedhh.oracles.bloom_filters import NOTHING
 from fedhh.queries.base import Query
+from fedhh.queries.blooms import BloomQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator
 from fedhh.words.alphabet import END, FOREIGN
@@ -135,6 +137,37 @@ class BlindPrefixAnswerer(Answerer):
         codes = query.alphabet.encode(lexicon.words, width=query.prefix_length)
         usable = lexicon.reachable(query.alphabet, query.longest_word)
         return np.where(usable, query.names.keys(codes), -1)
+
+
+class BloomAnswerer(Answerer):
+    """Reports words as noisy Bloom filters: Erlingsson, Pihur, Korolova (2014), section 2."""
+
+    def __init__(
+        self, query: BloomQuery, words: WordMatcher, seed: int, *, hits: bool = False
+    ) -> None:
+        """Name every distinct word, once; count hits in place of reports or not."""
+        self._query = query
+        self._seed = seed
+        self._add = query.reports.add_hits if hits else query.reports.add_reports
+        self._keys = WordValues.of(self._names(words.lexicon))
+
+    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
+        """Sample each client's words, and report each of them."""
+        query = self._query
+        coded_keys = self._names(Lexicon(words=coded_words(rows.coded)))
+        chosen, counts = _chosen_strings(
+            query, rows, block, self._keys, coded_keys, seed=self._seed
+        )
+        rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
+        self._add(chosen, rng=rng, out=tally)
+        return counts
+
+    def _names(self, lexicon: Lexicon) -> Values:
+        """Return the key of each word, `NOTHING` for words that take no part."""
+        query = self._query
+        usable = lexicon.reachable(query.alphabet, query.longest_word)
+        codes = lexicon.encoded(query.alphabet, query.longest_word)
+        return np.where(usable, query.names.keys(codes), NOTHING)
 
 
 def _add_reports(

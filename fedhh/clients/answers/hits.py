@@ -18,6 +18,8 @@ from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles import FrequencyOracle, make_oracle
 from fedhh.oracles.base import SamplesHits, SamplesTally
 from fedhh.queries.base import Cohort, PrefixQuery, Query, Tally
+from fedhh.queries.blooms import BloomQuery
+from fedhh.queries.sets import HeldSetQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator
 
@@ -57,7 +59,9 @@ def can_sample(query: Query) -> bool:
         return _has_hits(query.words) and _has_hits(query.fragments)
     if isinstance(query, BlindPrefixQuery):
         return query.prefixes.has_fixed_aggregate and _has_hits(query.prefixes)
-    return False
+    if isinstance(query, HeldSetQuery):
+        return _has_hits(query.randomizer)
+    return isinstance(query, BloomQuery)
 
 
 def nanoseconds_saved(query: Query) -> float:
@@ -67,8 +71,9 @@ def nanoseconds_saved(query: Query) -> float:
         positions = query.puzzle.num_positions
         fragments = query.fragments.nanoseconds_saved(num_reports // positions)
         return query.words.nanoseconds_saved(num_reports) + positions * fragments
-    oracle = query.prefixes if isinstance(query, BlindPrefixQuery) else _oracle(query)
-    return oracle.nanoseconds_saved(num_reports)
+    if isinstance(query, BloomQuery):
+        return query.reports.nanoseconds_saved(num_reports)
+    return _oracle(query).nanoseconds_saved(num_reports)
 
 
 def sample_tally(query: Query, hits: Tally, *, seed: int) -> Tally:
@@ -95,12 +100,10 @@ def _sample_parts(query: Query, hits: Tally, seed: int) -> Iterator[Tally]:
         for position, part in enumerate(fragments):
             yield _sample(query.fragments, part, rng(1 + position))
         yield records
-    elif isinstance(query, BlindPrefixQuery):
-        yield _sample(query.prefixes, hits, rng(0))
+    elif isinstance(query, BloomQuery):
+        yield query.reports.sample_tally(hits, rng=rng(0))
     else:
-        oracle = _oracle(query)
-        assert isinstance(oracle, SamplesTally)
-        yield oracle.sample_tally(hits, int(hits.sum()), rng=rng(0))
+        yield _sample(_oracle(query), hits, rng(0))
 
 
 def add_hits(
@@ -127,5 +130,9 @@ def _sample(oracle: FrequencyOracle, hits: Tally, rng: np.random.Generator) -> T
 
 
 def _oracle(query: Query) -> FrequencyOracle:
+    if isinstance(query, BlindPrefixQuery):
+        return query.prefixes
+    if isinstance(query, HeldSetQuery):
+        return query.randomizer
     assert isinstance(query, PrefixQuery)
     return make_oracle(query.oracle, query.domain_size)

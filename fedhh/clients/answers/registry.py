@@ -18,14 +18,17 @@ from fedhh.clients.answers.base import (
     add_contributions,
     contributions,
 )
-from fedhh.clients.answers.blind import BlindPrefixAnswerer, FragmentAnswerer
+from fedhh.clients.answers.blind import BlindPrefixAnswerer, BloomAnswerer, FragmentAnswerer
 from fedhh.clients.answers.coded_words import CodedMatcher
+from fedhh.clients.answers.held_sets import PaddedSampleAnswerer, SetSizeAnswerer
 from fedhh.clients.answers.hits import HitsQuery
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import make_oracle
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
+from fedhh.queries.blooms import BloomQuery
+from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator
 
@@ -88,6 +91,9 @@ ANSWERERS: dict[type[Query], Any] = {
     WordVoteQuery: WordVoteAnswerer,
     FragmentQuery: FragmentAnswerer,
     BlindPrefixQuery: BlindPrefixAnswerer,
+    BloomQuery: BloomAnswerer,
+    PaddedSampleQuery: PaddedSampleAnswerer,
+    SetSizeQuery: SetSizeAnswerer,
 }
 """Which answerer serves which kind of query; a new kind is one more entry."""
 

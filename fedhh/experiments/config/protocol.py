@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 from fedhh.experiments.config.alphabet import alphabet_or_stand_in
+from fedhh.experiments.config.candidates import PATH as CANDIDATES
+from fedhh.experiments.config.candidates import candidates_of
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.protocol_section import borrowed_settings
 from fedhh.experiments.config.schema import Config
@@ -14,8 +17,12 @@ from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError
 
 
-def build_protocol(config: Config) -> AnyProtocol:
+def build_protocol(config: Config, words: Sequence[str] | None = None) -> AnyProtocol:
     """Return the protocol, its "auto" settings not decided yet.
+
+    Args:
+        config: A configuration.
+        words: The clients' own words, which may be candidates; None while they are not known.
 
     Raises:
         InputError: The settings contradict each other.
@@ -26,18 +33,29 @@ def build_protocol(config: Config) -> AnyProtocol:
     for key, path in borrowed_settings(kind).items():
         value = _at(config, path)
         # An alphabet from data is known with the population; until then others are checked.
-        values[key] = alphabet_or_stand_in(value) if path == "population.alphabet" else value
+        if path == "population.alphabet":
+            value = alphabet_or_stand_in(value)
+        elif path == CANDIDATES:
+            value = candidates_of(config, words)
+        values[key] = value
     return kind(**values)
 
 
-def settle(config: Config, num_clients: int) -> tuple[Config, AnyProtocol]:
+def settle(
+    config: Config, num_clients: int, words: Sequence[str] | None = None
+) -> tuple[Config, AnyProtocol]:
     """Return a configuration with every "auto" of its protocol decided, and the protocol.
+
+    Args:
+        config: A configuration.
+        num_clients: Clients of its population.
+        words: As in `build_protocol`.
 
     Raises:
         InputError: The population is too small for the protocol, or its clients cannot be
             simulated as configured.
     """
-    protocol = build_protocol(config).settle(num_clients=num_clients, seed=config.seed)
+    protocol = build_protocol(config, words).settle(num_clients=num_clients, seed=config.seed)
     fidelity_of(config).check(protocol)
     section = config.protocol.changed(vars(protocol))
     return config.model_copy(update={"protocol": section}), protocol

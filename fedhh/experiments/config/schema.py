@@ -27,7 +27,7 @@ from fedhh.experiments.config.protocol_section import (
     section_class,
     switch_protocol,
 )
-from fedhh.experiments.config.section import CountOrAuto, Section, one_of
+from fedhh.experiments.config.section import CountOrAuto, Section, one_of, text_or_texts
 from fedhh.experiments.config.toml_file import (
     literal,
     read_toml,
@@ -45,6 +45,7 @@ _SWEEP = "sweep"
 _BoolOrAuto = bool | Literal["auto"]
 _CountOrAll = Count | Literal["all"]
 _WorkersOrAuto = Annotated[int, Ge(0)] | Literal["auto"]
+_TextOrTexts = str | tuple[str, ...]
 
 
 class ModelConfig(Section):
@@ -93,6 +94,9 @@ class PopulationConfig(Section):
             see ``alphabet_source``; "from-data": those of the clients' words, which is not private.
         alphabet_source: For "auto": the file whose symbols to take, the known words if empty. In a
             run's own file, where its symbols came from.
+        candidates: The words that protocols of a closed domain ask about, which others have no use
+            for: a file with a word per line, or the words themselves; "from-data": the clients' own
+            words, which is not private. In a run's own file the words of the file stand here.
         user_column: The file's column of users; found by its usual names if empty.
         word_column: Likewise, of words.
         count_column: Likewise, of counts.
@@ -106,6 +110,7 @@ class PopulationConfig(Section):
     known: str = "scowl70"
     alphabet: Annotated[str, Field(min_length=1)] = "lower"
     alphabet_source: str = ""
+    candidates: Annotated[_TextOrTexts, text_or_texts("a file or a list of words")] = ""
     user_column: str = ""
     word_column: str = ""
     count_column: str = ""
@@ -297,9 +302,10 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         raise InputError(f"{origin}: {explain(error)}") from None
     # The known words take a while to load, which only a run needs.
     from fedhh.experiments.config.alphabet import settle_public
+    from fedhh.experiments.config.candidates import read_candidates
 
     try:
-        population = settle_public(config.population)
+        population = read_candidates(settle_public(config.population))
     except InputError as error:
         raise InputError(f"{origin}: {error}") from None
     return config.model_copy(update={"population": population})

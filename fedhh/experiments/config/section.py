@@ -37,4 +37,17 @@ def one_of(annotation: Any) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def text_or_texts(expected: str) -> BeforeValidator:
+    """Return what takes a text or a list of texts, and says in one line what it expects."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        raise PydanticCustomError("text_or_texts", "{expected}", {"expected": expected})
+
+    return BeforeValidator(check)
+
+
 CountOrAuto = Annotated[settings.CountOrAuto, one_of(settings.CountOrAuto)]

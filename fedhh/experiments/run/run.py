@@ -18,6 +18,7 @@ import pandas as pd
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.alphabet import NOT_PRIVATE, is_from_data, settle_alphabet
+from fedhh.experiments.config.candidates import CLOSED_DOMAIN, is_closed
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
@@ -226,7 +227,8 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     Raises:
         InputError: The population is too small for the protocol.
     """
-    return settle(settle_alphabet(config, population), population.num_clients)
+    settled = settle_alphabet(config, population)
+    return settle(settled, population.num_clients, population.lexicon.words)
 
 
 def open_executor(config: Config, population: Population, workers: Workers) -> Executor:
@@ -284,8 +286,9 @@ def run_config(
             listener=listener or Silence(),
             checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
         )
-    if is_from_data(config):
-        privacy = dataclasses.replace(result.privacy, notes=(*result.privacy.notes, NOT_PRIVATE))
+    told = ((is_from_data(config), NOT_PRIVATE), (is_closed(config), CLOSED_DOMAIN))
+    if notes := tuple(note for holds, note in told if holds):
+        privacy = dataclasses.replace(result.privacy, notes=(*result.privacy.notes, *notes))
         result = dataclasses.replace(result, privacy=privacy)
     return config, result
 

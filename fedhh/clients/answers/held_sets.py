@@ -1,0 +1,114 @@
+"""Answers about the set of candidates that a client holds: one report each.
+
+Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from fedhh.clients.answers.base import Answerer, BlockCounts, Values
+from fedhh.clients.answers.hits import add_hits
+from fedhh.clients.answers.matching import WordMatcher, match_rows
+from fedhh.clients.populations.population import ClientBlock
+from fedhh.clients.populations.strings import coded_words
+from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery
+from fedhh.random import Stream, generator
+
+
+class HeldSetAnswerer(Answerer):
+    """Finds the candidates that clients hold, and reports one value about them."""
+
+    def __init__(
+        self, query: HeldSetQuery, words: WordMatcher, seed: int, *, hits: bool = False
+    ) -> None:
+        """Find every distinct word among the query's, once; count hits or make reports."""
+        self._query = query
+        self._seed = seed
+        self._hits = hits
+        width = query.words.shape[1]
+        self._places = match_rows(words.lexicon.encoded(query.alphabet, width), query.words)
+
+    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
+        """Draw what each client reports, and add the reports."""
+        query = self._query
+        owners, candidates = self._held(rows)
+        sizes = np.bincount(owners, minlength=len(rows.clients))
+        path = (query.pass_index, query.layer, block)
+        values = self._values(candidates, sizes, generator(self._seed, Stream.SAMPLING, *path))
+        rng = generator(self._seed, Stream.RANDOMIZER, *path)
+        if self._hits:
+            add_hits(query.randomizer, values, rng=rng, out=tally)
+        elif query.randomizer.has_fixed_aggregate:
+            query.randomizer.privatize_and_aggregate(values, rng=rng, out=tally)
+        else:
+            query.randomizer.privatize_and_tally(values, rng=rng, out=tally)
+        return BlockCounts(
+            num_reports=len(values),
+            num_dummies=self._num_dummies(values),
+            num_clients_with_items=int(np.count_nonzero(sizes)),
+        )
+
+    @abstractmethod
+    def _values(self, candidates: Values, sizes: Values, rng: np.random.Generator) -> Values:
+        """Return the value that each client reports.
+
+        Args:
+            candidates: Those of all clients, one client after the other.
+            sizes: ``(n,) int64``: how many each client has.
+            rng: Source of the clients' choices.
+        """
+
+    @abstractmethod
+    def _num_dummies(self, values: Values) -> int:
+        """Return how many of these values say nothing."""
+
+    def _held(self, rows: ClientBlock) -> tuple[Values, Values]:
+        """Return pairs (client, candidate) as ``(h,) int64`` each, by client."""
+        query = self._query
+        coded = query.alphabet.encode(coded_words(rows.coded), width=query.words.shape[1])
+        places = np.concatenate([self._places, match_rows(coded, query.words)])[rows.word_ids]
+        owners = np.repeat(np.arange(len(rows.clients)), np.diff(rows.offsets))
+        held = places >= 0
+        if query.itemsets.shape[1] == 1:
+            candidate_of = np.full(len(query.words), -1, dtype=np.int64)
+            candidate_of[query.itemsets[:, 0]] = np.arange(query.num_candidates)
+            candidates = np.where(held, candidate_of[places], -1)
+            return owners[candidates >= 0], candidates[candidates >= 0]
+        has = np.zeros((len(rows.clients), len(query.words) + 1), dtype=np.bool_)
+        has[owners[held], places[held]] = True
+        # The last column stands for no word, which everybody has.
+        has[:, -1] = True
+        whole = np.logical_and.reduce(has[:, query.itemsets], axis=2)
+        pairs = np.nonzero(whole)
+        return pairs[0], pairs[1]
+
+
+class PaddedSampleAnswerer(HeldSetAnswerer):
+    """Pads a client's candidates to L with dummies, and reports one that is drawn uniformly."""
+
+    _query: PaddedSampleQuery
+
+    def _values(self, candidates: Values, sizes: Values, rng: np.random.Generator) -> Values:
+        drawn = rng.integers(np.maximum(sizes, self._query.padded_size))
+        starts = np.cumsum(sizes) - sizes
+        # Behind a client's h candidates come its dummies, the first L - h of them.
+        values = self._query.num_candidates + drawn - sizes
+        real = drawn < sizes
+        values[real] = candidates[(starts + drawn)[real]]
+        return np.asarray(values, dtype=np.int64)
+
+    def _num_dummies(self, values: Values) -> int:
+        return int(np.count_nonzero(values >= self._query.num_candidates))
+
+
+class SetSizeAnswerer(HeldSetAnswerer):
+    """Reports how many candidates a client holds."""
+
+    def _values(self, candidates: Values, sizes: Values, rng: np.random.Generator) -> Values:
+        return sizes
+
+    def _num_dummies(self, values: Values) -> int:
+        return 0

@@ -1,0 +1,47 @@
+"""Queries answered with Bloom filters: RAPPOR's, about whole words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from fedhh.hashing import StringKeys
+from fedhh.oracles.bloom_filters import BloomReports
+from fedhh.queries.base import Query
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BloomQuery(Query):
+    """Asks for words, whatever they are, one report of a Bloom filter for each.
+
+    A word with other symbols, or with more than ``longest_word``, is left out. A contribution with
+    nothing to say is the report of an empty filter.
+
+    Attributes:
+        longest_word: Symbols of the longest word that takes part.
+        reports: The filters and what happens to their bits.
+        epsilon: Local privacy of one report.
+        name_seed: Seed of the words' keys.
+    """
+
+    longest_word: int
+    reports: BloomReports
+    epsilon: float
+    name_seed: int
+
+    @cached_property
+    def names(self) -> StringKeys:
+        """Keys of words, which the filters hash."""
+        return StringKeys.draw(
+            alphabet_size=self.alphabet.size, length=self.longest_word, seed=self.name_seed
+        )
+
+    @property
+    def tally_size(self) -> int:
+        """A count for each bit of each cohort, and one for each cohort."""
+        return self.reports.tally_size
+
+    @property
+    def local_epsilon(self) -> float:
+        """Of one report about a word."""
+        return self.epsilon

@@ -1,0 +1,194 @@
+"""What a server makes of padding and sampling: how far to pad, with which oracle, and the counts.
+
+Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P,
+sections IV and V.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from fedhh.oracles import PureOracle
+from fedhh.protocol import RoundSummary
+from fedhh.queries.base import Aggregate
+from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.server.noise import Noise
+from fedhh.validation import InputError
+
+_Floats = npt.NDArray[np.float64]
+_Ints = npt.NDArray[np.int64]
+
+WHOLE_SHARE = 0.9
+"""Share of the clients that hold a candidate whose sets padding should not cut."""
+
+_DOUBT = 0.05
+"""Chance that noise lets any size seem to occur which no client has."""
+
+
+def oracle_of_sample(num_candidates: int, padded_size: int, epsilon: float, other: str) -> str:
+    """Return "grr" where that has the smaller variance, else the other oracle.
+
+    With ``ln(L (e**epsilon - 1) + 1)`` over c candidates and L dummies, generalized randomized
+    response has the variance (c - 1 + L e**epsilon) / (e**epsilon - 1)**2 per client, after the
+    counts are multiplied by L; the other oracles L**2 4 e**epsilon / (e**epsilon - 1)**2. So the
+    rule is c < L (4 L - 1) e**epsilon + 1.
+
+    Args:
+        num_candidates: c.
+        padded_size: L.
+        epsilon: Privacy of a client.
+        other: The oracle for many candidates.
+    """
+    return (
+        "grr"
+        if (num_candidates - 1) * math.exp(-epsilon) < padded_size * (4 * padded_size - 1)
+        else other
+    )
+
+
+def support_of(query: HeldSetQuery, aggregate: Aggregate, num_values: int) -> _Ints:
+    """Return how many reports support each of the first values of a query.
+
+    Raises:
+        ValueError: The aggregate does not belong to the query.
+    """
+    if len(aggregate.tally) != query.tally_size:
+        raise ValueError(
+            f"Expected a tally of {query.tally_size} numbers for layer {query.layer}, got "
+            f"{len(aggregate.tally)}."
+        )
+    return query.randomizer.support(aggregate.tally, np.arange(num_values))
+
+
+def pure(query: HeldSetQuery) -> PureOracle:
+    """Return a query's randomizer, which is a `PureOracle`."""
+    randomizer = query.randomizer
+    if not isinstance(randomizer, PureOracle):
+        raise InputError(f"Expected a PureOracle, got oracle={query.oracle_name!r}.")
+    return randomizer
+
+
+def set_sizes(query: SetSizeQuery, aggregate: Aggregate) -> _Floats:
+    """Return ``(c + 1,) float64``: about how many of the clients hold 0, 1, ... c candidates.
+
+    What noise alone explains is 0, as in the authors' code: a long tail of sizes that nobody has
+    would outweigh the sizes that there are.
+    """
+    oracle = pure(query)
+    support = support_of(query, aggregate, query.domain_size)
+    estimate = oracle.estimate(support, aggregate.num_reports)
+    noise = Noise(oracle=oracle, num_reports=aggregate.num_reports).std
+    return np.where(estimate > -ndtri(_DOUBT / query.domain_size) * noise, estimate, 0.0)
+
+
+def padded_size(sizes: _Floats) -> int:
+    """Return L: the least size that no more than a tenth of the holders' sets exceed.
+
+    Args:
+        sizes: ``(c + 1,) float64``: clients by the number of candidates that they hold.
+
+    >>> padded_size(np.array([50.0, 60.0, 31.0, 9.0]))
+    2
+    """
+    holders = sizes[1:].sum()
+    if not holders:
+        return 1
+    return 1 + int(np.argmax(np.cumsum(sizes[1:]) > WHOLE_SHARE * holders))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SampleCounts:
+    """What a round of padding and sampling says about its candidates, ``(c,)`` each.
+
+    Attributes:
+        support: ``int64``: reports that support each.
+        estimate: ``float64``: clients of the cohort that hold each. Without bias where no client
+            holds more than L; otherwise too small, and corrected for the mean of what is lost.
+        variance: ``float64``: of the estimate, by the oracle's formula and from sampling.
+        z: ``float64``: how far above the noise of the reports the support lies.
+    """
+
+    support: _Ints
+    estimate: _Floats
+    variance: _Floats
+    z: _Floats
+
+
+def sample_counts(
+    query: PaddedSampleQuery, aggregate: Aggregate, sizes: _Floats | None = None
+) -> SampleCounts:
+    """Return what a round says about its candidates.
+
+    A candidate's reports are multiplied by L. Of a client's h candidates, h - L are lost where h is
+    larger: the counts are multiplied by 1 + lost / counted, both over all candidates, with the lost
+    ones from the sizes of sets.
+
+    Args:
+        query: The round's.
+        aggregate: Its answers.
+        sizes: `set_sizes` of other clients, for the correction; None for none.
+
+    Raises:
+        ValueError: The aggregate does not belong to the query.
+    """
+    oracle, reports = pure(query), aggregate.num_reports
+    support = support_of(query, aggregate, query.num_candidates)
+    noise = Noise(oracle=oracle, num_reports=reports)
+    sampled = oracle.estimate(support, reports)
+    held = np.clip(sampled, 0, reports)
+    chance = 1 / query.padded_size
+    scale = query.padded_size * (1 + _lost_per_counted(query, sampled, reports, sizes))
+    return SampleCounts(
+        support=support,
+        estimate=sampled * scale,
+        variance=(noise.variance(sampled) + held * (1 - chance)) * scale**2,
+        z=noise.z(support),
+    )
+
+
+def _lost_per_counted(
+    query: PaddedSampleQuery, sampled: _Floats, reports: int, sizes: _Floats | None
+) -> float:
+    if sizes is None or not sizes.any():
+        return 0.0
+    beyond = np.maximum(np.arange(len(sizes)) - query.padded_size, 0)
+    lost = float(sizes @ beyond) / float(sizes.sum())
+    counted = float(sampled.sum()) * query.padded_size / reports
+    return lost / counted if counted > 0 else 0.0
+
+
+def sample_summary(
+    query: HeldSetQuery, aggregate: Aggregate, *, threshold: int, num_kept: int, is_last: bool
+) -> RoundSummary:
+    """Return the summary of a round about held sets.
+
+    Args:
+        query: The round's.
+        aggregate: Its answers.
+        threshold: Support of the last candidate kept; 0 if the round drops none.
+        num_kept: Candidates kept.
+        is_last: Whether they are the result.
+    """
+    oracle = pure(query)
+    noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+    return RoundSummary(
+        pass_index=query.pass_index,
+        layer=query.layer,
+        num_prefixes=0,
+        num_candidates=query.num_candidates,
+        domain_size=query.domain_size,
+        num_clients=aggregate.num_clients,
+        num_reports=aggregate.num_reports,
+        threshold=threshold,
+        threshold_z=float(noise.z(np.array([threshold]))[0]) if threshold else 0.0,
+        noise_std=noise.std,
+        num_kept=num_kept,
+        num_finished=num_kept if is_last else 0,
+        report_bits=oracle.report_bits,
+        download_bits=query.download_bits,
+    )

@@ -1,0 +1,151 @@
+"""Which words are in the sums of RAPPOR's reports, and how often: selection, then regression.
+
+Source: Erlingsson, Pihur, Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving
+ordinal response", CCS, section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from scipy.sparse import csc_array
+from scipy.special import ndtr
+
+from fedhh.oracles.bloom_filters import BloomReports
+
+_Floats = npt.NDArray[np.float64]
+_Ints = npt.NDArray[np.int64]
+
+_SELECTED_FROM_Z = 2.0
+"""A candidate is selected from so many deviations on, given the others that are: about one in 44 of
+those that nobody holds. What is significant lies far above."""
+
+_MOST_SELECTED = 500
+_MOST_SHARE_OF_BITS = 0.8
+"""The authors' code regresses on no more."""
+
+_ITERATIONS = 2_000
+_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Decoded:
+    """What a regression says about the selected candidates, ``(s,)`` each.
+
+    Attributes:
+        candidates: ``int64``: their numbers, ascending.
+        estimate: ``float64``: reports about each.
+        variance: ``float64``: of the estimate.
+        z: ``float64``: the estimate in its standard errors.
+        p_value: ``float64``: P(as much), by the normal law, if no report were about it.
+        others: Reports about words that are no candidates.
+    """
+
+    candidates: _Ints
+    estimate: _Floats
+    variance: _Floats
+    z: _Floats
+    p_value: _Floats
+    others: float
+
+
+def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
+    """Return which candidates the sums of reports are made of.
+
+    The estimate of a bit's count is a sum over the words that set it, of their counts times the
+    cohort's share of all reports. First, a non-negative regression with a penalty on the sum of
+    counts (LASSO) selects candidates; then least squares on the selected ones give estimates and
+    their standard errors. Both weight bits by the variance of their estimates: from the coins, and
+    from how a word's reports spread over cohorts. One more column, without a penalty, is for words
+    that are no candidates: they set all bits alike.
+
+    The selection uses the data that the p-values are made of, as in the paper; that it favors what
+    noise favors is not accounted for.
+
+    Args:
+        reports: How reports are made.
+        tally: ``(tally_size,) int64``: their sums.
+        keys: ``(c,) int64``: the candidates' keys, distinct.
+    """
+    _, by_cohort = reports.split(tally)
+    total = int(by_cohort.sum())
+    shares = by_cohort / max(total, 1)
+    bits = reports.estimate_bits(tally).ravel()
+    spread = np.clip(bits, 0, np.repeat(by_cohort, reports.filters.num_bits))
+    variance = reports.bit_variances(tally).ravel() + spread * (1 - 1 / len(shares))
+    weights = 1 / np.sqrt(np.maximum(variance, 1.0))
+    matrix = _matrix(reports, keys, shares, weights)
+    target = bits * weights
+    norms = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=0)))
+    # A candidate whose bits no report could set has nothing to go by.
+    norms[norms == 0] = np.inf
+    matrix = csc_array(matrix.multiply(1 / norms[None, :]))
+    most = int(min(_MOST_SELECTED, _MOST_SHARE_OF_BITS * len(bits)))
+    chosen = np.r_[_selected(matrix, target, most), len(keys)]
+    part = matrix[:, chosen].toarray()
+    # Candidates with the same bits in all cohorts cannot be told apart: they share the count.
+    gram = part.T @ part + 1e-9 * np.eye(len(chosen))
+    factor = cho_factor(gram)
+    solution = cho_solve(factor, part.T @ target) / norms[chosen]
+    covariance = np.diag(cho_solve(factor, np.eye(len(chosen)))) / norms[chosen] ** 2
+    estimate, deviation = solution[:-1], np.sqrt(covariance[:-1])
+    z = estimate / deviation
+    return Decoded(
+        candidates=chosen[:-1],
+        estimate=estimate,
+        variance=deviation**2,
+        z=z,
+        p_value=np.asarray(ndtr(-z)),
+        others=float(solution[-1]),
+    )
+
+
+def _matrix(reports: BloomReports, keys: _Ints, shares: _Floats, weights: _Floats) -> csc_array:
+    """Return the weighted design: a row for each bit, a column for each candidate and the rest."""
+    filters = reports.filters
+    cells = filters.cells(keys).reshape(len(keys), -1)
+    cells.sort(axis=1)
+    fresh = np.ones(cells.shape, dtype=np.bool_)
+    fresh[:, 1:] = cells[:, 1:] != cells[:, :-1]
+    per_cell = np.repeat(shares, filters.num_bits) * weights
+    rest = per_cell * (1 - (1 - 1 / filters.num_bits) ** filters.num_hashes)
+    rows = np.concatenate([cells[fresh], np.arange(len(rest))])
+    starts = np.r_[0, np.cumsum(fresh.sum(axis=1))]
+    return csc_array(
+        (np.concatenate([per_cell[cells[fresh]], rest]), rows, np.r_[starts, len(rows)]),
+        shape=(len(rest), len(keys) + 1),
+    )
+
+
+def _selected(matrix: csc_array, target: _Floats, most: int) -> _Ints:
+    """Return the columns, the last one aside, with a count in the penalized regression.
+
+    Columns have norm 1, so that the penalty is the number of deviations that a column must explain.
+    """
+    penalty = np.full(matrix.shape[1], _SELECTED_FROM_Z)
+    penalty[-1] = 0.0
+    transposed = csc_array(matrix.T)
+
+    def loss(counts: _Floats) -> tuple[float, Any]:
+        residual = matrix @ counts - target
+        return (
+            0.5 * float(residual @ residual) + float(penalty @ counts),
+            transposed @ residual + penalty,
+        )
+
+    found = minimize(
+        loss,
+        np.zeros(matrix.shape[1]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * matrix.shape[1],
+        options={"maxiter": _ITERATIONS, "ftol": _TOLERANCE, "gtol": 1e-6, "maxcor": 20},
+    )
+    counts = found.x[:-1]
+    held = np.flatnonzero(counts > 0)
+    return np.sort(held[np.argsort(-counts[held], kind="stable")][:most])

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import itertools
+import math
+import string
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fedhh
+from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.run.privacy import privacy_of_run
+from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.queries.base import Aggregate, Cohort
+from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery, amplified, singletons
+from fedhh.server.padded_sampling import (
+    oracle_of_sample,
+    padded_size,
+    sample_counts,
+    set_sizes,
+)
+from fedhh.server.svim import Svim
+from fedhh.testing.statistics import follows_law
+from fedhh.validation import InputError
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.candidates import Candidates
+from fedhh.words.lexicon import Lexicon
+
+WORDS = ("a", "ab", "b", "bb")
+ALPHABET = Alphabet(symbols="ab")
+DOMAIN = Candidates(WORDS).spelled(ALPHABET)
+
+
+def population_of(sets):
+    """Return clients that hold these sets of places in WORDS, each word typed once."""
+    sizes = [len(held) for held in sets]
+    return StoredPopulation(
+        name="sets",
+        lexicon=Lexicon(words=[*WORDS, "aaab"]),
+        offsets=np.r_[0, np.cumsum(sizes)],
+        word_ids=np.array(list(itertools.chain(*sets)), dtype=np.int32),
+        counts=np.ones(sum(sizes), dtype=np.int32),
+    )
+
+
+def query_of(kind=PaddedSampleQuery, *, size, epsilon=1.0, oracle="grr", itemsets=None, **fields):
+    return kind(
+        pass_index=0, layer=1, cohort=Cohort(start=0, size=size), alphabet=ALPHABET,
+        max_items=1, sampler="random", words=DOMAIN,
+        itemsets=singletons(len(WORDS)) if itemsets is None else itemsets,
+        epsilon=epsilon, oracle_name=oracle, **fields,
+    )  # fmt: skip
+
+
+def drawn(query, sets):
+    """Return how many clients draw each value."""
+    worker = ClientWorker(population_of(sets), seed=5)
+    asked = HitsQuery.of(query, query.cohort)
+    return worker.answer(asked, range(query.cohort.num_blocks)).aggregate.tally
+
+
+def value_law(held, padded, num_candidates):
+    """Return the law of a client's value after padding and sampling."""
+    if len(held) >= padded:
+        return {value: 1 / len(held) for value in held}
+    dummies = range(num_candidates, num_candidates + padded - len(held))
+    return dict.fromkeys((*held, *dummies), 1 / padded)
+
+
+@pytest.mark.parametrize("held", [(), (1,), (0, 2), (0, 1, 3), (0, 1, 2, 3), (2, 4)])
+def test_a_client_draws_from_its_padded_set_uniformly(held):
+    size = 3_000
+    tally = drawn(query_of(size=size, padded_size=3), [held] * size)
+    law = value_law([value for value in held if value < len(WORDS)], 3, len(WORDS))
+    values = np.repeat(np.arange(len(tally)), tally).tolist()
+    assert len(tally) == len(WORDS) + 3
+    assert follows_law(values, law)
+    assert not follows_law(values, value_law([0, 1], 2, len(WORDS)))
+
+
+@pytest.mark.parametrize("padded", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_a_report_of_a_padded_set_has_exactly_epsilon(epsilon, padded):
+    candidates = 3
+
+    def worst_ratio(num_dummies):
+        spec = OracleSpec(name="grr", epsilon=amplified(epsilon, padded))
+        oracle = make_pure_oracle(spec, candidates + num_dummies)
+        space = oracle.report_space()
+        laws = []
+        for held in itertools.chain(*(itertools.combinations(range(3), r) for r in range(4))):
+            law = np.zeros(len(space))
+            for value, chance in value_law(held, padded, candidates).items():
+                # With fewer dummies, those beyond are the last one.
+                last = candidates + num_dummies - 1
+                law += chance * np.exp(oracle.log_prob(space, min(value, last)))
+            laws.append(law)
+        return max(math.log((one / other).max()) for one in laws for other in laws)
+
+    assert worst_ratio(padded) == pytest.approx(epsilon, rel=1e-9)
+    if padded > 1:
+        assert worst_ratio(1) > epsilon * 1.1
+
+
+def test_a_query_says_the_privacy_of_the_client_and_not_of_its_randomizer():
+    query = query_of(size=10, padded_size=4, epsilon=1.5)
+    assert query.local_epsilon == 1.5
+    assert query.randomizer.epsilon == pytest.approx(math.log(4 * math.expm1(1.5) + 1))
+    assert query_of(size=10, padded_size=4, oracle="olh").randomizer.epsilon == 1.0
+    assert amplified(1000.0, 8) == pytest.approx(1000 + math.log(8))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("padded", [1, 2, 7])
+def test_the_oracle_is_that_with_the_smaller_variance(padded, epsilon):
+    for candidates in (2, 5, 20, 200, 2_000, 50_000):
+        spec = OracleSpec(name="grr", epsilon=amplified(epsilon, padded))
+        response = make_pure_oracle(spec, candidates + padded)
+        hashing = make_pure_oracle(OracleSpec(name="oue", epsilon=epsilon), candidates + padded)
+        other = "grr" if response.variance(0, 1) < hashing.variance(0, 1) else "oue"
+        assert oracle_of_sample(candidates, padded, epsilon, "oue") == other
+
+
+def test_sizes_of_sets_are_counted_and_noise_is_not():
+    sets = [(0, 4)] * 300 + [(0, 1)] * 500 + [()] * 200
+    query = query_of(SetSizeQuery, size=1_000)
+    assert drawn(query, sets).tolist() == [200, 300, 500, 0, 0]
+    oracle = query.randomizer
+    tally = np.rint(1_000 * oracle.q + np.array([200, 300, 500, 0, 30]) * (oracle.p - oracle.q))
+    sizes = set_sizes(
+        query, Aggregate(tally=tally.astype(np.int64), num_reports=1_000, num_clients=1_000)
+    )
+    assert sizes[1:3] == pytest.approx([300, 500], abs=4)
+    assert sizes[4] == 0
+
+
+def test_padding_leaves_nine_of_ten_sets_whole():
+    assert padded_size(np.array([100.0, 10, 10, 10])) == 3
+    assert padded_size(np.array([100.0, 91, 9, 0])) == 1
+    assert padded_size(np.array([100.0, 89, 11, 0])) == 2
+    assert padded_size(np.array([100.0, 0, 0])) == 1
+
+
+def test_counts_are_scaled_by_the_padding_and_by_what_larger_sets_lost():
+    # 900 clients hold one word, 100 hold three; with L = 1 two of three are lost.
+    query = query_of(size=1_000, padded_size=1, epsilon=12.0)
+    sampled = np.array([900 + 33, 34, 33, 0, 0])
+    tally = np.rint(query.randomizer.q * 1_000 + sampled).astype(np.int64)
+    aggregate = Aggregate(tally=tally, num_reports=1_000, num_clients=1_000)
+    sizes = np.array([0, 90.0, 0, 10, 0])
+    plain, corrected = (sample_counts(query, aggregate, each) for each in (None, sizes))
+    assert plain.estimate == pytest.approx(sampled[:4], abs=0.1)
+    assert corrected.estimate.sum() == pytest.approx(1_200, abs=0.5)
+    assert corrected.variance == pytest.approx(plain.variance * 1.2**2, rel=1e-3)
+
+
+def test_the_variance_is_that_of_sampling_and_of_the_randomizer():
+    size = 500
+    query = query_of(size=size, padded_size=2, epsilon=4.0)
+    population = population_of([(0,)] * 300 + [()] * 200)
+    estimates = []
+    for seed in range(120):
+        answer = ClientWorker(population, seed=seed).answer(query, range(query.cohort.num_blocks))
+        counts = sample_counts(query, answer.aggregate)
+        estimates.append(counts.estimate[0])
+    spread = float(counts.variance[0])
+    assert np.mean(estimates) == pytest.approx(300, abs=5 * math.sqrt(spread / 120))
+    # The variance of 120 draws is off by so much but once in 10^5.
+    assert 0.5 < np.var(estimates) / spread < 1.6
+    # Without sampling it would be off.
+    assert query.randomizer.variance(150, size) * 4 < spread / 3
+
+
+def test_candidates_may_be_several_words_of_which_a_client_has_all():
+    itemsets = np.array([[0, 1, -1], [0, 1, 2], [3, -1, -1]])
+    query = query_of(SetSizeQuery, size=4, itemsets=itemsets)
+    assert drawn(query, [(0, 1), (0, 1, 2, 3), (1, 2), (3,)]).tolist() == [1, 2, 0, 1]
+
+
+@pytest.fixture(scope="module")
+def sets_of_letters():
+    """20,000 clients with two to four of 200 words each, by Zipf's law."""
+    rng = np.random.default_rng(3)
+    words = [a + b for a in string.ascii_lowercase[:20] for b in string.ascii_lowercase[:10]]
+    law = 1 / np.arange(1, 201)
+    drawn = rng.choice(200, size=(20_000, 4), p=law / law.sum())
+    return StoredPopulation.from_rows(
+        name="sets",
+        lexicon=Lexicon(words=rng.permutation(words).tolist()),
+        clients=np.repeat(np.arange(20_000), 4),
+        word_ids=drawn.ravel(),
+        num_clients=20_000,
+    )
+
+
+def test_frequent_words_are_found_and_the_report_is_about_the_client(sets_of_letters):
+    population = sets_of_letters
+    known = Candidates(population.lexicon.words)
+    result = fedhh.simulate(Svim(candidates=known, keep=20, local_epsilon=4.0), population, seed=0)
+    top = np.argsort(-population.word_clients)[:8]
+    held = {population.lexicon.words[i]: int(population.word_clients[i]) for i in top}
+    found = result.discoveries.set_index("word")
+    assert len(found) == 20
+    assert set(held) <= set(found.index)
+    for word, clients in held.items():
+        row = found.loc[word]
+        # What larger sets lost is corrected in the mean over all words alone.
+        assert abs(row["estimated_clients"] - clients) < 5 * row["std_error"] + 0.05 * clients
+    for unit in ("item", "user"):
+        best = result.privacy.best(unit, "local")
+        assert best.epsilon == 4.0
+        assert "padding and sampling" in best.theorem
+        assert "one report" in best.assumptions
+
+
+def test_groups_are_disjoint_shares_of_all_clients():
+    settled = Svim(candidates=Candidates(WORDS), alphabet="ab").settle(num_clients=10_000, seed=0)
+    assert settled.group_sizes == (4_000, 1_000, 4_999)
+    assert settled.oracle == "olh"
+    tiny = replace(settled, clients_per_layer=1)
+    assert tiny.group_sizes == (1, 1, 1)
+    report = privacy_of_run(
+        settled,
+        [settled.finish_round(settled.initialize(), query := settled.next_query(
+            settled.initialize()), Aggregate(
+                tally=np.ones(query.tally_size, dtype=np.int64), num_reports=4_000,
+                num_clients=4_000)).history[0]],
+        num_clients=10_000,
+    )  # fmt: skip
+    assert report.best("user", "local").epsilon == 8.0
+
+
+def test_settings_that_mean_nothing_are_refused():
+    known = Candidates(WORDS)
+    with pytest.raises(InputError, match=r"Expected candidates for svim.*population\.candidates"):
+        Svim()
+    with pytest.raises(InputError, match=r"candidates that the alphabet can spell, got 0 of 4"):
+        Svim(candidates=known, alphabet="xyz")
+    with pytest.raises(InputError, match=r"candidate_share \+ size_share < 1"):
+        Svim(candidates=known, candidate_share=0.6, size_share=0.4)
+    with pytest.raises(InputError, match="local_epsilon"):
+        Svim(candidates=known, local_epsilon=0.0)
