@@ -53,6 +53,11 @@ PAPERS: Mapping[str, Paper] = {
         line="Wang et al. 2017: where GRR is as good as OLH and OUE, s = 3 e^epsilon + 2 (PLACE)",
         module=f"{_HERE}.oracle_crossover",
     ),
+    "rappor": Paper(
+        line="Erlingsson et al. 2014: RAPPOR's two epsilons, and the variance of a bit",
+        module=f"{_HERE}.rappor",
+        has_quick=False,
+    ),
     "triehh": Paper(
         line="Zhu et al. 2020: F1 over K of TrieHH and SFP, epsilon 1 to 8 (PLACE)",
         module=f"{_HERE}.triehh",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.experiments.papers import oracle_crossover, pem, triehh, triehh_batch
+from fedhh.experiments.papers import oracle_crossover, pem, rappor, triehh, triehh_batch
 from fedhh.experiments.papers.bit_values import bit_population
 from fedhh.experiments.papers.one_word_clients import PrefixHolders, one_word_population
 from fedhh.experiments.papers.registry import PAPERS, reproduction_of
@@ -16,6 +16,7 @@ from fedhh.experiments.papers.shuffled_blanket import (
     hoeffding_blanket_delta,
     hoeffding_blanket_local_epsilon,
 )
+from fedhh.oracles.bloom_filters import BitResponse
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 
@@ -95,6 +96,26 @@ def test_pem_finds_what_many_hold_and_no_more_than_the_ceiling():
     f, ncr = pem.ceiling(counts, 4, 4, 6.0, seed=0)
     assert 0.75 < f <= ncr <= 1
     assert pem.ceiling(counts, 4, 4, 0.1, seed=0)[0] < 0.5
+
+
+def test_rappors_numbers_reproduce():
+    size = rappor.Size(seeds=4, tallies=200, reports=50)
+    response = BitResponse(f=0.5, p=0.5, q=0.75)
+    drawn = rappor.draw(response, size, seed=0).groupby("number")["drawn"].mean()
+    # 40,000 bits each, and 800 squares of relative variance 2.
+    assert drawn["p*"] == pytest.approx(0.5625, abs=5 * 0.5 / 200)
+    assert drawn["q*"] == pytest.approx(0.6875, abs=5 * 0.5 / 200)
+    assert drawn["variance of a bit"] == pytest.approx(15.75, rel=5 * math.sqrt(2 / 800))
+    stated = published()["rappor"]
+    assert round(4 * math.log(3), 3) == stated["epsilon_permanent"]
+    assert round(response.epsilon_of_one_report(2), 4) == stated["epsilon_report"]
+    assert round(response.bit_variance, 2) == stated["bit_variance"]
+    findings = rappor._findings(
+        {"epsilon_infinity": 4.4, "epsilon_1": 1.07434, "variance of a bit": 15.75},
+        rappor.draw(response, size, seed=0).query("number == 'variance of a bit'"),
+    )
+    ends = ["does not reproduce.", "reproduces.", "reproduces."]
+    assert [line.split(": ")[-1] for line in findings[:3]] == ends
 
 
 def test_local_epsilons_of_2019_are_the_published_ones():
