@@ -1,8 +1,8 @@
-"""Makes docs/results: tables and figures of the built-in sweeps.
+"""Makes docs/results: tables and figures of the built-in sweeps, and of papers.
 
 Every folder holds the sweep's file, its results, and a page with the command, the version, the
 machine and the seconds. `make results` runs all quick versions; `python tools/make_results.py NAME`
-runs one sweep, of any size.
+runs one sweep, of any size, and for a name such as paper-pem the paper of `fedhh paper`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ _TABLES = {
     "gboard-figure1": ("gboard-figure1", "summary"),
     "sampling": ("sampling",),
     "sfp": ("comparison",),
+    "field": ("comparison",),
 }
 _MADE_BY = "made_by.txt"
+_PAPER = "paper-"
 
 
 def main() -> None:
@@ -45,6 +47,9 @@ def main() -> None:
     parser.add_argument("--draw-only", action="store_true", help="pages of runs that are there")
     arguments = parser.parse_args()
     for name in arguments.names:
+        if name.startswith(_PAPER):
+            _draw_paper(name, arguments.out / name, arguments.runs / name, arguments.draw_only)
+            continue
         if not arguments.draw_only:
             _run(name, arguments.runs / name, arguments.workers, arguments.seeds)
         _draw(name, arguments.out / name, arguments.runs / name)
@@ -90,6 +95,18 @@ def _draw(name: str, out: Path, run: Path) -> None:
         "",
     ]
     (out / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _draw_paper(name: str, out: Path, run: Path, draw_only: bool) -> None:
+    """Compute a paper's numbers, unless only to draw, and copy what came out."""
+    if not draw_only:
+        shutil.rmtree(run, ignore_errors=True)
+        code = "from fedhh.cli.app import main; main()"
+        words = ["paper", name.removeprefix(_PAPER), "--out", str(run)]
+        subprocess.run([sys.executable, "-c", code, *words], check=True)
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(run, out)
+    (out / "summary.md").rename(out / "README.md")
 
 
 def _write_index(out: Path) -> None:

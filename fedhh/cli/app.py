@@ -18,6 +18,7 @@ from fedhh.cli.account.app import account
 from fedhh.cli.compare import compare
 from fedhh.cli.data import data
 from fedhh.cli.options import QuietOption, VerboseOption
+from fedhh.cli.paper import paper
 from fedhh.cli.plot import plot
 from fedhh.cli.presets import presets
 from fedhh.cli.report import report
@@ -45,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, sweep, compare, show, table, plot, report):
+for command in (run, sweep, compare, paper, show, table, plot, report):
     app.command()(command)
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")

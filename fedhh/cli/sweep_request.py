@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from fedhh.cli.sweep_progress import LiveSweep
 from fedhh.cli.sweep_tables import cell_rows, print_cells, print_plan
 from fedhh.experiments.config.changes import apply_settings
 from fedhh.experiments.config.schema import Config, ExecutionConfig, parse_config
-from fedhh.experiments.run.directory import check_directory
+from fedhh.experiments.run.directory import check_directory, unused_directory
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import SWEEP
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
@@ -148,10 +147,4 @@ def _named(request: SweepRequest) -> tuple[dict[str, Any], str]:
 
 def _new_directory(parent: Path, request: SweepRequest) -> Path:
     name = request.preset or (request.file.stem if request.file is not None else SWEEP)
-    stamp = datetime.datetime.now().strftime("%Y-%m-%d_%H%M%S")
-    directory = parent / f"{stamp}_{name}"
-    number = 2
-    while directory.exists():
-        directory = parent / f"{stamp}_{name}_{number}"
-        number += 1
-    return directory
+    return unused_directory(parent, name)

@@ -74,6 +74,8 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
         length: Symbols of the longest word.
         step: Symbols by which prefixes grow; the server scores ``keep * A**step`` candidates.
         keep: Prefixes kept per level, and words in the result.
+        fixed_length: Whether every word has exactly ``length`` symbols, as the paper's m-bit values
+            have: no prefix ends before, and the server scores ``keep * (A - 1)**step`` candidates.
         oracle: "olh" (the paper's), or a sketch, "flh", "cms", "hcms" or "bassily-smith"; "auto" is
             "olh" if a group sends at most half a million reports, and "flh" above, where scoring
             with "olh" takes too long.
@@ -88,16 +90,17 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
     length: Layers = 10
     step: Layers = 2
     keep: Count = 100
+    fixed_length: bool = False
     oracle: Literal["auto", "olh", "flh", "cms", "hcms", "bassily-smith"] = "auto"
     num_hashes: Count = 2048
     hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.keep * self.symbols.size**self.step > _LARGEST_LEVEL:
+        if self.keep * self._branching**self.step > _LARGEST_LEVEL:
             raise InputError(
                 f"Expected at most {_LARGEST_LEVEL:,} candidates per level, got {self.keep:,} x "
-                f"{self.symbols.size}^{self.step}; lower step or keep."
+                f"{self._branching}^{self.step}; lower step or keep."
             )
         # Made once here so that a bad oracle is refused before anything runs.
         _ = self._query(len(self.prefix_lengths) - 1, num_clients=1).prefixes
@@ -110,9 +113,14 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
         paper's ceil(log2 k) + eta bits.
         """
         first = self.step
-        while self.symbols.size ** (first + 1) <= self.keep * self.symbols.size**self.step:
+        while self._branching ** (first + 1) <= self.keep * self._branching**self.step:
             first += 1
         return (*range(min(first, self.length), self.length, self.step), self.length)
+
+    @property
+    def _branching(self) -> int:
+        """Symbols that may follow a prefix, the end symbol among them unless lengths are fixed."""
+        return self.symbols.size - self.fixed_length
 
     @property
     def longest_word(self) -> int:
@@ -187,7 +195,11 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
         group = len(state.history)
         known = self.prefix_lengths[group - 1] if group else 0
         candidates = extensions(
-            state.kept, known, query.prefix_length, alphabet_size=query.alphabet.size
+            state.kept,
+            known,
+            query.prefix_length,
+            alphabet_size=query.alphabet.size,
+            fixed_length=self.fixed_length,
         )
         oracle = query.prefixes
         keys = query.names.keys(candidates[:, : query.prefix_length])
@@ -256,7 +268,9 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
         )
 
 
-def extensions(kept: Codes, known: int, length: int, *, alphabet_size: int) -> Codes:
+def extensions(
+    kept: Codes, known: int, length: int, *, alphabet_size: int, fixed_length: bool = False
+) -> Codes:
     """Return all prefixes of ``length`` symbols that extend kept ones; none is the empty word.
 
     Args:
@@ -264,15 +278,17 @@ def extensions(kept: Codes, known: int, length: int, *, alphabet_size: int) -> C
         known: Their length; prefixes that end before it are carried along as they are.
         length: The new length, at most width.
         alphabet_size: A, the end symbol included.
+        fixed_length: Whether none ends before ``width`` symbols.
 
     Returns:
         ``(c, width) uint16``.
     """
     prefixes = kept
+    symbols = np.arange(int(fixed_length), alphabet_size)
     for position in range(known, length):
         ended = (prefixes[:, position - 1] == END) if position else np.zeros(1, dtype=np.bool_)
-        live = np.repeat(prefixes[~ended], alphabet_size, axis=0)
-        live[:, position] = np.tile(np.arange(alphabet_size), np.count_nonzero(~ended))
+        live = np.repeat(prefixes[~ended], len(symbols), axis=0)
+        live[:, position] = np.tile(symbols, np.count_nonzero(~ended))
         prefixes = np.concatenate([prefixes[ended], live])
         if position == 0:
             prefixes = prefixes[prefixes[:, 0] != END]

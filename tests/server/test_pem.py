@@ -49,6 +49,23 @@ def test_prefix_lengths_grow_by_a_step_from_the_longest_that_can_be_enumerated()
     assert protocol.mechanism.most_answers == 5 * protocol.clients_per_layer
 
 
+def test_values_of_a_fixed_length_have_no_end_before_it():
+    # The paper's bits: ceil(log2 k) + eta of them first, then eta more with each group.
+    bits = Pem(alphabet="01", fixed_length=True, length=48, keep=16, step=11, oracle="olh")
+    assert bits.prefix_lengths == (15, 26, 37, 48)
+    assert replace(bits, keep=32, step=4).prefix_lengths == (9, *range(13, 46, 4), 48)
+    kept = np.array([[1, 2, 0, 0], [2, 2, 0, 0]], dtype=np.uint16)
+    got = extensions(kept, 2, 4, alphabet_size=3, fixed_length=True).tolist()
+    tails = list(itertools.product((1, 2), repeat=2))
+    assert got == [[*p, *t] for p in ([1, 2], [2, 2]) for t in tails]
+    first = extensions(np.zeros((1, 3), np.uint16), 0, 2, alphabet_size=3, fixed_length=True)
+    assert first.tolist() == [[a, b, 0] for a, b in tails]
+    # 3^step would be too many candidates, 2^step are not.
+    with pytest.raises(InputError, match=r"16 x 3\^14"):
+        replace(bits, step=14, fixed_length=False)
+    assert replace(bits, step=14).prefix_lengths == (18, 32, 46, 48)
+
+
 def test_no_query_depends_on_an_answer(population):
     state = SMALL.initialize()
     rng = np.random.default_rng(0)

@@ -43,7 +43,7 @@ def wordfreq_tail(
     require_at_least(SMALLEST_VOCABULARY, vocabulary=vocabulary)
     if not 0 < tail_mass < 1:
         raise InputError(f"Expected 0 < tail_mass < 1, got tail_mass={tail_mass!r}.")
-    words, frequencies = _ranked_words()
+    words, frequencies = ranked_words()
     if vocabulary > len(words):
         raise InputError(
             f"Expected vocabulary <= {len(words)}, the words of wordfreq's list, got "
@@ -61,7 +61,7 @@ def wordfreq_tail(
 
 
 @functools.cache
-def _ranked_words() -> tuple[tuple[str, ...], tuple[float, ...]]:
+def ranked_words() -> tuple[tuple[str, ...], tuple[float, ...]]:
     """Return wordfreq's words and frequencies, the most frequent first, ties by the alphabet."""
     import wordfreq  # Only this population needs frequencies, and it takes a while.
 

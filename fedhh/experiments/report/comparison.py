@@ -17,6 +17,7 @@ from fedhh.experiments.report.cells import record_of
 from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.sweep.axes import PROTOCOL
+from fedhh.experiments.sweep.columns import follows
 from fedhh.experiments.sweep.directory import flat_result
 from fedhh.experiments.sweep.intervals import interval_text, summarize
 from fedhh.validation import InputError
@@ -163,7 +164,8 @@ def comparison_table(
         table: Results, one row per cell and seed, with a column "protocol" of labels and, if the
             times are known, `SERVER_SECONDS`.
         description: ``title`` and ``axes`` of the sweep; if other settings vary than the protocol,
-            rows are repeated for each combination of them.
+            rows are repeated for each combination of them; those that follow from others have no
+            column, but are in the records.
         chosen: Says of a column of the results whether it gets a row.
 
     Raises:
@@ -175,12 +177,14 @@ def comparison_table(
             "[sweep.protocols] in a sweep's file."
         )
     others = [path for path in description["axes"] if path != PROTOCOL and path in table]
+    # What goes with another setting, as clients with a population, says nothing in a column.
+    named = [path for i, path in enumerate(others) if not follows(table, others[:i], path)]
     labels = list(dict.fromkeys(table[PROTOCOL]))
     measures = [measure for measure in measures_of(table) if chosen(measure.column)]
     parts = _parts(table, others)
     rows = [
         (
-            *map(value_text, values),
+            *(value_text(x) for path, x in zip(others, values, strict=True) if path in named),
             measure.label,
             *(_cell(part[part[PROTOCOL] == label], measure) for label in labels),
         )
@@ -202,7 +206,7 @@ def comparison_table(
     over = "One seed." if max(counts) == 1 else f"{interval_text(counts, mean=_HALF)}."
     return TextTable(
         title=description["title"],
-        columns=(*(short_label(path) for path in others), "", *labels),
+        columns=(*(short_label(path) for path in named), "", *labels),
         rows=tuple(rows),
         note=" ".join(
             [
@@ -212,7 +216,7 @@ def comparison_table(
                 _central_note(table),
             ]
         ),
-        labels=len(others) + 1,
+        labels=len(named) + 1,
         records=tuple(records),
     )
 

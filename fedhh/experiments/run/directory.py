@@ -71,7 +71,7 @@ def new_directory(config: Config, out: Path | None, *, name: str) -> Path:
     Raises:
         InputError: The directory holds something already, or cannot be written.
     """
-    directory = out if out is not None else _unused(Path(config.output.directory), name)
+    directory = out if out is not None else unused_directory(Path(config.output.directory), name)
     check_directory(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,8 @@ def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -
     return cleaned
 
 
-def _unused(parent: Path, name: str) -> Path:
+def unused_directory(parent: Path, name: str) -> Path:
+    """Return a directory that is not there yet, named by the time and what ran."""
     stamp = datetime.datetime.now().strftime("%Y-%m-%d_%H%M%S")
     directory = parent / f"{stamp}_{name}"
     number = 2

@@ -91,12 +91,12 @@ def choose_layout(
     kept = [path for path in (chosen, by, *facet) if path]
     asked = list(kept)
     for path in varying:
-        if path not in kept and not _follows(grid, kept, path):
+        if path not in kept and not follows(grid, kept, path):
             kept.append(path)
     # A setting that all others decide together says nothing new either.
     for path in list(kept):
         others = [other for other in kept if other != path]
-        if path not in asked and others and _follows(grid, others, path):
+        if path not in asked and others and follows(grid, others, path):
             kept = others
     left = tuple(path for path in kept if path != chosen and path not in facet)
     if not facet and chosen:
@@ -292,7 +292,7 @@ def _name(settings: Settings) -> str:
     return ", ".join(parts) or "beside the grid"
 
 
-def _follows(table: pd.DataFrame, others: Sequence[str], path: str) -> bool:
+def follows(table: pd.DataFrame, others: Sequence[str], path: str) -> bool:
     """Return whether the values of some settings decide another one's."""
     if not others:
         return False

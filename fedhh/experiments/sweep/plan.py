@@ -63,6 +63,7 @@ SKIP_RULES = {
 """Reasons for which a sweep may leave out cells; without the rule they are errors."""
 
 _NAMES_PROTOCOLS = {PROTOCOL, f"{PROTOCOL}.name"}
+_SOURCE = "population.source"
 _NO_KEYS = (PROTOCOL, TOTAL)
 """Axes that are no keys of a configuration."""
 
@@ -178,8 +179,27 @@ def load_sweep_table(
         table, origin = tomllib.loads(preset_text(preset, SWEEPS)), f"preset {preset}"
     if data is not None:
         use_data(table, data)
+        _drop_populations(table)
     apply_settings(table, settings)
     return table, origin
+
+
+def _drop_populations(table: dict[str, Any]) -> None:
+    """Take the axes over populations out of a sweep's table, where a file is to be the clients.
+
+    With an axis over ``population.source`` goes all that is linked with it.
+    """
+    sweep = table.get(SWEEP)
+    if not isinstance(sweep, dict):
+        return
+    if isinstance(sweep.get("axes"), dict) and _SOURCE in (axes := dict(by_path(sweep["axes"]))):
+        sweep["axes"] = {path: values for path, values in axes.items() if path != _SOURCE}
+    if isinstance(sweep.get("linked"), list):
+        sweep["linked"] = [
+            group
+            for group in sweep["linked"]
+            if not (isinstance(group, dict) and _SOURCE in dict(by_path(group)))
+        ]
 
 
 def parse_sweep(

@@ -33,7 +33,7 @@ from fedhh.words.candidates import Candidates
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
     "triehh": TrieHH, "ldpminer": LdpMiner, "rappor": Rappor, "svim": Svim, "svsm": Svsm,
-    "triehh": TrieHH, "treehist": TreeHist, "bitstogram": Bitstogram,
+    "treehist": TreeHist, "bitstogram": Bitstogram,
     "blender": Blender,
 }  # fmt: skip
 

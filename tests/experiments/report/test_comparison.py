@@ -208,6 +208,43 @@ def test_presets_ask_the_same_clients_for_the_same_contributions(name):
         assert 0 <= unused < len(protocol.mechanism.layers)
 
 
+@pytest.mark.parametrize("name", ["field", "field-quick"])
+def test_the_whole_field_asks_for_one_word_of_everybody_in_each_population(name):
+    plan = parse_sweep(tomllib.loads(preset_text(name, SWEEPS)), name)
+    for source in ("chat", "zipf"):
+        cells = [cell for cell in plan.to_run if cell.config.population.source == source]
+        assert len({cell.config.population for cell in cells}) == 1
+        local = [cell for cell in cells if hasattr(cell.config.protocol, "max_items")]
+        assert {cell.config.protocol.max_items for cell in local} == {1}
+        assert {cell.protocol for cell in cells} - {cell.protocol for cell in local} == {
+            "TrieHH, central 4"
+        }
+        for cell in local:
+            assert cell.asked is not None
+            assert 0 <= cell.config.population.clients - cell.asked.clients < cell.asked.layers
+
+
+def test_the_quick_field_has_the_protocols_of_the_whole():
+    whole, quick = (
+        tomllib.loads(preset_text(name, SWEEPS))["sweep"]["protocols"]
+        for name in ("field", "field-quick")
+    )
+    assert {k: v["name"] for k, v in whole.items()} == {k: v["name"] for k, v in quick.items()}
+
+
+def test_a_setting_that_follows_from_another_has_no_column_but_is_in_the_records():
+    parts = [
+        results().assign(source=source, clients=clients, e=e)
+        for source, clients in (("a", 5), ("b", 7))
+        for e in (4, 8)
+    ]
+    both = pd.concat(parts, ignore_index=True)
+    table = comparison_table(both, {"title": "T", "axes": ["protocol", "source", "clients", "e"]})
+    assert table.columns == ("source", "e", "", "A", "B")
+    assert {row[:2] for row in table.rows} == {(s, e) for s in "ab" for e in "48"}
+    assert {record["clients"] for record in table.records} == {5, 7}
+
+
 def test_a_runs_configuration_is_compared_by_the_default_protocols():
     table = {
         "population": {"source": "chat", "clients": 30_000},

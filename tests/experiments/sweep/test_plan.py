@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,6 +175,24 @@ def test_a_sweep_needs_its_table_and_one_source():
         load_sweep_table()
     with pytest.raises(InputError, match="Unknown sweep 'epsilonn'"):
         preset_text("epsilonn", SWEEPS)
+
+
+def test_a_file_of_clients_takes_the_place_of_all_populations(tmp_path: Path):
+    file = tmp_path / "words.csv"
+    file.write_text("user,word,count\n1,lol,2\n")
+    table, _ = load_sweep_table(preset="field", data=file)
+    assert table["population"] == {"source": str(file), "known": "scowl70", "alphabet": "lower"}
+    assert table["sweep"]["linked"] == []
+    assert table["sweep"]["axes"] == {"privacy": {"local_epsilon": [1, 2, 4, 8]}}
+    # Other links stay, and an axis of its own goes alone.
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        '[sweep.axes]\n"population.source" = ["chat", "zipf"]\nprotocol.depth = [3, 4]\n'
+        "[[sweep.linked]]\nprotocol.passes = [1, 2]\nprotocol.eta_max = [8, 9]\n"
+    )
+    table, _ = load_sweep_table(file=mine, data=file)
+    assert table["sweep"]["axes"] == {"protocol.depth": [3, 4]}
+    assert len(table["sweep"]["linked"]) == 1
 
 
 @pytest.mark.parametrize("name", preset_names(SWEEPS))
