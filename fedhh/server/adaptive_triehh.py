@@ -11,19 +11,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from fedhh.oracles import make_pure_oracle
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
-from fedhh.server.character_model import CharacterModel, contexts, public_counts
+from fedhh.server.character_model import CharacterModel, contexts
 from fedhh.server.evidence import Evidence
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
 from fedhh.server.local_discovery import FalseDiscoveryRate, RecountShare
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
+from fedhh.server.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
 from fedhh.settings import AUTO, Passes, decided
 from fedhh.validation import InputError
@@ -96,6 +98,7 @@ class AdaptiveTrieHH(LdpTrieHH):
             recount's say whether they are real; needs a posterior and a recount.
         public_words: What the prior of the next symbol is counted on: "scowl70", public English
             words, or "none"; it loses its say where it does not fit. Needs a posterior.
+        public_context: By how many preceding symbols these are counted, at most.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
         false_discovery_rate: See `LdpTrieHH`.
         recount_share: See `LdpTrieHH`.
@@ -114,6 +117,7 @@ class AdaptiveTrieHH(LdpTrieHH):
     free_words: bool = True
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
+    public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
     learn_symbols: bool = True
     false_discovery_rate: FalseDiscoveryRate = 0.05
     recount_share: RecountShare = 0.1
@@ -270,7 +274,8 @@ class AdaptiveTrieHH(LdpTrieHH):
         size = query.alphabet.size
         ends = query.trie.spell(np.arange(query.trie.width) * size)[:, :-1]
         numbers = contexts(ends, size)
-        laws = state.model.laws(numbers, self._public)
+        public = None if self._public is None else self._public.law(ends)
+        laws = state.model.laws(numbers, public)
         children = Children.after_votes(
             state.belief, seen, state.model.mixed(laws), length=query.trie.length
         )
@@ -367,10 +372,10 @@ class AdaptiveTrieHH(LdpTrieHH):
         return self.carry_words and self.recounts
 
     @cached_property
-    def _public(self) -> npt.NDArray[np.float64] | None:
+    def _public(self) -> PublicPrior | None:
         if self.public_words == "none":
             return None
-        return public_counts(scowl_words(), self.symbols)
+        return public_prior(scowl_words(), self.symbols, self.public_context)
 
     @property
     def _clients_in_all(self) -> int:

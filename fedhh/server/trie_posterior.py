@@ -36,6 +36,7 @@ _CHAINS_FROM = 7
 
 _LARGEST_LOG = 600.0
 _SMALLEST = 1e-300
+_LEAST_TOTAL = 1e-200
 _AT_ONCE = 4_000_000
 
 
@@ -102,6 +103,11 @@ class LayerEvidence:
         """The ratios themselves, cut where they leave no doubt that a candidate is held."""
         return np.asarray(np.exp(np.minimum(self.logs, _LARGEST_LOG)))
 
+    @cached_property
+    def is_cut(self) -> npt.NDArray[np.bool_]:
+        """``(u,) bool``: which numbers of votes have a ratio that was cut."""
+        return np.asarray(self.logs.max(axis=1) > _LARGEST_LOG)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Children:
@@ -161,17 +167,23 @@ class Children:
     def posterior(self, children: _Counts) -> TriePosterior:
         """Return what is believed of some children, ``(k,) int64`` numbers."""
         inherited = self.inherited[children // self.alphabet_size]
+        rows = self.evidence.which[children]
+        shares = inherited * self.evidence.ratios[rows]
+        total = shares.sum(axis=1)
         # Ratios that were cut would say nothing of which share a frequent prefix has.
-        logs = np.log(np.maximum(inherited, _SMALLEST))
-        logs += self.evidence.logs[self.evidence.which[children]]
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
+        (extreme,) = np.nonzero(self.evidence.is_cut[rows] | (total < _LEAST_TOTAL))
+        if len(extreme):
+            logs = np.log(np.maximum(inherited[extreme], _SMALLEST))
+            logs += self.evidence.logs[rows[extreme]]
+            shares[extreme] = np.exp(logs - logs.max(axis=1, keepdims=True))
+            total[extreme] = shares[extreme].sum(axis=1)
+        shares /= total[:, None]
         return TriePosterior(lives=self.lives[children], shares=shares)
 
     def worth(self, children: _Counts) -> _Floats:
         """Return the probability that each of some children lives, with a share worth finding."""
         believed = self.posterior(children)
-        return np.asarray(believed.lives * believed.shares[:, _GRID >= _ENOUGH].sum(axis=1))
+        return np.asarray(believed.lives * (believed.shares @ (_GRID >= _ENOUGH)))
 
     @property
     def extended(self) -> _Counts:

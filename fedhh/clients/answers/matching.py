@@ -80,16 +80,22 @@ def match_rows(
     # Most rows match none, which a look at some bits of their hashes tells.
     mask = np.uint64((1 << (_SPARSE * len(rows)).bit_length()) - 1)
     marked = np.zeros(int(mask) + 1, dtype=np.bool_)
-    marked[row_hashes(rows) & mask] = True
+    wanted = row_hashes(rows)
+    marked[wanted & mask] = True
     hashes = row_hashes(codes) if hashes is None else hashes
     near = np.flatnonzero(marked[hashes & mask])
-    # Fixed-width byte strings compare as a whole; numpy drops trailing zeros, which are END.
-    kind = f"S{2 * codes.shape[1]}"
-    keys = np.ascontiguousarray(codes[near]).view(kind).ravel()
-    wanted = np.ascontiguousarray(rows).view(kind).ravel()
+    keys = hashes[near]
     order = np.argsort(wanted)
+    if (wanted[order][1:] == wanted[order][:-1]).any():
+        # Fixed-width byte strings compare as a whole; numpy drops trailing zeros, which are END.
+        kind = f"S{2 * codes.shape[1]}"
+        keys = np.ascontiguousarray(codes[near]).view(kind).ravel()
+        wanted = np.ascontiguousarray(rows).view(kind).ravel()
+        order = np.argsort(wanted)
     slots = np.minimum(np.searchsorted(wanted[order], keys), len(rows) - 1)
     hits = order[slots]
-    same = wanted[hits] == keys
+    hits[wanted[hits] != keys] = -1
+    same = np.flatnonzero(hits >= 0)
+    same = same[(codes[near[same]] == rows[hits[same]]).all(axis=1)]
     matches[near[same]] = hits[same]
     return matches
