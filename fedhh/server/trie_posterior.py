@@ -59,6 +59,26 @@ class TriePosterior:
         size = len(_GRID)
         return cls(lives=np.ones(width), shares=np.full((width, size), 1 / size))
 
+    @property
+    def num_children(self) -> _Floats:
+        """``(P,) float64``: how many children each is taken to have that live, if it does."""
+        return np.asarray(np.clip(self.shares @ _GRID, 1, _MOST_CHILDREN))
+
+
+def inherited_shares(shares: _Floats, *, length: int) -> _Floats:
+    """Return ``(P, 28) float64``: the shares of a child of each prefix, before any vote for it.
+
+    Args:
+        shares: ``(P, 28) float64``, of the prefixes.
+        length: Symbols of a prefix.
+    """
+    low, high = _INHERITS
+    chain = min(low + (high - low) * (length - 1) / (_CHAINS_FROM - 1), high)
+    size = len(_GRID)
+    below = np.tril(np.ones((size, size)))
+    below /= below.sum(axis=1, keepdims=True)
+    return np.asarray(chain * shares + (1 - chain) * (shares @ below))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerEvidence:
@@ -137,13 +157,8 @@ class Children:
             symbols: ``(P, A) float64``: the law of the symbol after each prefix.
             length: Symbols of a prefix.
         """
-        low, high = _INHERITS
-        chain = min(low + (high - low) * (length - 1) / (_CHAINS_FROM - 1), high)
-        size = len(_GRID)
-        below = np.tril(np.ones((size, size)))
-        below /= below.sum(axis=1, keepdims=True)
-        inherited = chain * parents.shares + (1 - chain) * (parents.shares @ below)
-        children = np.clip(parents.shares @ _GRID, 1, _MOST_CHILDREN)
+        inherited = inherited_shares(parents.shares, length=length)
+        children = parents.num_children
         rest = np.log1p(-np.minimum(symbols, 1 - 1e-9))
         prior = -np.expm1(children[:, None] * rest)
 
