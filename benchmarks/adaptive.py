@@ -14,7 +14,7 @@ from typing import Any
 
 import fedhh
 from benchmarks.measuring import add_options, medians, save
-from fedhh.server.character_model import count_symbols
+from fedhh.server.public_prior import LONGEST_CONTEXT, PublicPrior
 from fedhh.words.scowl import scowl_words
 
 
@@ -42,7 +42,7 @@ def main() -> None:
                 lambda each=each: fedhh.simulate(each, population, seed=0)
                 for each in protocols.values()
             ),
-            lambda: count_symbols(words, alphabet),
+            lambda: PublicPrior.counted(words, alphabet, context=LONGEST_CONTEXT),
         ],
         rounds=options.rounds,
         clock=time.process_time,

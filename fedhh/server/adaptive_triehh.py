@@ -11,27 +11,32 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from fedhh.oracles import make_pure_oracle
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
-from fedhh.server.character_model import CharacterModel, contexts, public_counts
+from fedhh.server.adaptive_state import AdaptiveState
+from fedhh.server.character_model import CharacterModel, contexts
+from fedhh.server.cohorts import cohort_sizes
 from fedhh.server.evidence import Evidence
+from fedhh.server.found import Found
+from fedhh.server.guesses import GUESSES_PER_PREFIX, Guesses
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
 from fedhh.server.local_discovery import FalseDiscoveryRate, RecountShare
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
+from fedhh.server.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
 from fedhh.settings import AUTO, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
+from fedhh.words.rows import match_rows
 from fedhh.words.scowl import scowl_words
-
-_COHORTS = (2.0, 2.0, 2.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.5, 0.25)
-"""Sizes of front-loaded cohorts, relative to each other; the last one is that of all later ones."""
+from fedhh.words.trie import Codes, PrefixTrie
 
 _LIMIT = 8.0
 """The least share of clients to look for, in standard deviations of noise over all clients."""
@@ -47,31 +52,14 @@ _LARGE_DOMAIN = 100_000
 _CREDIBLE, _LIKELY = 0.002, 0.5
 """The least probability of a word: to be recounted, and to be returned without a recount."""
 
+_CREDIBLE_GUESS = 0.005
+"""Likewise of a guess: to be recounted."""
+
 _LIKELIEST = 4
 """How many times as many children as are kept have their worth computed."""
 
 _SHORT_WORD = 0.02
 """How likely a word is that ends before the first layer: one that few of all strings are."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AdaptiveState(TrieState):
-    """Where a run with a posterior stands; see `TrieState`.
-
-    ``found`` are the words to be recounted, by what the layers say in which they ended, and the
-    returned ones in the end.
-
-    Attributes:
-        belief: What is believed of the trie's last level.
-        model: Of the next symbol.
-        evidence: What clients said about found words who were asked after these were found.
-        is_over: Whether the trie has come to its end.
-    """
-
-    belief: TriePosterior
-    model: CharacterModel
-    evidence: Evidence
-    is_over: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +84,11 @@ class AdaptiveTrieHH(LdpTrieHH):
             recount's say whether they are real; needs a posterior and a recount.
         public_words: What the prior of the next symbol is counted on: "scowl70", public English
             words, or "none"; it loses its say where it does not fit. Needs a posterior.
+        public_context: By how many preceding symbols these are counted, at most.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
+        guess_words: Ask about whole words that live prefixes are likely to go on to, up to four
+            symbols before the trie gets there: pays where clients hold many long words. Needs
+            carried words.
         false_discovery_rate: See `LdpTrieHH`.
         recount_share: See `LdpTrieHH`.
     """
@@ -104,7 +96,7 @@ class AdaptiveTrieHH(LdpTrieHH):
     name: ClassVar[str] = "adaptive-triehh"
     title: ClassVar[str] = "Adaptive TrieHH"
     state_types: ClassVar[tuple[type[Any], ...]] = (
-        *LdpTrieHH.state_types, AdaptiveState, TriePosterior, CharacterModel, Evidence,
+        *LdpTrieHH.state_types, AdaptiveState, TriePosterior, CharacterModel, Evidence, Guesses,
     )  # fmt: skip
 
     eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
@@ -114,12 +106,20 @@ class AdaptiveTrieHH(LdpTrieHH):
     free_words: bool = True
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
+    public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
     learn_symbols: bool = True
+    guess_words: bool = False
     false_discovery_rate: FalseDiscoveryRate = 0.05
     recount_share: RecountShare = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.guess_words and not (self.has_posterior and self._carries):
+            raise InputError(
+                "Expected ranking='posterior', carry_words=true and false_discovery_rate > 0 with "
+                "guess_words=true, since a guess counts by what later clients say; set "
+                "guess_words=false without these."
+            )
         if not self.has_posterior:
             return
         for setting, value, wanted in (
@@ -163,7 +163,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
 
     def cohort_size(self, pass_index: int, layer: int) -> int:
-        """Return how many clients a layer asks; the front-loaded ones follow `_COHORTS`."""
+        """Return how many clients a layer asks; see `cohorts.cohort_sizes`."""
         if self.reuse_clients or not (self.front_loaded or self.has_posterior):
             return super().cohort_size(pass_index, layer)
         return self._cohort_sizes[layer - self._first_layer]
@@ -177,18 +177,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         rounds = self.rounds_per_pass
         total = decided(self.clients_per_layer, "clients_per_layer")
         total *= self.num_cohorts if self.has_posterior else rounds
-        weights = np.ones(rounds)
-        if self.front_loaded:
-            weights[: len(_COHORTS)] = _COHORTS[:rounds]
-            weights[len(_COHORTS) :] = _COHORTS[-1]
-        ends = np.floor(np.cumsum(weights) / weights.sum() * total * (1 + 1e-12)).astype(np.int64)
-        sizes = np.diff(ends, prepend=0)
-        if sizes.min() < 1:
-            raise InputError(
-                f"Expected at least {math.ceil(weights.sum() / weights.min())} clients for "
-                f"{rounds} layers, got {total}; set front_loaded=false or ask more clients."
-            )
-        return tuple(sizes.tolist())
+        return cohort_sizes(rounds, total, front_loaded=self.front_loaded)
 
     def keep(
         self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
@@ -209,15 +198,16 @@ class AdaptiveTrieHH(LdpTrieHH):
         if not self.has_posterior:
             return state
         known = {name: getattr(state, name) for name in TrieState.__dataclass_fields__}
+        belief = TriePosterior.before_any_vote(state.trie.width)
+        model = CharacterModel.new(
+            self.symbols.size, learns=self.learn_symbols, has_public=self.public_words != "none"
+        )
         return AdaptiveState(
             **known,
-            belief=TriePosterior.before_any_vote(state.trie.width),
-            model=CharacterModel.new(
-                self.symbols.size,
-                learns=self.learn_symbols,
-                has_public=self.public_words != "none",
-            ),
+            belief=belief,
+            model=model,
             evidence=Evidence.nothing(0),
+            guesses=self._guesses(state.trie, belief, model, known=state.finished),
         )
 
     def next_query(self, state: TrieState) -> PrefixQuery | None:
@@ -236,7 +226,8 @@ class AdaptiveTrieHH(LdpTrieHH):
         query = super().next_query(state)
         if query is None or not self._carries:
             return query
-        return replace(query, finished=np.concatenate([query.finished, state.found.codes]))
+        asked = [query.finished, state.found.codes, state.guesses.codes]
+        return replace(query, finished=np.concatenate(asked))
 
     def finish_round(self, state: TrieState, query: PrefixQuery, aggregate: Aggregate) -> TrieState:
         """Return the state after a layer's votes, or after the recount."""
@@ -260,17 +251,11 @@ class AdaptiveTrieHH(LdpTrieHH):
     ) -> AdaptiveState:
         noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
         votes = aggregate.tally[: query.num_extensions + len(state.finished)]
-        seen = LayerEvidence.of_votes(
-            votes,
-            noise.oracle,
-            num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
-            limit=_LIMIT * self._share_noise(self._clients_in_all),
-        )
+        seen = self._seen(votes, noise, aggregate)
         size = query.alphabet.size
         ends = query.trie.spell(np.arange(query.trie.width) * size)[:, :-1]
         numbers = contexts(ends, size)
-        laws = state.model.laws(numbers, self._public)
+        laws = state.model.laws(numbers, self._public_law(ends))
         children = Children.after_votes(
             state.belief, seen, state.model.mixed(laws), length=query.trie.length
         )
@@ -278,32 +263,77 @@ class AdaptiveTrieHH(LdpTrieHH):
         found = self._found(query, aggregate, noise, words)
         evidence = state.evidence
         if self._carries:
-            carried = aggregate.tally[len(votes) : query.num_candidates]
+            carried = aggregate.tally[len(votes) : len(votes) + len(state.found.codes)]
             evidence = evidence.heard(noise.oracle, carried, aggregate)
         chosen = votes[np.concatenate([kept, words])]
+        if self.guess_words:
+            # What was guessed before is asked about already.
+            (new,) = np.nonzero(match_rows(found.codes, state.found.codes) < 0)
+            found = found.only(new).append(self._guessed(state, query, aggregate, noise))
         summary = replace(
             self._summary(
                 query,
                 aggregate,
                 noise,
                 threshold=int(chosen.min()) if len(chosen) else int(votes.max()) + 1,
-                kept=len(chosen),
-                words=len(words),
+                kept=len(kept) + len(found.codes),
+                words=len(found.codes),
             ),
             kept_by="posterior",
         )
-        trie = query.trie.extend(kept)
+        trie, belief = query.trie.extend(kept), children.posterior(kept)
+        model = state.model.after(numbers, laws, children.lives.reshape(-1, size))
+        all_found = state.found.append(found)
         return replace(
             state,
             layer=query.layer + 1,
             trie=trie,
             finished=state.finished[:0],
-            found=state.found.append(found),
+            found=all_found,
             history=(*state.history, summary),
-            belief=children.posterior(kept),
-            model=state.model.after(numbers, laws, children.lives.reshape(-1, size)),
-            evidence=evidence.and_nothing(len(words)),
+            belief=belief,
+            model=model,
+            evidence=evidence.and_nothing(len(found.codes)),
+            guesses=self._guesses(trie, belief, model, known=all_found.codes),
             is_over=query.layer == self.depth or trie.width == 0,
+        )
+
+    def _seen(
+        self, votes: npt.NDArray[np.int64], noise: Noise, aggregate: Aggregate
+    ) -> LayerEvidence:
+        return LayerEvidence.of_votes(
+            votes,
+            noise.oracle,
+            num_clients=aggregate.num_clients,
+            num_reports=aggregate.num_reports,
+            limit=_LIMIT * self._share_noise(self._clients_in_all),
+        )
+
+    def _public_law(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
+        return None if self._public is None else self._public.law(prefixes)
+
+    def _guesses(
+        self, trie: PrefixTrie, belief: TriePosterior, model: CharacterModel, *, known: Codes
+    ) -> Guesses:
+        """Return the words to guess in a layer; none if that is off."""
+        if not (self.guess_words and trie.width):
+            return Guesses.nothing(self.depth + 1)
+
+        def law(prefixes: Codes) -> npt.NDArray[np.float64]:
+            numbers = contexts(prefixes, trie.alphabet_size)
+            return model.mixed(model.laws(numbers, self._public_law(prefixes)))
+
+        return Guesses.after(trie, belief, law, most=self.most_kept, known=known)
+
+    def _guessed(
+        self, state: AdaptiveState, query: PrefixQuery, aggregate: Aggregate, noise: Noise
+    ) -> Found:
+        """Return the guesses that a layer makes candidates of the recount."""
+        votes = aggregate.tally[query.num_candidates - len(state.guesses.codes) : -1]
+        lives = state.guesses.lives(state.belief, self._seen(votes, noise, aggregate))
+        (likely,) = np.nonzero(lives > _CREDIBLE_GUESS)
+        return Found.counted(
+            query, aggregate, noise, codes=state.guesses.codes[likely], support=votes[likely]
         )
 
     def _chosen(
@@ -349,12 +379,13 @@ class AdaptiveTrieHH(LdpTrieHH):
         trie, finished = self._initial_trie(self.symbols)
         size = self.symbols.size
         most = trie.width * size + len(finished)
-        domains = [(trie.length, most + 1, most + 1)]
-        words = trie.width + len(finished)
+        guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
+        domains = [(trie.length, most + 1, most + guesses + 1)]
+        words = trie.width + len(finished) + guesses
         for layer in range(trie.length + 1, self.depth + 1):
             carried = words if self._carries else 0
-            domains.append((layer, size + 1, self.most_kept * size + carried + 1))
-            words += self.most_kept
+            domains.append((layer, size + 1, self.most_kept * size + carried + guesses + 1))
+            words += self.most_kept + guesses
         return domains
 
     @property
@@ -367,10 +398,10 @@ class AdaptiveTrieHH(LdpTrieHH):
         return self.carry_words and self.recounts
 
     @cached_property
-    def _public(self) -> npt.NDArray[np.float64] | None:
+    def _public(self) -> PublicPrior | None:
         if self.public_words == "none":
             return None
-        return public_counts(scowl_words(), self.symbols)
+        return public_prior(scowl_words(), self.symbols, self.public_context)
 
     @property
     def _clients_in_all(self) -> int:

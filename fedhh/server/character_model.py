@@ -1,30 +1,24 @@
 """Which symbol follows which: a prior for a trie's children, public and learned as a run goes.
 
-Nothing here is about a client: the public model is counted on known words, the learned one on
-tallies, which the randomizer has made private.
+Nothing here is about a client: the public model is counted on known words (`public_prior`), the
+learned one on tallies, which the randomizer has made private.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.words.alphabet import END, FOREIGN, Alphabet
 from fedhh.words.trie import Codes
 
 _Floats = npt.NDArray[np.float64]
 
-_LONGEST = 25
-"""Symbols of a known word that are counted."""
-
 _LARGEST_TABLE = 4_000_000
 """Entries of a table of counts; larger alphabets get shorter contexts."""
 
-_PUBLIC_WEIGHT, _LEARNED_WEIGHT = 5.0, 20.0
+_LEARNED_WEIGHT = 20.0
 """How many symbols seen in a context weigh as much as what the shorter context says."""
 
 _LEAST_SHARE = 0.02
@@ -36,17 +30,18 @@ def context_length(alphabet_size: int) -> int:
     return next(n for n in (2, 1, 0) if n == 0 or (alphabet_size + 1) ** (n + 1) <= _LARGEST_TABLE)
 
 
-def contexts(spelled: Codes, alphabet_size: int) -> npt.NDArray[np.int64]:
+def contexts(spelled: Codes, alphabet_size: int, order: int | None = None) -> npt.NDArray[np.int64]:
     """Return the number of each prefix's last symbols: those before its start count as one more.
 
     Args:
         spelled: ``(n, length) uint16`` prefixes.
         alphabet_size: A.
+        order: k, how many symbols; that of `context_length` if None.
 
     Returns:
-        ``(n,) int64`` in [0, (A + 1)**k) with k of `context_length`.
+        ``(n,) int64`` in [0, (A + 1)**k).
     """
-    order = context_length(alphabet_size)
+    order = context_length(alphabet_size) if order is None else order
     numbers = np.zeros(len(spelled), dtype=np.int64)
     for back in range(order, 0, -1):
         symbols: npt.NDArray[np.int64] | int = alphabet_size
@@ -54,29 +49,6 @@ def contexts(spelled: Codes, alphabet_size: int) -> npt.NDArray[np.int64]:
             symbols = spelled[:, -back].astype(np.int64)
         numbers = numbers * (alphabet_size + 1) + symbols
     return numbers
-
-
-def count_symbols(words: Iterable[str], alphabet: Alphabet) -> _Floats:
-    """Return ``((A + 1)**k, A) float64``: how often each symbol follows each context in words.
-
-    Words with a symbol that the alphabet lacks are left out.
-    """
-    size = alphabet.size
-    counts = np.zeros(((size + 1) ** context_length(size), size))
-    codes = alphabet.encode(list(words), width=_LONGEST)
-    codes = codes[~(codes == FOREIGN).any(axis=1)]
-    for position in range(_LONGEST):
-        numbers = contexts(codes[:, :position], size)
-        follows = codes[:, position].astype(np.int64)
-        counts += np.bincount(numbers * size + follows, minlength=counts.size).reshape(counts.shape)
-        codes = codes[follows != END]
-    return counts
-
-
-@functools.lru_cache(maxsize=4)
-def public_counts(words: frozenset[str], alphabet: Alphabet) -> _Floats:
-    """Return `count_symbols` of public words, counted once."""
-    return count_symbols(words, alphabet)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,13 +79,13 @@ class CharacterModel:
 
         Args:
             numbers: ``(n,) int64``, see `contexts`.
-            public: Counts of public words, or None.
+            public: ``(n, A) float64``, of `public_prior.PublicPrior`; or None.
         """
         size = self.learned.shape[1]
         uniform = np.full((len(numbers), size), 1 / size)
         return [
             uniform,
-            uniform if public is None else _smoothed(public, numbers, _PUBLIC_WEIGHT),
+            uniform if public is None else public,
             _smoothed(self.learned, numbers, _LEARNED_WEIGHT) if len(self.learned) else uniform,
         ]
 

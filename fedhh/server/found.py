@@ -51,8 +51,11 @@ class Found:
         Nobody votes for a word found by an earlier pass, but noise may keep it a second time.
         """
         earlier = {row.tobytes() for row in codes}
-        new = np.array([row.tobytes() not in earlier for row in self.codes], dtype=np.bool_)
-        return Found(**{name: getattr(self, name)[new] for name in self.__dataclass_fields__})
+        return self.only(np.flatnonzero([row.tobytes() not in earlier for row in self.codes]))
+
+    def only(self, which: npt.NDArray[np.int64]) -> Found:
+        """Return some of the words, by their places."""
+        return Found(**{name: getattr(self, name)[which] for name in self.__dataclass_fields__})
 
     def append(self, other: Found) -> Found:
         """Return both, this one's words first."""

@@ -36,6 +36,7 @@ _CHAINS_FROM = 7
 
 _LARGEST_LOG = 600.0
 _SMALLEST = 1e-300
+_LEAST_TOTAL = 1e-200
 _AT_ONCE = 4_000_000
 
 
@@ -57,6 +58,26 @@ class TriePosterior:
         """Return the belief that every prefix lives, with any share."""
         size = len(_GRID)
         return cls(lives=np.ones(width), shares=np.full((width, size), 1 / size))
+
+    @property
+    def num_children(self) -> _Floats:
+        """``(P,) float64``: how many children each is taken to have that live, if it does."""
+        return np.asarray(np.clip(self.shares @ _GRID, 1, _MOST_CHILDREN))
+
+
+def inherited_shares(shares: _Floats, *, length: int) -> _Floats:
+    """Return ``(P, 28) float64``: the shares of a child of each prefix, before any vote for it.
+
+    Args:
+        shares: ``(P, 28) float64``, of the prefixes.
+        length: Symbols of a prefix.
+    """
+    low, high = _INHERITS
+    chain = min(low + (high - low) * (length - 1) / (_CHAINS_FROM - 1), high)
+    size = len(_GRID)
+    below = np.tril(np.ones((size, size)))
+    below /= below.sum(axis=1, keepdims=True)
+    return np.asarray(chain * shares + (1 - chain) * (shares @ below))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,6 +123,11 @@ class LayerEvidence:
         """The ratios themselves, cut where they leave no doubt that a candidate is held."""
         return np.asarray(np.exp(np.minimum(self.logs, _LARGEST_LOG)))
 
+    @cached_property
+    def is_cut(self) -> npt.NDArray[np.bool_]:
+        """``(u,) bool``: which numbers of votes have a ratio that was cut."""
+        return np.asarray(self.logs.max(axis=1) > _LARGEST_LOG)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Children:
@@ -131,13 +157,8 @@ class Children:
             symbols: ``(P, A) float64``: the law of the symbol after each prefix.
             length: Symbols of a prefix.
         """
-        low, high = _INHERITS
-        chain = min(low + (high - low) * (length - 1) / (_CHAINS_FROM - 1), high)
-        size = len(_GRID)
-        below = np.tril(np.ones((size, size)))
-        below /= below.sum(axis=1, keepdims=True)
-        inherited = chain * parents.shares + (1 - chain) * (parents.shares @ below)
-        children = np.clip(parents.shares @ _GRID, 1, _MOST_CHILDREN)
+        inherited = inherited_shares(parents.shares, length=length)
+        children = parents.num_children
         rest = np.log1p(-np.minimum(symbols, 1 - 1e-9))
         prior = -np.expm1(children[:, None] * rest)
 
@@ -161,17 +182,23 @@ class Children:
     def posterior(self, children: _Counts) -> TriePosterior:
         """Return what is believed of some children, ``(k,) int64`` numbers."""
         inherited = self.inherited[children // self.alphabet_size]
+        rows = self.evidence.which[children]
+        shares = inherited * self.evidence.ratios[rows]
+        total = shares.sum(axis=1)
         # Ratios that were cut would say nothing of which share a frequent prefix has.
-        logs = np.log(np.maximum(inherited, _SMALLEST))
-        logs += self.evidence.logs[self.evidence.which[children]]
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
+        (extreme,) = np.nonzero(self.evidence.is_cut[rows] | (total < _LEAST_TOTAL))
+        if len(extreme):
+            logs = np.log(np.maximum(inherited[extreme], _SMALLEST))
+            logs += self.evidence.logs[rows[extreme]]
+            shares[extreme] = np.exp(logs - logs.max(axis=1, keepdims=True))
+            total[extreme] = shares[extreme].sum(axis=1)
+        shares /= total[:, None]
         return TriePosterior(lives=self.lives[children], shares=shares)
 
     def worth(self, children: _Counts) -> _Floats:
         """Return the probability that each of some children lives, with a share worth finding."""
         believed = self.posterior(children)
-        return np.asarray(believed.lives * believed.shares[:, _GRID >= _ENOUGH].sum(axis=1))
+        return np.asarray(believed.lives * (believed.shares @ (_GRID >= _ENOUGH)))
 
     @property
     def extended(self) -> _Counts:

@@ -10,7 +10,9 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.queries.base import Aggregate
-from fedhh.server.adaptive_triehh import AdaptiveState, AdaptiveTrieHH
+from fedhh.server.adaptive_state import AdaptiveState
+from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.guesses import GUESSES_PER_PREFIX
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.noise import Noise
 from fedhh.simulation.engine import rounds
@@ -105,11 +107,13 @@ def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
         {"free_words": False},
         {"carry_words": False},
         {"public_words": "none"},
+        {"public_context": 3},
         {"learn_symbols": False},
+        {"guess_words": True},
         {"false_discovery_rate": 0.0},
     ],
 )
-def test_each_lever_that_is_turned_off_changes_the_run(clients, lever):
+def test_each_lever_that_is_turned_on_or_off_changes_the_run(clients, lever):
     def observed(protocol):
         done = run(protocol, clients)[1]
         lives = getattr(done[-2].state, "belief", None)
@@ -184,6 +188,41 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     _, silent = run(replace(FULL, carry_words=False), clients)
     assert all(len(each.query.finished) == 0 for each in silent[1:-1])
     assert [each.kept_by for each in silent[-1].state.history][-1] == "recount"
+
+
+def test_guessed_words_are_asked_about_at_once_and_found_once(clients):
+    guessing = replace(FULL, guess_words=True, eta_max=9)
+    settled = guessing.settle(num_clients=clients.num_clients, seed=0)
+    done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
+    early = 0
+    for each in done[:-1]:
+        state, after, query = each.before, each.after, each.query
+        guesses = state.guesses.codes
+        asked = np.concatenate([state.finished, state.found.codes, guesses])
+        assert np.array_equal(query.finished, asked)
+        assert len(np.unique(asked, axis=0)) == len(asked)
+        lengths = (guesses != END).sum(axis=1)
+        assert (lengths > query.trie.length).all()
+        assert (lengths <= settled.depth).all()
+        # What a layer finds is new, and is a guess if it is longer than the layer's words.
+        found = after.found.codes[len(state.found.codes) :]
+        assert len(np.unique(after.found.codes, axis=0)) == len(after.found.codes)
+        longer = {w.tobytes() for w in found[(found != END).sum(axis=1) > query.trie.length]}
+        assert longer <= {word.tobytes() for word in guesses}
+        early += len(longer)
+        # A guess is believed by the votes for it, and estimated from them.
+        votes = each.aggregate.tally[query.num_candidates - len(guesses) : -1]
+        votes_of = dict(zip((word.tobytes() for word in guesses), votes, strict=True))
+        oracle = settled._oracle(query.domain_size)
+        for number, word in enumerate(found, start=len(state.found.codes)):
+            if word.tobytes() in longer:
+                estimate = oracle.estimate(votes_of[word.tobytes()], each.aggregate.num_reports)
+                assert after.found.estimate[number] == pytest.approx(estimate)
+                assert after.evidence.num_reports[number] == 0
+    assert early > 5
+    returned = settled.discoveries(done[-1].after)
+    held = set(clients.lexicon.words)
+    assert np.mean([word in held for word in returned.words]) > 0.8
 
 
 def test_words_are_estimated_by_the_recount_alone(clients):
@@ -303,6 +342,7 @@ def test_the_eta_rule_is_monotone_in_the_clients_and_stays_within_its_bounds(
         {"ranking": "votes", "eta_max": 3, "alphabet": "abc", "free_words": False},
         {"alphabet": "ab", "eta_max": 5, "depth": 9},
         {"false_discovery_rate": 0.0, "eta_max": 4, "alphabet": "abc"},
+        {"guess_words": True, "eta_max": 9},
     ],
 )
 def test_domains_lie_between_the_planned_ones(clients, change):
@@ -319,7 +359,9 @@ def test_domains_lie_between_the_planned_ones(clients, change):
     size = settled.symbols.size
     largest = max(each.largest_domain for each in settled.mechanism.layers[:-1])
     first = settled.mechanism.layers[0].largest_domain
-    widest = max(settled.eta_max * size, first) + settled.depth * (settled.eta_max + first)
+    guesses = GUESSES_PER_PREFIX * settled.eta_max * settled.guess_words
+    widest = max(settled.eta_max * size, first)
+    widest += settled.depth * (settled.eta_max + guesses + first)
     assert largest <= widest
 
 
@@ -338,6 +380,9 @@ def test_votes_plan_no_more_than_the_papers_algorithm():
         ({"reuse_clients": True}, r"Expected reuse_clients=False with ranking='posterior', got"),
         ({"ranking": "vote"}, "did you mean 'votes'"),
         ({"public_words": "scowl"}, "did you mean 'scowl70'"),
+        ({"public_context": 5}, "public_context <= 4, got"),
+        ({"guess_words": True, "carry_words": False}, "Expected .*guess_words=true, since"),
+        ({"guess_words": True, "false_discovery_rate": 0.0}, "guess_words=false without these"),
         ({"eta_max": "aut"}, 'an integer .*eta_max.* or "auto", got'),
         ({"false_discovery_rate": 1.0}, "0 <= false_discovery_rate < 1, got"),
         ({"false_discovery_rate": float("nan")}, "got false_discovery_rate=nan"),

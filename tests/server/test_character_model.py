@@ -1,18 +1,16 @@
-"""Counts of symbols after contexts, their smoothing by hand, and what a wrong prior loses."""
+"""Contexts and mixtures of laws by hand, and what a wrong prior loses."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from fedhh.server import character_model
 from fedhh.server.character_model import (
     CharacterModel,
     context_length,
     contexts,
-    count_symbols,
-    public_counts,
 )
+from fedhh.server.public_prior import PublicPrior
 from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.scowl import scowl_words
 
@@ -28,10 +26,10 @@ def number(*symbols):
     return 4 * first + second
 
 
-def shorten(monkeypatch, length):
-    """Let contexts of two letters and the end symbol have at most so many symbols."""
-    monkeypatch.setattr(character_model, "_LARGEST_TABLE", 4 ** (length + 1))
-    assert context_length(AB.size) == length
+def public_law(words, numbers):
+    """What public words say after prefixes of two symbols, by number."""
+    prefixes = np.stack([numbers // 4, numbers % 4], axis=1).astype(np.uint16)
+    return PublicPrior.counted(words, AB, context=2).law(prefixes)
 
 
 def test_the_number_of_a_context_is_that_of_its_last_two_symbols():
@@ -54,57 +52,6 @@ def test_large_alphabets_get_short_contexts():
     assert CharacterModel.new(60_000, learns=True, has_public=False).learned.shape == (1, 60_000)
 
 
-@pytest.mark.parametrize(
-    ("length", "expected"),
-    [
-        (
-            2,
-            {
-                (number(NONE, NONE), A): 2,
-                (number(NONE, NONE), B): 1,
-                (number(NONE, A), B): 1,
-                (number(NONE, A), END): 1,
-                (number(A, B), A): 1,
-                (number(B, A), END): 1,
-                (number(NONE, B), END): 1,
-            },
-        ),
-        (1, {(NONE, A): 2, (NONE, B): 1, (A, B): 1, (A, END): 2, (B, A): 1, (B, END): 1}),
-        (0, {(0, A): 3, (0, B): 2, (0, END): 3}),
-    ],
-)
-def test_counts_are_those_by_hand(monkeypatch, length, expected):
-    # "aba", "a", "b"; "c" is not in the alphabet, and words with it are left out.
-    shorten(monkeypatch, length)
-    counts = count_symbols(["aba", "a", "b", "abc"], AB)
-    by_hand = np.zeros((4**length, 3))
-    for (context, symbol), count in expected.items():
-        by_hand[context, symbol] = count
-    np.testing.assert_array_equal(counts, by_hand)
-
-
-def test_a_law_is_smoothed_by_shorter_and_shorter_contexts(monkeypatch):
-    # Of the eight symbols of "aba", "a" and "b" with their ends, 3 are a, 2 b and 3 ends.
-    words = ["aba", "a", "b"]
-    of_all = np.array([3 + 1, 3 + 1, 2 + 1]) / (8 + 3)
-    after_a = (np.array([2, 0, 1]) + 5 * of_all) / (3 + 5)
-    after_ba = (np.array([1, 0, 0]) + 5 * after_a) / (1 + 5)
-    after_b = (np.array([1, 1, 0]) + 5 * of_all) / (2 + 5)
-    after_bb = after_b  # never seen: what one symbol says
-    for length, law, context in (
-        (2, after_ba, number(B, A)),
-        (2, after_bb, number(B, B)),
-        (1, after_a, A),
-        (0, of_all, 0),
-    ):
-        with monkeypatch.context() as patch:
-            shorten(patch, length)
-            model = CharacterModel.new(3, learns=False, has_public=True)
-            uniform, public, learned = model.laws(np.array([context]), count_symbols(words, AB))
-        np.testing.assert_allclose(public[0], law, rtol=1e-12)
-        np.testing.assert_allclose([uniform[0], learned[0]], 1 / 3)
-
-
 def test_what_is_learned_is_counted_where_it_was_seen():
     model = CharacterModel.new(3, learns=True, has_public=False)
     lives = np.array([[0.1, 0.7, 0.2], [0.0, 0.5, 0.5]])
@@ -115,7 +62,7 @@ def test_what_is_learned_is_counted_where_it_was_seen():
     np.testing.assert_allclose(after.learned, expected)
     assert not model.learned.any()
     fixed = CharacterModel.new(3, learns=False, has_public=True)
-    laws = fixed.laws(numbers, count_symbols(["ab"], AB))
+    laws = fixed.laws(numbers, public_law(["ab"], numbers))
     assert fixed.after(numbers, laws, lives).learned.shape == (0, 3)
 
 
@@ -132,7 +79,7 @@ def test_what_is_off_has_no_weight_and_gets_none(learns, has_public, weights):
     model = CharacterModel.new(3, learns=learns, has_public=has_public)
     np.testing.assert_allclose(model.weights, weights)
     numbers = np.arange(16)
-    laws = model.laws(numbers, count_symbols(["ab"], AB) if has_public else None)
+    laws = model.laws(numbers, public_law(["ab"], numbers) if has_public else None)
     after = model.after(numbers, laws, np.full((16, 3), 0.3))
     assert after.weights.sum() == pytest.approx(1)
     assert ((after.weights > 0) == (np.array(weights) > 0)).all()
@@ -142,7 +89,7 @@ def test_what_is_off_has_no_weight_and_gets_none(learns, has_public, weights):
 def test_a_step_of_expectation_maximisation_by_hand():
     model = CharacterModel.new(3, learns=False, has_public=True)
     numbers = np.array([number(NONE, NONE)])
-    laws = model.laws(numbers, count_symbols(["aba", "a", "b"], AB))
+    laws = model.laws(numbers, public_law(["aba", "a", "b"], numbers))
     mixed = model.mixed(laws)[0]
     np.testing.assert_allclose(mixed, laws[0][0] / 9 + laws[1][0] * 8 / 9)
     lives = np.array([[0.2, 0.9, 0.4]])
@@ -156,7 +103,7 @@ def test_a_step_of_expectation_maximisation_by_hand():
 def weights_after_layers(words, layers=6):
     """The weights after so many layers of which exactly the words' prefixes live."""
     alphabet = Alphabet.named("lower")
-    public = public_counts(scowl_words(), alphabet)
+    public = PublicPrior.counted(scowl_words(), alphabet, context=2)
     model = CharacterModel.new(alphabet.size, learns=False, has_public=True)
     codes = alphabet.encode(sorted(words), width=layers + 1)
     for length in range(1, layers + 1):
@@ -165,7 +112,7 @@ def weights_after_layers(words, layers=6):
         lives = np.zeros((len(prefixes), alphabet.size))
         lives[which.reshape(-1), alive[:, length]] = 1
         numbers = contexts(prefixes, alphabet.size)
-        model = model.after(numbers, model.laws(numbers, public), lives)
+        model = model.after(numbers, model.laws(numbers, public.law(prefixes)), lives)
         assert model.weights.sum() == pytest.approx(1)
     return model.weights
 

@@ -172,7 +172,7 @@ def reachable_blanket(
     one, one_or_both = 1 / (growth + 1), 1.0
     # In wider ranges, the pair that dominates every blanket (docs/accounting.md, section 2).
     if largest_domain - smallest_domain < _MOST_DOMAINS:
-        sizes = np.arange(smallest_domain, largest_domain + 1, dtype=np.float64)
+        sizes = _telling_sizes(growth, smallest_domain, largest_domain)
         best = sizes / (growth + 1)
         ones, sums = [], []
         for rounded in (np.floor(best), np.ceil(best)):
@@ -189,6 +189,32 @@ def reachable_blanket(
         both=max(0.0, one_or_both - (growth + 1) * one),
         neither=max(0.0, 1 - one_or_both),
     )
+
+
+def _telling_sizes(growth: float, smallest: int, largest: int) -> Floats:
+    """Return domain sizes of a range among which each rule's worst ones are.
+
+    d is the same for all s between two multiples of E + 1. There, with c = d (E - 1), both what
+    `reachable_blanket` maximizes are (u s - v) / ((s + c)(s - 1)) up to a factor: u = 1 and v = d
+    for ``one``, u = E + 1 and v = d + E for the other. The numerator of the derivative,
+    -u s**2 + 2 v s + v (c - 1) - u c, is concave in s, so that a largest value lies at an end of
+    the range of s or at the larger root.
+
+    Args:
+        growth: E.
+        smallest: Fewest values.
+        largest: Most values.
+    """
+    steps = np.arange(math.floor(smallest / (growth + 1)), math.ceil(largest / (growth + 1)) + 1)
+    if 8 * len(steps) >= largest - smallest:
+        return np.arange(smallest, largest + 1, dtype=np.float64)
+    near = [np.floor(steps * (growth + 1)) + offset for offset in (-1, 0, 1, 2)]
+    members = np.maximum(steps, 1)
+    for u, v in ((1.0, members), (growth + 1, members + growth)):
+        c = members * (growth - 1)
+        root = (v + np.sqrt(np.maximum(v * v + u * (v * (c - 1) - u * c), 0))) / u
+        near += [np.floor(root), np.floor(root) + 1]
+    return np.unique(np.clip(np.concatenate([*near, [smallest, largest]]), smallest, largest))
 
 
 def dominating_blanket(blankets: Sequence[Blanket]) -> Blanket:

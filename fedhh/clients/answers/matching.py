@@ -9,12 +9,8 @@ from fedhh.clients.answers.base import Values
 from fedhh.queries.base import PrefixQuery
 from fedhh.words.alphabet import FOREIGN
 from fedhh.words.lexicon import Lexicon, LexiconWalk
+from fedhh.words.rows import match_rows, row_hashes
 from fedhh.words.trie import ABSENT, Codes
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_29 = np.uint64(29)
-_SPARSE = 32
-"""Of the bits that rows are first looked up in, at most one in so many is set."""
 
 
 class WordMatcher:
@@ -50,46 +46,3 @@ class WordMatcher:
         values[finished >= 0] = query.num_extensions + finished[finished >= 0]
         values[self._is_excluded] = -1
         return values
-
-
-def row_hashes(codes: Codes) -> npt.NDArray[np.uint64]:
-    """Return ``(n,) uint64``: a hash of each row; four codes at a time, by multiplication."""
-    columns = -(-codes.shape[1] // 4)
-    padded = np.zeros((len(codes), 4 * columns), dtype=np.uint16)
-    padded[:, : codes.shape[1]] = codes
-    hashes = np.zeros(len(codes), dtype=np.uint64)
-    for part in padded.view(np.uint64).T:
-        hashes = (hashes ^ part) * _GOLDEN
-        hashes ^= hashes >> _29
-    return hashes
-
-
-def match_rows(
-    codes: Codes, rows: Codes, *, hashes: npt.NDArray[np.uint64] | None = None
-) -> Values:
-    """Return for each row of ``codes`` its position among ``rows``, or -1.
-
-    Args:
-        codes: ``(n, width) uint16``.
-        rows: ``(m, width) uint16``, distinct.
-        hashes: `row_hashes` of ``codes``, where they are known.
-    """
-    matches = np.full(len(codes), -1, dtype=np.int64)
-    if not len(rows):
-        return matches
-    # Most rows match none, which a look at some bits of their hashes tells.
-    mask = np.uint64((1 << (_SPARSE * len(rows)).bit_length()) - 1)
-    marked = np.zeros(int(mask) + 1, dtype=np.bool_)
-    marked[row_hashes(rows) & mask] = True
-    hashes = row_hashes(codes) if hashes is None else hashes
-    near = np.flatnonzero(marked[hashes & mask])
-    # Fixed-width byte strings compare as a whole; numpy drops trailing zeros, which are END.
-    kind = f"S{2 * codes.shape[1]}"
-    keys = np.ascontiguousarray(codes[near]).view(kind).ravel()
-    wanted = np.ascontiguousarray(rows).view(kind).ravel()
-    order = np.argsort(wanted)
-    slots = np.minimum(np.searchsorted(wanted[order], keys), len(rows) - 1)
-    hits = order[slots]
-    same = wanted[hits] == keys
-    matches[near[same]] = hits[same]
-    return matches

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +80,7 @@ class Truth:
             self.reachable_mass += float(self._rare.weights[self._rare.reachable].sum())
         self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
         self._found = np.zeros(len(self.words), dtype=np.bool_)
+        self._looked_up: tuple[Sequence[str], npt.NDArray[np.int64]] = ([], np.zeros(0, np.int64))
 
     def ids(self, words: Discoveries) -> npt.NDArray[np.int64]:
         """Return each discovered word's id, -1 for words that nobody holds.
@@ -86,7 +88,12 @@ class Truth:
         Of a population larger than its lexicon, a word beside the lexicon counts as held by
         nobody: so few clients hold it that only chance could find it.
         """
-        ids = self._lexicon.ids(words.words)
+        # What a run has found mostly stays, in its place.
+        same = len(self._looked_up[0])
+        if words.words[:same] != self._looked_up[0]:
+            same = 0
+        ids = np.append(self._looked_up[1][:same], self._lexicon.ids(words.words[same:]))
+        self._looked_up = (words.words, ids.copy())
         known = np.flatnonzero(ids >= 0)
         ids[known[self.clients[ids[known]] == 0]] = -1
         return ids

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from fedhh.accounting.bounds.blanket import reachable_blanket, subset_selection_blanket
@@ -61,3 +62,28 @@ def test_a_range_too_wide_to_look_through_gives_the_pair_above_all():
     assert wide.one == pytest.approx(1 / (math.exp(4.0) + 1))
     assert wide.both == pytest.approx(0.0, abs=1e-12)
     assert wide.neither == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("local_epsilon", [0.1, 1.0, 2.5, 4.0, 6.5, 8.0])
+@pytest.mark.parametrize(
+    ("smallest", "largest"),
+    [(2, 30_000), (29, 9_000), (777, 20_011), (8_950, 8_960), (4_000, 61_000)],
+)
+def test_the_sizes_that_tell_are_as_good_as_all(local_epsilon, smallest, largest):
+    growth = math.exp(local_epsilon)
+    sizes = np.arange(smallest, largest + 1, dtype=np.float64)
+    ones, sums = [], []
+    for members in (np.floor(sizes / (growth + 1)), np.ceil(sizes / (growth + 1))):
+        d = np.clip(members, 1, sizes - 1)
+        weight = d / ((d * growth + sizes - d) * (sizes - 1))
+        ones.append(weight * (sizes - d))
+        sums.append((growth + 1) * ones[-1] + growth * weight * (d - 1))
+    found = reachable_blanket(
+        local_epsilon=local_epsilon,
+        num_reports=200,
+        smallest_domain=smallest,
+        largest_domain=largest,
+    )
+    one, one_or_both = np.max(ones) * (1 + 1e-12), min(1.0, np.max(sums) * (1 + 1e-12))
+    assert found.one == one
+    assert found.neither == max(0.0, 1 - one_or_both)

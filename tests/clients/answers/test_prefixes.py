@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from fedhh.clients.answers.base import WordValues
-from fedhh.clients.answers.matching import WordMatcher, match_rows
+from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
@@ -240,12 +240,6 @@ def test_finished_words_are_candidates_of_their_own(population):
     assert by_word["a"] == query.num_extensions
     assert by_word["b"] == query.num_extensions + 1
     assert all(v < query.num_extensions for w, v in by_word.items() if len(w) > 1)
-
-
-def test_matching_rows_finds_each_row_and_nothing_else():
-    codes = np.array([[1, 2, 0], [1, 2, 3], [256, 0, 0], [1, 0, 0]], dtype=np.uint16)
-    rows = np.array([[1, 0, 0], [1, 2, 0], [2, 2, 2]], dtype=np.uint16)
-    assert match_rows(codes, rows).tolist() == [1, -1, -1, 0]
 
 
 def test_blocks_answer_the_same_alone_and_together(population):
