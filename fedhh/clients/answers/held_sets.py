@@ -11,7 +11,7 @@ import numpy as np
 
 from fedhh.clients.answers.base import Answerer, BlockCounts, Values
 from fedhh.clients.answers.hits import add_hits
-from fedhh.clients.answers.matching import WordMatcher, match_rows
+from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery
