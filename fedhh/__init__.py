@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fedhh.server.blender import Blender
     from fedhh.server.ldp_triehh import LdpTrieHH
     from fedhh.server.pem import Pem
+    from fedhh.server.rappor_unknown import RapporUnknown
     from fedhh.server.sfp import Sfp
     from fedhh.server.treehist import TreeHist
     from fedhh.server.triehh import TrieHH
@@ -56,6 +57,7 @@ _HOMES = {
     "InputError": "fedhh.validation",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
     "Pem": "fedhh.server.pem",
+    "RapporUnknown": "fedhh.server.rappor_unknown",
     "RunResult": "fedhh.experiments.run.result",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.populations.population",
@@ -79,6 +81,7 @@ __all__ = [
     "InputError",
     "LdpTrieHH",
     "Pem",
+    "RapporUnknown",
     "RunResult",
     "Sfp",
     "StoredPopulation",

@@ -20,6 +20,7 @@ from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
+from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.sfp import Sfp
 from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
@@ -28,7 +29,7 @@ from fedhh.validation import InputError
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
     "triehh": TrieHH, "treehist": TreeHist, "bitstogram": Bitstogram,
-    "blender": Blender,
+    "blender": Blender, "rappor-unknown": RapporUnknown,
 }  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def test_sfp_splits_the_epsilon_of_a_contribution():
     assert (apple.word_epsilon, apple.fragment_epsilon) == (2.0, 6.0)
 
 
-@pytest.mark.parametrize("name", ["sfp", "pem", "treehist", "bitstogram"])
+@pytest.mark.parametrize("name", ["sfp", "pem", "treehist", "bitstogram", "rappor-unknown"])
 def test_hash_functions_are_drawn_anew_by_each_seed(name):
     first, second = (built(f"protocol.name={name}", f"seed={seed}") for seed in (0, 1))
     assert first.hash_seed != second.hash_seed
