@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fedhh.server.ldpminer import LdpMiner
     from fedhh.server.pem import Pem
     from fedhh.server.rappor import Rappor
+    from fedhh.server.rappor_unknown import RapporUnknown
     from fedhh.server.sfp import Sfp
     from fedhh.server.svim import Svim
     from fedhh.server.svsm import Svsm
@@ -64,6 +65,7 @@ _HOMES = {
     "LdpTrieHH": "fedhh.server.ldp_triehh",
     "Pem": "fedhh.server.pem",
     "Rappor": "fedhh.server.rappor",
+    "RapporUnknown": "fedhh.server.rappor_unknown",
     "RunResult": "fedhh.experiments.run.result",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.populations.population",
@@ -92,6 +94,7 @@ __all__ = [
     "LdpTrieHH",
     "Pem",
     "Rappor",
+    "RapporUnknown",
     "RunResult",
     "Sfp",
     "StoredPopulation",

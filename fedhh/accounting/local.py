@@ -12,7 +12,7 @@ from fedhh.accounting.sources import (
     RAPPOR,
     SUN_LOCAL,
 )
-from fedhh.mechanisms.bloom_reports import RapporReports
+from fedhh.mechanisms.bloom_reports import BloomRecords, RapporReports
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.validation import InputError, require_at_least
 
@@ -33,6 +33,8 @@ def item_theorem(mechanism: LocalReports) -> str:
         return PADDED_SAMPLE
     if isinstance(mechanism, RapporReports):
         return RAPPOR
+    if isinstance(mechanism, BloomRecords):
+        return f"{RAPPOR}; basic composition over a record's {len(mechanism.epsilons)} reports"
     if len(mechanism.randomizers) > 1:
         return _SEVERAL_REPORTS
     return _ITEM_THEOREMS.get(mechanism.randomizers[0].name, _ANY_RANDOMIZER)

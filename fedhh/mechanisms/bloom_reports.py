@@ -29,3 +29,24 @@ class RapporReports(LocalReports):
     def values_per_report(self, domain_size: int) -> int | None:
         """None: a report is the bits of a filter."""
         return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BloomRecords(LocalReports):
+    """Clients send several of RAPPOR's reports about each word, one-time ones, as one record.
+
+    Attributes:
+        epsilons: Privacy of a word, from each of the reports.
+    """
+
+    randomizers: tuple[OracleSpec, ...] = ()
+    epsilons: tuple[float, ...]
+
+    @property
+    def local_epsilon(self) -> float:
+        """That of all reports together, whose epsilons add up."""
+        return sum(self.epsilons)
+
+    def values_per_report(self, domain_size: int) -> int | None:
+        """None: a report is the bits of a filter."""
+        return None

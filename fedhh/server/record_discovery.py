@@ -80,7 +80,7 @@ class RecordProtocol(
     length: Layers = 10
     num_hashes: Count = 64
     num_cells: Count = 4096
-    noise_words: Positive = 1.0
+    noise_words: Positive = 0.1
     max_words: Count = 1_000
     hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
 

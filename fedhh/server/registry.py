@@ -20,6 +20,7 @@ PROTOCOLS: Mapping[str, str] = {
     "bitstogram": "fedhh.server.bitstogram:Bitstogram",
     "blender": "fedhh.server.blender:Blender",
     "rappor": "fedhh.server.rappor:Rappor",
+    "rappor-unknown": "fedhh.server.rappor_unknown:RapporUnknown",
     "ldpminer": "fedhh.server.ldpminer:LdpMiner",
     "svim": "fedhh.server.svim:Svim",
     "svsm": "fedhh.server.svsm:Svsm",

@@ -7,6 +7,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
+from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.svsm import Svsm
@@ -34,6 +35,14 @@ BLENDER = {"alphabet": LETTERS, "length": 5, "opt_in_share": 0.3, "delta": 1e-6}
 KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)}
 CLOSED = {**KNOWN, "keep": 5}
 BLOOM = {**KNOWN, "bloom_bits": 32, "bloom_cohorts": 8}
+UNKNOWN = {
+    "alphabet": LETTERS,
+    "length": 4,
+    "local_epsilon": 24.0,
+    "ngram_bits": 4,
+    "ngram_cohorts": 16,
+    "bloom_cohorts": 16,
+}
 PROTOCOLS = {
     "ldp-triehh": LdpTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "ldp-triehh-oue-unpadded": LdpTrieHH(
@@ -77,6 +86,8 @@ PROTOCOLS = {
     "svim-oue-recount": Svim(**CLOSED, **RECOUNT, oracle="oue"),
     "svsm": Svsm(**CLOSED, clients_per_layer=500, local_epsilon=4.0),
     "svsm-recount": Svsm(**CLOSED, **RECOUNT),
+    "rappor-unknown": RapporUnknown(**UNKNOWN, clients_per_layer=2_000, max_items=2),
+    "rappor-unknown-recount": RapporUnknown(**UNKNOWN, **RECOUNT),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
@@ -105,6 +116,7 @@ def test_a_protocol_passes(name, check):
         ("treehist-recount", "recount"),
         ("bitstogram-recount", "recount"),
         ("blender-recount", "recount"),
+        ("rappor-unknown-recount", "recount"),
         ("svim-oue-recount", "recount"),
         ("svsm-recount", "recount"),
     ],

@@ -24,7 +24,7 @@ from fedhh.queries.base import Query
 from fedhh.queries.blooms import BloomQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator
-from fedhh.words.alphabet import END, FOREIGN
+from fedhh.words.alphabet import END, FOREIGN, Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
@@ -76,9 +76,7 @@ class FragmentAnswerer(Answerer):
         """Sample each client's strings, and add one record for each of them."""
         query = self._query
         codes, coded_keys = self._strings(coded_words(rows.coded))
-        chosen, counts = _chosen_strings(
-            query, rows, block, self._keys, coded_keys, seed=self._seed
-        )
+        chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
         rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
         held = chosen >= 0
         reported = rng.integers(query.puzzle.names.num_keys, size=len(chosen))
@@ -97,10 +95,16 @@ class FragmentAnswerer(Answerer):
         return counts
 
     def _strings(self, words: Sequence[str]) -> tuple[Codes, Values]:
-        """Return the padded or truncated codes of words, and their keys, -1 for unusable ones."""
-        codes = self._query.alphabet.encode(words, width=self._query.puzzle.length)
-        usable = ~(codes == FOREIGN).any(axis=1) & (codes[:, 0] != END)
-        return codes, np.where(usable, self._query.puzzle.names.keys(codes), -1)
+        return padded_strings(self._query.alphabet, self._query.puzzle, words)
+
+
+def padded_strings(
+    alphabet: Alphabet, parts: StringParts, words: Sequence[str]
+) -> tuple[Codes, Values]:
+    """Return the padded or truncated codes of words, and their keys, -1 for unusable ones."""
+    codes = alphabet.encode(words, width=parts.length)
+    usable = ~(codes == FOREIGN).any(axis=1) & (codes[:, 0] != END)
+    return codes, np.where(usable, parts.names.keys(codes), -1)
 
 
 class BlindPrefixAnswerer(Answerer):
@@ -119,9 +123,7 @@ class BlindPrefixAnswerer(Answerer):
         """Sample each client's prefixes, and report each of them."""
         query = self._query
         coded_keys = self._prefixes(Lexicon(words=coded_words(rows.coded)))
-        chosen, counts = _chosen_strings(
-            query, rows, block, self._keys, coded_keys, seed=self._seed
-        )
+        chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
         rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
         held = chosen >= 0
         reported = rng.integers(query.names.num_keys, size=len(chosen))
@@ -156,9 +158,7 @@ class BloomAnswerer(Answerer):
         """Sample each client's words, and report each of them."""
         query = self._query
         coded_keys = self._names(Lexicon(words=coded_words(rows.coded)))
-        chosen, counts = _chosen_strings(
-            query, rows, block, self._keys, coded_keys, seed=self._seed
-        )
+        chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
         rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
         self._add(chosen, rng=rng, out=tally)
         return counts
@@ -177,7 +177,7 @@ def _add_reports(
     oracle.privatize_and_aggregate(values, rng=rng, out=out)
 
 
-def _chosen_strings(
+def chosen_strings(
     query: Query,
     rows: ClientBlock,
     block: int,

@@ -24,12 +24,14 @@ from fedhh.clients.answers.held_sets import PaddedSampleAnswerer, SetSizeAnswere
 from fedhh.clients.answers.hits import HitsQuery
 from fedhh.clients.answers.joint import JointAnswerer, JointQuery
 from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.ngrams import NgramAnswerer
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer
 from fedhh.clients.answers.plain_words import PlainWordsAnswerer
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import make_oracle
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
 from fedhh.queries.blooms import BloomQuery
+from fedhh.queries.ngrams import NgramQuery
 from fedhh.queries.plain_words import PlainWordsQuery
 from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
@@ -96,6 +98,7 @@ ANSWERERS: dict[type[Query], Any] = {
     FragmentQuery: FragmentAnswerer,
     BlindPrefixQuery: BlindPrefixAnswerer,
     BloomQuery: BloomAnswerer,
+    NgramQuery: NgramAnswerer,
     PaddedSampleQuery: PaddedSampleAnswerer,
     SetSizeQuery: SetSizeAnswerer,
 }

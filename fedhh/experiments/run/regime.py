@@ -50,6 +50,8 @@ def regime_of_run(layers: pd.DataFrame) -> Regime | None:
         layers = layers[layers["kept_by"] == "votes"]
     deciding = layers[layers["decides"]]
     if deciding.empty:
+        if layers["missed_mass"].isna().all():
+            return None
         return Regime(
             limit="nothing",
             noise_share=0.0,

@@ -22,6 +22,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
+from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.svsm import Svsm
@@ -33,8 +34,8 @@ from fedhh.words.candidates import Candidates
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
     "triehh": TrieHH, "ldpminer": LdpMiner, "rappor": Rappor, "svim": Svim, "svsm": Svsm,
-    "treehist": TreeHist, "bitstogram": Bitstogram,
-    "blender": Blender,
+    "treehist": TreeHist, "bitstogram": Bitstogram, "blender": Blender,
+    "rappor-unknown": RapporUnknown,
 }  # fmt: skip
 
 KNOWN = ("brb", "lol")
@@ -103,7 +104,7 @@ def test_sfp_splits_the_epsilon_of_a_contribution():
     assert (apple.word_epsilon, apple.fragment_epsilon) == (2.0, 6.0)
 
 
-@pytest.mark.parametrize("name", ["sfp", "pem", "treehist", "bitstogram"])
+@pytest.mark.parametrize("name", ["sfp", "pem", "treehist", "bitstogram", "rappor-unknown"])
 def test_hash_functions_are_drawn_anew_by_each_seed(name):
     first, second = (built(f"protocol.name={name}", f"seed={seed}") for seed in (0, 1))
     assert first.hash_seed != second.hash_seed

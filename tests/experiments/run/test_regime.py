@@ -44,6 +44,8 @@ def test_noise_cannot_fill_more_than_all_places():
 
 def test_rounds_without_a_threshold_have_no_regime():
     assert regime_of_run(layers((1_000, 100, np.nan))) is None
+    # Nor have those that broadcast no prefixes, so that none can be missed.
+    assert regime_of_run(layers((3, 3, 2.0), lost=(np.nan,))) is None
 
 
 @pytest.mark.parametrize(("epsilon", "limit"), [(0.5, "noise"), (12.0, "eta_max")])

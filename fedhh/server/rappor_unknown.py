@@ -1,0 +1,345 @@
+"""RAPPOR without a list of candidates: words put together from n-grams that occur together.
+
+Source: Fanti, Pihur, Erlingsson (2016), "Building a RAPPOR with the unknown: privacy-preserving
+learning of associations and data dictionaries", PoPETs, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
+
+from fedhh.hashing import derived_seeds
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.bloom_reports import BloomRecords
+from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
+from fedhh.protocol import Discoveries, RoundSummary
+from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.ngrams import NgramQuery
+from fedhh.server.found import Found
+from fedhh.server.local_discovery import LocalProtocol
+from fedhh.server.ngram_association import (
+    BitChannel,
+    Bools,
+    Ints,
+    cliques,
+    edges,
+    frequent_ngrams,
+    joint_shares,
+    pairs_of,
+)
+from fedhh.server.rappor_decoding import decode
+from fedhh.server.record_discovery import RecordState
+from fedhh.settings import Count, FromConfig, Layers, Positive, decided
+from fedhh.validation import InputError
+from fedhh.words.alphabet import END
+from fedhh.words.puzzle import FragmentPuzzle
+from fedhh.words.trie import Codes
+
+_REPORTS = 3
+_SEEDS = 3
+_SEED_BITS = 64.0
+
+_LARGEST_TALLY = 2**24
+"""Numbers of the tally, 8 bytes each; every worker has one."""
+
+_MOST_BITS = 2**26
+"""Of texts in all cohorts, whose bits are computed for each position."""
+
+_MOST_STEPS = 4e10
+"""Of expectation maximization, at about 1.5 ns each: a minute of one core."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RapporUnknown(LocalProtocol[RecordState, NgramQuery | PrefixQuery]):
+    """Settings of RAPPOR with an unknown dictionary.
+
+    A client reports, for each word it contributes, the Bloom filter of the whole string, padded or
+    truncated to ``length``, and those of the n-grams at two random positions, each with a third of
+    epsilon. For each pair of positions, the server estimates by expectation maximization how often
+    any two n-grams occur together, and joins those with an edge that do so more often than noise
+    explains (`ngram_association.edges`). A word is a choice of one n-gram for each position any two
+    of which are joined. Words made up that way are candidates for RAPPOR's own decoding of the
+    whole strings' filters, which says which are frequent, and how frequent. There is one round.
+
+    Filters of n-grams have few bits and one hash, in many cohorts, so that counts of the patterns
+    of bits are all that EM needs: the server's memory and time do not grow with the clients. Before
+    EM, each position's n-grams are cut to those that noise does not explain by themselves; all
+    others are one n-gram more. Reports are one-time ones, without an instantaneous response.
+
+    Attributes:
+        length: Symbols of a padded string; a multiple of ``ngram_length``, and more. Pairs of
+            positions grow with its square, and share the reports; the authors' strings have 6.
+        ngram_length: Symbols of an n-gram.
+        bloom_bits: k, bits of a whole string's filter.
+        bloom_hashes: h, its hash functions.
+        bloom_cohorts: m, its cohorts.
+        ngram_bits: Bits of an n-gram's filter; tables grow as 4 to the power of it.
+        ngram_cohorts: Its cohorts, with one hash function each for each position.
+        noise_ngrams: About how many n-grams that nobody holds are kept at a position.
+        max_ngrams: Most n-grams kept at a position.
+        noise_edges: Edges between n-grams that nobody holds together, for each pair of positions,
+            about at most: see `ngram_association.edges`.
+        em_iterations: Iterations of expectation maximization.
+        max_candidates: Most candidates that are looked up; what is cut is reported.
+        familywise_error: Chance that a word is returned which nobody holds, by Bonferroni's
+            correction over all candidates.
+        hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
+    """
+
+    name: ClassVar[str] = "rappor-unknown"
+    title: ClassVar[str] = "RAPPOR, unknown words"
+    state_types: ClassVar[tuple[type[Any], ...]] = (RecordState, Found, RoundSummary)
+    truncates_words: ClassVar[bool] = True
+
+    length: Layers = 6
+    ngram_length: Count = 2
+    bloom_bits: Annotated[int, Ge(2), Le(2**16)] = 128
+    bloom_hashes: Annotated[int, Ge(1), Le(64)] = 2
+    bloom_cohorts: Annotated[int, Ge(1), Le(2**16)] = 64
+    ngram_bits: Annotated[int, Ge(2), Le(12)] = 5
+    ngram_cohorts: Annotated[int, Ge(1), Le(2**16)] = 64
+    noise_ngrams: Positive = 20.0
+    max_ngrams: Count = 100
+    noise_edges: Positive = 10.0
+    em_iterations: Count = 200
+    max_candidates: Count = 2_000
+    familywise_error: Annotated[float, Gt(0), Lt(1)] = 0.05
+    hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.length % self.ngram_length or self.length == self.ngram_length:
+            raise InputError(
+                f"Expected length to be a multiple of ngram_length, and more, so that n-grams can "
+                f"be told to belong together, got length={self.length} and "
+                f"ngram_length={self.ngram_length}."
+            )
+        # Made once here so that bad sizes are refused before anything runs.
+        query = self._query(1)
+        pairs = len(query.pairs)
+        if query.tally_size > _LARGEST_TALLY:
+            raise InputError(
+                f"Expected a tally of at most {_LARGEST_TALLY:,} numbers, got {query.tally_size:,} "
+                f"of {pairs} pairs of positions, {self.ngram_cohorts} cohorts and 4^"
+                f"{self.ngram_bits} patterns; lower ngram_bits, ngram_cohorts or length."
+            )
+        bits = query.puzzle.num_texts * self.ngram_cohorts
+        if bits > _MOST_BITS:
+            raise InputError(
+                f"Expected at most {_MOST_BITS:,} bits of n-grams, got {query.puzzle.num_texts:,} "
+                f"n-grams in {self.ngram_cohorts} cohorts; lower ngram_length or ngram_cohorts, or "
+                "take a smaller alphabet."
+            )
+        side = min(self.max_ngrams, query.puzzle.num_texts) + 1
+        steps = 2 * side**2 * self.ngram_bits + 4**self.ngram_bits * (self.ngram_bits + 4)
+        steps *= pairs * self.ngram_cohorts * self.em_iterations
+        if steps > _MOST_STEPS:
+            raise InputError(
+                f"Expected at most {_MOST_STEPS:.0e} steps of expectation maximization, about a "
+                f"minute, got {steps:.1e}; lower max_ngrams, em_iterations, ngram_bits, "
+                "ngram_cohorts or length."
+            )
+
+    @property
+    def report_epsilon(self) -> float:
+        """Privacy of each of a record's three reports."""
+        return self.local_epsilon / _REPORTS
+
+    @property
+    def longest_word(self) -> int:
+        """As many symbols as a padded string."""
+        return self.length
+
+    @property
+    def num_cohorts(self) -> int:
+        """Everybody is asked at once."""
+        return 1
+
+    @property
+    def mechanism(self) -> BloomRecords:
+        """A record of three reports for each contribution."""
+        size = decided(self.clients_per_layer, "clients_per_layer")
+        words = self._query(size).puzzle.names.num_keys
+        return BloomRecords(
+            layers=(
+                PlannedLayer(
+                    pass_index=0,
+                    layer=1,
+                    num_clients=size,
+                    smallest_domain=words,
+                    largest_domain=words,
+                ),
+                *self.planned_recount(0, 2, most_words=self.max_candidates),
+            ),
+            max_items=self.max_items,
+            padded=self.pad,
+            false_discovery_rate=self.false_discovery_rate,
+            recount_randomizer=self.recount_oracle if self.recounts else None,
+            epsilons=(self.report_epsilon,) * _REPORTS,
+        )
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        """Return the settings with everybody asked, and the run's hash functions."""
+        settled = super().settle(num_clients=num_clients, seed=seed)
+        return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
+
+    def initialize(self) -> RecordState:
+        """Return the state before the round."""
+        return RecordState(found=Found.nothing(self.length))
+
+    def next_query(self, state: RecordState) -> NgramQuery | PrefixQuery | None:
+        """Return the one broadcast, after its answers the recount, then None."""
+        size = decided(self.clients_per_layer, "clients_per_layer")
+        if not state.history:
+            return self._query(size)
+        if len(state.history) > 1:
+            return None
+        cohort = Cohort(start=size, size=self.num_recount_clients)
+        return self.recount_query(state.found.codes, pass_index=0, layer=2, cohort=cohort)
+
+    def finish_round(
+        self, state: RecordState, query: NgramQuery | PrefixQuery, aggregate: Aggregate
+    ) -> RecordState:
+        """Return the state with the words that filters of n-grams and of whole strings show."""
+        if isinstance(query, PrefixQuery):
+            found, summary = self.recounted(state.found, query, aggregate)
+            return replace(state, found=found, history=(*state.history, summary))
+        if len(aggregate.tally) != query.tally_size:
+            raise ValueError(
+                f"Expected a tally of {query.tally_size} numbers, got {len(aggregate.tally)}."
+            )
+        words, tables = query.split(aggregate.tally)
+        codes, kept = self.candidates(query, tables)
+        found = Found.nothing(self.length)
+        if len(codes):
+            decoded = decode(query.words, words, query.puzzle.names.keys(codes))
+            chosen = np.flatnonzero(decoded.p_value < self.familywise_error / len(codes))
+            chosen = chosen[np.argsort(-decoded.estimate[chosen], kind="stable")]
+            found = Found(
+                codes=codes[decoded.candidates[chosen]],
+                pass_index=np.zeros(len(chosen), dtype=np.int64),
+                layer=np.ones(len(chosen), dtype=np.int64),
+                estimate=decoded.estimate[chosen],
+                variance=decoded.variance[chosen],
+                z=decoded.z[chosen],
+                num_clients=np.full(len(chosen), aggregate.num_clients),
+                interval_z=np.full(len(chosen), np.nan),
+            )
+        summary = self._summary(query, aggregate, found, looked_up=len(codes))
+        return RecordState(found=found, kept=kept, history=(summary,))
+
+    def discoveries(self, state: RecordState) -> Discoveries:
+        """Return the words found, most frequent first."""
+        return state.found.discoveries(self.symbols)
+
+    def summaries(self, state: RecordState) -> Sequence[RoundSummary]:
+        """Return one summary per finished round.
+
+        The first is about whole strings: ``num_candidates`` were put together from n-grams,
+        ``threshold`` is the estimate of the last word kept, in reports, ``noise_std`` that of a
+        candidate that shares no bit with another, and ``report_bits`` that of a record.
+        """
+        return state.history
+
+    def candidates(self, query: NgramQuery, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
+        """Return the strings whose n-grams are all joined.
+
+        Args:
+            query: The broadcast.
+            tables: ``(pairs, m, 2**k, 2**k) int64``: records by patterns.
+
+        Returns:
+            ``(c, length) uint16``; and how many n-grams each position kept, how many edges there
+            were in all, and how many strings.
+        """
+        puzzle, filters = query.puzzle, query.ngrams.filters
+        channel = BitChannel(num_bits=filters.num_bits, response=query.ngrams.response)
+        pairs = pairs_of(puzzle.num_positions)
+        texts, bits = [], []
+        for position in range(puzzle.num_positions):
+            possible = np.flatnonzero(puzzle.is_possible)
+            if position == 0:
+                # The all-blank text: no word is empty.
+                possible = possible[possible != 0]
+            keys = query.ngram_keys(np.full(len(possible), position), possible)
+            own = filters.cells(keys)[:, :, 0] % filters.num_bits
+            heard = [tables[i].sum(axis=2) for i, pair in enumerate(pairs) if pair[0] == position]
+            heard += [tables[i].sum(axis=1) for i, pair in enumerate(pairs) if pair[1] == position]
+            ones = channel.ones(np.sum(heard, axis=0))
+            frequent = frequent_ngrams(
+                ones, own, noise_kept=self.noise_ngrams, most=self.max_ngrams
+            )
+            texts.append(possible[frequent])
+            bits.append(own[frequent])
+        linked: dict[tuple[int, int], Bools] = {}
+        for table, pair in zip(tables, pairs, strict=True):
+            first, second = (bits[side] for side in pair)
+            shares = joint_shares(table, first, second, channel, iterations=self.em_iterations)
+            linked[pair] = edges(shares, int(table.sum()), channel, noise_kept=self.noise_edges)
+        chosen = cliques([len(each) for each in texts], linked, self.max_candidates)
+        codes = np.concatenate(
+            [puzzle.text_codes[texts[i][chosen[:, i]]] for i in range(puzzle.num_positions)],
+            axis=1,
+        )
+        # Nothing follows a blank.
+        ended = codes == END
+        codes = codes[~(ended[:, :-1] & ~ended[:, 1:]).any(axis=1)]
+        num_edges = sum(int(np.count_nonzero(each)) for each in linked.values())
+        return codes, (*(len(each) for each in texts), num_edges, len(codes))
+
+    def _query(self, num_clients: int) -> NgramQuery:
+        naming, words, ngrams = derived_seeds(self.hash_seed or 0, _SEEDS)
+        return NgramQuery(
+            pass_index=0,
+            layer=1,
+            cohort=Cohort(start=0, size=num_clients),
+            alphabet=self.symbols,
+            max_items=self.max_items,
+            sampler=self.sampler,
+            pad=self.pad,
+            puzzle=FragmentPuzzle(
+                alphabet_size=self.symbols.size,
+                length=self.length,
+                fragment_length=self.ngram_length,
+                num_puzzles=1,
+                hash_seed=naming,
+            ),
+            words=self._reports(self.bloom_bits, self.bloom_hashes, self.bloom_cohorts, seed=words),
+            ngrams=self._reports(self.ngram_bits, 1, self.ngram_cohorts, seed=ngrams),
+            epsilon=self.local_epsilon,
+        )
+
+    def _reports(self, bits: int, hashes: int, cohorts: int, *, seed: int) -> BloomReports:
+        return BloomReports(
+            filters=BloomFilters(
+                num_bits=bits, num_hashes=hashes, num_cohorts=cohorts, hash_seed=seed
+            ),
+            response=BitResponse.of_one_report(self.report_epsilon, num_hashes=hashes),
+        )
+
+    def _summary(
+        self, query: NgramQuery, aggregate: Aggregate, found: Found, *, looked_up: int
+    ) -> RoundSummary:
+        kept = len(found.codes)
+        alone = aggregate.num_reports * query.words.response.bit_variance / self.bloom_hashes
+        return RoundSummary(
+            pass_index=0,
+            layer=1,
+            num_prefixes=0,
+            num_candidates=looked_up,
+            domain_size=query.puzzle.names.num_keys,
+            num_clients=aggregate.num_clients,
+            num_reports=aggregate.num_reports,
+            threshold=round(found.estimate[-1]) if kept else 0,
+            threshold_z=float(found.z.min()) if kept else 0.0,
+            noise_std=float(np.sqrt(alone)),
+            num_kept=kept,
+            num_finished=kept,
+            report_bits=query.report_bits,
+            download_bits=_SEEDS * _SEED_BITS,
+        )
