@@ -16,6 +16,7 @@ from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery
 from fedhh.random import Stream, generator
+from fedhh.words.rows import match_rows
 
 
 class HeldSetAnswerer(Answerer):

@@ -46,11 +46,11 @@ _HERE = "fedhh.experiments.papers"
 
 PAPERS: Mapping[str, Paper] = {
     "pem": Paper(
-        line="Wang, Li, Jha: PEM's hits on 48-bit values by eta and epsilon (PLACE)",
+        line="Wang, Li, Jha: PEM's hits on 48-bit values by eta and epsilon (ten minutes)",
         module=f"{_HERE}.pem",
     ),
     "oracle-crossover": Paper(
-        line="Wang et al. 2017: where GRR is as good as OLH and OUE, s = 3 e^epsilon + 2 (PLACE)",
+        line="Wang et al. 2017: where GRR is as good as OLH and OUE, s = 3 e^epsilon + 2 (15 s)",
         module=f"{_HERE}.oracle_crossover",
     ),
     "rappor": Paper(
@@ -59,7 +59,7 @@ PAPERS: Mapping[str, Paper] = {
         has_quick=False,
     ),
     "triehh": Paper(
-        line="Zhu et al. 2020: F1 over K of TrieHH and SFP, epsilon 1 to 8 (PLACE)",
+        line="Zhu et al. 2020: F1 over K of TrieHH and SFP, epsilon 1 to 8 (three minutes)",
         module=f"{_HERE}.triehh",
     ),
     "triehh-batch": Paper(

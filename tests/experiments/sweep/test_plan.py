@@ -181,7 +181,8 @@ def test_a_file_of_clients_takes_the_place_of_all_populations(tmp_path: Path):
     file = tmp_path / "words.csv"
     file.write_text("user,word,count\n1,lol,2\n")
     table, _ = load_sweep_table(preset="field", data=file)
-    assert table["population"] == {"source": str(file), "known": "scowl70", "alphabet": "lower"}
+    assert table["population"]["source"] == str(file)
+    assert "clients" not in table["population"]
     assert table["sweep"]["linked"] == []
     assert table["sweep"]["axes"] == {"privacy": {"local_epsilon": [1, 2, 4, 8]}}
     # Other links stay, and an axis of its own goes alone.
