@@ -33,8 +33,8 @@ def test_every_name_makes_an_oracle_of_its_class():
 
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(InputError) as error:
-        OracleSpec(name="gr", epsilon=1.0)
-    assert "Unknown oracle 'gr'; did you mean 'grr'?" in str(error.value)
+        OracleSpec(name="grrr", epsilon=1.0)
+    assert "Unknown oracle 'grrr'; did you mean 'grr'?" in str(error.value)
     assert all(name in str(error.value) for name in ORACLES)
 
 
