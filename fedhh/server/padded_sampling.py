@@ -1,7 +1,6 @@
 """What a server makes of padding and sampling: how far to pad, with which oracle, and the counts.
 
-Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P,
-sections IV and V.
+Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P.
 """
 
 from __future__ import annotations
