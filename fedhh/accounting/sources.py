@@ -19,7 +19,7 @@ CLONES_2023 = "Feldman, McMillan, Talwar (2023), Theorem 3.1, with its erratum"
 BLANKET = "privacy blanket of Subset Selection, after Balle et al. (2019), section 5"
 COMPOSITION = "composition over slots (Zhu, Dong, Wang 2022, Theorem 10)"
 PADDED_SAMPLE = "padding and sampling, after Wang, Li, Jha (2018) (docs/accounting.md, section 7)"
-RAPPOR = "Erlingsson, Pihur, Korolova (2014), section 3, epsilon_1 of one report"
+RAPPOR = "Erlingsson, Pihur, Korolova (2014), epsilon_1 of one report"
 
 CLONES_2023_OF_SELECTION = "clones of 2023, for Subset Selection by docs/accounting.md, section 2"
 CLOSED_FORM_OF_SELECTION = f"{SUN_CENTRAL}, for Subset Selection by docs/accounting.md, section 3"

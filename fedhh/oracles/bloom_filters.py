@@ -1,7 +1,7 @@
 """Bloom filters in cohorts, and RAPPOR's randomized response to their bits.
 
 Source: Erlingsson, Pihur, Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving
-ordinal response", CCS, sections 2 to 4.
+ordinal response", CCS.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class BitResponse:
         """Return the privacy of a value that one report is about: the paper's epsilon_1.
 
         It is h ln(q*(1 - p*) / (p*(1 - q*))): two values differ in at most 2 h bits, h of them set
-        by either one. It is attained wherever they differ in so many (section 3.2, equation 7).
+        by either one. It is attained wherever they differ in so many; tests enumerate it.
         """
         odds = self.one * (1 - self.zero) / (self.zero * (1 - self.one))
         return num_hashes * math.log(odds)
@@ -189,7 +189,7 @@ class BitResponse:
         """Return what bounds any number of reports about one value: the paper's epsilon_infinity.
 
         It is 2 h ln((1 - f/2) / (f/2)), of the permanent response, which all of them are made
-        from (Theorem 1).
+        from.
         """
         return 2 * num_hashes * math.log((1 - self.f / 2) / (self.f / 2))
 
@@ -287,7 +287,7 @@ class BloomReports:
     def estimate_bits(self, tally: Tally) -> Floats:
         """Return ``(m, k) float64``: unbiased estimates of how many reports' values set each bit.
 
-        The paper's t_ij, section 4: (ones - p* reports) / (q* - p*).
+        The paper's t_ij: (ones - p* reports) / (q* - p*).
         """
         ones, reports = self.split(tally)
         response = self.response

@@ -1,7 +1,7 @@
 """Marginals of binary attributes from one Hadamard coefficient of each client.
 
 Source: Cormode, Kulkarni, Srivastava (2018), "Marginal release under local differential privacy",
-SIGMOD, section 4.2, the protocol InpHT.
+SIGMOD, the protocol InpHT.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Queries about the set of candidates that a client holds, answered with one report each.
 
-Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P,
-sections IV and V; padding and sampling is from Qin et al. (2016), "Heavy hitter estimation over
-set-valued data with local differential privacy", CCS.
+Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P;
+padding and sampling is from Qin et al. (2016), "Heavy hitter estimation over set-valued data with
+local differential privacy", CCS.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class SetSizeQuery(HeldSetQuery):
 
 
 def amplified(epsilon: float, padded_size: int) -> float:
-    """Return ``ln(L (e**epsilon - 1) + 1)``: Wang, Li, Jha (2018), section IV.
+    """Return ``ln(L (e**epsilon - 1) + 1)``: Wang, Li, Jha (2018).
 
     >>> round(amplified(1.0, 1), 12), round(amplified(1.0, 4), 3)
     (1.0, 2.063)

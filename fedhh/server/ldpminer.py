@@ -1,7 +1,7 @@
 """LDPMiner: frequent words of clients that hold sets, in two rounds with half of epsilon each.
 
 Source: Qin, Yang, Yu, Khalil, Xiao, Ren (2016), "Heavy hitter estimation over set-valued data with
-local differential privacy", CCS, sections 4 and 5.
+local differential privacy", CCS.
 """
 
 from __future__ import annotations

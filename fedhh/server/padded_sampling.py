@@ -1,7 +1,6 @@
 """What a server makes of padding and sampling: how far to pad, with which oracle, and the counts.
 
-Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P,
-sections IV and V.
+Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P.
 """
 
 from __future__ import annotations
@@ -112,7 +111,8 @@ class SampleCounts:
         support: ``int64``: reports that support each.
         estimate: ``float64``: clients of the cohort that hold each. Without bias where no client
             holds more than L; otherwise too small, and corrected for the mean of what is lost.
-        variance: ``float64``: of the estimate, by the oracle's formula and from sampling.
+        variance: ``float64``: of the estimate, by the oracle's formula and from sampling; the
+            correction is taken as known.
         z: ``float64``: how far above the noise of the reports the support lies.
     """
 

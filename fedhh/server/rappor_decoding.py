@@ -1,7 +1,7 @@
 """Which words are in the sums of RAPPOR's reports, and how often: selection, then regression.
 
 Source: Erlingsson, Pihur, Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving
-ordinal response", CCS, section 4.
+ordinal response", CCS.
 """
 
 from __future__ import annotations

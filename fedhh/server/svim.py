@@ -1,7 +1,6 @@
 """SVIM: the most frequent words of clients that hold sets, with one report of each client.
 
-Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P,
-section V.
+Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P.
 """
 
 from __future__ import annotations

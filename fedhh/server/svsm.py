@@ -1,7 +1,6 @@
 """SVSM: frequent sets of two and three words, on top of SVIM's frequent words.
 
-Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P,
-section VI.
+Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P.
 """
 
 from __future__ import annotations

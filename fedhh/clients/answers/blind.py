@@ -143,7 +143,7 @@ class BlindPrefixAnswerer(Answerer):
 
 
 class BloomAnswerer(Answerer):
-    """Reports words as noisy Bloom filters: Erlingsson, Pihur, Korolova (2014), section 2."""
+    """Reports words as noisy Bloom filters: Erlingsson, Pihur, Korolova (2014)."""
 
     def __init__(
         self, query: BloomQuery, words: WordMatcher, seed: int, *, hits: bool = False
