@@ -224,8 +224,8 @@ def _findings(results: pd.DataFrame, size: Size, highest: Ceilings) -> tuple[str
             for _, row in part.iterrows()
         ]
         lines.append(
-            f"Values that are {kind}: F differs from the independent one by {np.mean(gaps):+.2f} in "
-            f"the mean of {len(gaps)} cells, from {min(gaps):+.2f} to {max(gaps):+.2f}."
+            f"Values that are {kind}: F differs from the independent one by {np.mean(gaps):+.2f} "
+            f"in the mean of {len(gaps)} cells, from {min(gaps):+.2f} to {max(gaps):+.2f}."
         )
         steps = sorted(eta for k, eta in size.settings if k == 32)
         if len(steps) > 1:
