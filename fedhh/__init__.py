@@ -40,13 +40,18 @@ if TYPE_CHECKING:
     from fedhh.server.bitstogram import Bitstogram
     from fedhh.server.blender import Blender
     from fedhh.server.ldp_triehh import LdpTrieHH
+    from fedhh.server.ldpminer import LdpMiner
     from fedhh.server.pem import Pem
+    from fedhh.server.rappor import Rappor
     from fedhh.server.rappor_unknown import RapporUnknown
     from fedhh.server.sfp import Sfp
+    from fedhh.server.svim import Svim
+    from fedhh.server.svsm import Svsm
     from fedhh.server.treehist import TreeHist
     from fedhh.server.triehh import TrieHH
     from fedhh.validation import InputError
     from fedhh.words.alphabet import Alphabet
+    from fedhh.words.candidates import Candidates
 
 # Names are imported when they are first used: `import fedhh` and `fedhh --help` stay quick.
 _HOMES = {
@@ -54,13 +59,18 @@ _HOMES = {
     "Alphabet": "fedhh.words.alphabet",
     "Bitstogram": "fedhh.server.bitstogram",
     "Blender": "fedhh.server.blender",
+    "Candidates": "fedhh.words.candidates",
     "InputError": "fedhh.validation",
+    "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
     "Pem": "fedhh.server.pem",
+    "Rappor": "fedhh.server.rappor",
     "RapporUnknown": "fedhh.server.rappor_unknown",
     "RunResult": "fedhh.experiments.run.result",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.populations.population",
+    "Svim": "fedhh.server.svim",
+    "Svsm": "fedhh.server.svsm",
     "TreeHist": "fedhh.server.treehist",
     "TrieHH": "fedhh.server.triehh",
     "load_population": "fedhh.experiments.config.population",
@@ -78,13 +88,18 @@ __all__ = [
     "Alphabet",
     "Bitstogram",
     "Blender",
+    "Candidates",
     "InputError",
+    "LdpMiner",
     "LdpTrieHH",
     "Pem",
+    "Rappor",
     "RapporUnknown",
     "RunResult",
     "Sfp",
     "StoredPopulation",
+    "Svim",
+    "Svsm",
     "TreeHist",
     "TrieHH",
     "__version__",

@@ -42,7 +42,7 @@ def print_brief(
     console.print()
     if len(result.discoveries):
         console.print(_top_words(result))
-        console.print(falls_short(result.protocol.mechanism.max_items), style="dim")
+        console.print(falls_short(result.protocol.mechanism), style="dim")
         console.print()
     if beside is not None:
         print_table(console, beside)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
 import pandas as pd
 from rich.console import Console
@@ -20,6 +20,8 @@ from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
+from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.local_reports import LocalReports
 
 
 def print_run(console: Console, result: RunResult, *, num_words: int) -> None:
@@ -159,16 +161,19 @@ def _local_rows(result: RunResult) -> list[tuple[str, str, str]]:
     mechanism = result.protocol.mechanism
     items = mechanism.max_items
     rounds = f", in all {result.cost['rounds']} layers" if mechanism.reuses_clients else ""
+    whole = _is_of_whole_set(mechanism)
     return [
         (
             "local epsilon",
             round_up(local_epsilon(result.privacy, "item")),
-            f"item level: one contribution{rounds}",
+            f"item level: one {'word of a client' if whole else 'contribution'}{rounds}",
         ),
         (
             "",
             round_up(local_epsilon(result.privacy, "user")),
-            f"user level: all {items} contributions of a client{rounds}",
+            "user level: all "
+            + ("that a client holds" if whole else f"{items} contributions of a client")
+            + rounds,
         ),
     ]
 
@@ -201,11 +206,10 @@ def regime_rows(result: RunResult) -> list[tuple[str, str, str]]:
 
 
 def _words(result: RunResult, num_words: int) -> Table:
-    items = result.protocol.mechanism.max_items
     shown = result.discoveries.head(num_words)
     table = Table(
         title=f"discovered words, the first {len(shown):,} of {len(result.discoveries):,}",
-        caption=falls_short(items),
+        caption=falls_short(result.protocol.mechanism),
         title_justify="left",
         caption_justify="left",
     )
@@ -224,12 +228,21 @@ def _words(result: RunResult, num_words: int) -> Table:
     return table
 
 
-def falls_short(items: int) -> str:
+def falls_short(mechanism: Mechanism) -> str:
     """Return why estimates may lie below the true numbers."""
+    if _is_of_whole_set(mechanism) and not mechanism.false_discovery_rate:
+        return (
+            "A client says one member of its padded set, and counts are scaled up; what larger "
+            "sets lose is made up in the mean over all words, if at all."
+        )
     return (
-        f"Clients with more than {items} candidates leave some unsaid, so estimates of words "
-        "that such clients hold fall short of the true number of clients."
+        f"Clients with more than {mechanism.max_items} candidates leave some unsaid, so estimates "
+        "of words that such clients hold fall short of the true number of clients."
     )
+
+
+def _is_of_whole_set(mechanism: Mechanism) -> TypeGuard[LocalReports]:
+    return isinstance(mechanism, LocalReports) and mechanism.is_of_whole_set
 
 
 def _layers(layers: pd.DataFrame) -> Table:

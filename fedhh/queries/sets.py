@@ -135,7 +135,7 @@ def amplified(epsilon: float, padded_size: int) -> float:
     """Return ``ln(L (e**epsilon - 1) + 1)``: Wang, Li, Jha (2018), section IV.
 
     >>> round(amplified(1.0, 1), 12), round(amplified(1.0, 4), 3)
-    (1.0, 2.064)
+    (1.0, 2.063)
     """
     left = math.exp(-epsilon)
     return epsilon + math.log(padded_size * (1 - left) + left)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from fedhh.oracles import PureOracle
 from fedhh.protocol import RoundSummary
@@ -25,9 +24,6 @@ _Ints = npt.NDArray[np.int64]
 
 WHOLE_SHARE = 0.9
 """Share of the clients that hold a candidate whose sets padding should not cut."""
-
-_DOUBT = 0.05
-"""Chance that noise lets any size seem to occur which no client has."""
 
 
 def oracle_of_sample(num_candidates: int, padded_size: int, epsilon: float, other: str) -> str:
@@ -76,14 +72,21 @@ def pure(query: HeldSetQuery) -> PureOracle:
 def set_sizes(query: SetSizeQuery, aggregate: Aggregate) -> _Floats:
     """Return ``(c + 1,) float64``: about how many of the clients hold 0, 1, ... c candidates.
 
-    What noise alone explains is 0, as in the authors' code: a long tail of sizes that nobody has
-    would outweigh the sizes that there are.
+    They are the steps of the estimated numbers of clients that hold from 1 to l, made monotone, up
+    to the first that is within a standard error of all that hold any: from there on, nobody is left
+    that could be told from noise. Estimates size by size would put a noisy client here and there
+    among sizes that nobody has, and what larger sets lose is a sum that weights those most.
     """
     oracle = pure(query)
     support = support_of(query, aggregate, query.domain_size)
     estimate = oracle.estimate(support, aggregate.num_reports)
-    noise = Noise(oracle=oracle, num_reports=aggregate.num_reports).std
-    return np.where(estimate > -ndtri(_DOUBT / query.domain_size) * noise, estimate, 0.0)
+    without = float(np.clip(estimate[0], 0, aggregate.num_reports))
+    holders = aggregate.num_reports - without
+    up_to = np.maximum.accumulate(np.clip(np.cumsum(estimate[1:]), 0, holders))
+    alone = Noise(oracle=oracle, num_reports=aggregate.num_reports).std
+    whole = up_to + alone * np.sqrt(np.arange(1, len(estimate))) >= holders
+    up_to[np.logical_or.accumulate(whole)] = holders
+    return np.concatenate([[without], np.diff(up_to, prepend=0.0)])
 
 
 def padded_size(sizes: _Floats) -> int:

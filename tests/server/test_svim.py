@@ -16,6 +16,7 @@ from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.queries.base import Aggregate, Cohort
 from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery, amplified, singletons
+from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.padded_sampling import (
     oracle_of_sample,
     padded_size,
@@ -129,12 +130,16 @@ def test_sizes_of_sets_are_counted_and_noise_is_not():
     query = query_of(SetSizeQuery, size=1_000)
     assert drawn(query, sets).tolist() == [200, 300, 500, 0, 0]
     oracle = query.randomizer
-    tally = np.rint(1_000 * oracle.q + np.array([200, 300, 500, 0, 30]) * (oracle.p - oracle.q))
-    sizes = set_sizes(
-        query, Aggregate(tally=tally.astype(np.int64), num_reports=1_000, num_clients=1_000)
-    )
-    assert sizes[1:3] == pytest.approx([300, 500], abs=4)
-    assert sizes[4] == 0
+
+    def sizes_of(estimates):
+        tally = np.rint(1_000 * oracle.q + np.array(estimates) * (oracle.p - oracle.q))
+        tally = tally.astype(np.int64)
+        return set_sizes(query, Aggregate(tally=tally, num_reports=1_000, num_clients=1_000))
+
+    assert sizes_of([200, 300, 500, 0, 0]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
+    # What comes after all holders is noise; what goes below 0 is, too.
+    assert sizes_of([200, 300, 510, -60, 90]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
+    assert sizes_of([200, -50, 550, 200, 0]) == pytest.approx([200, 0, 500, 200, 0], abs=4)
 
 
 def test_padding_leaves_nine_of_ten_sets_whole():
@@ -214,6 +219,27 @@ def test_frequent_words_are_found_and_the_report_is_about_the_client(sets_of_let
         assert best.epsilon == 4.0
         assert "padding and sampling" in best.theorem
         assert "one report" in best.assumptions
+
+
+def test_svim_finds_more_than_ldpminer_and_counts_better(sets_of_letters):
+    population = sets_of_letters
+    known = {"candidates": Candidates(population.lexicon.words), "keep": 20, "local_epsilon": 4.0}
+    top = np.argsort(-population.word_clients)[:20]
+    held = {population.lexicon.words[i]: int(population.word_clients[i]) for i in top}
+    most = list(held)[:3]
+    hits, errors = {}, {}
+    for protocol in (Svim(**known), LdpMiner(**known, padded_size=4)):
+        for seed in range(3):
+            *_, last = fedhh.rounds(protocol, population, seed=seed)
+            found = protocol.discoveries(last.state)
+            scaled = found.estimate / found.num_clients * 20_000
+            counts = dict(zip(found.words, scaled, strict=True))
+            name = protocol.name
+            hits[name] = hits.get(name, 0) + len(set(held) & set(counts))
+            error = sum(abs(counts.get(word, 0) - held[word]) / held[word] for word in most)
+            errors[name] = errors.get(name, 0.0) + error
+    assert hits["svim"] > hits["ldpminer"] + 5
+    assert errors["svim"] < errors["ldpminer"] / 2
 
 
 def test_groups_are_disjoint_shares_of_all_clients():

@@ -19,18 +19,28 @@ from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
+from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.sfp import Sfp
+from fedhh.server.svim import Svim
+from fedhh.server.svsm import Svsm
 from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
+from fedhh.words.candidates import Candidates
 
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
     "triehh": TrieHH, "treehist": TreeHist, "bitstogram": Bitstogram,
     "blender": Blender, "rappor-unknown": RapporUnknown,
+    "ldpminer": LdpMiner, "rappor": Rappor, "svim": Svim, "svsm": Svsm,
 }  # fmt: skip
+
+KNOWN = ("brb", "lol")
+CLOSED = {LdpMiner, Rappor, Svim, Svsm}
+"""Protocols that are told their candidates."""
 
 
 def built(*settings: str, num_clients: int = 1_000_000):
@@ -40,7 +50,8 @@ def built(*settings: str, num_clients: int = 1_000_000):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_protocol_has_a_table_that_comes_back_from_its_own_file(name):
-    config = load_config(settings=[f"protocol.name={name}", 'protocol.clients_per_layer="auto"'])
+    settings = [f"protocol.name={name}", 'protocol.clients_per_layer="auto"']
+    config = load_config(settings=[*settings, 'population.candidates=["lol", "brb"]'])
     assert parse_config(tomllib.loads(config.to_toml()), "written") == config
     resolved, protocol = settle(config, 1_000_000)
     assert type(protocol) is CLASSES[name]
@@ -53,10 +64,11 @@ def test_every_protocol_has_a_table_that_comes_back_from_its_own_file(name):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_protocols_defaults_are_those_of_its_class(name):
-    table = {"protocol": {"name": name}}
+    table = {"protocol": {"name": name}, "population": {"candidates": KNOWN}}
     protocol = build_protocol(parse_config(table, "defaults"))
     sizes = {"num_clients": 1_000_000, "seed": 0}
-    assert protocol.settle(**sizes) == CLASSES[name]().settle(**sizes)
+    told = {"candidates": Candidates(KNOWN)} if CLASSES[name] in CLOSED else {}
+    assert protocol.settle(**sizes) == CLASSES[name](**told).settle(**sizes)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -64,6 +76,7 @@ def test_a_table_has_the_settings_of_its_class_but_for_those_that_stand_elsewher
     table = section_class(name).model_fields
     assert list(table) == ["name", *own_settings(CLASSES[name])]
     elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "noise_seed"}
+    elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "noise_seed", "candidates"}
     assert {field.name for field in fields(CLASSES[name])} - set(table) <= elsewhere
 
 
