@@ -75,7 +75,6 @@ def test_a_protocols_defaults_are_those_of_its_class(name):
 def test_a_table_has_the_settings_of_its_class_but_for_those_that_stand_elsewhere(name):
     table = section_class(name).model_fields
     assert list(table) == ["name", *own_settings(CLASSES[name])]
-    elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "noise_seed"}
     elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "noise_seed", "candidates"}
     assert {field.name for field in fields(CLASSES[name])} - set(table) <= elsewhere
 
