@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdaptiveTrieHH": "fedhh.server.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
-    "Candidates": "fedhh.words.candidates",
     "Bitstogram": "fedhh.server.bitstogram",
     "Blender": "fedhh.server.blender",
+    "Candidates": "fedhh.words.candidates",
     "InputError": "fedhh.validation",
     "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",

@@ -14,9 +14,12 @@ from fedhh.clients.populations.virtual import LEXICON_RANKS, VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
 from fedhh.queries.base import Cohort, Counted, PrefixQuery
+from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
+from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.sfp import Sfp
+from fedhh.server.treehist import TreeHist
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
@@ -149,8 +152,19 @@ GROUPS = {"clients_per_layer": 600, "length": 10, "max_items": 20, "keep": 20}
         Sfp(clients_per_layer=3_000, length=8, fragment_oracle="ss", pad=False, **SKETCHES),
         Pem(**GROUPS),
         Pem(**GROUPS, sampler="greedy", oracle="hcms", num_hashes=64),
+        TreeHist(clients_per_layer=3_000, num_hashes=16, num_cells=64),
+        RapporUnknown(clients_per_layer=3_000, length=10, bloom_cohorts=4, em_iterations=1),
+        Blender(clients_per_layer=3_000, opt_in_share=0.4, opt_in_epsilon=90.0, head_items=20),
     ],
-    ids=["sfp", "sfp-subset-selection-unpadded", "pem", "pem-sketch-greedy"],
+    ids=[
+        "sfp",
+        "sfp-subset-selection-unpadded",
+        "pem",
+        "pem-sketch-greedy",
+        "treehist",
+        "rappor-unknown",
+        "blender",
+    ],
 )
 def test_protocols_that_broadcast_no_candidates_give_the_same_bits_as_on_the_stored_population(
     drawn, stored, protocol
