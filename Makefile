@@ -20,7 +20,7 @@ format: ## rewrite in the project's style
 
 BENCHMARKS = adaptive startup commands accounting subset_selection exact_tally gboard_pass rounds decoding sweep files
 # They wait, or install other packages.
-MORE_BENCHMARKS = subset_selection_peer discovery_peer stopping scaling
+MORE_BENCHMARKS = subset_selection_peer oracle_peers discovery_peer stopping scaling
 
 bench: ## speed, as ratios measured in one run, saved in benchmarks/results; under five minutes
 	for name in $(BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done

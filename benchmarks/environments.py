@@ -15,7 +15,8 @@ from typing import Any
 PEERS = Path(__file__).parent / "peers"
 
 REQUIREMENTS = {
-    "multi-freq-ldpy": ["multi-freq-ldpy==0.2.5"],
+    # multi-freq-ldpy imports SciPy without naming it, and hashes text, which xxhash 4 refuses.
+    "multi-freq-ldpy": ["multi-freq-ldpy==0.2.5", "scipy", "xxhash==3.5.0"],
     # pure-ldp 1.2.0 makes arrays of shape None, which NumPy 2 refuses, and hashes text, which
     # xxhash 4 refuses; and it imports scikit-learn and statsmodels without naming them.
     "pure-ldp": [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,27 @@ Floats = npt.NDArray[np.float64]
 
 LARGEST_TALLY = 2**32 - 1
 """Most values that one tally counts: kernels number them, and one spare, with 32 bits."""
+
+
+class ServerWork(NamedTuple):
+    """What a server does, in numbers that it adds up or looks at.
+
+    Where all values are decoded together, a candidate's is its share of that.
+
+    Attributes:
+        report: Order of the work on a report, such as "d".
+        per_report: Its number.
+        candidate: Order of the work on a candidate, once all n reports are in.
+        per_candidate: Its number, but for what each report adds to it.
+        per_candidate_and_report: What a candidate needs for each report again; 0 where reports add
+            up.
+    """
+
+    report: str
+    per_report: float
+    candidate: str
+    per_candidate: float
+    per_candidate_and_report: float = 0.0
 
 
 def as_numbers(values: npt.ArrayLike, name: str = "values") -> Values:
@@ -239,6 +260,11 @@ class FrequencyOracle(ABC):
             are neither `SamplesTally` nor `SamplesHits`.
         """
         return 0.0
+
+    @property
+    def server_work(self) -> ServerWork | None:
+        """What adding up and decoding cost the server; None if the oracle does not say."""
+        return None
 
     @property
     def values_per_report(self) -> int | None:

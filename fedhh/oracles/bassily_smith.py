@@ -11,8 +11,8 @@ from fedhh.oracles.hashed_response import HashedResponseOracle
 from fedhh.oracles.sketch import Sketch
 
 # Nanoseconds on one core: a report's coin and its sum, and the coins of a row of the sketch.
-_COIN_NS = 5.0
-_ROW_NS = 400.0
+_COIN_NS = 20.0
+_ROW_NS = 350.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from fedhh.kernels.lanes import lane_states
 from fedhh.kernels.sketch_noise import add_noise
 from fedhh.kernels.sketches import add_noisy_rows
 from fedhh.kernels.subset_tally import count_into
-from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports, ServerWork, Tally, Values
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch
 from fedhh.random import kernel_state
 
@@ -192,6 +192,11 @@ class CountMeanSketch(MeanSketchOracle):
         vectors = np.array(list(itertools.product([False, True], repeat=self.num_cells)))
         rows = np.repeat(np.arange(self.num_hashes, dtype=np.int64), len(vectors))
         return self._pack(rows, np.tile(vectors, (self.num_hashes, 1)))
+
+    @property
+    def server_work(self) -> ServerWork:
+        """A cell for each bit; a candidate is a cell of each row."""
+        return ServerWork("m", self.num_cells, "k", self.num_hashes)
 
     @property
     def report_bits(self) -> float:

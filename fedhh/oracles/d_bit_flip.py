@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhh.kernels.structured_reports import add_sampled_bits, draw_sampled_bits
-from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
+from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, ServerWork, Tally, Values
 from fedhh.oracles.scored import Moments, ScoredOracle
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_at_least
@@ -149,6 +149,11 @@ class DBitFlip(ScoredOracle):
             ],
             dtype=np.int64,
         )
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One score for each of d bits; a candidate is a score."""
+        return ServerWork("d", self.d, "1", 1)
 
     @property
     def report_bits(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values, as_numbers
+from fedhh.oracles.base import Floats, PureOracle, Reports, ServerWork, Tally, Values, as_numbers
 from fedhh.oracles.subset_votes import (
     add_subset_votes,
     coin_threshold,
@@ -97,6 +97,11 @@ class GeneralizedRandomizedResponse(PureOracle):
     def report_space(self) -> Reports:
         """Return all values."""
         return np.arange(self.domain_size)
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One count; a candidate is a count."""
+        return ServerWork("1", 1, "1", 1)
 
     @property
     def report_bits(self) -> float:

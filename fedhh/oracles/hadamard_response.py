@@ -11,7 +11,7 @@ import numpy as np
 
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.kernels.structured_reports import draw_hadamard_responses
-from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
+from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, ServerWork, Tally, Values
 from fedhh.oracles.hadamard_count_mean_sketch import hadamard_entries
 from fedhh.oracles.scored import Moments, ScoredOracle
 from fedhh.random import Stream, generator, kernel_state
@@ -192,6 +192,12 @@ class HadamardResponse(ScoredOracle):
     def report_space(self) -> Reports:
         """Return all K outputs."""
         return np.arange(self.aggregate_size)
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One count; a candidate is its share of transforming the blocks."""
+        transform = self.aggregate_size * math.log2(self.block_size)
+        return ServerWork("1", 1, "K log b / s", transform / self.domain_size)
 
     @property
     def report_bits(self) -> float:

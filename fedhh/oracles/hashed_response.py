@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports, ServerWork, Tally, Values
 from fedhh.oracles.sketch import Sketch, SketchOracle
 
 
@@ -93,6 +93,11 @@ class HashedResponseOracle(SketchOracle):
         """Return all k m reports."""
         space = itertools.product(range(self.num_hashes), range(self.row_size))
         return np.array(list(space), dtype=np.int64)
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One cell; a candidate is a cell of each row."""
+        return ServerWork("1", 1, "k", self.num_hashes)
 
     @property
     def report_bits(self) -> float:

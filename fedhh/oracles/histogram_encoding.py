@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.oracles.base import Floats, FrequencyOracle, Reports, Values
+from fedhh.oracles.base import Floats, FrequencyOracle, Reports, ServerWork, Values
 from fedhh.validation import InputError, require_at_least, require_between
 
 _LARGEST_GRID = 2**40
@@ -81,6 +81,11 @@ class HistogramEncoding(FrequencyOracle):
         """Return all ``(G + 2 B + 1)**s`` reports; for tiny grids only."""
         levels = range(-self.margin, self.steps + self.margin + 1)
         return np.array(list(itertools.product(levels, repeat=self.domain_size)), dtype=np.int64)
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One sum for each entry; a candidate is a sum."""
+        return ServerWork("s", self.domain_size, "1", 1)
 
     @property
     def report_bits(self) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.hashing import count_supports
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import Floats, PureOracle, Reports, ServerWork, Tally, Values
 
 HASH_RANGE = 2**32
 """Hashes, of which cells are made."""
@@ -126,6 +126,11 @@ class LocalHashing(PureOracle):
         reports[:, :3] = -7046029254386353131, 0, 0
         reports[:, 3] = np.arange(self.num_cells)
         return reports
+
+    @property
+    def server_work(self) -> ServerWork:
+        """A report is kept; a candidate is hashed by the function of each."""
+        return ServerWork("1", 1, "n", 0, 1)
 
     @property
     def report_bits(self) -> float:

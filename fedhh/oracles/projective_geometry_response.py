@@ -15,7 +15,7 @@ from fedhh.kernels.projective import (
     spread_over_multiples,
     sum_orthogonal,
 )
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import Floats, PureOracle, Reports, ServerWork, Tally, Values
 from fedhh.random import kernel_state
 from fedhh.validation import InputError
 
@@ -43,11 +43,11 @@ class ProjectiveGeometryResponse(PureOracle):
 
     Formal guarantees:
         * epsilon-local differential privacy, exactly: E is reached.
-        * The estimate is unbiased; V0 = q(1-q) / (p-q)**2, Subset Selection's where r is near
-          E + 1 and t at least 3: within 5 percent from epsilon 1.
+        * The estimate is unbiased; V0 = q(1-q) / (p-q)**2, within 10 percent of Subset
+          Selection's where s is at least ten times E, within 5 percent from thirty times.
 
     Where it does not fit: at t = 2 every point is orthogonal to one point alone, so it is
-    randomized response over r + 1 symbols; if s is far below r + 1, `grr` is better. And K grows
+    randomized response over r + 1 symbols; if s is below r + 1, `grr` is better. And K grows
     by steps of r: beyond 2**26 points the oracle is refused. At epsilon 10, r = 22027, 22,028
     values fit, and the next dimension has 485,210,757 points.
 
@@ -183,14 +183,18 @@ class ProjectiveGeometryResponse(PureOracle):
     def support(self, aggregate: Tally, candidates: Values) -> Tally:
         """Return how many reports support each candidate; the cost is the class's, c for s."""
         candidates = self.check_values(candidates, "candidates")
-        vectors = self.field_size**self.num_coordinates
-        look_ups = len(candidates) * self.num_supporting
-        if vectors <= _LARGEST_TRANSFORM and vectors * _TRANSFORM_NS < look_ups * _LOOK_UP_NS:
+        if self._transforms(len(candidates)):
             return self._transformed(aggregate, candidates)
         supporters: Tally = sum_orthogonal(
             aggregate, candidates, self.num_coordinates, self._firsts, self._inverses
         )
         return supporters
+
+    def _transforms(self, num_candidates: int) -> bool:
+        """Return whether a transform is faster for so many candidates; by sizes, never by clock."""
+        vectors = self.field_size**self.num_coordinates
+        look_ups_ns = num_candidates * self.num_supporting * _LOOK_UP_NS
+        return bool(vectors <= _LARGEST_TRANSFORM and vectors * _TRANSFORM_NS < look_ups_ns)
 
     def _transformed(self, aggregate: Tally, candidates: Values) -> Tally:
         """Return `support` by a Fourier transform over all vectors of the field.
@@ -246,6 +250,14 @@ class ProjectiveGeometryResponse(PureOracle):
     def report_space(self) -> Reports:
         """Return the numbers of all points."""
         return np.arange(self.num_points)
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One count; a candidate is the sum of c, or its share of one transform."""
+        if not self._transforms(self.domain_size):
+            return ServerWork("1", 1, "c", self.num_supporting)
+        vectors = self.field_size**self.num_coordinates
+        return ServerWork("1", 1, "r**t log K / s", vectors * self.report_bits / self.domain_size)
 
     @property
     def report_bits(self) -> float:

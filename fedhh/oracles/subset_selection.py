@@ -11,7 +11,16 @@ import numpy as np
 from scipy.special import betaln
 
 from fedhh.kernels.votes import draw_subsets
-from fedhh.oracles.base import LARGEST_TALLY, Floats, PureOracle, Reports, Tally, Values, as_numbers
+from fedhh.oracles.base import (
+    LARGEST_TALLY,
+    Floats,
+    PureOracle,
+    Reports,
+    ServerWork,
+    Tally,
+    Values,
+    as_numbers,
+)
 from fedhh.oracles.subset_votes import (
     add_subset_votes,
     coin_threshold,
@@ -169,6 +178,11 @@ class SubsetSelection(PureOracle):
         """Return all C(s, d) subsets, ``(C(s, d), d) int64``."""
         subsets = itertools.combinations(range(self.domain_size), self.d)
         return np.array(list(subsets), dtype=np.int64)
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One count for each of d values; a candidate is a count."""
+        return ServerWork("d", self.d, "1", 1)
 
     @property
     def report_bits(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.oracles.base import PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import PureOracle, Reports, ServerWork, Tally, Values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +71,11 @@ class UnaryEncoding(IndependentSupport):
     def report_space(self) -> Reports:
         """Return all ``2**s`` bit vectors, ``(2**s, s) uint8``."""
         return np.array(list(itertools.product((0, 1), repeat=self.domain_size)), dtype=np.uint8)
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One count for each bit; a candidate is a count."""
+        return ServerWork("s", self.domain_size, "1", 1)
 
     @property
     def report_bits(self) -> float:

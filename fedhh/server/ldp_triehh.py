@@ -104,8 +104,10 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Made once here so that a bad oracle is refused before anything runs.
-        self._oracle(self.symbols.size)
+        # Made once here so that a bad oracle is refused before anything runs, also one that fits no
+        # large domain: extensions of all kept prefixes, short words that end earlier, the dummy.
+        kept = self.eta_max if isinstance(self.eta_max, int) else 1
+        self._oracle(kept * (self.symbols.size + 2) + 1)
 
     def keep(
         self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery

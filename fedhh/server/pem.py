@@ -74,8 +74,9 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
         length: Symbols of the longest word.
         step: Symbols by which prefixes grow; the server scores ``keep * A**step`` candidates.
         keep: Prefixes kept per level, and words in the result.
-        oracle: "olh" (the paper's), "flh", "cms" or "hcms"; "auto" is "olh" if a group sends at
-            most half a million reports, and "flh" above, where scoring with "olh" takes too long.
+        oracle: "olh" (the paper's), or a sketch, "flh", "cms", "hcms" or "bassily-smith"; "auto" is
+            "olh" if a group sends at most half a million reports, and "flh" above, where scoring
+            with "olh" takes too long.
         num_hashes: For sketches: their rows.
         hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
@@ -87,7 +88,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
     length: Layers = 10
     step: Layers = 2
     keep: Count = 100
-    oracle: Literal["auto", "olh", "flh", "cms", "hcms"] = "auto"
+    oracle: Literal["auto", "olh", "flh", "cms", "hcms", "bassily-smith"] = "auto"
     num_hashes: Count = 2048
     hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
 

@@ -331,6 +331,48 @@ def test_the_command_is_there_as_a_process():
     assert done.stderr == ("Error: Expected 0.1 <= local_epsilon <= 16.0, got local_epsilon=0.0.\n")
 
 
+def test_oracles_stand_side_by_side_with_one_recommended(answer):
+    found = answer("oracles", "--epsilon", "10", "--domain-size", "1000000")
+    rows = {row["name"]: row for row in found["oracles"]}
+    assert set(rows) | set(found["refused"]) == set(ORACLES) - {"none"}
+    assert found["recommended"] == "ss"
+    assert rows["ss"]["variance"] == pytest.approx(1.796e-4, rel=5e-4)
+    assert rows["sue"]["relative_to_oue"] == pytest.approx(37.6, rel=0.01)
+    assert rows["olh"]["aggregate_size"] is None
+    sketches = {name for name, row in rows.items() if row["is_sketch"]}
+    assert sketches == {"cms", "hcms", "hashtogram", "flh", "bassily-smith"}
+    assert "485,210,757" in found["refused"]["pgr"]
+
+
+def test_oracles_are_printed_and_drawn(fedhh, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "130")
+    words = ("--epsilon", "4", "--domain-size", "100", "--plot", str(tmp_path / "o.png"))
+    code, out, err = fedhh("account", "oracles", *words)
+    assert (code, err) == (0, "")
+    assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")
+    assert "Use grr: 100 values are fewer than 3 e^epsilon + 2 = 166" in out
+    # From the field's table, at this epsilon and domain.
+    for number in ("0.05312", "0.05588", "0.07602", "0.181", "1.076", "0.2852"):
+        assert number in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--epsilon", "0", "--domain-size", "9"), "epsilon=0"),
+        (("--epsilon", "nan", "--domain-size", "9"), "epsilon=nan"),
+        (("--epsilon", "1", "--domain-size", "1"), "domain_size=1"),
+        (("--epsilon", "1", "--domain-size", "9", "--plot", "o.txt"), "o.txt"),
+    ],
+)
+def test_an_impossible_comparison_of_oracles_is_refused_in_one_line(fedhh, words, message):
+    code, out, err = fedhh("account", "oracles", *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
 # Independently computed reference: the deviation of the item of rank 10 in Apple's figure 4b.
 CMS_FIGURE = {(16, 2048): 63_210, (256, 256): 42_583, (1024, 2048): 12_074, (4096, 65536): 9_620}
 

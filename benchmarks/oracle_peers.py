@@ -1,0 +1,163 @@
+"""Frequency oracles against the same ones of the packages pure-ldp and multi-freq-ldpy.
+
+All randomize the same values, Zipf's law over the domain, and estimate all counts, some times over.
+"noise" is the mean squared error over the exact variance that fedhh states, with a 95 percent
+interval over the runs: 1 if the oracle is what it says. Times are microseconds of one core per
+report: the others' client and server, and fedhh's (reports added up and all counts estimated, as
+its simulations do). A ratio is theirs to ours, client and server together.
+
+Run: python -m benchmarks.oracle_peers [--json FILE] [--runs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from benchmarks.environments import run_peer
+from benchmarks.measuring import add_options, medians, save
+from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
+
+EPSILON, DOMAIN_SIZE, REPORTS, OUR_REPORTS = 2.0, 128, 1_000, 100_000
+HASHES, CELLS, BITS = 64, 256, 16
+PEERS = {
+    "pure-ldp": (
+        "pure_ldp_oracles.py",
+        ["grr", "sue", "oue", "she", "the", "blh", "olh", "flh", "hr", "cms", "hcms"],
+    ),
+    "multi-freq-ldpy": (
+        "multi_freq_oracles.py",
+        ["grr", "sue", "oue", "the", "blh", "olh", "ss", "dbitflip"],
+    ),
+}
+PARAMS: dict[str, dict[str, str | int | float]] = {
+    "flh": {"num_hashes": HASHES},
+    "cms": {"num_hashes": HASHES, "num_cells": CELLS},
+    "hcms": {"num_hashes": HASHES, "num_cells": CELLS},
+    "dbitflip": {"num_bits": BITS},
+}
+
+Floats = npt.NDArray[np.float64]
+
+
+def oracle_of(name: str, seed: int = 0) -> FrequencyOracle:
+    """Return an oracle, its public coins drawn by a seed."""
+    params = dict(PARAMS.get(name, {}))
+    if name in {"flh", "cms", "hcms"}:
+        params["hash_seed"] = seed
+    if name == "hr":
+        params["placement_seed"] = seed
+    return make_oracle(OracleSpec(name=name, epsilon=EPSILON, params=params), DOMAIN_SIZE)
+
+
+def noise(
+    estimates: Floats, counts: npt.NDArray[np.int64], variance: Floats
+) -> tuple[float, float]:
+    """Return the mean squared error over the variance, and half its 95 percent interval.
+
+    Args:
+        estimates: ``(runs, s)``.
+        counts: ``(s,)`` true ones.
+        variance: ``(s,)`` stated ones.
+    """
+    by_run = ((estimates - counts) ** 2 / variance).mean(axis=1)
+    half = stats.t.ppf(0.975, len(by_run) - 1) * by_run.std(ddof=1) / np.sqrt(len(by_run))
+    return float(by_run.mean()), float(half)
+
+
+def variance_of(name: str, counts: npt.NDArray[np.int64]) -> Floats:
+    """Return the variance of all estimates, over public coins too."""
+    oracle = oracle_of(name)
+    if name in {"flh", "cms", "hcms"}:
+        return oracle.exact_variance(counts)  # type: ignore[attr-defined, no-any-return]
+    return oracle.variance(counts, int(counts.sum()))
+
+
+def ours(name: str, values: npt.NDArray[np.int64], runs: int) -> tuple[Floats, float, float]:
+    """Return estimates by run, and microseconds per report: as reports, and straight to counts."""
+    estimates = []
+    for seed in range(runs):
+        oracle = oracle_of(name, seed)
+        tally = oracle.privatize_and_tally(values, rng=np.random.default_rng(seed))
+        estimates.append(oracle.estimate(tally, len(values)))
+    oracle = oracle_of(name)
+    many = np.random.default_rng(0).choice(values, size=OUR_REPORTS)
+    rng = np.random.default_rng(1)
+    few = many[: OUR_REPORTS // 10]
+    report_s, tally_s = medians(
+        [
+            lambda: oracle.privatize(few, rng=rng),
+            lambda: oracle.estimate(oracle.privatize_and_tally(many, rng=rng), len(many)),
+        ],
+        rounds=3,
+        clock=time.thread_time,
+    )
+    return np.array(estimates), report_s / len(few) * 1e6, tally_s / len(many) * 1e6
+
+
+def main() -> None:
+    """Print the table; save it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--runs", type=int, default=10, help="runs of each oracle (at least 3)")
+    add_options(parser)
+    options = parser.parse_args()
+    runs = max(3, options.runs)
+    law = 1 / np.arange(1, DOMAIN_SIZE + 1)
+    values = np.random.default_rng(0).choice(DOMAIN_SIZE, size=REPORTS, p=law / law.sum())
+    counts = np.bincount(values, minlength=DOMAIN_SIZE)
+    settings: dict[str, Any] = {
+        "epsilon": EPSILON, "domain_size": DOMAIN_SIZE, "values": values.tolist(), "runs": runs,
+        "num_hashes": HASHES, "num_cells": CELLS, "num_bits": BITS,
+    }  # fmt: skip
+    measured: dict[str, tuple[Floats, float, float]] = {}
+    rows = []
+    print(
+        f"{'package':17}{'oracle':>9}{'their noise':>16}{'our noise':>16}{'client us':>11}"
+        f"{'server us':>11}{'report us':>11}{'tally us':>10}{'ratio':>9}"
+    )
+    for package, (script, names) in PEERS.items():
+        theirs = run_peer(package, script, settings={**settings, "names": names})
+        for name in names:
+            if name not in measured:
+                measured[name] = ours(name, values, runs)
+            estimates, report_us, tally_us = measured[name]
+            variance = variance_of(name, counts)
+            their, their_half = noise(
+                np.array([run["estimates"] for run in theirs[name]]), counts, variance
+            )
+            our, our_half = noise(estimates, counts, variance)
+            client, server = (
+                float(np.median([run[part] for run in theirs[name]])) / REPORTS * 1e6
+                for part in ("client_s", "server_s")
+            )
+            row = {
+                "package": package,
+                "oracle": name,
+                "their_noise": their,
+                "their_interval": their_half,
+                "our_noise": our,
+                "our_interval": our_half,
+                "intervals_meet": abs(their - our) <= their_half + our_half,
+                "client_us": client,
+                "server_us": server,
+                "report_us": report_us,
+                "tally_us": tally_us,
+                "ratio": (client + server) / tally_us,
+            }
+            rows.append(row)
+            print(
+                f"{package:17}{name:>9}{their:9.2f} ± {their_half:4.2f}{our:9.2f} ± {our_half:4.2f}"
+                f"{client:11.1f}{server:11.1f}{report_us:11.3f}{tally_us:10.4f}{row['ratio']:9,.0f}"
+                f"{'' if row['intervals_meet'] else '  intervals do not meet'}",
+                flush=True,
+            )
+    save(options, "oracle_peers", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Noise of all oracles against epsilon, those of the same noise as one line."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from fedhh.experiments.report.account_figures import check_figure
+from fedhh.experiments.report.style import GREY, STYLE, series
+from fedhh.oracles.comparison import compared_names, noise_of
+from fedhh.system.files import whole_file
+from fedhh.validation import InputError
+
+_LOWEST, _HIGHEST, _STEP = 0.5, 10.0, 0.25
+_ALIKE = 0.03
+"""Lines that differ by no more are one."""
+_MOST_NOISE = 1e4
+"""Times the least of the picture; what lies above is cut off."""
+
+_Floats = npt.NDArray[np.float64]
+
+
+def plot_oracles(path: Path, *, epsilon: float, domain_size: int) -> None:
+    """Draw V0 of every oracle for epsilons from 0.5 to 10 or beyond the asked one, which is marked.
+
+    An oracle that does not fit at some epsilon has a gap there.
+
+    Args:
+        path: PNG, PDF or SVG.
+        epsilon: The marked one.
+        domain_size: Number of values.
+
+    Raises:
+        InputError: The file's name says no known format, or it cannot be written.
+    """
+    check_figure(path)
+    highest = max(_HIGHEST, epsilon)
+    epsilons = np.arange(min(_LOWEST, epsilon), highest + _STEP / 2, _STEP)
+    lines = {
+        name: np.array([noise_of(name, epsilon=e, domain_size=domain_size) for e in epsilons])
+        for name in compared_names()
+    }
+    here = int(np.argmin(np.abs(epsilons - epsilon)))
+    groups = sorted(_alike(lines), key=lambda group: -np.nan_to_num(group[1][here], nan=0.0))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 5.2), layout="constrained")
+        axes = figure.subplots()
+        for number, (names, line) in enumerate(groups):
+            look = series(len(groups) - 1 - number, len(groups)) | {"marker": "none"}
+            axes.plot(epsilons, line, label=", ".join(names), **look)
+        axes.axvline(epsilon, color=GREY, linewidth=0.8)
+        axes.set_yscale("log")
+        least = min(float(np.nanmin(line)) for _, line in groups)
+        most = max(float(np.nanmax(line)) for _, line in groups)
+        axes.set_ylim(least / 2, min(most * 2, max(_MOST_NOISE * least, 100.0)))
+        axes.set_xlabel("epsilon of one report")
+        axes.set_ylabel("V0, variance of a count of 0 per report")
+        axes.set_title(f"{domain_size:,} values")
+        figure.legend(loc="outside right upper", title="most noise at the line first")
+        try:
+            with whole_file(path) as temporary:
+                figure.savefig(temporary, dpi=160)
+        except OSError as error:
+            raise InputError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def _alike(lines: dict[str, _Floats]) -> list[tuple[list[str], _Floats]]:
+    """Return groups of names whose lines have the same gaps and values, in the order of names."""
+    groups: list[tuple[list[str], _Floats]] = []
+    for name, line in lines.items():
+        if np.isnan(line).all():
+            continue
+        for names, first in groups:
+            same_gaps = np.array_equal(np.isnan(line), np.isnan(first))
+            if same_gaps and np.nanmax(np.abs(np.log(line / first))) <= math.log1p(_ALIKE):
+                names.append(name)
+                break
+        else:
+            groups.append(([name], line))
+    return groups
