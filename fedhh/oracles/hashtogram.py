@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.sketches import hadamard_rows
-from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports, ServerWork, Tally, Values
 from fedhh.oracles.hadamard_count_mean_sketch import hadamard_entries
 from fedhh.oracles.sketch import Sketch, SketchOracle
 from fedhh.validation import InputError, require_at_least
@@ -185,6 +185,13 @@ class Hashtogram(SketchOracle):
         """Return all 2 k m reports."""
         space = itertools.product(range(self.num_hashes), range(self.num_cells), (-1, 1))
         return np.array(list(space), dtype=np.int64)
+
+    @property
+    def server_work(self) -> ServerWork:
+        """One cell; a candidate is a cell of each row, and its share of transforming the rows."""
+        transform = self.num_hashes * self.num_cells * math.log2(max(self.num_cells, 2))
+        share = transform / self.domain_size
+        return ServerWork("1", 1, "k + k m log m / s", self.num_hashes + share)
 
     @property
     def report_bits(self) -> float:

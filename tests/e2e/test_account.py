@@ -340,7 +340,7 @@ def test_oracles_stand_side_by_side_with_one_recommended(answer):
     assert rows["sue"]["relative_to_oue"] == pytest.approx(37.6, rel=0.01)
     assert rows["olh"]["aggregate_size"] is None
     sketches = {name for name, row in rows.items() if row["is_sketch"]}
-    assert sketches == {"cms", "hcms", "flh", "bassily-smith"}
+    assert sketches == {"cms", "hcms", "hashtogram", "flh", "bassily-smith"}
     assert "485,210,757" in found["refused"]["pgr"]
 
 
