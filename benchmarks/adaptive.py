@@ -30,7 +30,9 @@ def main() -> None:
     protocols: dict[str, Any] = {
         "LDP TrieHH, 2 passes": fedhh.LdpTrieHH(passes=2),
         "LDP TrieHH, 1 pass": fedhh.LdpTrieHH(passes=1),
+        "LDP TrieHH, 1 pass, the same eta": fedhh.LdpTrieHH(passes=1, eta_max=eta_max),
         "LDP TrieHH, 2 passes, the same eta": fedhh.LdpTrieHH(passes=2, eta_max=eta_max),
+        "Adaptive TrieHH, eta 1,000": fedhh.AdaptiveTrieHH(eta_max=1_000),
         "Adaptive TrieHH": fedhh.AdaptiveTrieHH(),
     }
     words, alphabet = scowl_words(), fedhh.Alphabet.named("lower")

@@ -15,6 +15,7 @@ from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.guesses import GUESSES_PER_PREFIX
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.noise import Noise
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import small_population
@@ -433,3 +434,12 @@ def test_without_a_recount_likely_words_are_returned(clients):
     held = set(clients.lexicon.words)
     assert sum(word in held for word in words) > 0.7 * len(words)
     assert np.isnan(settled.discoveries(done[-1].state).interval_z).all()
+
+
+def test_guesses_survive_a_checkpoint(clients, tmp_path):
+    settled, done = run(replace(FULL, guess_words=True, eta_max=9), clients)
+    state = done[0].state
+    assert len(state.guesses.codes) > 5
+    save_checkpoint(tmp_path / "state.npz", state, {})
+    again, _ = load_checkpoint(tmp_path / "state.npz", settled.state_types)
+    assert np.array_equal(settled.next_query(again).finished, done[1].query.finished)
