@@ -148,6 +148,7 @@ def laws(first, second):
     return stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue, z
 
 
+@pytest.mark.slow
 def test_coverage_and_kept_words_have_one_law_over_200_runs():
     population = zipf_population(2_000)
     runs = 200

@@ -60,7 +60,7 @@ def assert_same(state: TrieState, reference: TrieState) -> None:
 
 
 # Two workers are those of the tests below, whose actors die.
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_any_number_of_workers_gives_the_reference(workers: int, reference: TrieState):
     worker = ClientWorker(zipf_population(6_000), seed=9)
     seen: list[int] = []
@@ -72,7 +72,7 @@ def test_any_number_of_workers_gives_the_reference(workers: int, reference: Trie
     assert sum(seen) == PROTOCOL.mechanism.most_answers
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_tallies_drawn_at_once_are_the_same_with_any_number_of_workers(workers: int):
     population = zipf_population(6_000)
     for protocol in (PROTOCOL, SFP):
@@ -139,7 +139,7 @@ class SlowPopulation:
         return self._population.block(clients)
 
 
-@pytest.mark.parametrize("victim", ["client", "server"])
+@pytest.mark.parametrize("victim", ["client", pytest.param("server", marks=pytest.mark.slow)])
 def test_killing_an_actor_from_outside_changes_nothing(victim: str, reference: TrieState):
     worker = ClientWorker(SlowPopulation(zipf_population(6_000)), seed=9)  # type: ignore[arg-type]
     executor = RayExecutor(worker, num_workers=2)

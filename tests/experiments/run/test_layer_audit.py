@@ -110,6 +110,7 @@ def test_a_runs_audit_stays_below_what_the_run_claims():
     assert audit.found.epsilon <= min(claims(audit).values())
 
 
+@pytest.mark.slow
 def test_a_run_whose_randomizer_understates_its_epsilon_is_caught(monkeypatch):
     right = claims(audited_run(num_runs=4))
     monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilon")
