@@ -9,6 +9,7 @@ import pytest
 import fedhh
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
+from fedhh.server import rappor_decoding
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_decoding import decode
 from fedhh.validation import InputError
@@ -54,6 +55,24 @@ def test_the_regression_finds_exactly_what_sums_without_noise_hold():
     other = replace(REPORTS, filters=replace(FILTERS, hash_seed=4))
     wrong = decode(other, expected_tally(counts, 64_000_000), KEYS)
     assert wrong.candidates[wrong.z > 20].tolist() != [3, 50, 120, 199]
+
+
+def test_of_a_long_list_those_that_fit_take_part_and_keep_their_numbers(monkeypatch):
+    counts = np.zeros(200, dtype=np.int64)
+    counts[[3, 50, 120, 199]] = [160_000_000, 32_000_000, 16_000_000, 80_000_000]
+    tally = expected_tally(counts, 64_000_000)
+    whole = decode(REPORTS, tally, KEYS)
+    monkeypatch.setattr(rappor_decoding, "_MOST_REGRESSED", 40)
+    monkeypatch.setattr(rappor_decoding, "_SCREENED_AT_ONCE", 64)
+    few = decode(REPORTS, tally, KEYS)
+    assert len(few.candidates) <= 40
+    for decoded in (whole, few):
+        sure = decoded.z > 20
+        assert decoded.candidates[sure].tolist() == [3, 50, 120, 199]
+        assert decoded.estimate[sure] == pytest.approx(counts[[3, 50, 120, 199]], rel=5e-3)
+    # Too short a list loses words.
+    monkeypatch.setattr(rappor_decoding, "_MOST_REGRESSED", 2)
+    assert set(decode(REPORTS, tally, KEYS).candidates) < {3, 50, 120, 199}
 
 
 def test_estimates_are_as_far_off_as_their_standard_errors_say():
