@@ -1,0 +1,267 @@
+"""What became of every candidate of a run: kept round by round, held against the truth in the end.
+
+What survived is recorded whole, and of the rest what a reader asks about: the candidates next to
+the threshold, those on the way to words that were missed, and a uniform sample. How many votes all
+candidates had is recorded as counts by ranges of votes, so that no sampling blurs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fedhh.experiments.run.heard_round import HeardRound
+from fedhh.experiments.run.truth import Truth
+from fedhh.random import scatter
+
+NEAREST, SAMPLED, MISSED = 1_000, 1_000, 2_000
+"""Of a round's dropped candidates: those with the most votes, and uniformly sampled ones; of the
+words that were missed, those with the most holders."""
+
+KEPT, WORD, DROPPED = "kept", "word", "dropped"
+"""What became of a candidate: extended, or would be but for the pass's end; found; neither."""
+
+LONGER, FOREIGN, LOST = "longer than the depth", "symbol outside the alphabet", "dropped"
+"""Why a word was missed."""
+
+_LINEAR = np.arange(-6.0, 10.01, 0.25)
+"""Bounds of ranges of votes, in standard deviations of noise; beyond them, they grow."""
+
+_Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CandidateRecord:
+    """Tables of candidates.
+
+    Attributes:
+        candidates: One row for each recorded candidate.
+
+            pass, layer: The round, each from 1.
+            prefix: Its symbols, the end symbol left out.
+            is_word: Whether it ends there.
+            votes: Reports that support it.
+            threshold: Votes of the last candidate that the round kept.
+            z, estimate, std_error: What the votes say, as in the table of discoveries.
+            true_clients: Pairs of a client and a word of its that has the prefix; of a word, its
+                clients. Words that an earlier pass found do not count: clients leave them out.
+            fate: "kept", "word" or "dropped".
+            stands_for: Candidates that the row stands for: 1, but more in a sample.
+        votes: One row for each range of votes that some candidate of a round has.
+
+            pass, layer: The round.
+            votes_from, votes_to: The range, both ends included.
+            kept_real, kept_noise, dropped_real, dropped_noise: Candidates in it; real are those
+                that some client holds.
+        missed: One row for each word that somebody holds and the run did not return, the 2,000
+            with the most clients.
+
+            word, true_clients, true_count: The word, its clients and its contributions.
+            why: "dropped", "longer than the depth" or "symbol outside the alphabet".
+            pass, layer: The round that dropped it last; 0 for none.
+            prefix_length: Symbols of its prefix there, the end symbol included.
+            votes, threshold: Of that prefix, and of the round.
+    """
+
+    candidates: pd.DataFrame
+    votes: pd.DataFrame
+    missed: pd.DataFrame
+
+
+def record(rounds: list[HeardRound], truth: Truth, discovered: _Indices) -> CandidateRecord:
+    """Return the tables of a finished run.
+
+    Args:
+        rounds: All rounds that had candidates.
+        truth: Who holds what.
+        discovered: ``int64`` ids of the words that the run returned; -1 for those nobody holds.
+    """
+    missed = _Missed(truth, discovered)
+    candidates, votes = [], []
+    for heard in rounds:
+        values = values_of(heard, truth)
+        missed.drop(heard, values)
+        real = real_holders(heard, truth, values)
+        candidates.append(candidate_rows(heard, real, keep=missed.candidates(heard, values)))
+        votes.append(vote_ranges(heard, real))
+    return CandidateRecord(
+        candidates=pd.concat(candidates, ignore_index=True) if candidates else pd.DataFrame(),
+        votes=pd.concat(votes, ignore_index=True) if votes else pd.DataFrame(),
+        missed=missed.table(),
+    )
+
+
+def values_of(heard: HeardRound, truth: Truth) -> _Indices:
+    """Return ``(V,) int64``: the candidate of each of the population's words, -1 for none."""
+    if heard.prefix_length:
+        return truth.prefix_values(heard.finished, heard.prefix_length)
+    return truth.candidate_values(heard.query)
+
+
+def real_holders(heard: HeardRound, truth: Truth, values: _Indices) -> _Indices:
+    """Return ``(num_candidates,) int64``: clients that hold a word with each candidate's prefix.
+
+    Args:
+        heard: The round.
+        truth: Who holds what.
+        values: ``(V,) int64``: each word's candidate, -1 for none.
+    """
+    held = np.flatnonzero(values >= 0)
+    counts = np.bincount(values[held], weights=truth.clients[held], minlength=heard.num_candidates)
+    return counts.astype(np.int64)[: heard.num_candidates]
+
+
+def candidate_rows(
+    heard: HeardRound, real: _Indices | None, *, keep: _Indices | None = None
+) -> pd.DataFrame:
+    """Return a round's rows of `CandidateRecord.candidates`.
+
+    Args:
+        heard: The round.
+        real: ``(num_candidates,)`` holders; None as long as nobody has counted them.
+        keep: Dropped candidates that must have a row.
+    """
+    fates = [KEPT, WORD, DROPPED]
+    fate = np.full(heard.num_candidates, fates.index(DROPPED), dtype=np.int8)
+    fate[heard.kept] = fates.index(KEPT)
+    fate[heard.words] = fates.index(WORD)
+    rest = np.flatnonzero(fate[: heard.num_fresh] == fates.index(DROPPED))
+    near = _most(rest, heard.votes, NEAREST)
+    certain = np.unique(np.concatenate([heard.kept, heard.words, near, *_given(keep)]))
+    rest = np.setdiff1d(rest, certain, assume_unique=True)
+    sample = rest
+    if len(rest) > SAMPLED:
+        # A fixed order without visible order: distinct numbers, so no ties.
+        order = scatter(rest.astype(np.uint64))
+        sample = rest[order < np.partition(order, SAMPLED)[SAMPLED]]
+    chosen = np.concatenate([certain, sample])
+    weights = np.ones(len(chosen))
+    weights[len(certain) :] = len(rest) / max(len(sample), 1)
+    votes = heard.votes[chosen].astype(np.int64)
+    prefixes, is_word = heard.spelled(chosen)
+    return pd.DataFrame(
+        {
+            "pass": heard.pass_index + 1,
+            "layer": heard.layer,
+            "prefix": prefixes,
+            "is_word": is_word,
+            "votes": votes,
+            "threshold": heard.threshold,
+            **heard.said.columns(votes),
+            "true_clients": -1 if real is None else real[chosen],
+            "fate": pd.Categorical.from_codes(fate[chosen], categories=fates),
+            "stands_for": weights,
+        }
+    ).astype({"pass": "int16", "layer": "int16"})
+
+
+def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
+    """Return a round's rows of `CandidateRecord.votes`; without truth, all count as real."""
+    votes = heard.votes[: heard.num_fresh].astype(np.int64)
+    bounds = _bounds(heard, votes)
+    place = np.searchsorted(bounds, votes, side="right") - 1
+    kept = np.zeros(heard.num_candidates, dtype=np.bool_)
+    kept[heard.kept] = kept[heard.words] = True
+    kept = kept[: heard.num_fresh]
+    held = np.ones(len(votes), dtype=np.bool_) if real is None else real[: heard.num_fresh] > 0
+    columns = {
+        f"{fate}_{kind}": np.bincount(place[mask & same], minlength=len(bounds))
+        for fate, mask in (("kept", kept), ("dropped", ~kept))
+        for kind, same in (("real", held), ("noise", ~held))
+    }
+    table = pd.DataFrame(
+        {
+            "pass": heard.pass_index + 1,
+            "layer": heard.layer,
+            "votes_from": bounds,
+            "votes_to": np.append(bounds[1:] - 1, votes.max(initial=0)),
+            **columns,
+        }
+    )
+    filled: pd.DataFrame = table[table[list(columns)].sum(axis=1) > 0]
+    return filled.astype({"pass": "int16", "layer": "int16"})
+
+
+def _bounds(heard: HeardRound, votes: _Indices) -> _Indices:
+    """Return where ranges of votes begin, ascending, the first at or below all votes."""
+    lowest, highest = int(votes.min(initial=0)), int(votes.max(initial=0))
+    steps = np.zeros(0)
+    if heard.votes_std > 0:
+        steps = heard.votes_mean + heard.votes_std * _LINEAR
+    end = max(float(steps[-1]) if len(steps) else 1.0, 1.0)
+    growing = end * 1.15 ** np.arange(1, 200)
+    inner = np.ceil(np.concatenate([steps, growing[growing <= highest]]))
+    bounds = np.unique(inner[(inner > lowest) & (inner <= highest)].astype(np.int64))
+    return np.concatenate([[lowest], bounds])
+
+
+def _most(numbers: _Indices, votes: npt.NDArray[np.integer], most: int) -> _Indices:
+    """Return the candidates with the most votes; of equal ones, the first."""
+    if len(numbers) <= most:
+        return numbers
+    own = votes[numbers]
+    least = np.partition(own, len(own) - most)[len(own) - most]
+    above = np.flatnonzero(own > least)
+    equal = np.flatnonzero(own == least)[: most - len(above)]
+    return np.asarray(numbers[np.sort(np.concatenate([above, equal]))])
+
+
+def _given(numbers: _Indices | None) -> list[_Indices]:
+    return [] if numbers is None else [numbers]
+
+
+class _Missed:
+    """The words that were missed, and where."""
+
+    def __init__(self, truth: Truth, discovered: _Indices) -> None:
+        missed = truth.clients > 0
+        missed[discovered[discovered >= 0]] = False
+        ids = np.flatnonzero(missed)
+        self._truth = truth
+        self._ids = _most(ids, truth.clients, MISSED)
+        self._ids = self._ids[np.argsort(-truth.clients[self._ids], kind="stable")]
+        none = np.zeros(len(self._ids), dtype=np.int64)
+        names = ("pass", "layer", "prefix_length", "votes", "threshold")
+        self._at = {name: none.copy() for name in names}
+
+    def candidates(self, heard: HeardRound, values: _Indices) -> _Indices:
+        """Return the dropped candidates of missed words."""
+        own = values[self._ids]
+        asked = (own >= 0) & (own < heard.num_fresh)
+        return np.setdiff1d(own[asked], np.concatenate([heard.kept, heard.words]))
+
+    def drop(self, heard: HeardRound, values: _Indices) -> None:
+        """Note which words a round dropped."""
+        own = values[self._ids]
+        kept = np.zeros(heard.num_candidates + 1, dtype=np.bool_)
+        kept[heard.kept] = kept[heard.words] = True
+        lost = np.flatnonzero((own >= 0) & (own < heard.num_fresh) & ~kept[own])
+        for name, value in (
+            ("pass", heard.pass_index + 1),
+            ("layer", heard.layer),
+            ("threshold", heard.threshold),
+        ):
+            self._at[name][lost] = value
+        self._at["votes"][lost] = heard.votes[own[lost]]
+        self._at["prefix_length"][lost] = heard.lengths(own[lost])
+
+    def table(self) -> pd.DataFrame:
+        """Return the words."""
+        truth = self._truth
+        words = [truth.words[i] for i in self._ids]
+        why = np.full(len(words), LOST, dtype=object)
+        for i in np.flatnonzero(~truth.reachable[self._ids]):
+            known = set(words[i]) <= set(truth.symbols)
+            why[i] = LONGER if known else FOREIGN
+        return pd.DataFrame(
+            {
+                "word": words,
+                "true_clients": truth.clients[self._ids],
+                "true_count": truth.counts[self._ids],
+                "why": why,
+                **self._at,
+            }
+        )
