@@ -95,7 +95,9 @@ class Page:
 
     def logs(self) -> tuple[list[str], list[str]]:
         """Return messages of the console, and addresses that were asked for, since last time."""
-        messages = [f"{each['level']}: {each['message']}" for each in self.driver.get_log("browser")]
+        messages = [
+            f"{each['level']}: {each['message']}" for each in self.driver.get_log("browser")
+        ]
         asked = []
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]

@@ -1,6 +1,6 @@
 // Shows the page: a run, two runs, or a sweep; as it ended, or live.
 
-import { manifest } from "./data.js";
+import { chunk, manifest } from "./data.js";
 import { el, fill, section } from "./dom.js";
 import { follow } from "./live.js";
 import { Overlay } from "./overlay.js";
@@ -8,6 +8,7 @@ import { RunView } from "./run.js";
 import { SweepView } from "./sweep.js";
 import { textTable } from "./tables.js";
 import { shown } from "./text.js";
+import { rowsOf } from "./trie.js";
 
 /** @typedef {import("./types.js").RunManifest} RunManifest */
 /** @typedef {import("./types.js").SweepManifest} SweepManifest */
@@ -64,12 +65,12 @@ function showRun(data) {
         open(`${data.runs.length - 1}`);
       },
       /** @param {any} round */
-      round(round) {
+      async round(round) {
         const run = data.runs[round.run];
         append(run.layers, round.layer);
         if (round.chunk) {
           run.rounds.push([round.layer.pass, round.layer.layer, round.chunk]);
-          for (const row of round.votes) append(run.votes, row);
+          for (const row of rowsOf((await chunk(round.chunk)).ranges)) append(run.votes, row);
         }
         const view = views.get(`${round.run}`);
         if (view instanceof RunView) view.refresh();
@@ -87,8 +88,8 @@ function showSweep(data) {
   if (data.live) {
     follow(status, {
       /** @param {any} said */
-      results(said) {
-        Object.assign(data, said);
+      async results(said) {
+        Object.assign(data, await chunk(said.chunk));
         view.refresh();
       },
     });

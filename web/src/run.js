@@ -39,6 +39,9 @@ export class RunView {
     });
     this.words = el("div", {});
     const { sample } = page;
+    const kept = page.live
+      ? `While it runs, a layer shows its ${number(page.most)} candidates with the most votes; the report has all that survived.`
+      : `Of each layer, all that survived is here, and of what did not: the ${number(sample.nearest)} with the most votes, those of the ${number(sample.missed)} missed words with the most clients, and ${number(sample.sampled)} drawn uniformly.`;
     const hasTrie = run.rounds.length > 0 || page.live;
     this.element = el(
       "div",
@@ -51,7 +54,7 @@ export class RunView {
       hasTrie
         ? section(
             "The trie as it grows",
-            `Each row is one more symbol, each block a prefix; its width is its estimated share of all contributions (blocks of one parent share what it has). What was dropped is shown only where clients hold it. Of each layer, all that survived is here, and of what did not: the ${number(sample.nearest)} with the most votes, those of the ${number(sample.missed)} missed words with the most clients, and ${number(sample.sampled)} drawn uniformly.`,
+            `Each row is one more symbol, each block a prefix; its width is its estimated share of all contributions (blocks of one parent share what it has). What was dropped is shown only where clients hold it. ${kept}`,
             this.icicle.element,
           )
         : null,
@@ -86,7 +89,7 @@ export class RunView {
     const layers = layersOf(run);
     const facts = [
       `${number(run.clients)} clients`,
-      `seed ${run.seed}`,
+      run.seed === null ? null : `seed ${run.seed}`,
       run.coverage === null ? null : `words found cover ${percent(run.coverage)} of all contributions`,
       run.beside_lexicon ? "rare words beside the lexicon count as held by nobody" : null,
     ];

@@ -47,6 +47,8 @@ export class SweepView {
   constructor(page) {
     this.page = page;
     this.chosen = { kind: "lines", x: "", metric: "", color: "", facet: "" };
+    /** Whether the reader chose something, which what is new must not undo. */
+    this.isChosen = false;
     this.controls = el("div", { class: "controls" });
     this.picture = el("div", { class: "plot" });
     this.details = el("div", { class: "details", role: "status", "aria-live": "polite" });
@@ -86,14 +88,12 @@ export class SweepView {
     /** @param {string} path */
     const isNumber = (path) => /** @type {any[]} */ (this.rows).every((row) => typeof row[path] === "number" || row[path] === null);
     this.numeric = axes.filter(isNumber);
-    const { chosen } = this;
-    if (!axes.includes(chosen.x)) chosen.x = this.numeric[0] ?? axes[0] ?? "seed";
-    if (!page.metrics.some((metric) => metric.path === chosen.metric)) {
-      const paths = page.metrics.map((metric) => metric.path);
-      chosen.metric = paths.includes(page.best) ? page.best : paths[0] ?? "";
-      const rest = axes.filter((path) => path !== chosen.x);
-      chosen.color = rest[0] ?? "";
-      chosen.facet = rest[1] ?? "";
+    if (!this.isChosen) {
+      const metrics = page.metrics.map((metric) => metric.path);
+      const x = this.numeric[0] ?? axes[0] ?? "seed";
+      const [color = "", facet = ""] = axes.filter((path) => path !== x);
+      const metric = metrics.includes(page.best) ? page.best : (metrics[0] ?? "");
+      this.chosen = { ...this.chosen, x, color, facet, metric };
     }
     const parts = [`${number(this.rows.length)} runs`, page.failed ? `${number(page.failed)} failed` : "", page.clients];
     this.lead.textContent = `${parts.filter(Boolean).join(", ")}.`;
@@ -109,6 +109,7 @@ export class SweepView {
     /** @param {"kind" | "x" | "metric" | "color" | "facet"} key */
     const set = (key) => (/** @type {string} */ value) => {
       chosen[key] = value;
+      this.isChosen = true;
       this.choose();
       this.draw();
     };

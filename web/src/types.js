@@ -45,7 +45,7 @@
  * @property {number} depth Symbols of the longest word.
  * @property {number} max_items
  * @property {number | null} coverage
- * @property {number} seed
+ * @property {number | null} seed
  * @property {boolean} beside_lexicon
  * @property {string | null} words Name of the piece with the discovered words.
  * @property {string | null} missed Name of the piece with the words that were missed.
@@ -63,6 +63,7 @@
  * @property {boolean} overlays Whether the reader asked for two runs, and sees both first.
  * @property {TextTable | null} measures
  * @property {{nearest: number, sampled: number, missed: number}} sample
+ * @property {number} [most] Candidates of a round on a live page.
  * @property {boolean} live
  *
  * @typedef {object} Axis

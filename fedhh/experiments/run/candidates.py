@@ -115,7 +115,12 @@ def real_holders(heard: HeardRound, truth: Truth, values: _Indices) -> _Indices:
 
 
 def candidate_rows(
-    heard: HeardRound, real: _Indices | None, *, keep: _Indices | None = None
+    heard: HeardRound,
+    real: _Indices | None,
+    *,
+    keep: _Indices | None = None,
+    nearest: int | None = None,
+    sampled: int | None = None,
 ) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.candidates`.
 
@@ -123,20 +128,22 @@ def candidate_rows(
         heard: The round.
         real: ``(num_candidates,)`` holders; None as long as nobody has counted them.
         keep: Dropped candidates that must have a row.
+        nearest: Dropped candidates with the most votes to have one; `NEAREST` if None.
+        sampled: Uniformly sampled ones; `SAMPLED` if None.
     """
     fates = [KEPT, WORD, DROPPED]
     fate = np.full(heard.num_candidates, fates.index(DROPPED), dtype=np.int8)
     fate[heard.kept] = fates.index(KEPT)
     fate[heard.words] = fates.index(WORD)
     rest = np.flatnonzero(fate[: heard.num_fresh] == fates.index(DROPPED))
-    near = _most(rest, heard.votes, NEAREST)
+    near = _most(rest, heard.votes, NEAREST if nearest is None else nearest)
     certain = np.unique(np.concatenate([heard.kept, heard.words, near, *_given(keep)]))
     rest = np.setdiff1d(rest, certain, assume_unique=True)
-    sample = rest
-    if len(rest) > SAMPLED:
+    sample, most = rest, SAMPLED if sampled is None else sampled
+    if len(rest) > most:
         # A fixed order without visible order: distinct numbers, so no ties.
         order = scatter(rest.astype(np.uint64))
-        sample = rest[order < np.partition(order, SAMPLED)[SAMPLED]]
+        sample = rest[order < np.partition(order, most)[most]]
     chosen = np.concatenate([certain, sample])
     weights = np.ones(len(chosen))
     weights[len(certain) :] = len(rest) / max(len(sample), 1)
@@ -152,7 +159,7 @@ def candidate_rows(
             "threshold": heard.threshold,
             **heard.said.columns(votes),
             "true_clients": -1 if real is None else real[chosen],
-            "fate": pd.Categorical.from_codes(fate[chosen], categories=fates),
+            "fate": pd.Categorical.from_codes(fate[chosen], categories=pd.Index(fates)),
             "stands_for": weights,
         }
     ).astype({"pass": "int16", "layer": "int16"})
@@ -162,7 +169,11 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.votes`; without truth, all count as real."""
     votes = heard.votes[: heard.num_fresh].astype(np.int64)
     bounds = _bounds(heard, votes)
-    place = np.searchsorted(bounds, votes, side="right") - 1
+    # A look-up of each number of votes: candidates may be a million.
+    numbers = heard.said.votes
+    table = np.zeros(int(numbers[-1] - numbers[0]) + 1, dtype=np.int64)
+    table[numbers - numbers[0]] = np.searchsorted(bounds, numbers, side="right") - 1
+    place = table[votes - numbers[0]]
     kept = np.zeros(heard.num_candidates, dtype=np.bool_)
     kept[heard.kept] = kept[heard.words] = True
     kept = kept[: heard.num_fresh]
@@ -172,7 +183,7 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
         for fate, mask in (("kept", kept), ("dropped", ~kept))
         for kind, same in (("real", held), ("noise", ~held))
     }
-    table = pd.DataFrame(
+    ranges = pd.DataFrame(
         {
             "pass": heard.pass_index + 1,
             "layer": heard.layer,
@@ -181,7 +192,7 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
             **columns,
         }
     )
-    filled: pd.DataFrame = table[table[list(columns)].sum(axis=1) > 0]
+    filled: pd.DataFrame = ranges[ranges[list(columns)].sum(axis=1) > 0]
     return filled.astype({"pass": "int16", "layer": "int16"})
 
 

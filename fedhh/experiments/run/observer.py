@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.clients.populations.population import CountProgress, Population
+from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.heard_rounds import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.truth import Observed, Truth
@@ -34,7 +35,12 @@ class _Seen:
 
 
 class Observer:
-    """What became of the true words, round by round."""
+    """What became of the true words, round by round.
+
+    Attributes:
+        last_heard: What became of the last round's candidates; None where nobody asks, or for a
+            round that is about no prefixes.
+    """
 
     def __init__(
         self,
@@ -65,6 +71,7 @@ class Observer:
         self._seen: list[_Seen] = []
         self._counted: Counted | None = None
         self._heard = heard
+        self.last_heard: HeardRound | None = None
         self._before = protocol.discoveries(state)
         self._truth: Truth | None = None
         # A client that may answer again cannot be counted as it answers. What had been counted
@@ -78,8 +85,9 @@ class Observer:
     def observe(self, finished: Round[Any, Any]) -> Observed:
         """Return what became of the truth in a round; NaN if that is known in the end only."""
         seen = self._seen_in(finished.query, finished.state)
+        self.last_heard = None
         if self._heard is not None:
-            self._heard.hear(
+            self.last_heard = self._heard.hear(
                 self._protocol,
                 finished,
                 following=seen.kept,
@@ -97,6 +105,11 @@ class Observer:
             self._folder.mkdir(parents=True, exist_ok=True)
             save_checkpoint(self._file(len(self._seen)), finished.state, {})
         return Observed()
+
+    @property
+    def truth(self) -> Truth | None:
+        """Who holds what; None as long as nobody has counted it."""
+        return self._truth
 
     def finish(self, rows: list[LayerRow]) -> Truth:
         """Return the truth; rows that waited for it are filled in."""

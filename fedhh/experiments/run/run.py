@@ -23,6 +23,7 @@ from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
+from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.heard_rounds import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.metrics import discoveries_table, measure
@@ -35,6 +36,7 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
+from fedhh.experiments.run.truth import Truth
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
@@ -62,6 +64,12 @@ class Listener(Protocol):
     def advance(self, num_clients: int) -> None:
         """Hear that some clients have answered."""
 
+    def hear(self, heard: HeardRound, truth: Truth | None) -> None:
+        """Hear what became of a round's candidates, of a run in a directory; its row follows.
+
+        The truth is None as long as nobody has counted it.
+        """
+
     def finish_round(self, layer: LayerRow) -> None:
         """Hear a finished round's row of the layers table."""
 
@@ -76,6 +84,9 @@ class Silence:
         """Ignore."""
 
     def advance(self, num_clients: int) -> None:
+        """Ignore."""
+
+    def hear(self, heard: HeardRound, truth: Truth | None) -> None:
         """Ignore."""
 
     def finish_round(self, layer: LayerRow) -> None:
@@ -393,6 +404,8 @@ def _follow(
         summary = protocol.summaries(finished.state)[-1]
         observed = observer.observe(finished)
         rows.append(LayerRow.of(summary, mechanism, finished.diagnostics, observed))
+        if observer.last_heard is not None:
+            listener.hear(observer.last_heard, observer.truth)
         listener.finish_round(rows[-1])
         yield finished
 

@@ -37,5 +37,9 @@ def round_chunks(candidates: pd.DataFrame) -> dict[tuple[int, int], dict[str, An
     """Return the pieces of all rounds, by pass and layer."""
     if candidates.empty:
         return {}
-    groups = candidates.groupby(["pass", "layer"], sort=True)
-    return {(int(p), int(layer)): round_chunk(rows) for (p, layer), rows in groups}
+    rounds = candidates[["pass", "layer"]].drop_duplicates().itertuples(index=False, name=None)
+    groups = candidates.groupby(["pass", "layer"])
+    return {
+        (int(number), int(layer)): round_chunk(groups.get_group((number, layer)))
+        for number, layer in rounds
+    }
