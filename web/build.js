@@ -29,14 +29,15 @@ const style = await build({
 
 /** The notices of every library whose code is in the script. */
 function notices() {
-  const names = new Set();
+  const folders = new Map();
   const used = Object.values(result.metafile.outputs)[0].inputs;
   for (const [path, { bytesInOutput }] of Object.entries(used)) {
-    const match = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
-    if (match && bytesInOutput) names.add(match[1]);
+    // A library may hold others; the innermost is whose code it is.
+    const match = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)(?=\/)/.exec(path);
+    if (match && bytesInOutput) folders.set(match[1], join(here, match[0]));
   }
-  const parts = [...names].sort().map((name) => {
-    const folder = join(here, "node_modules", name);
+  const parts = [...folders.keys()].sort().map((name) => {
+    const folder = folders.get(name);
     const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
     if (!file) throw new Error(`${name} has no notice`);

@@ -280,7 +280,7 @@ export class Icicle {
         el("span", { class: "key" }, el("span", { class: `swatch ${kind}` }), text),
       ),
       el("span", { class: "key" }, el("span", { class: "swatch dropped" }), "pale, crossed: held, but dropped here"),
-      el("span", { class: "key" }, "pale: many, too narrow to be drawn one by one; zoom in"),
+      el("span", { class: "key" }, el("span", { class: `swatch ${kinds[0][0]} pale` }), "pale: many, too narrow to be drawn one by one; zoom in"),
     );
   }
 

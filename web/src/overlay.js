@@ -88,7 +88,7 @@ export class Overlay {
       style: { background: "transparent", fontSize: "12px" },
       ariaLabel: "Coverage by layer",
       x: { label: "rounds \u2192", ticks: 8, tickFormat: "d" },
-      y: { label: "\u2191 coverage", grid: true, percent: true, zero: true },
+      y: { label: "\u2191 coverage, %", grid: true, percent: true, zero: true },
       color: { legend: true, domain: names, range: [color("only-a"), color("only-b")] },
       marks: [
         Plot.lineY(points, { x: "step", y: "coverage", stroke: "run", strokeWidth: 2 }),

@@ -51,7 +51,7 @@ export class SweepView {
     this.isChosen = false;
     this.controls = el("div", { class: "controls" });
     this.picture = el("div", { class: "plot" });
-    this.details = el("div", { class: "details", role: "status", "aria-live": "polite" });
+    this.details = el("div", { class: "details", role: "status", "aria-live": "polite" }, el("span", { class: "hint" }, "Click a point, or choose one with Tab and Enter, for its settings and runs."));
     this.tables = el("div", {});
     this.lead = el("p", { class: "facts-line" });
     this.element = el(
@@ -90,8 +90,7 @@ export class SweepView {
     this.numeric = axes.filter(isNumber);
     if (!this.isChosen) {
       const metrics = page.metrics.map((metric) => metric.path);
-      const x = this.numeric[0] ?? axes[0] ?? "seed";
-      const [color = "", facet = ""] = axes.filter((path) => path !== x);
+      const { x = axes[0] ?? "seed", color = "", facet = "" } = page.layout;
       const metric = metrics.includes(page.best) ? page.best : (metrics[0] ?? "");
       this.chosen = { ...this.chosen, x, color, facet, metric };
     }
@@ -242,7 +241,7 @@ export class SweepView {
       x: numeric
         ? { label: `${this.label(this.chosen.x)} \u2192`, type: wide ? "log" : "linear", ticks: values.length <= 8 ? values : 6, tickFormat: (/** @type {number} */ value) => valueText(value), inset: 12 }
         : { label: this.label(this.chosen.x), type: "point", domain: values, tickFormat: (/** @type {any} */ value) => valueText(value) },
-      y: { label: `\u2191 ${this.metricLabel()}`, grid: true, percent: metric?.share, nice: true },
+      y: { label: `\u2191 ${this.metricLabel()}${metric?.share ? ", %" : ""}`, grid: true, percent: metric?.share, nice: true },
       color: { domain: colors, range: SERIES, legend: colors.length > 1 },
       symbol: { domain: colors },
       marks: [

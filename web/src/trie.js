@@ -210,13 +210,14 @@ function measure(root) {
   const order = [root];
   for (let i = 0; i < order.length; i += 1) order.push(...order[i].children);
   for (const node of order.reverse()) {
+    // A prefix was kept wherever something that begins with it was: also where nobody was asked.
+    for (const child of node.children) node.runs |= child.runs;
     node.children = node.children.filter(hasPlace);
     const sum = node.children.reduce((total, child) => total + child.share, 0);
     if (!(node.share >= 0)) {
       node.share = sum;
       // Nobody asked about it: it is as real as what is known to come after it.
       node.trueClients = node.children.reduce((most, child) => Math.max(most, child.trueClients), -1);
-      node.runs = node.children.reduce((all, child) => all | child.runs, 0);
     }
   }
   for (const node of order.reverse()) {

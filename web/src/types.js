@@ -78,6 +78,7 @@
  * @property {Axis[]} axes
  * @property {(Axis & {share: boolean})[]} metrics
  * @property {string} best
+ * @property {{x?: string, color?: string, facet?: string}} layout What is shown first.
  * @property {Columns} rows
  * @property {TextTable[]} tables
  * @property {string} config

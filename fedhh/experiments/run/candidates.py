@@ -38,32 +38,11 @@ class CandidateRecord:
     """Tables of candidates.
 
     Attributes:
-        candidates: One row for each recorded candidate.
-
-            pass, layer: The round, each from 1.
-            prefix: Its symbols, the end symbol left out.
-            is_word: Whether it ends there.
-            votes: Reports that support it.
-            threshold: Votes of the last candidate that the round kept.
-            z, estimate, std_error: What the votes say, as in the table of discoveries.
-            true_clients: Pairs of a client and a word of its that has the prefix; of a word, its
-                clients. Words that an earlier pass found do not count: clients leave them out.
-            fate: "kept", "word" or "dropped".
-            stands_for: Candidates that the row stands for: 1, but more in a sample.
-        votes: One row for each range of votes that some candidate of a round has.
-
-            pass, layer: The round.
-            votes_from, votes_to: The range, both ends included.
-            kept_real, kept_noise, dropped_real, dropped_noise: Candidates in it; real are those
-                that some client holds.
-        missed: One row for each word that somebody holds and the run did not return, the 2,000
-            with the most clients.
-
-            word, true_clients, true_count: The word, its clients and its contributions.
-            why: "dropped", "longer than the depth" or "symbol outside the alphabet".
-            pass, layer: The round that dropped it last; 0 for none.
-            prefix_length: Symbols of its prefix there, the end symbol included.
-            votes, threshold: Of that prefix, and of the round.
+        candidates: One row for each recorded candidate, see `candidate_rows`.
+        votes: One row for each range of votes that some candidate of a round has, see
+            `vote_ranges`.
+        missed: One row for each of the 2,000 words with the most clients that the run did not
+            return, see `MissedWords.table`.
     """
 
     candidates: pd.DataFrame
@@ -79,7 +58,7 @@ def record(rounds: list[HeardRound], truth: Truth, discovered: _Indices) -> Cand
         truth: Who holds what.
         discovered: ``int64`` ids of the words that the run returned; -1 for those nobody holds.
     """
-    missed = _Missed(truth, discovered)
+    missed = MissedWords(truth, discovered)
     candidates, votes = [], []
     for heard in rounds:
         values = values_of(heard, truth)
@@ -130,6 +109,22 @@ def candidate_rows(
         keep: Dropped candidates that must have a row.
         nearest: Dropped candidates with the most votes to have one; `NEAREST` if None.
         sampled: Uniformly sampled ones; `SAMPLED` if None.
+
+    Columns:
+        pass: Which pass, from 1.
+        layer: Which layer, from 1.
+        prefix: The candidate's symbols, the end symbol left out.
+        is_word: Whether it ends there.
+        votes: Reports that support it.
+        threshold: Votes of the last candidate that the round kept.
+        z: How far the votes lie above the noise, as for discoveries.
+        estimate: Unbiased estimate of the contributions for it among the cohort's reports.
+        std_error: Standard error of the estimate by the oracle's formula.
+        true_clients: Pairs of a client and a word of its that begins with the prefix; of a word,
+            its clients. Words that an earlier pass found do not count: clients leave them out. -1
+            as long as nobody has counted.
+        fate: "kept", found as a "word", or "dropped".
+        stands_for: Candidates that the row stands for: 1, or more in a sample.
     """
     fates = [KEPT, WORD, DROPPED]
     fate = np.full(heard.num_candidates, fates.index(DROPPED), dtype=np.int8)
@@ -166,7 +161,18 @@ def candidate_rows(
 
 
 def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
-    """Return a round's rows of `CandidateRecord.votes`; without truth, all count as real."""
+    """Return a round's rows of `CandidateRecord.votes`; without truth, all count as real.
+
+    Columns:
+        pass: Which pass, from 1.
+        layer: Which layer, from 1.
+        votes_from: The range's fewest votes.
+        votes_to: Its most.
+        kept_real: Kept candidates in it that some client holds.
+        kept_noise: Kept ones that nobody holds.
+        dropped_real: Dropped ones that some client holds.
+        dropped_noise: Dropped ones that nobody holds.
+    """
     votes = heard.votes[: heard.num_fresh].astype(np.int64)
     bounds = _bounds(heard, votes)
     # A look-up of each number of votes: candidates may be a million.
@@ -224,7 +230,7 @@ def _given(numbers: _Indices | None) -> list[_Indices]:
     return [] if numbers is None else [numbers]
 
 
-class _Missed:
+class MissedWords:
     """The words that were missed, and where."""
 
     def __init__(self, truth: Truth, discovered: _Indices) -> None:
@@ -260,7 +266,19 @@ class _Missed:
         self._at["prefix_length"][lost] = heard.lengths(own[lost])
 
     def table(self) -> pd.DataFrame:
-        """Return the words."""
+        """Return the words, those with the most clients first.
+
+        Columns:
+            word: The word.
+            true_clients: Clients that hold it.
+            true_count: How often it was typed.
+            why: "dropped", "longer than the depth" or "symbol outside the alphabet".
+            pass: Pass of the round that dropped it last; 0 for none.
+            layer: Layer of that round.
+            prefix_length: Symbols of its prefix there, the end symbol included.
+            votes: Votes of that prefix.
+            threshold: Votes of the last candidate that the round kept.
+        """
         truth = self._truth
         words = [truth.words[i] for i in self._ids]
         why = np.full(len(words), LOST, dtype=object)

@@ -135,6 +135,7 @@ def live_sweep(plan: Sweep) -> LiveServer:
         "axes": [],
         "metrics": [],
         "best": plan.best,
+        "layout": {},
         "rows": {},
         "tables": [],
         "config": "",

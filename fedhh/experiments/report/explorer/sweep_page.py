@@ -14,7 +14,13 @@ from fedhh.experiments.report.explorer.tables import plain_table
 from fedhh.experiments.report.tables import make_table, usual_table
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.sweep import directory as results
-from fedhh.experiments.sweep.columns import EXTRA, is_numeric, varied_settings, varying
+from fedhh.experiments.sweep.columns import (
+    EXTRA,
+    choose_layout,
+    is_numeric,
+    varied_settings,
+    varying,
+)
 
 _NOT_SHOWN = {"cell", "status", "error", "beside_grid", EXTRA}
 REPORT = "report.html"
@@ -65,12 +71,24 @@ def sweep_data(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, An
             for name in metrics
         ],
         "best": description["best"],
+        "layout": _layout(table, description),
         "rows": columns_of(table[columns]),
         "tables": [],
         "config": "",
         "opens": {},
         "live": False,
     }
+
+
+def _layout(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, str]:
+    """Return what is shown first: where each setting goes, as in the figures."""
+    layout = choose_layout(table, description["axes"])
+    places = {"x": layout.x, "color": next(iter(layout.by), "")}
+    rest = [*layout.facet, *layout.by[1:]]
+    if not layout.x:
+        places = {"x": next(iter(layout.by), "seed"), "color": next(iter(layout.by[1:]), "")}
+        rest = [*layout.facet, *layout.by[2:]]
+    return {**places, "facet": next(iter(rest), "")}
 
 
 def _label(path: str) -> str:
