@@ -13,7 +13,6 @@ from fedhh.experiments.report.explorer.server import LiveServer
 from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.run import Listener
-from fedhh.experiments.run.truth import Truth
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import Listener as SweepListener
 from fedhh.experiments.sweep.plan import Cell, Sweep
@@ -42,10 +41,10 @@ class BothListeners:
         for each in self._both:
             each.advance(num_clients)
 
-    def hear(self, heard: HeardRound, truth: Truth | None) -> None:
+    def hear(self, heard: HeardRound) -> None:
         """Pass it on."""
         for each in self._both:
-            each.hear(heard, truth)
+            each.hear(heard)
 
     def finish_round(self, layer: LayerRow) -> None:
         """Pass it on."""

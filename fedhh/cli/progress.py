@@ -28,7 +28,6 @@ from fedhh.cli.time_left import TimeLeft
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.truth import Truth
 from fedhh.experiments.run.workers import Workers
 from fedhh.kernels.cache import hearing_of_compilations
 from fedhh.protocol import AnyProtocol
@@ -158,7 +157,7 @@ class LiveProgress:
         self._layers.advance(num_clients)
         self._progress.advance(self._task, num_clients)
 
-    def hear(self, heard: HeardRound, truth: Truth | None) -> None:
+    def hear(self, heard: HeardRound) -> None:
         """Ignore: a console shows rows."""
 
     def finish_round(self, layer: LayerRow) -> None:

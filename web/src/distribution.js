@@ -17,8 +17,16 @@ const KINDS = [
   { column: "dropped_noise", label: "dropped, held by nobody", color: "noise", opacity: 0.35 },
 ];
 
+/** As long as nobody has counted who holds what. */
+const UNDECIDED = [
+  { column: "kept_real", label: "kept", color: "undecided", opacity: 1 },
+  { column: "dropped_real", label: "dropped", color: "undecided", opacity: 0.35 },
+];
+
 export class Distribution {
-  constructor() {
+  /** @param {boolean} isLive */
+  constructor(isLive) {
+    this.kinds = isLive ? UNDECIDED : KINDS;
     this.picture = el("div", { class: "plot" });
     this.caption = el("p", { class: "note" });
     /** @type {[Run, Layer] | null} */
@@ -32,7 +40,7 @@ export class Distribution {
       el(
         "p",
         { class: "legend" },
-        KINDS.map((kind) =>
+        this.kinds.map((kind) =>
           el(
             "span",
             { class: "key" },
@@ -71,7 +79,7 @@ export class Distribution {
       return;
     }
     const bars = ranges.flatMap((row) =>
-      KINDS.map((kind) => ({
+      this.kinds.map((kind) => ({
         from: row.votes_from,
         to: row.votes_to + 1,
         count: row[kind.column],

@@ -26,7 +26,7 @@ export class RunView {
     this.tries = new Map();
     this.pass = 0;
     this.icicle = new Icicle({ name: "trie", overlaid: null, isLive: page.live });
-    this.votes = new Distribution();
+    this.votes = new Distribution(page.live);
     this.player = new Player((step) => void this.show(step));
     this.facts = el("p", { class: "facts-line" });
     this.search = searchBox({
@@ -40,7 +40,7 @@ export class RunView {
     this.words = el("div", {});
     const { sample } = page;
     const kept = page.live
-      ? `While it runs, a layer shows its ${number(page.most)} candidates with the most votes; the report has all that survived.`
+      ? `While it runs, a layer shows the ${number(page.most)} survivors with the most votes; the report has all, and says who holds them.`
       : `Of each layer, all that survived is here, and of what did not: the ${number(sample.nearest)} with the most votes, those of the ${number(sample.missed)} missed words with the most clients, and ${number(sample.sampled)} drawn uniformly.`;
     const hasTrie = run.rounds.length > 0 || page.live;
     this.element = el(

@@ -22,6 +22,7 @@ NEAREST, SAMPLED, MISSED = 1_000, 1_000, 2_000
 words that were missed, those with the most holders."""
 
 KEPT, WORD, DROPPED = "kept", "word", "dropped"
+FATES = (KEPT, WORD, DROPPED)
 """What became of a candidate: extended, or would be but for the pass's end; found; neither."""
 
 LONGER, FOREIGN, LOST = "longer than the depth", "symbol outside the alphabet", "dropped"
@@ -95,20 +96,16 @@ def real_holders(heard: HeardRound, truth: Truth, values: _Indices) -> _Indices:
 
 def candidate_rows(
     heard: HeardRound,
-    real: _Indices | None,
+    real: _Indices,
     *,
     keep: _Indices | None = None,
-    nearest: int | None = None,
-    sampled: int | None = None,
 ) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.candidates`.
 
     Args:
         heard: The round.
-        real: ``(num_candidates,)`` holders; None as long as nobody has counted them.
+        real: ``(num_candidates,)`` holders.
         keep: Dropped candidates that must have a row.
-        nearest: Dropped candidates with the most votes to have one; `NEAREST` if None.
-        sampled: Uniformly sampled ones; `SAMPLED` if None.
 
     Columns:
         pass: Which pass, from 1.
@@ -121,27 +118,51 @@ def candidate_rows(
         estimate: Unbiased estimate of the contributions for it among the cohort's reports.
         std_error: Standard error of the estimate by the oracle's formula.
         true_clients: Pairs of a client and a word of its that begins with the prefix; of a word,
-            its clients. Words that an earlier pass found do not count: clients leave them out. -1
-            as long as nobody has counted.
+            its clients. Words that an earlier pass found do not count: clients leave them
+            out.
         fate: "kept", found as a "word", or "dropped".
         stands_for: Candidates that the row stands for: 1, or more in a sample.
     """
-    fates = [KEPT, WORD, DROPPED]
-    fate = np.full(heard.num_candidates, fates.index(DROPPED), dtype=np.int8)
-    fate[heard.kept] = fates.index(KEPT)
-    fate[heard.words] = fates.index(WORD)
-    rest = np.flatnonzero(fate[: heard.num_fresh] == fates.index(DROPPED))
-    near = _most(rest, heard.votes, NEAREST if nearest is None else nearest)
+    fate = np.full(heard.num_candidates, FATES.index(DROPPED), dtype=np.int8)
+    fate[heard.kept] = FATES.index(KEPT)
+    fate[heard.words] = FATES.index(WORD)
+    rest = np.flatnonzero(fate[: heard.num_fresh] == FATES.index(DROPPED))
+    near = _most(rest, heard.votes, NEAREST)
     certain = np.unique(np.concatenate([heard.kept, heard.words, near, *_given(keep)]))
     rest = np.setdiff1d(rest, certain, assume_unique=True)
-    sample, most = rest, SAMPLED if sampled is None else sampled
-    if len(rest) > most:
+    sample = rest
+    if len(rest) > SAMPLED:
         # A fixed order without visible order: distinct numbers, so no ties.
         order = scatter(rest.astype(np.uint64))
-        sample = rest[order < np.partition(order, most)[most]]
+        sample = rest[order < np.partition(order, SAMPLED)[SAMPLED]]
     chosen = np.concatenate([certain, sample])
     weights = np.ones(len(chosen))
     weights[len(certain) :] = len(rest) / max(len(sample), 1)
+    return _rows(heard, chosen, fate=fate[chosen], real=real[chosen], stands_for=weights)
+
+
+def survivors(heard: HeardRound, most: int) -> pd.DataFrame:
+    """Return rows as of `candidate_rows` for what survived, those with the most votes alone.
+
+    Nobody has counted who holds them. It takes little time, as a run that is watched goes on.
+    """
+    kept = np.concatenate([heard.kept, heard.words])
+    chosen = np.sort(_most(kept, heard.votes, most))
+    fate = np.where(np.isin(chosen, heard.words), FATES.index(WORD), FATES.index(KEPT))
+    unknown = np.full(len(chosen), -1)
+    return _rows(
+        heard, chosen, fate=fate.astype(np.int8), real=unknown, stands_for=np.ones(len(chosen))
+    )
+
+
+def _rows(
+    heard: HeardRound,
+    chosen: _Indices,
+    *,
+    fate: npt.NDArray[np.int8],
+    real: _Indices,
+    stands_for: npt.NDArray[np.float64],
+) -> pd.DataFrame:
     votes = heard.votes[chosen].astype(np.int64)
     prefixes, is_word = heard.spelled(chosen)
     return pd.DataFrame(
@@ -153,9 +174,9 @@ def candidate_rows(
             "votes": votes,
             "threshold": heard.threshold,
             **heard.said.columns(votes),
-            "true_clients": -1 if real is None else real[chosen],
-            "fate": pd.Categorical.from_codes(fate[chosen], categories=pd.Index(fates)),
-            "stands_for": weights,
+            "true_clients": real,
+            "fate": pd.Categorical.from_codes(fate, categories=pd.Index(FATES)),
+            "stands_for": stands_for,
         }
     ).astype({"pass": "int16", "layer": "int16"})
 
@@ -173,28 +194,34 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
         dropped_real: Dropped ones that some client holds.
         dropped_noise: Dropped ones that nobody holds.
     """
-    votes = heard.votes[: heard.num_fresh].astype(np.int64)
-    bounds = _bounds(heard, votes)
-    # A look-up of each number of votes: candidates may be a million.
-    numbers = heard.said.votes
-    table = np.zeros(int(numbers[-1] - numbers[0]) + 1, dtype=np.int64)
-    table[numbers - numbers[0]] = np.searchsorted(bounds, numbers, side="right") - 1
-    place = table[votes - numbers[0]]
-    kept = np.zeros(heard.num_candidates, dtype=np.bool_)
-    kept[heard.kept] = kept[heard.words] = True
-    kept = kept[: heard.num_fresh]
-    held = np.ones(len(votes), dtype=np.bool_) if real is None else real[: heard.num_fresh] > 0
+    said = heard.said
+    bounds = _bounds(heard)
+
+    def counted(votes: _Indices, weights: _Indices | None = None) -> _Indices:
+        place = np.searchsorted(bounds, votes, side="right") - 1
+        return np.bincount(place, weights=weights, minlength=len(bounds)).astype(np.int64)
+
+    # Nothing here goes through all candidates, which may be a million.
+    everything = counted(said.votes, said.counts) - counted(heard.votes[heard.num_fresh :])
+    kept = np.concatenate([heard.kept, heard.words])
+    kept = kept[kept < heard.num_fresh]
+    survived = counted(heard.votes[kept])
+    kept_real, held = survived, everything
+    if real is not None:
+        kept_real = counted(heard.votes[kept[real[kept] > 0]])
+        held = counted(heard.votes[np.flatnonzero(real[: heard.num_fresh])])
     columns = {
-        f"{fate}_{kind}": np.bincount(place[mask & same], minlength=len(bounds))
-        for fate, mask in (("kept", kept), ("dropped", ~kept))
-        for kind, same in (("real", held), ("noise", ~held))
+        "kept_real": kept_real,
+        "kept_noise": survived - kept_real,
+        "dropped_real": held - kept_real,
+        "dropped_noise": everything - survived - (held - kept_real),
     }
     ranges = pd.DataFrame(
         {
             "pass": heard.pass_index + 1,
             "layer": heard.layer,
             "votes_from": bounds,
-            "votes_to": np.append(bounds[1:] - 1, votes.max(initial=0)),
+            "votes_to": np.append(bounds[1:] - 1, said.votes[-1:]),
             **columns,
         }
     )
@@ -202,9 +229,9 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
     return filled.astype({"pass": "int16", "layer": "int16"})
 
 
-def _bounds(heard: HeardRound, votes: _Indices) -> _Indices:
+def _bounds(heard: HeardRound) -> _Indices:
     """Return where ranges of votes begin, ascending, the first at or below all votes."""
-    lowest, highest = int(votes.min(initial=0)), int(votes.max(initial=0))
+    lowest, highest = int(heard.said.votes[0]), int(heard.said.votes[-1])
     steps = np.zeros(0)
     if heard.votes_std > 0:
         steps = heard.votes_mean + heard.votes_std * _LINEAR

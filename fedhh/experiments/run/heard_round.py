@@ -30,12 +30,14 @@ class Said:
 
     Attributes:
         votes: ``int64``, ascending.
+        counts: ``int64``; candidates with so many.
         z: ``float32``, see `fedhh.server.noise.Noise.z`.
         estimate: ``float32``; unbiased estimate of the contributions.
         std_error: ``float32``; its standard error by the oracle's formula.
     """
 
     votes: _Indices
+    counts: _Indices
     z: _Floats
     estimate: _Floats
     std_error: _Floats
@@ -46,12 +48,16 @@ class Said:
         lowest = int(votes.min(initial=0))
         if int(votes.max(initial=0)) - lowest < 16 * len(votes) + 1024:
             # Far cheaper than sorting a million of them.
-            distinct = np.flatnonzero(np.bincount(votes - lowest)) + lowest
+            counts = np.bincount(votes - lowest)
+            distinct = np.flatnonzero(counts)
+            counts = counts[distinct]
+            distinct += lowest
         else:
-            distinct = np.unique(votes)
+            distinct, counts = np.unique(votes, return_counts=True)
         estimate = noise.oracle.estimate(distinct, noise.num_reports)
         return cls(
             votes=distinct,
+            counts=counts,
             z=noise.z(distinct).astype(np.float32),
             estimate=estimate.astype(np.float32),
             std_error=np.sqrt(noise.variance(estimate)).astype(np.float32),

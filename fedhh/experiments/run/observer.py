@@ -106,11 +106,6 @@ class Observer:
             save_checkpoint(self._file(len(self._seen)), finished.state, {})
         return Observed()
 
-    @property
-    def truth(self) -> Truth | None:
-        """Who holds what; None as long as nobody has counted it."""
-        return self._truth
-
     def finish(self, rows: list[LayerRow]) -> Truth:
         """Return the truth; rows that waited for it are filled in."""
         if self._truth is None:

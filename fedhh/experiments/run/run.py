@@ -36,7 +36,6 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
-from fedhh.experiments.run.truth import Truth
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
@@ -64,11 +63,8 @@ class Listener(Protocol):
     def advance(self, num_clients: int) -> None:
         """Hear that some clients have answered."""
 
-    def hear(self, heard: HeardRound, truth: Truth | None) -> None:
-        """Hear what became of a round's candidates, of a run in a directory; its row follows.
-
-        The truth is None as long as nobody has counted it.
-        """
+    def hear(self, heard: HeardRound) -> None:
+        """Hear what became of a round's candidates, of a run in a directory; its row follows."""
 
     def finish_round(self, layer: LayerRow) -> None:
         """Hear a finished round's row of the layers table."""
@@ -86,7 +82,7 @@ class Silence:
     def advance(self, num_clients: int) -> None:
         """Ignore."""
 
-    def hear(self, heard: HeardRound, truth: Truth | None) -> None:
+    def hear(self, heard: HeardRound) -> None:
         """Ignore."""
 
     def finish_round(self, layer: LayerRow) -> None:
@@ -405,7 +401,7 @@ def _follow(
         observed = observer.observe(finished)
         rows.append(LayerRow.of(summary, mechanism, finished.diagnostics, observed))
         if observer.last_heard is not None:
-            listener.hear(observer.last_heard, observer.truth)
+            listener.hear(observer.last_heard)
         listener.finish_round(rows[-1])
         yield finished
 

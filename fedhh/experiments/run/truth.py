@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,7 +80,6 @@ class Truth:
             self.reachable_mass += float(self._rare.weights[self._rare.reachable].sum())
         self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
         self._matcher = WordMatcher(population.lexicon)
-        self._matching = threading.Lock()
         self._found = np.zeros(len(self.words), dtype=np.bool_)
 
     def ids(self, words: Discoveries) -> npt.NDArray[np.int64]:
@@ -102,9 +100,7 @@ class Truth:
 
     def candidate_values(self, query: PrefixQuery) -> npt.NDArray[np.int64]:
         """Return ``(V,) int64``: each word's candidate of a round, -1 where it has none."""
-        # It keeps what the next query can use again; a live page asks from a thread of its own.
-        with self._matching:
-            return self._matcher.prefix_values(query)
+        return self._matcher.prefix_values(query)
 
     def prefix_values(self, prefixes: Codes, length: int) -> npt.NDArray[np.int64]:
         """Return ``(V,) int64``: each word's number among prefixes, -1 for none.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from fedhh.clients.populations.population import Population
@@ -12,16 +11,9 @@ from fedhh.experiments.report.explorer.chunks import columns_of
 from fedhh.experiments.report.explorer.server import LiveServer
 from fedhh.experiments.report.explorer.sweep_page import sweep_data
 from fedhh.experiments.report.explorer.trie_chunks import round_chunk
-from fedhh.experiments.run.candidates import (
-    MISSED,
-    candidate_rows,
-    real_holders,
-    values_of,
-    vote_ranges,
-)
+from fedhh.experiments.run.candidates import survivors, vote_ranges
 from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.truth import Truth
 from fedhh.experiments.sweep.directory import (
     DONE,
     FAILED,
@@ -33,10 +25,8 @@ from fedhh.experiments.sweep.directory import (
 from fedhh.experiments.sweep.plan import Cell, Sweep
 from fedhh.protocol import AnyProtocol
 
-MOST_CANDIDATES = 4_000
-"""Of a round, with the most votes, on a live page: the report has more."""
-
-_SAMPLED = 200
+MOST_CANDIDATES = 2_000
+"""Of a round, with the most votes, on a live page: the report has more, and says who holds them."""
 
 
 def live_run(title: str) -> LiveServer:
@@ -47,7 +37,7 @@ def live_run(title: str) -> LiveServer:
         "title": title,
         "runs": [],
         "measures": None,
-        "sample": {"nearest": _SAMPLED, "sampled": _SAMPLED, "missed": MISSED},
+        "sample": {"nearest": 0, "sampled": 0, "missed": 0},
         "most": MOST_CANDIDATES,
     }
     return LiveServer(title, manifest)
@@ -64,7 +54,7 @@ class LiveRun:
         """Tell this server's page."""
         self._server = server
         self._run = -1
-        self._heard: tuple[HeardRound, Truth | None] | None = None
+        self._heard: HeardRound | None = None
 
     def count(self, counted: int, of: int) -> None:
         """Tell how far the count of the true words is."""
@@ -100,9 +90,9 @@ class LiveRun:
     def advance(self, num_clients: int) -> None:
         """Ignore: a page that is told of every client would slow the run."""
 
-    def hear(self, heard: HeardRound, truth: Truth | None) -> None:
+    def hear(self, heard: HeardRound) -> None:
         """Keep a round's candidates for the row that follows."""
-        self._heard = heard, truth
+        self._heard = heard
 
     def finish_round(self, layer: LayerRow) -> None:
         """Tell a round's row, and have its candidates ready."""
@@ -110,18 +100,13 @@ class LiveRun:
         if self._heard is None:
             self._server.say("round", data)
             return
-        heard, truth = self._heard
-        self._heard = None
-        self._server.say("round", data, chunk=lambda: _round(heard, truth))
+        heard, self._heard = self._heard, None
+        self._server.say("round", data, chunk=lambda: _round(heard))
 
 
-def _round(heard: HeardRound, truth: Truth | None) -> dict[str, Any]:
-    real = None if truth is None else real_holders(heard, truth, values_of(heard, truth))
-    rows = candidate_rows(heard, real, nearest=_SAMPLED, sampled=_SAMPLED)
-    if len(rows) > MOST_CANDIDATES:
-        order = np.argsort(-rows["votes"].to_numpy(), kind="stable")
-        rows = rows.iloc[np.sort(order[:MOST_CANDIDATES])]
-    return {**round_chunk(rows), "ranges": columns_of(vote_ranges(heard, real))}
+def _round(heard: HeardRound) -> dict[str, Any]:
+    rows = survivors(heard, MOST_CANDIDATES)
+    return {**round_chunk(rows), "ranges": columns_of(vote_ranges(heard, None))}
 
 
 def live_sweep(plan: Sweep) -> LiveServer:
