@@ -1,9 +1,10 @@
-"""What `--live` and the record of candidates cost a run, with a page that reads everything.
+"""What the record of candidates and `--live` cost the default run, with a page that reads everything.
 
-The default run's protocol on a chat population; processor seconds of the whole process, server
-included. A run into a directory, which records its candidates, is held against one that does not;
-and one that is followed, by a reader that asks for each piece as the page does, against one that
-is not. Each is run in turn; the ratio is of the least of several.
+Adaptive TrieHH with the default preset's settings, from drawing the clients to the account of
+privacy; processor seconds of the whole process, threads that serve the page included. A run into a
+directory, which keeps a checkpoint and records its candidates, is held against one that does not;
+and one that is followed, by a reader that asks for each piece as the page does, against one that is
+not. They take turns; ratios are of the least of several.
 
 Run: python -m benchmarks.live [--clients N] [--rounds N] [--json FILE]
 """
@@ -11,63 +12,64 @@ Run: python -m benchmarks.live [--clients N] [--rounds N] [--json FILE]
 from __future__ import annotations
 
 import argparse
-import json
+import subprocess
+import sys
 import tempfile
-import threading
 import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measuring import add_options, save
 from fedhh.cli.live import followed_run
-from fedhh.clients.populations.synthetic import synthetic_population
-from fedhh.experiments.run.run import Silence, simulate
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.schema import load_config
+from fedhh.experiments.run.run import Listener, Silence, run_config
 
-
-def read_all(address: str) -> None:
-    """Follow a run as its page does: hear the events, and ask for each piece."""
-    with urllib.request.urlopen(f"{address}events") as events:
-        for line in events:
-            if not line.startswith(b"data: {"):
-                continue
-            name = json.loads(line[6:]).get("chunk")
-            if name is not None:
-                with urllib.request.urlopen(f"{address}chunk/{name}") as answer:
-                    answer.read()
+READER = """
+import json, sys, urllib.request
+address = sys.argv[1]
+for line in urllib.request.urlopen(f"{address}events"):
+    if line.startswith(b"data: {") and "chunk" in (said := json.loads(line[6:])):
+        urllib.request.urlopen(f"{address}chunk/{said['chunk']}").read()
+"""
+"""Follows a run as its page does: hears the events, and asks for each piece."""
 
 
 def main() -> None:
     """Measure, and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clients", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--clients", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=2)
     add_options(parser)
     options = parser.parse_args()
-    population = synthetic_population("chat", options.clients, seed=0)
-    population.count()
-    protocol = AdaptiveTrieHH(max_items=10, local_epsilon=8.0, alphabet="lower")
+    config = load_config(
+        settings=[
+            f"population.clients={options.clients}", "baseline=none", "execution.workers=0",
+        ]
+    )  # fmt: skip
+
+    def run(listener: Listener, folder: Path | None) -> None:
+        population, _ = build_population(config.population, seed=config.seed)
+        checkpoint_in = None if folder is None else lambda _: folder
+        run_config(config, population, listener=listener, checkpoint_in=checkpoint_in)
 
     def plain() -> None:
-        simulate(protocol, population, seed=0)
+        run(Silence(), None)
 
     def recorded() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            simulate(protocol, population, seed=0, checkpoint_in=Path(folder))
+            run(Silence(), Path(folder))
 
     def followed() -> None:
         with tempfile.TemporaryDirectory() as folder, followed_run(Silence(), "T") as live:
             listener, server = live
-            reader = threading.Thread(target=read_all, args=(server.address,))
-            reader.start()
-            simulate(protocol, population, seed=0, checkpoint_in=Path(folder), listener=listener)
-        reader.join()
+            reader = subprocess.Popen([sys.executable, "-c", READER, server.address])
+            run(listener, Path(folder))
+        reader.wait()
 
     tasks: dict[str, Callable[[], None]] = {
         "plain": plain, "recorded": recorded, "followed": followed,
     }  # fmt: skip
-    plain()
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(options.rounds):
         for name, task in tasks.items():

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fedhh.experiments.run.directory import plain
@@ -18,7 +19,11 @@ Columns = dict[str, list[Any]]
 
 def packed(value: Any) -> str:
     """Return JSON, compressed, in letters that mean nothing to HTML."""
-    text = json.dumps(plain(value), separators=(",", ":"), allow_nan=False)
+    try:
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        # Few pieces hold numbers that JSON has no words for.
+        text = json.dumps(plain(value), separators=(",", ":"), allow_nan=False)
     # Equal content makes an equal page, whenever it is written.
     return base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
 
@@ -38,10 +43,25 @@ def values_of(column: pd.Series[Any], digits: int = 6) -> list[Any]:
     if pd.api.types.is_bool_dtype(column):
         return column.astype(int).tolist()
     if pd.api.types.is_float_dtype(column):
-        return [_rounded(value, digits) for value in column.tolist()]
+        return _all_rounded(column.to_numpy(dtype=np.float64), digits)
     if pd.api.types.is_integer_dtype(column):
         return column.tolist()
     return [_of_object(value, digits) for value in column.tolist()]
+
+
+def _all_rounded(values: npt.NDArray[np.float64], digits: int) -> list[Any]:
+    finite = np.isfinite(values)
+    sizes = np.where(finite & (values != 0), np.abs(values), 1.0)
+    scale = 10.0 ** (digits - 1 - np.floor(np.log10(sizes)))
+    usual = finite & np.isfinite(scale) & (scale < 1e300) & (scale > 0)
+    rounded = np.round(np.where(usual, values, 0.0) * np.where(usual, scale, 1.0))
+    # Dividing by a whole number gives the number that its digits say.
+    up, down = np.maximum(scale, 1.0), np.maximum(1 / scale, 1.0)
+    short = np.where(usual, rounded / np.where(usual, up, 1.0) * np.where(usual, down, 1.0), values)
+    listed: list[Any] = short.tolist()
+    for i in np.flatnonzero(~usual):
+        listed[i] = _rounded(float(values[i]), digits)
+    return listed
 
 
 def _rounded(value: float, digits: int) -> float | int | None:

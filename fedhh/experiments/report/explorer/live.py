@@ -25,7 +25,7 @@ from fedhh.experiments.sweep.directory import (
 from fedhh.experiments.sweep.plan import Cell, Sweep
 from fedhh.protocol import AnyProtocol
 
-MOST_CANDIDATES = 2_000
+MOST_CANDIDATES = 1_000
 """Of a round, with the most votes, on a live page: the report has more, and says who holds them."""
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from fedhh.experiments.report.explorer.chunks import columns_of
+from fedhh.experiments.report.explorer.chunks import columns_of, values_of
 from fedhh.experiments.run.candidates import DROPPED, KEPT, WORD
 
 _FATES = (DROPPED, KEPT, WORD)
@@ -19,17 +20,22 @@ def round_chunk(rows: pd.DataFrame) -> dict[str, Any]:
         rows: Of one round, see `fedhh.experiments.run.candidates.CandidateRecord`.
     """
     # In order, prefixes repeat what stands before them, which compresses well.
-    rows = rows.sort_values(["prefix", "is_word"], kind="stable")
-    said = rows[["votes", "z", "estimate", "std_error"]].drop_duplicates("votes")
-    fates = rows["fate"].astype(str).map(_FATES.index)
+    prefixes, is_word = rows["prefix"].tolist(), rows["is_word"].tolist()
+    order = sorted(range(len(rows)), key=lambda i: (prefixes[i], is_word[i]))
+    votes = rows["votes"].to_numpy()
+    _, first = np.unique(votes, return_index=True)
+    fates = np.array([_FATES.index(name) for name in rows["fate"].cat.categories])
+    columns = {
+        "votes": votes,
+        "is_word": rows["is_word"].to_numpy().astype(int),
+        "true_clients": rows["true_clients"].to_numpy(),
+        "fate": fates[rows["fate"].cat.codes.to_numpy()],
+    }
     return {
-        "prefix": rows["prefix"].tolist(),
-        "is_word": rows["is_word"].astype(int).tolist(),
-        "votes": rows["votes"].tolist(),
-        "true_clients": rows["true_clients"].tolist(),
-        "fate": fates.tolist(),
-        "stands_for": columns_of(rows[["stands_for"]], 4)["stands_for"],
-        "said": columns_of(said.sort_values("votes"), 4),
+        "prefix": [prefixes[i] for i in order],
+        **{name: values[order].tolist() for name, values in columns.items()},
+        "stands_for": values_of(rows["stands_for"].iloc[order], 4),
+        "said": columns_of(rows[["votes", "z", "estimate", "std_error"]].iloc[first], 4),
     }
 
 
