@@ -1,4 +1,4 @@
-"""What the record of candidates and `--live` cost the default run, with a page that reads everything.
+"""What the record of candidates and `--live` cost the default run, a page reading everything.
 
 Adaptive TrieHH with the default preset's settings, from drawing the clients to the account of
 privacy; processor seconds of the whole process, threads that serve the page included. A run into a

@@ -1,9 +1,20 @@
 // Colors that colour-blind people can tell apart (Okabe and Ito), read from the style sheet so that
 // they follow the page's light or dark scheme.
 
+/** @type {Map<string, string>} */
+const known = new Map();
+const scheme = matchMedia("(prefers-color-scheme: dark)");
+scheme.addEventListener("change", () => known.clear());
+
 /** @param {string} name */
 export function color(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  let value = known.get(name);
+  if (value === undefined) {
+    // Asking the style sheet takes long where thousands of blocks are painted.
+    value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    known.set(name, value);
+  }
+  return value;
 }
 
 /** Lines and points of several kinds. */
@@ -16,5 +27,5 @@ export const SERIES = [
  * @param {() => void} draw
  */
 export function onScheme(draw) {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  scheme.addEventListener("change", draw);
 }

@@ -29,6 +29,7 @@ export class Distribution {
     this.kinds = isLive ? UNDECIDED : KINDS;
     this.picture = el("div", { class: "plot" });
     this.caption = el("p", { class: "note" });
+    this.frame = 0;
     /** @type {[Run, Layer] | null} */
     this.shown = null;
     const again = () => this.shown && this.show(...this.shown);
@@ -69,6 +70,13 @@ export class Distribution {
   /** @param {Run} run @param {Layer} layer */
   show(run, layer) {
     this.shown = [run, layer];
+    // Who drags the slider passes many layers: one picture a frame is enough.
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.draw(run, layer));
+  }
+
+  /** @param {Run} run @param {Layer} layer */
+  draw(run, layer) {
     if (!this.picture.clientWidth) return;
     const ranges = rowsOf(run.votes).filter(
       (row) => row.pass === layer.pass && row.layer === layer.layer,
