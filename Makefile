@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 CODE = fedhh tests benchmarks tools examples docs/conf.py docs/_ext setup.py
 
-.PHONY: check test format bench bench-more results docs
+.PHONY: check test format bench bench-more results docs web web-check
 
 check: ## style, types, import contracts, tests
 	$(PYTHON) -m ruff format --check $(CODE)
@@ -18,7 +18,7 @@ format: ## rewrite in the project's style
 	$(PYTHON) -m ruff format $(CODE)
 	$(PYTHON) -m ruff check --fix $(CODE)
 
-BENCHMARKS = adaptive startup commands accounting subset_selection exact_tally gboard_pass table1 rounds decoding sweep files
+BENCHMARKS = adaptive startup commands accounting subset_selection exact_tally gboard_pass rounds decoding sweep files live table1
 # They wait, or install other packages.
 MORE_BENCHMARKS = subset_selection_peer oracle_peers discovery_peer stopping scaling
 
@@ -33,3 +33,9 @@ results: ## tables and figures of the built-in sweeps, into docs/results; takes 
 
 docs: ## the documentation site, into docs/_build/html; warnings are errors
 	$(PYTHON) -m sphinx -W --keep-going -q docs docs/_build/html
+
+web: ## the script of a report's page, of the modules in web/src and the libraries in package.json
+	cd web && npm ci --silent && npm run --silent build
+
+web-check: ## its style and types, and whether the package holds what its sources make
+	cd web && npm ci --silent && npm run --silent check

@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "myst_nb",
     "fedhh_reference",
+    "explorer_page",
 ]
 exclude_patterns = ["_build", "_ext", "_inventories"]
 # Single back-ticks in docstrings are names, with a link where the name is on the site.
@@ -47,5 +48,6 @@ html_theme = "furo"
 html_title = f"fedhh {release}"
 html_static_path = ["_static"]
 html_css_files = ["fedhh.css"]
+html_extra_path = ["_build/.explorer"]  # made by explorer_page
 html_copy_source = False
 html_show_sourcelink = False

@@ -15,6 +15,7 @@ from fedhh.cli.options import (
     Format,
     FormatOption,
     KnownOption,
+    LiveOption,
     QuietOption,
     RayAddressOption,
     ResumeOption,
@@ -58,6 +59,7 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
     out: Annotated[Path | None, typer.Option(help="The comparison's directory.")] = None,
     resume: ResumeOption = False,
     dry_run: DryRunOption = False,
+    live: LiveOption = False,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -90,6 +92,7 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
         resume=resume,
         dry_run=dry_run,
         data=data,
+        live=live,
         as_json=output_format is Format.JSON,
         quiet=quiet,
     )

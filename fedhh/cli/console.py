@@ -49,12 +49,17 @@ def print_written(path: Path, note: str = "") -> None:
     print_line(open_console(), f"Wrote {safe_text(path, longest=None)}{note}")
 
 
+def quoted_path(path: Path) -> str:
+    """Return a path as a shell takes it, safe to print."""
+    return safe_text(shlex.quote(str(path)), longest=None)
+
+
 def print_places(console: Console, directory: Path) -> None:
     """Print where a result's files are, and how to see all of it."""
-    quoted = safe_text(shlex.quote(str(directory)), longest=None)
+    quoted = quoted_path(directory)
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
     print_line(console, f"All tables: fedhh show {quoted}")
-    print_line(console, f"One page of HTML: fedhh report {quoted}")
+    print_line(console, f"A page to explore: fedhh report {quoted}")
 
 
 def print_directory(directory: Path) -> None:

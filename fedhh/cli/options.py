@@ -66,6 +66,12 @@ RayAddressOption = Annotated[
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Run what is missing in --out.")]
 
+LiveOption = Annotated[
+    bool,
+    typer.Option(
+        "--live", help="Serve a page that follows it, on this machine alone, until it ends."
+    ),
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and list the cells only.")]
 
 

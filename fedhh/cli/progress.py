@@ -26,6 +26,7 @@ from fedhh.cli.minute_lines import MinuteLines, duration
 from fedhh.cli.safe_text import safe_text
 from fedhh.cli.time_left import TimeLeft
 from fedhh.clients.populations.population import Population
+from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.workers import Workers
 from fedhh.kernels.cache import hearing_of_compilations
@@ -155,6 +156,9 @@ class LiveProgress:
         """Move the bar by some clients."""
         self._layers.advance(num_clients)
         self._progress.advance(self._task, num_clients)
+
+    def hear(self, heard: HeardRound) -> None:
+        """Ignore: a console shows rows."""
 
     def finish_round(self, layer: LayerRow) -> None:
         """Show what the layer decided."""

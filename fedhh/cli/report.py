@@ -1,4 +1,4 @@
-"""`fedhh report`: a directory as one HTML file."""
+"""`fedhh report`: a directory as one page to explore."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import typer
 
 def report(
     directory: Annotated[Path, typer.Argument(help="A run's or a sweep's directory.")],
+    other: Annotated[
+        Path | None, typer.Argument(help="Another run's directory, to be laid over the first.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The file; report.html in DIRECTORY if none.")
     ] = None,
 ) -> None:
-    """Write one self-contained HTML file: tables, figures, words, guarantees, configuration.
+    """Write one HTML file to explore: the trie, votes, words, guarantees; or a sweep's results.
+
+    It opens without a network, and asks for nothing.
 
     Example: fedhh report runs/mine
     """
     from fedhh.cli.console import print_written
-    from fedhh.experiments.report.html import write_report
+    from fedhh.experiments.report.explorer.write import write_report
 
-    print_written(write_report(directory, out))
+    print_written(write_report(directory, other, out=out))

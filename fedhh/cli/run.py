@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ from fedhh.cli.options import (
     Format,
     FormatOption,
     KnownOption,
+    LiveOption,
     QuietOption,
     RayAddressOption,
     RunPresetOption,
@@ -23,7 +26,11 @@ from fedhh.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from fedhh.cli.progress import LiveProgress
     from fedhh.cli.run_request import RunRequest
+    from fedhh.experiments.config.schema import Config
+    from fedhh.experiments.report.explorer.server import LiveServer
+    from fedhh.experiments.run.run import Listener
 
 
 def run(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -47,6 +54,7 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
     alpha: Annotated[float | None, typer.Option(help="Alpha of approximate k-anonymity.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    live: LiveOption = False,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -73,12 +81,12 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
         out=out,
         resume=resume,
     )
-    _run(request, as_json=output_format is Format.JSON, quiet=quiet)
+    _run(request, live=live, as_json=output_format is Format.JSON, quiet=quiet)
 
 
-def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
+def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None:
     """Run, print what came out, and leave the run's directory."""
-    from fedhh.cli.console import open_console, print_directory, print_json
+    from fedhh.cli.console import open_console, print_directory, print_json, quoted_path
     from fedhh.cli.progress import LiveProgress
     from fedhh.cli.run_brief import print_brief
     from fedhh.cli.run_request import Directories, resolve
@@ -99,7 +107,10 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
         output.check_directory(request.out)
     check_cluster(config.execution.workers, config.execution.ray_address)
     directories = Directories(request)
-    with LiveProgress(open_console(stderr=True), quiet=quiet) as listener:
+    with ExitStack() as stack:
+        progress = LiveProgress(open_console(stderr=True), quiet=quiet)
+        listener, server = _followed(stack, progress, configs, live=live)
+        stack.enter_context(progress)
         started = time.perf_counter()
         population, facts = build_population(config.population, seed=config.seed)
         drawn = time.perf_counter() - started
@@ -107,7 +118,7 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
         for settled, protocol in [check_config(each, population) for each in configs]:
             seconds += seconds_of_run(settled, protocol.mechanism, population)
         workers = choose_workers(config.execution, seconds)
-        listener.place(workers)
+        progress.place(workers)
         with open_executor(config, population, workers) as executor:
             runs = [
                 run_config(
@@ -123,7 +134,9 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
         for (each, result), made in reversed(list(zip(runs, directories.made, strict=True))):
             write_figures(made, result)
             output.write_result(made, result, each, facts)
-    directory = directories.made[0]
+        directory = directories.made[0]
+        if server is not None:
+            server.end_with(f"fedhh report {quoted_path(directory)} writes it with all there is.")
     if as_json:
         record, *beside = (output.result_record(result, each, facts) for each, result in runs)
         if beside:
@@ -134,3 +147,21 @@ def _run(request: RunRequest, *, as_json: bool, quiet: bool) -> None:
     else:
         table = None if baseline is None else comparison_of_runs(runs)
         print_brief(open_console(), runs[0][1], directory, beside=table)
+
+
+def _followed(
+    stack: ExitStack, progress: LiveProgress, configs: Sequence[Config], *, live: bool
+) -> tuple[Listener, LiveServer | None]:
+    """Return who hears of the run, and the server of its live page if there is to be one."""
+    if not live:
+        return progress, None
+    # Who serves nothing loads no server.
+    from fedhh.cli.live import followed_run
+
+    return stack.enter_context(followed_run(progress, _title(configs)))
+
+
+def _title(configs: Sequence[Config]) -> str:
+    """Return what a live page is called."""
+    names = " and ".join(each.protocol.name for each in configs)
+    return f"{names} on {configs[0].population.source}"

@@ -12,6 +12,7 @@ from fedhh.cli.options import (
     FirstSeedOption,
     Format,
     FormatOption,
+    LiveOption,
     QuietOption,
     RayAddressOption,
     ResumeOption,
@@ -43,6 +44,7 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
     out: Annotated[Path | None, typer.Option(help="The sweep's directory.")] = None,
     resume: ResumeOption = False,
     dry_run: DryRunOption = False,
+    live: LiveOption = False,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -68,6 +70,7 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
         resume=resume,
         parallel=parallel,
         dry_run=dry_run,
+        live=live,
         as_json=output_format is Format.JSON,
         quiet=quiet,
     )

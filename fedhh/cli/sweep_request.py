@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from fedhh.experiments.config.schema import Config, ExecutionConfig, parse_confi
 from fedhh.experiments.run.directory import check_directory, unused_directory
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import SWEEP
+from fedhh.experiments.sweep.execution import Listener
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
 from fedhh.experiments.sweep.sweep import PopulationStore, run_sweep, workers_of_sweep
 from fedhh.validation import InputError
@@ -35,6 +37,7 @@ class SweepRequest:
         parallel: What workers share, see `sweep.PARALLEL`.
         dry_run: Check and list the cells, and run none.
         data: A file of clients, or None.
+        live: Serve a page that follows the cells.
         as_json: Print results as JSON.
         quiet: Print no progress, and nothing beside the result.
     """
@@ -47,6 +50,7 @@ class SweepRequest:
     parallel: str = "auto"
     dry_run: bool = False
     data: Path | None = None
+    live: bool = False
     as_json: bool = False
     quiet: bool = False
 
@@ -93,7 +97,14 @@ def run_requested(requested: tuple[dict[str, Any], str], request: SweepRequest) 
         chosen = None if request.resume else workers_of_sweep(plan.to_run, base.execution)
         print_plan(open_console(stderr=request.as_json), plan, chosen)
     directory = request.out or _new_directory(Path(base.output.directory), request)
-    with LiveSweep(open_console(stderr=True), plan.best, quiet=request.quiet) as listener:
+    with ExitStack() as stack:
+        progress = LiveSweep(open_console(stderr=True), plan.best, quiet=request.quiet)
+        listener: Listener[Cell] = progress
+        if request.live:
+            from fedhh.cli.live import followed_sweep
+
+            listener = stack.enter_context(followed_sweep(progress, plan, directory))
+        stack.enter_context(progress)
         frame = run_sweep(
             plan,
             directory,

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Generic, TypeVar
 
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries.base import Answer, Diagnostics, Query
+from fedhh.queries.base import Aggregate, Answer, Diagnostics, Query
 from fedhh.simulation.executor import Executor, Progress
 
 _log = logging.getLogger(__name__)
@@ -25,6 +25,7 @@ class Round(Generic[State, QueryType]):
 
     Attributes:
         query: What the server broadcast.
+        aggregate: What came back to it.
         diagnostics: What only a simulator can know of the answers.
         state: The protocol's state after the round.
         server_seconds: Processor time that the protocol took to make the query and to digest the
@@ -32,6 +33,7 @@ class Round(Generic[State, QueryType]):
     """
 
     query: QueryType
+    aggregate: Aggregate
     diagnostics: Diagnostics
     state: State
     server_seconds: float
@@ -65,6 +67,7 @@ def rounds(
         state = protocol.finish_round(state, query, answer.aggregate)
         finished = Round(
             query=query,
+            aggregate=answer.aggregate,
             diagnostics=answer.diagnostics,
             state=state,
             server_seconds=(asked - started) + (time.process_time() - answered),

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import fedhh
-from fedhh.experiments.run import layers, metrics, run
+from fedhh.experiments.run import candidates, layers, metrics, run
 from fedhh.experiments.sweep import directory as sweep_directory
 from fedhh_reference.markdown import code, entries, table
 
@@ -44,6 +44,9 @@ RUN_FILES = {
     "discoveries.parquet": "one row per discovered word",
     "discoveries.csv": "the same",
     "layers.parquet": "one row per round",
+    "candidates.parquet": "one row per recorded candidate of a round, where the protocol has such",
+    "votes.parquet": "all candidates of each round, counted by ranges of votes; likewise",
+    "missed.parquet": "the missed words with the most clients, and where they were lost; likewise",
     "coverage_by_layer.png": "coverage after each layer",
     "trie_by_layer.png": "candidates and kept prefixes of each layer",
     "estimates.png": "estimated against true holders of each word",
@@ -112,6 +115,12 @@ def _page(folder: Path) -> str:
             ),
             "## layers\n\n",
             _columns(made / "layers.parquet", layers.column_texts()),
+            "## candidates\n\n",
+            _columns(made / "candidates.parquet", told_by(candidates.candidate_rows)),
+            "## votes\n\n",
+            _columns(made / "votes.parquet", told_by(candidates.vote_ranges)),
+            "## missed\n\n",
+            _columns(made / "missed.parquet", told_by(candidates.MissedWords.table)),
             "## result.json\n\n",
             _described({key: type_name(value) for key, value in result.items()}, _SECTIONS),
             "### Metrics\n\n",

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedhh.experiments.report import run_figures
-from fedhh.experiments.report.page import table_tag
+from fedhh.experiments.report.markup import table_tag
 from fedhh.experiments.report.sweep_figures import figures_of
 from fedhh.experiments.report.tables import table_of
 from fedhh.experiments.report.text_table import TextTable

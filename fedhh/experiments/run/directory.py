@@ -34,6 +34,9 @@ RESULT = "result.json"
 PARQUET_KEY = "fedhh"
 """Under which key a Parquet file's schema says how faithful the simulation was, as JSON."""
 
+CANDIDATES, VOTES, MISSED = "candidates", "votes", "missed"
+"""Stems of the files of `fedhh.experiments.run.candidates.CandidateRecord`."""
+
 CHECKPOINT_FOLDER = "checkpoint"
 BASELINE_FOLDER = "baseline"
 """A run of its own, below the run that it stands beside."""
@@ -102,11 +105,21 @@ def write_result(
     """Write a finished run's tables and its result; the result last, since it says "done"."""
     _write_table(directory / "discoveries", result, result.discoveries, csv=True)
     _write_table(directory / "layers", result, result.layers, csv=False)
+    for name, table in candidate_tables(result).items():
+        _write_table(directory / name, result, table, csv=False)
     write_text(
         directory / RESULT, json.dumps(result_record(result, config, facts), indent=2) + "\n"
     )
     if not config.output.keep_checkpoint:
         shutil.rmtree(directory / CHECKPOINT_FOLDER, ignore_errors=True)
+
+
+def candidate_tables(result: RunResult) -> dict[str, pd.DataFrame]:
+    """Return the tables of a run's candidates by the stem of their file; none without record."""
+    recorded = result.candidates
+    if recorded is None:
+        return {}
+    return {CANDIDATES: recorded.candidates, VOTES: recorded.votes, MISSED: recorded.missed}
 
 
 def simulation_facts(result: RunResult) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.clients.populations.population import CountProgress, Population
+from fedhh.experiments.run.heard_round import HeardRound
+from fedhh.experiments.run.heard_rounds import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.truth import Observed, Truth
 from fedhh.protocol import AnyProtocol, Discoveries
@@ -33,7 +35,12 @@ class _Seen:
 
 
 class Observer:
-    """What became of the true words, round by round."""
+    """What became of the true words, round by round.
+
+    Attributes:
+        last_heard: What became of the last round's candidates; None where nobody asks, or for a
+            round that is about no prefixes.
+    """
 
     def __init__(
         self,
@@ -43,6 +50,8 @@ class Observer:
         rows: list[LayerRow],
         folder: Path | None,
         progress: CountProgress,
+        state: Any,
+        heard: HeardRounds | None,
     ) -> None:
         """Count the population, unless that can wait.
 
@@ -52,6 +61,8 @@ class Observer:
             rows: Of rounds before a resume; what they still lack is filled in.
             folder: Where the run's checkpoint stands; None for a run that has none.
             progress: Hears how far the count is.
+            state: Where the run begins or goes on.
+            heard: Keeps what became of the candidates, if that is asked for.
         """
         self._protocol = protocol
         self._population = population
@@ -59,6 +70,9 @@ class Observer:
         self._progress = progress
         self._seen: list[_Seen] = []
         self._counted: Counted | None = None
+        self._heard = heard
+        self.last_heard: HeardRound | None = None
+        self._before = protocol.discoveries(state)
         self._truth: Truth | None = None
         # A client that may answer again cannot be counted as it answers. What had been counted
         # before a resume is gone.
@@ -71,6 +85,16 @@ class Observer:
     def observe(self, finished: Round[Any, Any]) -> Observed:
         """Return what became of the truth in a round; NaN if that is known in the end only."""
         seen = self._seen_in(finished.query, finished.state)
+        self.last_heard = None
+        if self._heard is not None:
+            self.last_heard = self._heard.hear(
+                self._protocol,
+                finished,
+                following=seen.kept,
+                discoveries=seen.discoveries,
+                before=self._before,
+            )
+        self._before = seen.discoveries
         if self._truth is not None:
             return self._truth.observe(seen.query, seen.kept, seen.discoveries)
         self._seen.append(seen)

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fedhh.accounting import PrivacyReport
+from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.protocol import AnyProtocol
 
@@ -44,6 +45,8 @@ class RunResult:
         metrics: See `metrics.Metrics`.
         privacy: What the run can claim, made from what took part.
         cost: Clients asked, reports, rounds, bits per client.
+        candidates: What became of candidates, of a run in a directory of a protocol that asks for
+            prefixes; else None.
         timings: Seconds; the only part that differs between two runs of one seed. "server" is the
             processor time of the protocol's part of "rounds".
     """
@@ -59,6 +62,7 @@ class RunResult:
     privacy: PrivacyReport
     cost: dict[str, Any]
     timings: dict[str, float]
+    candidates: CandidateRecord | None = None
 
     @property
     def seconds(self) -> float:

@@ -22,7 +22,10 @@ from fedhh.experiments.config.candidates import CLOSED_DOMAIN, is_closed
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
+from fedhh.experiments.run.heard_round import HeardRound
+from fedhh.experiments.run.heard_rounds import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
@@ -43,6 +46,8 @@ from fedhh.validation import InputError
 from fedhh.version import __version__
 
 CHECKPOINT = Path("checkpoint") / "state.npz"
+CANDIDATES = "candidates"
+"""Folder of the rounds' candidates, beside the checkpoint's state."""
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +64,9 @@ class Listener(Protocol):
     def advance(self, num_clients: int) -> None:
         """Hear that some clients have answered."""
 
+    def hear(self, heard: HeardRound) -> None:
+        """Hear what became of a round's candidates, of a run in a directory; its row follows."""
+
     def finish_round(self, layer: LayerRow) -> None:
         """Hear a finished round's row of the layers table."""
 
@@ -73,6 +81,9 @@ class Silence:
         """Ignore."""
 
     def advance(self, num_clients: int) -> None:
+        """Ignore."""
+
+    def hear(self, heard: HeardRound) -> None:
         """Ignore."""
 
     def finish_round(self, layer: LayerRow) -> None:
@@ -109,7 +120,7 @@ def simulate(
         alpha: Of approximate k-anonymity.
         listener: Follows the run.
         checkpoint_in: A folder for the state after each round. A state that is there already is
-            where the run goes on.
+            where the run goes on. Only with it does the result say what became of candidates.
 
     Raises:
         InputError: The population is too small for the protocol.
@@ -151,7 +162,16 @@ def _run(
     identity = "" if checkpoint_in is None else _identity(protocol, population, seed, fidelity)
     state, rows, spent = _resume(protocol, checkpoint_in, identity)
     folder = None if checkpoint_in is None else (checkpoint_in / CHECKPOINT).parent
-    observer = Observer(protocol, population, rows=rows, folder=folder, progress=listener.count)
+    heard = None if folder is None else HeardRounds(folder / CANDIDATES, len(rows))
+    observer = Observer(
+        protocol,
+        population,
+        rows=rows,
+        folder=folder,
+        progress=listener.count,
+        state=state,
+        heard=heard,
+    )
     listener.start(protocol, population, sum(row.num_clients for row in rows))
     ready = time.perf_counter()
     follow = _follow(protocol, executor, state, observer, rows=rows, listener=listener)
@@ -182,6 +202,10 @@ def _run(
         highest = ceiling(protocol, population, truth, executor, seed=seed, fidelity=fidelity)
         metrics = replace(metrics, **measured_ceiling(highest, metrics.coverage))
     measured = time.perf_counter()
+    recorded = None
+    if heard is not None and heard.all:
+        recorded = record(heard.all, truth, truth.ids(protocol.discoveries(state)))
+    noted = time.perf_counter()
     privacy = privacy_of_run(
         protocol,
         protocol.summaries(state),
@@ -207,6 +231,7 @@ def _run(
         settings=settings,
         discoveries=table,
         layers=pd.DataFrame([row.columns() for row in rows]),
+        candidates=recorded,
         metrics=metrics,
         privacy=privacy,
         cost=_cost(protocol, protocol.summaries(state)),
@@ -215,7 +240,8 @@ def _run(
             "rounds": asked - ready,
             "server": server_seconds,
             "measure": measured - asked,
-            "account": time.perf_counter() - measured,
+            "candidates": noted - measured,
+            "account": time.perf_counter() - noted,
             "before_resume": spent,
         },
     )
@@ -381,6 +407,8 @@ def _follow(
         summary = protocol.summaries(finished.state)[-1]
         observed = observer.observe(finished)
         rows.append(LayerRow.of(summary, mechanism, finished.diagnostics, observed))
+        if observer.last_heard is not None:
+            listener.hear(observer.last_heard)
         listener.finish_round(rows[-1])
         yield finished
 

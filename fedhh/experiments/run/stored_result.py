@@ -13,7 +13,8 @@ import pyarrow as pa
 from fedhh.accounting import PrivacyReport
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.run.directory import RESULT, resumed_config
+from fedhh.experiments.run.candidates import CandidateRecord
+from fedhh.experiments.run.directory import CANDIDATES, MISSED, RESULT, VOTES, resumed_config
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.validation import InputError
@@ -78,12 +79,22 @@ def read_result(directory: Path) -> StoredResult:
             privacy=PrivacyReport.from_dict(record["privacy"]),
             cost=record["cost"],
             timings=record["timings_seconds"],
+            candidates=_candidates(directory),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{directory / RESULT} is damaged, or of another version ({error!r})."
         ) from None
     return StoredResult(config=config, result=result, known_words=known_words)
+
+
+def _candidates(directory: Path) -> CandidateRecord | None:
+    """Return the record of candidates; None of a run that has none, or of an older fedhh's."""
+    paths = [directory / f"{name}.parquet" for name in (CANDIDATES, VOTES, MISSED)]
+    if not all(path.exists() for path in paths):
+        return None
+    candidates, votes, missed = map(_table, paths)
+    return CandidateRecord(candidates=candidates, votes=votes, missed=missed)
 
 
 def _table(path: Path) -> pd.DataFrame:

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.clients.populations.strings import coded_words
 from fedhh.protocol import Discoveries
 from fedhh.queries.base import Counted, PrefixQuery, Query
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
-from fedhh.words.trie import ABSENT
+from fedhh.words.rows import match_rows
+from fedhh.words.trie import ABSENT, Codes
 
 Shares = npt.NDArray[np.float64]
 
@@ -79,6 +81,7 @@ class Truth:
         if self._rare is not None:
             self.reachable_mass += float(self._rare.weights[self._rare.reachable].sum())
         self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
+        self._matcher = WordMatcher(population.lexicon)
         self._found = np.zeros(len(self.words), dtype=np.bool_)
         self._looked_up: tuple[Sequence[str], npt.NDArray[np.int64]] = ([], np.zeros(0, np.int64))
 
@@ -97,6 +100,28 @@ class Truth:
         known = np.flatnonzero(ids >= 0)
         ids[known[self.clients[ids[known]] == 0]] = -1
         return ids
+
+    @property
+    def symbols(self) -> str:
+        """The symbols that the protocol can spell words with."""
+        return self._alphabet.symbols
+
+    def candidate_values(self, query: PrefixQuery) -> npt.NDArray[np.int64]:
+        """Return ``(V,) int64``: each word's candidate of a round, -1 where it has none."""
+        return self._matcher.prefix_values(query)
+
+    def prefix_values(self, prefixes: Codes, length: int) -> npt.NDArray[np.int64]:
+        """Return ``(V,) int64``: each word's number among prefixes, -1 for none.
+
+        Args:
+            prefixes: ``(p, width)`` codes, filled up with the end symbol.
+            length: Symbols of a prefix; only words that the protocol can spell have one.
+        """
+        width = prefixes.shape[1]
+        codes = self._lexicon.encoded(self._alphabet, max(width, length))
+        values = match_rows(np.ascontiguousarray(codes[:, :length]), prefixes[:, :length].copy())
+        values[~self.reachable] = -1
+        return values
 
     def beginnings(self, length: int) -> set[str]:
         """Return the first ``length`` symbols of all held words that are longer."""

@@ -1,0 +1,80 @@
+"""The page itself: one HTML file that asks nobody for anything.
+
+What users typed stands only in compressed data, never in markup but for the title, which is
+escaped. The policy lets no script run but the page's own, by its hash, and no request leave.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fedhh.experiments.report.explorer.chunks import packed
+from fedhh.validation import printable
+
+_ASSETS = Path(__file__).parent / "assets"
+
+MANIFEST = "manifest"
+"""Name of the piece that says what the others are."""
+
+
+@cache
+def asset(name: str) -> str:
+    """Return a file of the built page."""
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def policy(*, connect: str) -> str:
+    """Return the content security policy of a page.
+
+    Args:
+        connect: Where its script may ask for data: "'none'", or "'self'" for a page that is served.
+    """
+    digest = hashlib.sha256(asset("explorer.js").encode("utf-8")).digest()
+    script = base64.b64encode(digest).decode("ascii")
+    return (
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'unsafe-inline'; "
+        f"img-src blob: data:; connect-src {connect}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def document(title: str, manifest: Any, chunks: Mapping[str, Any], *, connect: str) -> str:
+    """Return a whole page.
+
+    Args:
+        title: Of the page.
+        manifest: What it shows.
+        chunks: Further pieces of its data by name, of letters, digits and hyphens.
+        connect: See `policy`.
+    """
+    pieces = {MANIFEST: manifest, **chunks}
+    data = "\n".join(
+        f'<script type="application/octet-stream" id="chunk-{name}">{packed(value)}</script>'
+        for name, value in pieces.items()
+    )
+    shown = html.escape(printable(title))
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy(connect=connect)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
+<title>{shown}</title>
+<style>{asset("explorer.css")}</style>
+</head>
+<body>
+<noscript>This page draws itself with the script that it holds; allow scripts to see it.</noscript>
+<main id="explorer"><h1>{shown}</h1></main>
+{data}
+<script>{asset("explorer.js")}</script>
+</body>
+</html>
+"""

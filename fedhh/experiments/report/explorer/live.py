@@ -1,0 +1,163 @@
+"""What a live page hears of a run, and of a sweep, while it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from fedhh.clients.populations.population import Population
+from fedhh.experiments.report.explorer.chunks import columns_of
+from fedhh.experiments.report.explorer.server import LiveServer
+from fedhh.experiments.report.explorer.sweep_page import sweep_data
+from fedhh.experiments.report.explorer.trie_chunks import round_chunk
+from fedhh.experiments.run.candidates import survivors, vote_ranges
+from fedhh.experiments.run.heard_round import HeardRound
+from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.sweep.directory import (
+    DONE,
+    FAILED,
+    Record,
+    description_of,
+    label_results,
+    result_row,
+)
+from fedhh.experiments.sweep.plan import Cell, Sweep
+from fedhh.protocol import AnyProtocol
+
+MOST_CANDIDATES = 1_000
+"""Of a round, with the most votes, on a live page: the report has more, and says who holds them."""
+
+
+def live_run(title: str) -> LiveServer:
+    """Return the server of a run's live page."""
+    manifest = {
+        "kind": "run",
+        "overlays": False,
+        "title": title,
+        "runs": [],
+        "measures": None,
+        "sample": {"nearest": 0, "sampled": 0, "missed": 0},
+        "most": MOST_CANDIDATES,
+    }
+    return LiveServer(title, manifest)
+
+
+class LiveRun:
+    """A run's listener that tells a page; of a run and its baseline, one after the other.
+
+    What takes time is made when a page asks for it, so that a run that nobody watches is not
+    slowed.
+    """
+
+    def __init__(self, server: LiveServer) -> None:
+        """Tell this server's page."""
+        self._server = server
+        self._run = -1
+        self._heard: HeardRound | None = None
+
+    def count(self, counted: int, of: int) -> None:
+        """Tell how far the count of the true words is."""
+        self._server.say("status", f"true words counted on {counted:,} of {of:,} clients")
+
+    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
+        """Tell that a run begins."""
+        self._run += 1
+        self._heard = None
+        run = {
+            "name": protocol.title,
+            "title": protocol.title,
+            "population": population.name,
+            "clients": population.num_clients,
+            "alphabet": protocol.symbols.symbols,
+            "depth": protocol.longest_word,
+            "max_items": protocol.mechanism.max_items,
+            "coverage": None,
+            "seed": None,
+            "beside_lexicon": False,
+            "words": None,
+            "missed": None,
+            "rounds": [],
+            "votes": {},
+            "layers": {},
+            "note": None,
+            "privacy": {"claims": [], "notes": []},
+            "config": "",
+        }
+        self._server.say("run", run)
+        self._server.say("status", f"{protocol.title} asks {population.num_clients:,} clients")
+
+    def advance(self, num_clients: int) -> None:
+        """Ignore: a page that is told of every client would slow the run."""
+
+    def hear(self, heard: HeardRound) -> None:
+        """Keep a round's candidates for the row that follows."""
+        self._heard = heard
+
+    def finish_round(self, layer: LayerRow) -> None:
+        """Tell a round's row, and have its candidates ready."""
+        data = {"run": self._run, "layer": layer.columns()}
+        if self._heard is None:
+            self._server.say("round", data)
+            return
+        heard, self._heard = self._heard, None
+        self._server.say("round", data, chunk=lambda: _round(heard))
+
+
+def _round(heard: HeardRound) -> dict[str, Any]:
+    rows = survivors(heard, MOST_CANDIDATES)
+    return {**round_chunk(rows), "ranges": columns_of(vote_ranges(heard, None))}
+
+
+def live_sweep(plan: Sweep) -> LiveServer:
+    """Return the server of a sweep's live page."""
+    title = plan.title or "Sweep"
+    manifest = {
+        "kind": "sweep",
+        "title": title,
+        "clients": "",
+        "failed": 0,
+        "axes": [],
+        "metrics": [],
+        "best": plan.best,
+        "layout": {},
+        "rows": {},
+        "tables": [],
+        "config": "",
+        "opens": {},
+    }
+    return LiveServer(title, manifest)
+
+
+class LiveSweepPage:
+    """A sweep's listener that tells a page."""
+
+    def __init__(self, server: LiveServer, plan: Sweep) -> None:
+        """Tell this server's page."""
+        self._server = server
+        self._plan = plan
+        self._rows: list[dict[str, Any]] = []
+        self._left = 0
+
+    def start(self, cells: Any, done: int) -> None:
+        """Tell how many cells there are."""
+        self._left = len(cells)
+        self._server.say("status", f"{self._left:,} runs to go, {done:,} done before")
+
+    def begin(self, cell: Cell) -> None:
+        """Ignore: what a page shows are results."""
+
+    def finish(self, cell: Cell, record: Record) -> None:
+        """Tell what came out."""
+        self._left -= 1
+        self._rows.append(result_row(cell, record))
+        failed = sum(row["status"] == FAILED for row in self._rows)
+        self._server.say("status", f"{self._left:,} runs to go, {failed:,} failed")
+        if any(row["status"] == DONE for row in self._rows):
+            rows = tuple(self._rows)
+            self._server.say("results", {}, chunk=lambda: self._results(rows))
+
+    def _results(self, rows: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+        description = description_of(self._plan)
+        table, described = label_results(pd.DataFrame(rows), description, "the sweep")
+        return {**sweep_data(table, described), "live": True}

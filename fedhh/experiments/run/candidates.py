@@ -1,0 +1,323 @@
+"""What became of every candidate of a run: kept round by round, held against the truth in the end.
+
+What survived is recorded whole, and of the rest what a reader asks about: the candidates next to
+the threshold, those on the way to words that were missed, and a uniform sample. How many votes all
+candidates had is recorded as counts by ranges of votes, so that no sampling blurs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fedhh.experiments.run.heard_round import HeardRound
+from fedhh.experiments.run.truth import Truth
+from fedhh.random import scatter
+
+NEAREST, SAMPLED, MISSED = 1_000, 1_000, 2_000
+"""Of a round's dropped candidates: those with the most votes, and uniformly sampled ones; of the
+words that were missed, those with the most holders."""
+
+KEPT, WORD, DROPPED = "kept", "word", "dropped"
+FATES = (KEPT, WORD, DROPPED)
+"""What became of a candidate: extended, or would be but for the pass's end; found; neither."""
+
+LONGER, FOREIGN, LOST = "longer than the depth", "symbol outside the alphabet", "dropped"
+"""Why a word was missed."""
+
+_LINEAR = np.arange(-6.0, 10.01, 0.25)
+"""Bounds of ranges of votes, in standard deviations of noise; beyond them, they grow."""
+
+_Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CandidateRecord:
+    """Tables of candidates.
+
+    Attributes:
+        candidates: One row for each recorded candidate, see `candidate_rows`.
+        votes: One row for each range of votes that some candidate of a round has, see
+            `vote_ranges`.
+        missed: One row for each of the 2,000 words with the most clients that the run did not
+            return, see `MissedWords.table`.
+    """
+
+    candidates: pd.DataFrame
+    votes: pd.DataFrame
+    missed: pd.DataFrame
+
+
+def record(rounds: list[HeardRound], truth: Truth, discovered: _Indices) -> CandidateRecord:
+    """Return the tables of a finished run.
+
+    Args:
+        rounds: All rounds that had candidates.
+        truth: Who holds what.
+        discovered: ``int64`` ids of the words that the run returned; -1 for those nobody holds.
+    """
+    missed = MissedWords(truth, discovered)
+    candidates, votes = [], []
+    for heard in rounds:
+        values = values_of(heard, truth)
+        missed.drop(heard, values)
+        real = real_holders(heard, truth, values)
+        candidates.append(candidate_rows(heard, real, keep=missed.candidates(heard, values)))
+        votes.append(vote_ranges(heard, real))
+    return CandidateRecord(
+        candidates=pd.concat(candidates, ignore_index=True) if candidates else pd.DataFrame(),
+        votes=pd.concat(votes, ignore_index=True) if votes else pd.DataFrame(),
+        missed=missed.table(),
+    )
+
+
+def values_of(heard: HeardRound, truth: Truth) -> _Indices:
+    """Return ``(V,) int64``: the candidate of each of the population's words, -1 for none."""
+    if heard.prefix_length:
+        return truth.prefix_values(heard.finished, heard.prefix_length)
+    return truth.candidate_values(heard.query)
+
+
+def real_holders(heard: HeardRound, truth: Truth, values: _Indices) -> _Indices:
+    """Return ``(num_candidates,) int64``: clients that hold a word with each candidate's prefix.
+
+    Args:
+        heard: The round.
+        truth: Who holds what.
+        values: ``(V,) int64``: each word's candidate, -1 for none.
+    """
+    held = np.flatnonzero(values >= 0)
+    counts = np.bincount(values[held], weights=truth.clients[held], minlength=heard.num_candidates)
+    return counts.astype(np.int64)[: heard.num_candidates]
+
+
+def candidate_rows(
+    heard: HeardRound,
+    real: _Indices,
+    *,
+    keep: _Indices | None = None,
+) -> pd.DataFrame:
+    """Return a round's rows of `CandidateRecord.candidates`.
+
+    Args:
+        heard: The round.
+        real: ``(num_candidates,)`` holders.
+        keep: Dropped candidates that must have a row.
+
+    Columns:
+        pass: Which pass, from 1.
+        layer: Which layer, from 1.
+        prefix: The candidate's symbols, the end symbol left out.
+        is_word: Whether it ends there.
+        votes: Reports that support it.
+        threshold: Votes of the last candidate that the round kept.
+        z: How far the votes lie above the noise, as for discoveries.
+        estimate: Unbiased estimate of the contributions for it among the cohort's reports.
+        std_error: Standard error of the estimate by the oracle's formula.
+        true_clients: Pairs of a client and a word of its that begins with the prefix; of a word,
+            its clients. Words that an earlier pass found do not count: clients leave them
+            out.
+        fate: "kept", found as a "word", or "dropped".
+        stands_for: Candidates that the row stands for: 1, or more in a sample.
+    """
+    fate = np.full(heard.num_candidates, FATES.index(DROPPED), dtype=np.int8)
+    fate[heard.kept] = FATES.index(KEPT)
+    fate[heard.words] = FATES.index(WORD)
+    rest = np.flatnonzero(fate[: heard.num_fresh] == FATES.index(DROPPED))
+    near = _most(rest, heard.votes, NEAREST)
+    certain = np.unique(np.concatenate([heard.kept, heard.words, near, *_given(keep)]))
+    rest = np.setdiff1d(rest, certain, assume_unique=True)
+    sample = rest
+    if len(rest) > SAMPLED:
+        # A fixed order without visible order: distinct numbers, so no ties.
+        order = scatter(rest.astype(np.uint64))
+        sample = rest[order < np.partition(order, SAMPLED)[SAMPLED]]
+    chosen = np.concatenate([certain, sample])
+    weights = np.ones(len(chosen))
+    weights[len(certain) :] = len(rest) / max(len(sample), 1)
+    return _rows(heard, chosen, fate=fate[chosen], real=real[chosen], stands_for=weights)
+
+
+def survivors(heard: HeardRound, most: int) -> pd.DataFrame:
+    """Return rows as of `candidate_rows` for what survived, those with the most votes alone.
+
+    Nobody has counted who holds them. It takes little time, as a run that is watched goes on.
+    """
+    kept = np.concatenate([heard.kept, heard.words])
+    chosen = np.sort(_most(kept, heard.votes, most))
+    fate = np.where(np.isin(chosen, heard.words), FATES.index(WORD), FATES.index(KEPT))
+    unknown = np.full(len(chosen), -1)
+    return _rows(
+        heard, chosen, fate=fate.astype(np.int8), real=unknown, stands_for=np.ones(len(chosen))
+    )
+
+
+def _rows(
+    heard: HeardRound,
+    chosen: _Indices,
+    *,
+    fate: npt.NDArray[np.int8],
+    real: _Indices,
+    stands_for: npt.NDArray[np.float64],
+) -> pd.DataFrame:
+    votes = heard.votes[chosen].astype(np.int64)
+    prefixes, is_word = heard.spelled(chosen)
+    return pd.DataFrame(
+        {
+            "pass": heard.pass_index + 1,
+            "layer": heard.layer,
+            "prefix": prefixes,
+            "is_word": is_word,
+            "votes": votes,
+            "threshold": heard.threshold,
+            **heard.said.columns(votes),
+            "true_clients": real,
+            "fate": pd.Categorical.from_codes(fate, categories=pd.Index(FATES)),
+            "stands_for": stands_for,
+        }
+    ).astype({"pass": "int16", "layer": "int16"})
+
+
+def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
+    """Return a round's rows of `CandidateRecord.votes`; without truth, all count as real.
+
+    Columns:
+        pass: Which pass, from 1.
+        layer: Which layer, from 1.
+        votes_from: The range's fewest votes.
+        votes_to: Its most.
+        kept_real: Kept candidates in it that some client holds.
+        kept_noise: Kept ones that nobody holds.
+        dropped_real: Dropped ones that some client holds.
+        dropped_noise: Dropped ones that nobody holds.
+    """
+    said = heard.said
+    bounds = _bounds(heard)
+
+    def counted(votes: _Indices, weights: _Indices | None = None) -> _Indices:
+        place = np.searchsorted(bounds, votes, side="right") - 1
+        return np.bincount(place, weights=weights, minlength=len(bounds)).astype(np.int64)
+
+    # Nothing here goes through all candidates, which may be a million.
+    everything = counted(said.votes, said.counts) - counted(heard.votes[heard.num_fresh :])
+    kept = np.concatenate([heard.kept, heard.words])
+    kept = kept[kept < heard.num_fresh]
+    survived = counted(heard.votes[kept])
+    kept_real, held = survived, everything
+    if real is not None:
+        kept_real = counted(heard.votes[kept[real[kept] > 0]])
+        held = counted(heard.votes[np.flatnonzero(real[: heard.num_fresh])])
+    columns = {
+        "kept_real": kept_real,
+        "kept_noise": survived - kept_real,
+        "dropped_real": held - kept_real,
+        "dropped_noise": everything - survived - (held - kept_real),
+    }
+    ranges = pd.DataFrame(
+        {
+            "pass": heard.pass_index + 1,
+            "layer": heard.layer,
+            "votes_from": bounds,
+            "votes_to": np.append(bounds[1:] - 1, said.votes[-1:]),
+            **columns,
+        }
+    )
+    filled: pd.DataFrame = ranges[ranges[list(columns)].sum(axis=1) > 0]
+    return filled.astype({"pass": "int16", "layer": "int16"})
+
+
+def _bounds(heard: HeardRound) -> _Indices:
+    """Return where ranges of votes begin, ascending, the first at or below all votes."""
+    lowest, highest = int(heard.said.votes[0]), int(heard.said.votes[-1])
+    steps = np.zeros(0)
+    if heard.votes_std > 0:
+        steps = heard.votes_mean + heard.votes_std * _LINEAR
+    end = max(float(steps[-1]) if len(steps) else 1.0, 1.0)
+    growing = end * 1.15 ** np.arange(1, 200)
+    inner = np.ceil(np.concatenate([steps, growing[growing <= highest]]))
+    bounds = np.unique(inner[(inner > lowest) & (inner <= highest)].astype(np.int64))
+    return np.concatenate([[lowest], bounds])
+
+
+def _most(numbers: _Indices, votes: npt.NDArray[np.integer], most: int) -> _Indices:
+    """Return the candidates with the most votes; of equal ones, the first."""
+    if len(numbers) <= most:
+        return numbers
+    own = votes[numbers]
+    least = np.partition(own, len(own) - most)[len(own) - most]
+    above = np.flatnonzero(own > least)
+    equal = np.flatnonzero(own == least)[: most - len(above)]
+    return np.asarray(numbers[np.sort(np.concatenate([above, equal]))])
+
+
+def _given(numbers: _Indices | None) -> list[_Indices]:
+    return [] if numbers is None else [numbers]
+
+
+class MissedWords:
+    """The words that were missed, and where."""
+
+    def __init__(self, truth: Truth, discovered: _Indices) -> None:
+        missed = truth.clients > 0
+        missed[discovered[discovered >= 0]] = False
+        ids = np.flatnonzero(missed)
+        self._truth = truth
+        self._ids = _most(ids, truth.clients, MISSED)
+        self._ids = self._ids[np.argsort(-truth.clients[self._ids], kind="stable")]
+        none = np.zeros(len(self._ids), dtype=np.int64)
+        names = ("pass", "layer", "prefix_length", "votes", "threshold")
+        self._at = {name: none.copy() for name in names}
+
+    def candidates(self, heard: HeardRound, values: _Indices) -> _Indices:
+        """Return the dropped candidates of missed words."""
+        own = values[self._ids]
+        asked = (own >= 0) & (own < heard.num_fresh)
+        return np.setdiff1d(own[asked], np.concatenate([heard.kept, heard.words]))
+
+    def drop(self, heard: HeardRound, values: _Indices) -> None:
+        """Note which words a round dropped."""
+        own = values[self._ids]
+        kept = np.zeros(heard.num_candidates + 1, dtype=np.bool_)
+        kept[heard.kept] = kept[heard.words] = True
+        lost = np.flatnonzero((own >= 0) & (own < heard.num_fresh) & ~kept[own])
+        for name, value in (
+            ("pass", heard.pass_index + 1),
+            ("layer", heard.layer),
+            ("threshold", heard.threshold),
+        ):
+            self._at[name][lost] = value
+        self._at["votes"][lost] = heard.votes[own[lost]]
+        self._at["prefix_length"][lost] = heard.lengths(own[lost])
+
+    def table(self) -> pd.DataFrame:
+        """Return the words, those with the most clients first.
+
+        Columns:
+            word: The word.
+            true_clients: Clients that hold it.
+            true_count: How often it was typed.
+            why: "dropped", "longer than the depth" or "symbol outside the alphabet".
+            pass: Pass of the round that dropped it last; 0 for none.
+            layer: Layer of that round.
+            prefix_length: Symbols of its prefix there, the end symbol included.
+            votes: Votes of that prefix.
+            threshold: Votes of the last candidate that the round kept.
+        """
+        truth = self._truth
+        words = [truth.words[i] for i in self._ids]
+        why = np.full(len(words), LOST, dtype=object)
+        for i in np.flatnonzero(~truth.reachable[self._ids]):
+            known = set(words[i]) <= set(truth.symbols)
+            why[i] = LONGER if known else FOREIGN
+        return pd.DataFrame(
+            {
+                "word": words,
+                "true_clients": truth.clients[self._ids],
+                "true_count": truth.counts[self._ids],
+                "why": why,
+                **self._at,
+            }
+        )

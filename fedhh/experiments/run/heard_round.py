@@ -1,0 +1,317 @@
+"""A round as the server heard it: its candidates, their votes, and which of them it kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.protocol import Discoveries, RoundSummary
+from fedhh.queries.base import Aggregate, Cohort, PrefixQuery, Query
+from fedhh.queries.sketches import BlindPrefixQuery
+from fedhh.server.noise import Noise
+from fedhh.words.alphabet import END, Alphabet
+from fedhh.words.rows import match_rows
+from fedhh.words.trie import ABSENT, Codes, PrefixTrie
+
+_Indices = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Said:
+    """What numbers of votes say in a round, one entry for each number that occurs.
+
+    Attributes:
+        votes: ``int64``, ascending.
+        counts: ``int64``; candidates with so many.
+        z: ``float32``, see `fedhh.server.noise.Noise.z`.
+        estimate: ``float32``; unbiased estimate of the contributions.
+        std_error: ``float32``; its standard error by the oracle's formula.
+    """
+
+    votes: _Indices
+    counts: _Indices
+    z: _Floats
+    estimate: _Floats
+    std_error: _Floats
+
+    @classmethod
+    def of(cls, noise: Noise, votes: _Indices) -> Said:
+        """Return what the votes of a round say."""
+        lowest = int(votes.min(initial=0))
+        if int(votes.max(initial=0)) - lowest < 16 * len(votes) + 1024:
+            # Far cheaper than sorting a million of them.
+            counts = np.bincount(votes - lowest)
+            distinct = np.flatnonzero(counts)
+            counts = counts[distinct]
+            distinct += lowest
+        else:
+            distinct, counts = np.unique(votes, return_counts=True)
+        estimate = noise.oracle.estimate(distinct, noise.num_reports)
+        return cls(
+            votes=distinct,
+            counts=counts,
+            z=noise.z(distinct).astype(np.float32),
+            estimate=estimate.astype(np.float32),
+            std_error=np.sqrt(noise.variance(estimate)).astype(np.float32),
+        )
+
+    def columns(self, votes: _Indices) -> dict[str, _Floats]:
+        """Return "z", "estimate" and "std_error" of some of the votes."""
+        place = np.searchsorted(self.votes, votes)
+        return {name: getattr(self, name)[place] for name in ("z", "estimate", "std_error")}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeardRound:
+    """What a server knows of a round's candidates; all of it can stand in a checkpoint.
+
+    Candidates are numbered as in `fedhh.queries.base.PrefixQuery`.
+
+    Attributes:
+        pass_index: Which pass, from 0.
+        layer: Which layer, from 1.
+        symbols: The alphabet's.
+        trie: What the candidates extend.
+        finished: ``(f, width)``: candidates beside the extensions. They are words, or, where
+            ``prefix_length`` is not 0, prefixes of that length, filled up with the end symbol.
+        prefix_length: See above.
+        excluded: ``(x, width)``: words that clients leave out.
+        num_fresh: Candidates without those that were found before, and are only asked about again.
+        votes: ``(num_candidates,)``, of the smallest type that holds them.
+        said: What they say.
+        kept: ``int64``, ascending: candidates that the round kept to be extended.
+        words: Likewise those that it found as words.
+        threshold: Votes of the last candidate kept.
+        votes_mean: Expected votes of a candidate that nobody holds.
+        votes_std: Their standard deviation.
+    """
+
+    pass_index: int
+    layer: int
+    symbols: str
+    trie: PrefixTrie
+    finished: Codes
+    prefix_length: int
+    excluded: Codes
+    num_fresh: int
+    votes: npt.NDArray[Any]
+    said: Said
+    kept: _Indices
+    words: _Indices
+    threshold: int
+    votes_mean: float
+    votes_std: float
+
+    @property
+    def num_candidates(self) -> int:
+        """Candidates, the dummy not counted."""
+        return len(self.votes)
+
+    @property
+    def num_extensions(self) -> int:
+        """Candidates that extend a prefix."""
+        return self.num_candidates - len(self.finished)
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The alphabet as an object."""
+        return Alphabet(symbols=self.symbols)
+
+    @cached_property
+    def query(self) -> PrefixQuery:
+        """The round's broadcast, as far as it says which word has which candidate."""
+        return PrefixQuery(
+            pass_index=self.pass_index,
+            layer=self.layer,
+            cohort=Cohort(start=0, size=1),
+            alphabet=self.alphabet,
+            max_items=1,
+            sampler="random",
+            trie=self.trie,
+            finished=self.finished,
+            excluded=self.excluded,
+            oracle=OracleSpec(name="none", epsilon=math.inf),
+        )
+
+    def spelled(self, candidates: _Indices) -> tuple[list[str], npt.NDArray[np.bool_]]:
+        """Return candidates as text, without the end symbol, and whether each is a word."""
+        longest = max(self.trie.length + 1, self.finished.shape[1])
+        codes = np.zeros((len(candidates), longest), dtype=np.uint16)
+        extends = candidates < self.num_extensions
+        extended = self.trie.spell(candidates[extends])
+        codes[extends, : extended.shape[1]] = extended
+        rest = self.finished[candidates[~extends] - self.num_extensions]
+        codes[~extends, : rest.shape[1]] = rest
+        is_word = ~extends | (candidates % self.trie.alphabet_size == END)
+        if self.prefix_length:
+            is_word = (rest[:, : self.prefix_length] == END).any(axis=1)
+            is_word |= np.isin(candidates, self.words)
+        return self.alphabet.decode(codes), is_word
+
+    def lengths(self, candidates: _Indices) -> _Indices:
+        """Return how many symbols candidates have, the end symbol included."""
+        lengths = np.full(len(candidates), self.trie.length + 1, dtype=np.int64)
+        beside = candidates >= self.num_extensions
+        rest = self.finished[candidates[beside] - self.num_extensions]
+        lengths[beside] = (rest != END).sum(axis=1) + 1
+        return lengths
+
+
+ROUND_TYPES: tuple[type[Any], ...] = (HeardRound, PrefixTrie, Said)
+"""What a `HeardRound` is made of, for the checkpoint."""
+
+
+def hear(
+    query: Query,
+    aggregate: Aggregate,
+    summary: RoundSummary,
+    *,
+    following: Query | None,
+    state: Any,
+    before: Sequence[str],
+    after: Discoveries,
+) -> HeardRound | None:
+    """Return what became of a round's candidates; None if the query is about no prefixes.
+
+    Args:
+        query: What was broadcast.
+        aggregate: What came back.
+        summary: The server's summary of the round.
+        following: The same pass's next query; None after its last.
+        state: The protocol's state after the round.
+        before: Words found before the round.
+        after: Words found, those of the round included.
+    """
+    if isinstance(query, PrefixQuery) and len(aggregate.tally) == query.domain_size:
+        return _of_votes(query, aggregate, summary, following, before=before, after=after)
+    kept = getattr(state, "kept", None)
+    if isinstance(query, BlindPrefixQuery) and isinstance(kept, np.ndarray):
+        return _of_sketch(query, aggregate, summary, kept)
+    return None
+
+
+def _of_votes(
+    query: PrefixQuery,
+    aggregate: Aggregate,
+    summary: RoundSummary,
+    following: Query | None,
+    *,
+    before: Sequence[str],
+    after: Discoveries,
+) -> HeardRound:
+    votes = aggregate.tally[: query.num_candidates]
+    kept = np.zeros(0, dtype=np.int64)
+    if isinstance(following, PrefixQuery) and following.trie.length == query.trie.length + 1:
+        kept = following.trie.levels[-1]
+    width = max(query.finished.shape[1], query.trie.length + 1)
+    is_recount = not query.num_extensions
+    texts = list(after.words)
+    if not is_recount:
+        here = (after.pass_index == query.pass_index) & (after.layer == query.layer)
+        texts = [texts[i] for i in np.flatnonzero(here)]
+    words = _candidates_of(query, texts, width)
+    num_fresh = query.num_candidates
+    if not is_recount and len(query.finished):
+        known = query.alphabet.encode(list(before), width=query.finished.shape[1])
+        repeated = match_rows(query.finished, known) >= 0
+        if repeated.any():
+            # They stand last: what is asked about again follows what is new.
+            num_fresh = query.num_extensions + int(np.argmax(repeated))
+    oracle = make_pure_oracle(query.oracle, query.domain_size)
+    noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+    return _heard(
+        query,
+        summary,
+        noise,
+        votes,
+        trie=query.trie,
+        finished=query.finished,
+        excluded=query.excluded,
+        num_fresh=num_fresh,
+        kept=kept,
+        words=words,
+    )
+
+
+def _heard(
+    query: Query, summary: RoundSummary, noise: Noise, votes: _Indices, **rest: Any
+) -> HeardRound:
+    q = noise.oracle.q
+    return HeardRound(
+        pass_index=query.pass_index,
+        layer=query.layer,
+        symbols=query.alphabet.symbols,
+        votes=_smallest(votes),
+        said=Said.of(noise, votes),
+        threshold=summary.threshold,
+        votes_mean=noise.num_reports * q,
+        votes_std=math.sqrt(noise.num_reports * q * (1 - q)),
+        **{"prefix_length": 0, **rest},
+    )
+
+
+def _of_sketch(
+    query: BlindPrefixQuery, aggregate: Aggregate, summary: RoundSummary, kept: Codes
+) -> HeardRound:
+    """Return a round whose server asked a sketch: what it kept, as words or prefixes of a length.
+
+    The candidates that it dropped were never listed; they are only counted in the summary.
+    """
+    oracle = query.prefixes
+    keys = query.names.keys(kept[:, : query.prefix_length])
+    if oracle.has_fixed_aggregate:
+        votes = oracle.support(aggregate.tally, keys)
+    else:
+        assert aggregate.messages is not None
+        votes = oracle.tally(aggregate.messages, keys)
+    width = kept.shape[1]
+    everything = np.arange(len(kept))
+    is_last = query.prefix_length == query.longest_word
+    none = np.zeros(0, dtype=np.int64)
+    return _heard(
+        query,
+        summary,
+        Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally),
+        votes,
+        trie=PrefixTrie.empty(query.alphabet.size),
+        finished=kept,
+        prefix_length=query.prefix_length,
+        excluded=np.zeros((0, width), dtype=np.uint16),
+        num_fresh=len(kept),
+        kept=none if is_last else everything,
+        words=everything if is_last else none,
+    )
+
+
+def _smallest(votes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return votes in the smallest type that holds them."""
+    lowest, highest = int(votes.min(initial=0)), int(votes.max(initial=0))
+    for kind in (np.uint16, np.uint32, np.int32):
+        if np.iinfo(kind).min <= lowest and highest <= np.iinfo(kind).max:
+            return votes.astype(kind)
+    return votes
+
+
+def _candidates_of(query: PrefixQuery, texts: Sequence[str], width: int) -> _Indices:
+    """Return the ascending candidates that are some words."""
+    codes = query.alphabet.encode(list(texts), width=width)
+    length = query.trie.length
+    numbers = np.full(len(texts), ABSENT, dtype=np.int64)
+    if query.num_extensions:
+        nodes = query.trie.walk(codes)
+        ends = (nodes != ABSENT) & (codes[:, length] == END)
+        if length:
+            ends &= codes[:, length - 1] != END
+        numbers[ends] = nodes[ends] * query.trie.alphabet_size + END
+    if len(query.finished):
+        beside = match_rows(codes[:, : query.finished.shape[1]], query.finished)
+        numbers[beside >= 0] = query.num_extensions + beside[beside >= 0]
+    return np.unique(numbers[numbers != ABSENT])

@@ -1,0 +1,72 @@
+"""The rounds of a run with their candidates, in memory and beside the checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fedhh.experiments.run.heard_round import ROUND_TYPES, HeardRound, hear
+from fedhh.protocol import AnyProtocol, Discoveries
+from fedhh.queries.base import Query
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.simulation.engine import Round
+
+
+class HeardRounds:
+    """Collects what a server heard of the candidates, round by round."""
+
+    def __init__(self, folder: Path | None, num_rounds: int) -> None:
+        """Begin, or go on.
+
+        Args:
+            folder: Where rounds are kept for a resume; None for a run that has no checkpoint.
+            num_rounds: Rounds before a resume. Those that are not in the folder, since an older
+                fedhh asked them, are missing in the record.
+        """
+        self._folder = folder
+        self._number = num_rounds
+        self._words: tuple[str, ...] = ()
+        self.all: list[HeardRound] = []
+        if folder is not None:
+            files = [self._file(number) for number in range(1, num_rounds + 1)]
+            self.all = [load_checkpoint(f, ROUND_TYPES)[0] for f in files if f.exists()]
+
+    def hear(
+        self,
+        protocol: AnyProtocol,
+        finished: Round[Any, Any],
+        *,
+        following: Query | None,
+        discoveries: Discoveries,
+        before: Discoveries,
+    ) -> HeardRound | None:
+        """Return what became of a round's candidates, and keep it; None without prefixes.
+
+        Args:
+            protocol: Whose round.
+            finished: The round.
+            following: The same pass's next query; None after its last.
+            discoveries: Words found up to and including the round.
+            before: Words found before it.
+        """
+        self._number += 1
+        heard = hear(
+            finished.query,
+            finished.aggregate,
+            protocol.summaries(finished.state)[-1],
+            following=following,
+            state=finished.state,
+            before=before.words,
+            after=discoveries,
+        )
+        if heard is None:
+            return None
+        self.all.append(heard)
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            save_checkpoint(self._file(self._number), heard, {})
+        return heard
+
+    def _file(self, number: int) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{number}.npz"

@@ -1,0 +1,109 @@
+"""A live page in a real browser, and its server, which answers nobody else."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import tomllib
+from urllib.parse import urlsplit
+
+import pytest
+
+from fedhh.cli.live import followed_run, followed_sweep
+from fedhh.experiments.report.explorer.chunks import unpacked
+from fedhh.experiments.report.explorer.server import LiveServer
+from fedhh.experiments.run.run import Silence, simulate
+from fedhh.experiments.sweep import sweep
+from fedhh.experiments.sweep.execution import Silence as SilentSweep
+from fedhh.experiments.sweep.plan import parse_sweep
+from fedhh.server.ldp_triehh import LdpTrieHH
+from tests.conftest import LETTERS, zipf_population
+from tests.explorer.test_sweep_page import SWEEP
+
+POPULATION = zipf_population(3_000)
+PROTOCOL = LdpTrieHH(
+    alphabet=LETTERS, clients_per_layer=400, depth=5, passes=1, eta_max=20, max_items=2
+)
+
+
+def get(address: str, path: str = "", **headers: str) -> tuple[int, bytes]:
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=10)
+    connection.request("GET", path or parts.path, headers=headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, content
+
+
+def events(address: str) -> str:
+    return get(address, urlsplit(address).path + "events")[1].decode()
+
+
+def test_only_who_knows_the_token_and_the_name_is_answered():
+    with LiveServer("T", {"kind": "run"}) as server:
+        address = server.address
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", address)
+        assert get(address)[0] == 200
+        assert get(address, "/")[0] == 404
+        assert get(address, "/" + "x" * 32 + "/")[0] == 404
+        assert get(address, urlsplit(address).path + "chunk/../../etc")[0] == 404
+        assert get(address, Host="attacker.example")[0] == 403
+        assert get(address, Host=f"attacker.example:{urlsplit(address).port}")[0] == 403
+    with pytest.raises(ConnectionRefusedError):
+        get(address)
+
+
+def test_a_page_that_comes_late_hears_everything_and_pieces_are_made_when_asked_for():
+    made = []
+    with LiveServer("T", {"kind": "run"}) as server:
+        server.say("round", {"run": 0}, chunk=lambda: made.append(1) or {"x": [1]})
+        assert made == []
+        path = urlsplit(server.address).path
+        status, text = get(server.address, path + "chunk/live-0")
+        assert (status, unpacked(text.decode())) == (200, {"x": [1]})
+        assert get(server.address, path + "chunk/live-0")[1] == text
+        assert made == [1]
+        server.end_with("bye")
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_followed_run_has_the_same_result(tmp_path, recorded):
+    folder = tmp_path if recorded else None
+    plain = simulate(PROTOCOL, POPULATION, seed=4)
+    with followed_run(Silence(), "T") as (listener, _):
+        followed = simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=folder, listener=listener)
+    assert followed.discoveries.equals(plain.discoveries)
+
+
+def test_the_page_follows_a_run_and_stays_when_it_ends(page, tmp_path):
+    with followed_run(Silence(), "hostile </script><i>") as (listener, server):
+        page.open(server.address, ready=".live")
+        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=tmp_path, listener=listener)
+        page.has("layer 5", ".player")
+        page.wait(
+            lambda: page.script("return document.querySelectorAll('.plot svg rect').length") > 3
+        )
+        assert "layer 5" in page.search("e") or "found" in page.text(".answer")
+        assert "hostile </script><i>" in page.text("h1")
+        messages, asked = page.logs()
+        assert messages == []
+        assert all(url.startswith(server.address) for url in asked)
+        server.end_with("fedhh report DIR writes it.")
+    page.has("The run has ended. fedhh report DIR writes it.", ".live")
+    assert page.script("return document.querySelector('.icicle') !== null")
+
+
+def test_the_page_follows_a_sweep(page, tmp_path):
+    plan = parse_sweep(tomllib.loads(SWEEP), "x")
+    with followed_sweep(SilentSweep(), plan, tmp_path / "out") as listener:
+        server = listener._both[1]._server
+        page.open(server.address, ready=".live")
+        sweep.run_sweep(plan, tmp_path / "out", workers=0, listener=listener)
+        page.wait(
+            lambda: page.script("return document.querySelectorAll('[data-points] > *').length") == 4
+        )
+        page.has("12 runs", ".facts-line")
+    page.has("fedhh report", ".live")
+    messages, _ = page.logs()
+    assert messages == []

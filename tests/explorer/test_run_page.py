@@ -1,0 +1,225 @@
+"""A run's page in a real browser."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+
+import pytest
+
+from fedhh.experiments.report.explorer import document
+from fedhh.experiments.report.explorer.chunks import packed, unpacked
+from fedhh.experiments.report.explorer.write import write_report
+from tests.explorer.conftest import HOSTILE, LONG
+
+
+def quiet(page, *asked) -> None:
+    """Nothing was said on the console, nobody asked, and nothing that a word said was run."""
+    messages, addresses = page.logs()
+    assert messages == []
+    assert [url for url in addresses if url not in asked] == []
+    assert page.script("return window.hacked") is None
+
+
+@pytest.fixture
+def opened(page, run_page):
+    page.size(1400)
+    page.open(run_page, ready=".words tbody tr")
+    yield page
+    quiet(page, run_page.as_uri())
+
+
+def test_the_slider_shows_layer_after_layer(opened):
+    last = int(opened.script("return +document.querySelector('.player input').max"))
+    assert last >= 6
+    painted = []
+    for step in (0, last):
+        opened.script(
+            "const slider = document.querySelector('.player input'); slider.value = arguments[0];"
+            "slider.dispatchEvent(new Event('input'))",
+            step,
+        )
+        opened.wait(lambda: opened.script("return new Promise(requestAnimationFrame)"))
+        opened.script("return new Promise((go) => setTimeout(go, 200))")
+        painted.append(opened.script("return document.querySelector('.icicle').toDataURL()"))
+    assert painted[0] != painted[1]
+    opened.click(".player button")
+    assert int(opened.script("return +document.querySelector('.player input').value")) == last - 1
+    opened.click(".play")
+    opened.wait(
+        lambda: opened.script("return +document.querySelector('.player input').value") == last
+    )
+
+
+def test_the_keyboard_walks_and_zooms_the_trie(opened):
+    def press(key: str) -> str:
+        opened.script(
+            "document.querySelector('.icicle').dispatchEvent("
+            "new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}))",
+            key,
+        )
+        return opened.text(".details")
+
+    first = press("ArrowDown")
+    assert "prefix" in first
+    assert press("ArrowRight") != first
+    deeper = press("ArrowDown")
+    assert all(each in deeper for each in ("votes", "threshold", "z", "true clients")) or (
+        "was not asked about" in deeper
+    )
+    press("Enter")
+    assert opened.script("return document.querySelectorAll('.crumb').length") >= 2
+    press("Escape")
+    opened.click(".crumb")
+    assert opened.script("return document.querySelectorAll('.crumb').length") == 1
+
+
+def test_votes_stand_against_the_threshold(opened):
+    opened.wait(lambda: opened.script("return document.querySelector('.plot svg') !== null"))
+    assert "threshold" in opened.text(".plot")
+
+
+def test_search_says_where_a_word_was_lost_and_why(opened):
+    assert "found in layer" in opened.search("plain")
+    assert "no client can report it" in opened.search("Q")
+    assert "longer than can be found" in opened.search("zzzzzzzzzzzzzz") or (
+        "dropped" in opened.search("zzzzzzzzzzzzzz")
+    )
+    lost = opened.search("plainx"[:5] + "p")
+    assert "dropped" in lost
+    assert re.search(r"votes|sample", lost)
+
+
+def test_hostile_words_are_text(opened):
+    for word in HOSTILE[:5]:
+        said = opened.search(word)
+        assert "\u202e" not in said
+        assert "\x1b" not in said
+    assert "10,000 symbols" in opened.search(LONG)
+    opened.choose("Show", "all")
+    shown = opened.text(".words tbody")
+    assert "<script>window.hacked=1</script>" in shown
+    assert r"a\u{202e}b\u{200f}c\u{2066}d" in shown
+    assert r"\u{1}\u{7}\u{1b}[2J\u{9b}" in shown
+    assert "(10,000 symbols)" in shown
+    assert "hostile <i>\\u{202e}" in opened.text(".facts-line")
+    assert (
+        opened.script("return document.querySelectorAll('main img, main i, main script').length")
+        == 0
+    )
+
+
+def test_words_sort_filter_and_are_saved_as_csv(opened):
+    opened.choose("Show", "missed")
+    assert "missed" in opened.text(".words tbody")
+    opened.choose("Show", "found")
+    opened.script(
+        "window.saved = []; URL.createObjectURL = (blob) => { blob.text().then((text) => "
+        "window.saved.push(text)); return 'data:,'; }; HTMLAnchorElement.prototype.click = () => {}"
+    )
+    opened.script(
+        "[...document.querySelectorAll('.words button')]"
+        ".find((it) => it.textContent === 'Save CSV').click()"
+    )
+    (saved,) = opened.wait(lambda: opened.script("return window.saved"))
+    lines = saved.splitlines()
+    assert lines[0].startswith("word,state,estimated_clients")
+    assert len(lines) > 2
+    assert any(line.startswith("'=cmd()") for line in lines)
+    opened.script("document.querySelector('.words th button').click()")
+    order = opened.script("return document.querySelector('.words th').ariaSort")
+    assert order == "ascending"
+
+
+def test_every_guarantee_has_its_theorem_on_hover(opened):
+    row = "[...document.querySelectorAll('.claims tbody tr')][0]"
+    tip = f"{row}.querySelector('[role=tooltip]')"
+    assert opened.script(f"return getComputedStyle({tip}).display") == "none"
+    opened.script(f"{row}.focus()")
+    assert opened.script(f"return getComputedStyle({tip}).display") == "block"
+    assert "Sun et al. (2024)" in opened.script(f"return {tip}.textContent")
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_nothing_sticks_out_and_nothing_jumps(opened, width):
+    opened.size(width)
+    assert opened.wait(
+        lambda: opened.script("return document.documentElement.scrollWidth <= innerWidth")
+    )
+    shift = opened.script(
+        "return new Promise((go) => { let sum = 0; const seen = new PerformanceObserver((list) => {"
+        "for (const each of list.getEntries()) if (!each.hadRecentInput) sum += each.value; });"
+        "seen.observe({type: 'layout-shift'});"
+        "const slider = document.querySelector('.player input');"
+        "for (const step of [0, 1, 2]) { slider.value = step;"
+        "slider.dispatchEvent(new Event('input')); } setTimeout(() => go(sum), 400); })"
+    )
+    assert shift < 0.1
+
+
+def test_the_policy_lets_no_other_script_run(opened):
+    opened.script(
+        "const made = document.createElement('script'); made.textContent = 'window.hacked = 1';"
+        "document.body.append(made)"
+    )
+    messages, _ = opened.logs()
+    assert any("Content Security Policy" in each for each in messages)
+    assert opened.script("return window.hacked") is None
+    assert opened.script("return fetch('https://localhost:9/').then(() => 1, () => 0)") == 0
+    messages, addresses = opened.logs()
+    assert any("Content Security Policy" in each for each in messages)
+    assert addresses == []
+
+
+def test_two_runs_are_laid_over_each_other(page, adaptive, ldp, tmp_path):
+    file = write_report(adaptive, ldp, out=tmp_path / "both.html")
+    page.open(file, ready=".words tbody tr, .words tbody")
+    page.has("Both found")
+    assert "Only" in page.text(".summary")
+    page.choose("Show", "all")
+    assert "plain" in page.text(".words tbody")
+    page.wait(lambda: page.script("return document.querySelectorAll('.plot svg path').length") > 2)
+    page.script("document.querySelectorAll('[role=tab]')[1].click()")
+    page.has("pass 2, layer", ".player")
+    quiet(page, file.as_uri())
+
+
+def test_an_old_directory_still_has_a_page(page, adaptive, tmp_path):
+    for file in adaptive.iterdir():
+        if file.name not in ("candidates.parquet", "votes.parquet", "missed.parquet"):
+            shutil.copy(file, tmp_path)
+    file = write_report(tmp_path)
+    page.open(file, ready=".words tbody tr")
+    assert "does not say what became of its candidates" in page.text()
+    assert page.script("return document.querySelectorAll('.icicle').length") == 0
+    quiet(page, file.as_uri())
+
+
+def test_what_is_packed_is_compressed_and_means_nothing_to_html():
+    value = {"word": [*HOSTILE, "\ud800"], "z": [float("inf"), None, 1.5]}
+    text = packed(value)
+    assert re.fullmatch(r"[A-Za-z0-9+/=]*", text)
+    assert unpacked(text) == {**value, "z": ["inf", None, 1.5]}
+    assert text == packed(value)
+    assert len(packed(["same"] * 10_000)) < 300
+    assert json.loads(gzip.decompress(__import__("base64").b64decode(text)))["word"][-1] == "\ud800"
+
+
+def test_the_page_names_no_address_and_holds_no_word_as_markup(run_page):
+    text = run_page.read_text(encoding="utf-8")
+    head = text[: text.index("<script")]
+    assert "default-src 'none'" in head
+    assert "connect-src 'none'" in head
+    assert not re.search(
+        r"<link(?![^>]*data:)|@import|\bsrc=", text.replace(document.asset("explorer.js"), "")
+    )
+    assert "hacked" not in text
+    # Names of XML's spaces are no addresses that anybody asks.
+    spaces = {
+        "http://www.w3.org/" + each
+        for each in ("2000/svg", "1999/xhtml", "1999/xlink", "XML/1998/namespace", "2000/xmlns/")
+    }
+    named = set(re.findall(r"https?://[\w./-]+", text))
+    assert named - spaces <= {"https://", "http://"}

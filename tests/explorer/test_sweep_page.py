@@ -1,0 +1,138 @@
+"""A sweep's page in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+
+import numpy as np
+import pytest
+
+from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.sweep import sweep
+from fedhh.experiments.sweep.directory import read_results
+from fedhh.experiments.sweep.intervals import summarize
+from fedhh.experiments.sweep.plan import parse_sweep
+from tests.explorer.conftest import INSTALL
+from tests.explorer.test_run_page import quiet
+
+EPSILON, CLIENTS = "privacy.local_epsilon", "protocol.clients_per_layer"
+
+SWEEP = """
+[population]
+source = "chat"
+clients = 6_000
+[protocol]
+name = "ldp-triehh"
+depth = 5
+eta_max = 30
+passes = 1
+max_items = 2
+[sweep]
+title = "A & <i>B</i>"
+seeds = 3
+[sweep.axes]
+"privacy.local_epsilon" = [2.0, 8.0]
+"protocol.clients_per_layer" = [300, 900]
+"""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory, adaptive):
+    out = tmp_path_factory.mktemp("sweep") / "out"
+    sweep.run_sweep(parse_sweep(tomllib.loads(SWEEP), "x"), out, workers=0)
+    table, _ = read_results(out)
+    shutil.copytree(adaptive, out / "cells" / table["cell"][0])
+    return out
+
+
+@pytest.fixture
+def opened(page, directory):
+    file = write_report(directory)
+    page.size(1400)
+    page.open(file, ready=".plot svg [data-points] > *")
+    yield page
+    quiet(page, file.as_uri())
+
+
+def labels(page) -> list[str]:
+    return page.script(
+        "return [...document.querySelectorAll('[data-points] > *')].map((it) => it.ariaLabel)"
+    )
+
+
+def test_points_are_means_with_the_intervals_of_the_tables(opened, directory):
+    table, _ = read_results(directory)
+    assert opened.text("h1") == "A & <i>B</i>"
+    summary = summarize(table, [EPSILON, CLIENTS], "coverage")
+    shown = labels(opened)
+    assert len(shown) == 4
+    for row in summary.to_dict("records"):
+        mean, low, high = (f"{100 * row[name]:.1f} %" for name in ("mean", "low", "high"))
+        assert any(f"coverage {mean} [{low}, {high}]" in each for each in shown), (mean, shown)
+    assert all("3 runs" in each and "mean also over" not in each for each in shown)
+
+
+def test_a_mean_over_settings_says_so(opened):
+    opened.choose("Color", "")
+    shown = opened.wait(lambda: labels(opened) if len(labels(opened)) == 2 else None)
+    assert all("6 runs, a mean also over clients per layer" in each for each in shown)
+
+
+def test_the_map_has_a_cell_for_each_setting_and_opens_runs(opened, directory):
+    opened.choose("Picture", "map")
+    opened.choose("Panels", "")
+    opened.wait(
+        lambda: opened.script("return document.querySelectorAll('[data-points] rect').length") == 4
+    )
+    table, _ = read_results(directory)
+    cell = table["cell"][0]
+    links = set()
+    for i in range(4):
+        opened.script(
+            "document.querySelectorAll('[data-points] rect')[arguments[0]]"
+            ".dispatchEvent(new MouseEvent('click', {bubbles: true}))",
+            i,
+        )
+        assert "seed 0:" in opened.text(".details")
+        links |= set(
+            opened.script(
+                "return [...document.querySelectorAll('.details a')]"
+                ".map((it) => it.getAttribute('href'))"
+            )
+        )
+    assert links == {f"cells/{cell}/report.html"}
+    assert (directory / "cells" / cell / "report.html").exists()
+
+
+def test_axes_and_metric_are_the_readers_choice(opened):
+    opened.choose("x", CLIENTS)
+    opened.choose("Color", EPSILON)
+    opened.choose("y", "precision")
+    opened.choose("Panels", EPSILON)
+    assert opened.wait(lambda: any("precision" in each for each in labels(opened)))
+    assert opened.script("return document.querySelector('.plot svg[aria-label]').ariaLabel") == (
+        "precision over clients per layer"
+    )
+
+
+@pytest.mark.parametrize("kind", ["SVG", "PNG"])
+def test_the_picture_is_saved(opened, kind):
+    opened.script(
+        "window.saved = []; const made = URL.createObjectURL.bind(URL);"
+        "URL.createObjectURL = (blob) => { blob.arrayBuffer().then((bytes) => window.saved.push("
+        "[blob.type, [...new Uint8Array(bytes).slice(0, 400)]])); return made(blob); };"
+        "HTMLAnchorElement.prototype.click = () => {};"
+        "[...document.querySelectorAll('button')]"
+        f".find((it) => it.textContent === 'Save {kind}').click()"
+    )
+    wanted = "image/svg+xml" if kind == "SVG" else "image/png"
+    saved = opened.wait(
+        lambda: [each for each in opened.script("return window.saved") if each[0] == wanted]
+    )
+    head = bytes(np.array(saved[0][1], dtype=np.uint8))
+    assert head.startswith(b"<svg" if kind == "SVG" else b"\x89PNG")
+
+
+def test_skipping_says_what_to_install():
+    assert "apt-get install chromium chromium-driver" in INSTALL

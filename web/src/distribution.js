@@ -1,0 +1,166 @@
+// Votes of a layer's candidates against what kept them.
+
+import * as Plot from "@observablehq/plot";
+import { color, onScheme } from "./colors.js";
+import { el, fill, onResize } from "./dom.js";
+import { savePng, saveSvg } from "./save.js";
+import { number } from "./text.js";
+import { rowsOf } from "./trie.js";
+
+/** @typedef {import("./types.js").Run} Run */
+/** @typedef {import("./trie.js").Layer} Layer */
+
+const KINDS = [
+  { column: "kept_real", label: "kept, held", color: "real", opacity: 1 },
+  { column: "kept_noise", label: "kept, held by nobody", color: "noise", opacity: 1 },
+  { column: "dropped_real", label: "dropped, held", color: "real", opacity: 0.35 },
+  { column: "dropped_noise", label: "dropped, held by nobody", color: "noise", opacity: 0.35 },
+];
+
+/** As long as nobody has counted who holds what. */
+const UNDECIDED = [
+  { column: "kept_real", label: "kept", color: "undecided", opacity: 1 },
+  { column: "dropped_real", label: "dropped", color: "undecided", opacity: 0.35 },
+];
+
+export class Distribution {
+  /** @param {boolean} isLive */
+  constructor(isLive) {
+    this.kinds = isLive ? UNDECIDED : KINDS;
+    this.picture = el("div", { class: "plot" });
+    this.caption = el("p", { class: "note" });
+    this.frame = 0;
+    /** @type {[Run, Layer] | null} */
+    this.shown = null;
+    const again = () => this.shown && this.show(...this.shown);
+    onResize(this.picture, again);
+    onScheme(again);
+    this.element = el(
+      "div",
+      {},
+      el(
+        "p",
+        { class: "legend" },
+        this.kinds.map((kind) =>
+          el(
+            "span",
+            { class: "key" },
+            el("span", { class: `swatch ${kind.color}${kind.opacity < 1 ? " pale" : ""}` }),
+            kind.label,
+          ),
+        ),
+      ),
+      this.picture,
+      this.caption,
+      el(
+        "div",
+        { class: "buttons" },
+        el("button", { type: "button", onclick: () => this.save(saveSvg) }, "Save SVG"),
+        el("button", { type: "button", onclick: () => this.save(savePng) }, "Save PNG"),
+      ),
+    );
+  }
+
+  /** @param {(name: string, svg: SVGSVGElement) => void} how */
+  save(how) {
+    const svg = this.picture.querySelector("svg");
+    if (svg) how("votes", svg);
+  }
+
+  /** @param {Run} run @param {Layer} layer */
+  show(run, layer) {
+    this.shown = [run, layer];
+    // Who drags the slider passes many layers: one picture a frame is enough.
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.draw(run, layer));
+  }
+
+  /** @param {Run} run @param {Layer} layer */
+  draw(run, layer) {
+    if (!this.picture.clientWidth) return;
+    const ranges = rowsOf(run.votes).filter(
+      (row) => row.pass === layer.pass && row.layer === layer.layer,
+    );
+    if (!ranges.length) {
+      fill(this.picture, el("p", { class: "note" }, "No votes of this layer are recorded."));
+      fill(this.caption);
+      return;
+    }
+    const bars = ranges.flatMap((row) =>
+      this.kinds.map((kind) => ({
+        from: row.votes_from,
+        to: row.votes_to + 1,
+        count: row[kind.column],
+        kind,
+      })),
+    ).filter((bar) => bar.count > 0);
+    const width = Math.max(this.picture.clientWidth || 640, 280);
+    const highest = Math.max(...ranges.map((row) => row.votes_to));
+    const lowest = Math.min(...ranges.map((row) => row.votes_from));
+    const spread = highest > 8 * Math.max(layer.threshold, 1);
+    const chart = Plot.plot({
+      width,
+      height: 260,
+      marginLeft: 56,
+      marginBottom: 40,
+      marginTop: 34,
+      ariaLabel: `Candidates of layer ${layer.layer} by votes`,
+      style: { background: "transparent", fontSize: "12px", overflow: "visible" },
+      x: {
+        label: `votes of a candidate${spread ? " (logarithmic)" : ""} \u2192`,
+        type: spread ? "symlog" : "linear",
+        constant: Math.max(lowest, 1),
+        ticks: spread ? ticksFor(lowest, highest, width) : undefined,
+        tickFormat: (/** @type {number} */ votes) => number(votes),
+      },
+      y: { label: "\u2191 candidates (square root)", type: "sqrt", grid: true, ticks: 5, tickFormat: (/** @type {number} */ count) => number(count) },
+      marks: [
+        Plot.rectY(bars, {
+          x1: "from",
+          x2: "to",
+          y: "count",
+          fill: (/** @type {typeof bars[0]} */ bar) => color(bar.kind.color),
+          fillOpacity: (/** @type {typeof bars[0]} */ bar) => bar.kind.opacity,
+          insetRight: 0.5,
+          tip: true,
+          title: (/** @type {typeof bars[0]} */ bar) =>
+            `${number(bar.from)} to ${number(bar.to - 1)} votes\n${number(bar.count)} candidates\n${bar.kind.label}`,
+        }),
+        Plot.ruleX([layer.threshold], { stroke: color("ink"), strokeWidth: 1.5, strokeDasharray: "4 3" }),
+        Plot.text([layer.threshold], {
+          x: (/** @type {number} */ votes) => votes,
+          frameAnchor: "top",
+          dy: -14,
+          text: (/** @type {number} */ votes) => `threshold ${number(votes)}`,
+          fill: "currentColor",
+        }),
+      ],
+    });
+    fill(this.picture, /** @type {Element} */ (chart));
+    const rule = {
+      votes: "What has more votes than the dashed line was kept.",
+      posterior:
+        "This protocol keeps what all layers together make likely, so votes alone do not decide: the dashed line is at the fewest votes of a kept candidate.",
+      recount: "A recount: candidates are words that were found before.",
+      evidence: "A recount that adds up several layers: candidates are words that were found before.",
+    }[layer.kept_by];
+    fill(
+      this.caption,
+      `Layer ${layer.layer} of pass ${layer.pass}: ${number(layer.num_candidates)} candidates, ${number(layer.num_kept)} kept; ${number(layer.num_reports)} reports of ${number(layer.num_clients)} clients. One standard deviation of noise is ${number(layer.noise_std)} contributions. ${rule ?? ""}`,
+    );
+  }
+}
+
+/** @param {number} lowest @param {number} highest @param {number} width */
+function ticksFor(lowest, highest, width) {
+  const most = Math.max(Math.floor(width / 90), 3);
+  const ticks = [];
+  for (let power = 1; power <= highest; power *= 10) {
+    for (const step of [1, 2, 5]) {
+      const tick = step * power;
+      if (tick >= lowest && tick <= highest) ticks.push(tick);
+    }
+  }
+  const every = Math.max(Math.ceil(ticks.length / most), 1);
+  return ticks.filter((_, i) => i % every === 0);
+}

@@ -1,0 +1,425 @@
+// The trie as an icicle: each row is one more symbol, each width an estimated mass.
+
+import { hierarchy, partition } from "d3-hierarchy";
+import { color, onScheme } from "./colors.js";
+import { el, fill, bdi } from "./dom.js";
+import { number, perClient, shown } from "./text.js";
+import { saveCanvas, saveText } from "./save.js";
+import { DROPPED, WORD, isReal } from "./trie.js";
+
+/** @typedef {import("./trie.js").Trie} Trie */
+/** @typedef {import("./trie.js").TrieNode} TrieNode */
+/** @typedef {{node: TrieNode, x: number, y: number, width: number}} Box */
+
+/**
+ * What is too narrow to be drawn by itself, side by side below one prefix.
+ * @typedef {object} Rest
+ * @property {number} x
+ * @property {number} y
+ * @property {number} width
+ * @property {Record<string, number>} kinds Width of each kind.
+ * @property {number} layer The first of its layers.
+ */
+
+const ROW = 30;
+const THINNEST = 0.35;
+const FONT = "12px system-ui, sans-serif";
+
+/** What a node's color says. */
+const RUN_KINDS = ["neither", "only-a", "only-b", "both"];
+
+/** @param {TrieNode} node @param {boolean} overlaid */
+export function kindOf(node, overlaid) {
+  if (overlaid) return RUN_KINDS[node.runs];
+  if (node.trueClients < 0) return "undecided";
+  return isReal(node) ? "real" : "noise";
+}
+
+export class Icicle {
+  /**
+   * @param {object} options
+   * @param {string} options.name Of saved pictures.
+   * @param {string[] | null} options.overlaid Names of the two runs that are laid over each other.
+   * @param {boolean} [options.isLive] Whether truth may be unknown yet.
+   */
+  constructor({ name, overlaid, isLive = false }) {
+    this.name = name;
+    this.isLive = isLive;
+    this.overlaid = overlaid;
+    /** @type {Trie | null} */
+    this.trie = null;
+    /** @type {TrieNode | null} */
+    this.focus = null;
+    /** @type {TrieNode | null} */
+    this.selected = null;
+    /** Path of the word that is searched for. @type {Set<TrieNode>} */
+    this.path = new Set();
+    this.layer = Infinity;
+    /** @type {Box[]} */
+    this.boxes = [];
+    /** @type {Rest[]} */
+    this.rests = [];
+    this.frame = 0;
+    this.canvas = el("canvas", {
+      class: "icicle",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "trie",
+      "aria-label":
+        "Trie of prefixes. Arrow keys move: right and left to neighbors, down to a longer prefix, up to a shorter one. Enter zooms in, Escape out.",
+    });
+    this.crumbs = el("nav", { class: "crumbs", "aria-label": "Prefix that the picture begins with" });
+    this.details = el("div", { class: "details", role: "status", "aria-live": "polite" });
+    this.legend = el("p", { class: "legend" });
+    this.element = el(
+      "figure",
+      { class: "trie" },
+      this.legend,
+      this.crumbs,
+      el("div", { class: "frame" }, this.canvas),
+      this.details,
+      el(
+        "div",
+        { class: "buttons" },
+        el("button", { type: "button", onclick: () => this.zoom(this.trie?.root ?? null) }, "Whole trie"),
+        el("button", { type: "button", onclick: () => saveText(`${name}.svg`, this.svg(), "image/svg+xml") }, "Save SVG"),
+        el("button", { type: "button", onclick: () => saveCanvas(name, this.canvas) }, "Save PNG"),
+      ),
+    );
+    this.canvas.addEventListener("mousemove", (event) => this.select(this.at(event)));
+    this.canvas.addEventListener("click", (event) => this.zoom(this.at(event)));
+    this.canvas.addEventListener("keydown", (event) => this.press(event));
+    new ResizeObserver(() => this.layout()).observe(this.canvas);
+    onScheme(() => this.draw());
+    this.drawLegend();
+  }
+
+  /** @param {Trie} trie */
+  show(trie) {
+    const before = this.focus?.prefix ?? "";
+    this.trie = trie;
+    this.focus = trie.get(before, false) ?? trie.root;
+    this.path = new Set();
+    this.canvas.style.height = `${(trie.depth + 1) * ROW}px`;
+    this.select(null);
+    this.zoom(this.focus);
+  }
+
+  /** Show the trie as it was after a layer. @param {number} layer */
+  reveal(layer) {
+    this.layer = layer;
+    this.draw();
+  }
+
+  /** Mark a word's path. @param {TrieNode[]} nodes */
+  mark(nodes) {
+    this.path = new Set(nodes);
+    this.draw();
+  }
+
+  /** @param {TrieNode | null} node */
+  zoom(node) {
+    if (!node || !this.trie) return;
+    this.focus = node.children.length || !node.parent ? node : node.parent;
+    this.layout();
+    const steps = [];
+    /** @type {TrieNode | null} */
+    let each = this.focus;
+    while (each) {
+      const target = each;
+      steps.unshift(
+        el(
+          "button",
+          { type: "button", class: "crumb", onclick: () => this.zoom(target) },
+          target.prefix ? bdi(shown([...target.prefix].at(-1) ?? "")) : "all prefixes",
+        ),
+      );
+      each = each.parent;
+    }
+    fill(this.crumbs, ...steps);
+  }
+
+  layout() {
+    const { clientWidth, clientHeight } = this.canvas;
+    if (!this.focus || !clientWidth) return;
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = clientWidth * ratio;
+    this.canvas.height = clientHeight * ratio;
+    const least = (THINNEST / clientWidth) * this.focus.width;
+    /** @param {TrieNode} node */
+    const wide = (node) => node.children.filter((child) => child.width > least);
+    /** @param {TrieNode} node */
+    const own = (node) => Math.max(node.width - wide(node).reduce((sum, child) => sum + child.width, 0), 0);
+    const tree = hierarchy(this.focus, wide).sum(own);
+    const height = (tree.height + 1) * ROW;
+    const above = this.focus.depth * ROW;
+    const placed = partition().size([clientWidth, height])(/** @type {any} */ (tree));
+    this.boxes = placed.descendants().map((each) => ({
+      node: /** @type {TrieNode} */ (each.data),
+      x: each.x0,
+      y: above + each.depth * ROW,
+      width: each.x1 - each.x0,
+    }));
+    const scale = clientWidth / this.focus.width;
+    this.rests = placed.descendants().flatMap((each) => this.restOf(each, least, scale, above));
+    // The prefixes above the picture's first stay in sight, as wide as the picture.
+    for (let node = this.focus.parent; node; node = node.parent) {
+      this.boxes.push({ node, x: 0, y: node.depth * ROW, width: clientWidth });
+    }
+    this.draw();
+  }
+
+  /**
+   * @param {any} placed
+   * @param {number} least
+   * @param {number} scale
+   * @param {number} above
+   * @returns {Rest[]}
+   */
+  restOf(placed, least, scale, above) {
+    const node = /** @type {TrieNode} */ (placed.data);
+    const hidden = node.children.filter((child) => child.width <= least);
+    /** @type {Record<string, number>} */
+    const kinds = {};
+    let width = 0, layer = Infinity;
+    for (const child of hidden) {
+      const kind = kindOf(child, Boolean(this.overlaid));
+      kinds[kind] = (kinds[kind] ?? 0) + child.width * scale;
+      width += child.width * scale;
+      layer = Math.min(layer, child.layer);
+    }
+    if (width < 0.5) return [];
+    const taken = (placed.children ?? []).reduce((/** @type {number} */ sum, /** @type {any} */ child) => sum + child.x1 - child.x0, 0);
+    return [{ x: placed.x0 + taken, y: above + (placed.depth + 1) * ROW, width, kinds, layer }];
+  }
+
+  draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.paint());
+  }
+
+  /** Whether a node is there after the chosen layer. @param {TrieNode} node */
+  isShown(node) {
+    return node.layer <= this.layer;
+  }
+
+  /** Whether a node was dropped, or taken back by the chosen layer. @param {TrieNode} node */
+  isLost(node) {
+    return node.fate === DROPPED || (node.rejected > 0 && node.rejected <= this.layer);
+  }
+
+  paint() {
+    const pen = this.canvas.getContext("2d");
+    if (!pen) return;
+    const ratio = window.devicePixelRatio || 1;
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
+    pen.font = FONT;
+    pen.textBaseline = "middle";
+    const fills = this.fills();
+    const ground = color("ground");
+    for (const { node, x, y, width } of this.boxes) {
+      if (!this.isShown(node)) continue;
+      const lost = this.isLost(node);
+      pen.globalAlpha = lost ? 0.32 : node.layer === this.layer || node.layer === 0 ? 1 : 0.82;
+      pen.fillStyle = node.parent ? fills[kindOf(node, Boolean(this.overlaid))] : color("faint");
+      const gap = width > 3 ? 1 : 0;
+      pen.fillRect(x, y, width - gap, ROW - 2);
+      pen.globalAlpha = 1;
+      if (lost && width > 3) cross(pen, x, y, width - gap);
+      if (width > 16) label(pen, node, x, y, width, lost || !node.parent ? color("ink") : ground);
+    }
+    pen.globalAlpha = 0.5;
+    for (const { x, y, width, kinds, layer } of this.rests) {
+      if (layer > this.layer) continue;
+      let top = y;
+      for (const [kind, part] of Object.entries(kinds)) {
+        const height = ((ROW - 2) * part) / width;
+        pen.fillStyle = fills[kind];
+        pen.fillRect(x, top, width, height);
+        top += height;
+      }
+    }
+    pen.globalAlpha = 1;
+    this.outline(pen, this.path, color("mark"), 2);
+    if (this.selected) this.outline(pen, new Set([this.selected]), color("ink"), 2);
+  }
+
+  /** @param {CanvasRenderingContext2D} pen @param {Set<TrieNode>} nodes @param {string} stroke @param {number} wide */
+  outline(pen, nodes, stroke, wide) {
+    if (!nodes.size) return;
+    pen.strokeStyle = stroke;
+    pen.lineWidth = wide;
+    for (const { node, x, y, width } of this.boxes) {
+      if (nodes.has(node)) pen.strokeRect(x + 1, y + 1, Math.max(width - 2, 1), ROW - 4);
+    }
+  }
+
+  /** @returns {Record<string, string>} */
+  fills() {
+    const kinds = ["real", "noise", "undecided", ...RUN_KINDS];
+    return Object.fromEntries(kinds.map((kind) => [kind, color(kind)]));
+  }
+
+  drawLegend() {
+    const kinds = this.overlaid
+      ? [
+          ["both", "kept by both runs"],
+          ["only-a", `only by ${this.overlaid[0]}`],
+          ["only-b", `only by ${this.overlaid[1]}`],
+          ["neither", "held, and dropped by both"],
+        ]
+      : [
+          ["real", "some client holds it"],
+          ["noise", "nobody does: chance kept it"],
+          ["undecided", "not counted yet"],
+        ].filter(([kind]) => kind !== "undecided" || this.isLive);
+    fill(
+      this.legend,
+      ...kinds.map(([kind, text]) =>
+        el("span", { class: "key" }, el("span", { class: `swatch ${kind}` }), text),
+      ),
+      el("span", { class: "key" }, el("span", { class: "swatch dropped" }), "pale, crossed: held, but dropped here"),
+      el("span", { class: "key" }, el("span", { class: `swatch ${kinds[0][0]} pale` }), "pale: many, too narrow to be drawn one by one; zoom in"),
+    );
+  }
+
+  /** @param {MouseEvent} event */
+  at(event) {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    const x = event.clientX - left, y = event.clientY - top;
+    const box = this.boxes.find(
+      (each) => this.isShown(each.node) && y >= each.y && y < each.y + ROW && x >= each.x && x < each.x + each.width,
+    );
+    return box?.node ?? null;
+  }
+
+  /** @param {TrieNode | null} node */
+  select(node) {
+    if (node === this.selected && node) return;
+    this.selected = node;
+    fill(this.details, ...this.describe(node));
+    this.draw();
+  }
+
+  /** @param {TrieNode | null} node */
+  describe(node) {
+    if (!node || !node.parent) {
+      return [el("span", { class: "hint" }, "Point at a prefix, or move with the arrow keys; click or Enter zooms in.")];
+    }
+    const what = node.isWord ? "word" : "prefix";
+    const head = el("strong", {}, bdi(shown(node.prefix)), ` ${what}`);
+    if (!node.layer) return [head, " was not asked about: the first layers would have dropped nothing."];
+    const low = node.estimate - 1.96 * node.stdError, high = node.estimate + 1.96 * node.stdError;
+    const found = node.rejected ? `found as a word, taken back by the recount in layer ${node.rejected}` : "found as a word";
+    const fate = node.fate === DROPPED ? "dropped" : node.fate === WORD ? found : "kept";
+    const truth = node.trueClients < 0 ? "not counted yet" : number(node.trueClients);
+    const { threshold } = this.thresholds?.get(node.layer) ?? {};
+    return [
+      head,
+      el(
+        "dl",
+        { class: "facts" },
+        ...pairs([
+          ["layer", `${node.layer}, ${fate}`],
+          ["votes", number(node.votes)],
+          ["threshold", number(threshold)],
+          ["z", number(Number.isFinite(node.z) ? node.z : node.z > 0 ? "inf" : "-inf")],
+          ["estimated contributions", `${number(Math.round(node.estimate))} (95 %: ${number(Math.round(low))} to ${number(Math.round(high))})`],
+          ["contributions per client asked", perClient(node.share)],
+          [node.isWord ? "true clients" : "true clients, counted once for each of their words", truth],
+        ]),
+      ),
+    ];
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const node = this.selected ?? this.focus;
+    if (!node) return;
+    const visible = /** @param {TrieNode[]} nodes */ (nodes) =>
+      nodes.filter((each) => this.isShown(each) && this.boxes.some((box) => box.node === each));
+    const row = node.parent ? visible(node.parent.children) : [];
+    const place = row.indexOf(node);
+    /** @type {Record<string, () => void>} */
+    const moves = {
+      ArrowRight: () => this.select(row[place + 1] ?? node),
+      ArrowLeft: () => this.select(row[place - 1] ?? node),
+      ArrowDown: () => this.select(visible(node.children)[0] ?? node),
+      ArrowUp: () => node.parent && this.select(node.parent),
+      Enter: () => this.zoom(node),
+      Escape: () => this.zoom(this.focus?.parent ?? this.focus),
+    };
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    move();
+  }
+
+  /** Return the picture as SVG. */
+  svg() {
+    const { clientWidth, clientHeight } = this.canvas;
+    const space = "http://www.w3.org/2000/svg";
+    const svg = document.createElementNS(space, "svg");
+    svg.setAttribute("width", `${clientWidth}`);
+    svg.setAttribute("height", `${clientHeight}`);
+    svg.setAttribute("font-family", "system-ui, sans-serif");
+    svg.setAttribute("font-size", "12");
+    const fills = this.fills();
+    for (const { node, x, y, width } of this.boxes) {
+      if (!this.isShown(node)) continue;
+      const box = document.createElementNS(space, "rect");
+      const lost = this.isLost(node);
+      const values = {
+        x, y, width: Math.max(width - (width > 3 ? 1 : 0), 0.1), height: ROW - 2,
+        fill: node.parent ? fills[kindOf(node, Boolean(this.overlaid))] : color("faint"),
+        "fill-opacity": lost ? 0.32 : 1,
+      };
+      for (const [name, value] of Object.entries(values)) box.setAttribute(name, `${value}`);
+      svg.append(box);
+      if (width <= 16) continue;
+      const text = document.createElementNS(space, "text");
+      text.setAttribute("x", `${x + 4}`);
+      text.setAttribute("y", `${y + ROW / 2 + 3}`);
+      text.setAttribute("fill", lost || !node.parent ? color("ink") : color("ground"));
+      text.textContent = symbolOf(node);
+      svg.append(text);
+    }
+    return new XMLSerializer().serializeToString(svg);
+  }
+
+  /** Thresholds by layer. @type {Map<number, {threshold: number}> | null} */
+  thresholds = null;
+}
+
+/** @param {[string, string][]} rows */
+function pairs(rows) {
+  return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+}
+
+/** @param {TrieNode} node */
+function symbolOf(node) {
+  if (!node.parent) return "all prefixes";
+  return node.isWord ? "\u25a0" : shown([...node.prefix].at(-1) ?? "");
+}
+
+/** @param {CanvasRenderingContext2D} pen @param {TrieNode} node @param {number} x @param {number} y @param {number} width @param {string} ink */
+function label(pen, node, x, y, width, ink) {
+  const whole = node.parent ? shown(node.prefix) + (node.isWord ? " \u25a0" : "") : "all prefixes";
+  const text = pen.measureText(whole).width < width - 8 ? whole : symbolOf(node);
+  if (pen.measureText(text).width > width - 5) return;
+  pen.fillStyle = ink;
+  pen.fillText(text, x + 4, y + ROW / 2 - 1);
+}
+
+/** @param {CanvasRenderingContext2D} pen @param {number} x @param {number} y @param {number} width */
+function cross(pen, x, y, width) {
+  pen.strokeStyle = color("ink");
+  pen.globalAlpha = 0.35;
+  pen.lineWidth = 1;
+  pen.beginPath();
+  pen.moveTo(x, y + ROW - 2);
+  pen.lineTo(x + width, y);
+  pen.stroke();
+  pen.globalAlpha = 1;
+}

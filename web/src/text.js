@@ -1,0 +1,54 @@
+// Words are what users typed: shown as text, with what cannot be seen made visible.
+
+const LONGEST = 80;
+
+/** What has no shape of its own, or would turn the text around it. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\u115f\u1160\u3164\uffa0]/gu;
+
+/**
+ * Return a text with every symbol visible, cut if it is very long.
+ * @param {string} text
+ * @param {number} [longest]
+ */
+export function shown(text, longest = LONGEST) {
+  const symbols = [...text];
+  const cut = symbols.length > longest;
+  const head = (cut ? symbols.slice(0, longest) : symbols).join("").replace(UNSEEN, (symbol) => {
+    const code = /** @type {number} */ (symbol.codePointAt(0));
+    return `\\u{${code.toString(16)}}`;
+  });
+  return cut ? `${head}\u2026 (${number(symbols.length)} symbols)` : head;
+}
+
+/**
+ * Return a whole number with separators, or one with few digits.
+ * @param {number | string | null | undefined} value
+ */
+export function number(value) {
+  if (value === null || value === undefined) return "\u2013";
+  if (typeof value === "string") return value === "inf" ? "\u221e" : value === "-inf" ? "\u2212\u221e" : value;
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  return value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+}
+
+/** @param {number | null | undefined} value */
+export function percent(value) {
+  return value === null || value === undefined ? "\u2013" : `${(100 * value).toFixed(1)} %`;
+}
+
+/** @param {number} value */
+export function perClient(value) {
+  return value.toLocaleString("en", { maximumSignificantDigits: 3 });
+}
+
+/**
+ * Return a cell of CSV that no spreadsheet takes for a formula, as the run's own tables have it.
+ * @param {unknown} value
+ */
+export function csvCell(value) {
+  if (typeof value === "number" || value === null || value === undefined) return `${value ?? ""}`;
+  let text = `${value}`;
+  if (/^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20']/.test(text)) text = `'${text}`;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
