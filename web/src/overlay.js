@@ -98,10 +98,13 @@ export class Overlay {
     fill(this.picture, chart);
   }
 
-  /** @param {(name: string, svg: SVGSVGElement) => void} how */
+  /** @param {(name: string, svg: SVGSVGElement, keys: import("./save.js").Key[]) => void} how */
   save(how) {
     const svgs = this.picture.querySelectorAll("svg");
-    if (svgs.length) how("coverage", /** @type {SVGSVGElement} */ (svgs[svgs.length - 1]));
+    if (svgs.length) {
+      const keys = this.runs.map((run, i) => ({ label: shown(run.name), color: color(i ? "only-b" : "only-a") }));
+      how("coverage", /** @type {SVGSVGElement} */ (svgs[svgs.length - 1]), keys);
+    }
   }
 
   async showWords() {
