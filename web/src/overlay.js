@@ -20,7 +20,7 @@ export class Overlay {
   constructor(page) {
     this.runs = page.runs;
     const [a, b] = this.runs.map((run) => shown(run.name));
-    this.icicle = new Icicle({ name: "tries", overlaid: [a, b] });
+    this.icicle = new Icicle({ name: "tries", depth: Math.max(...this.runs.map((run) => run.depth)), overlaid: [a, b] });
     this.player = new Player((step) => this.icicle.reveal(this.layers[step]));
     this.layers = [...new Set(this.runs.flatMap((run) => layersOf(run).map((each) => each.layer)))].sort((x, y) => x - y);
     this.picture = el("div", { class: "plot" });
