@@ -29,7 +29,8 @@ def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches
     names = {p.name for p in (tmp_path / "mine").iterdir()}
     assert names == {
         "config.toml", "result.json", "discoveries.parquet", "discoveries.csv", "layers.parquet",
-        "coverage_by_layer.png", "trie_by_layer.png", "estimates.png",
+        "coverage_by_layer.png", "trie_by_layer.png", "estimates.png", "candidates.parquet",
+        "votes.parquet", "missed.parquet",
     }  # fmt: skip
     record = json.loads((tmp_path / "mine" / "result.json").read_text())
     assert record["metrics"]["coverage"] > 0.1

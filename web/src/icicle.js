@@ -39,10 +39,11 @@ export class Icicle {
   /**
    * @param {object} options
    * @param {string} options.name Of saved pictures.
+   * @param {number} options.depth Symbols of the longest word: the picture's height never changes.
    * @param {string[] | null} options.overlaid Names of the two runs that are laid over each other.
    * @param {boolean} [options.isLive] Whether truth may be unknown yet.
    */
-  constructor({ name, overlaid, isLive = false }) {
+  constructor({ name, depth, overlaid, isLive = false }) {
     this.name = name;
     this.isLive = isLive;
     this.overlaid = overlaid;
@@ -68,6 +69,8 @@ export class Icicle {
       "aria-label":
         "Trie of prefixes. Arrow keys move: right and left to neighbors, down to a longer prefix, up to a shorter one. Enter zooms in, Escape out.",
     });
+    // One row for all prefixes, one for each symbol, one for the end of the longest word.
+    this.canvas.style.height = `${(depth + 2) * ROW}px`;
     this.crumbs = el("nav", { class: "crumbs", "aria-label": "Prefix that the picture begins with" });
     this.details = el("div", { class: "details", role: "status", "aria-live": "polite" });
     this.legend = el("p", { class: "legend" });
@@ -100,7 +103,6 @@ export class Icicle {
     this.trie = trie;
     this.focus = trie.get(before, false) ?? trie.root;
     this.path = new Set();
-    this.canvas.style.height = `${(trie.depth + 1) * ROW}px`;
     this.select(null);
     this.zoom(this.focus);
   }

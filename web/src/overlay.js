@@ -20,7 +20,7 @@ export class Overlay {
   constructor(page) {
     this.runs = page.runs;
     const [a, b] = this.runs.map((run) => shown(run.name));
-    this.icicle = new Icicle({ name: "tries", overlaid: [a, b] });
+    this.icicle = new Icicle({ name: "tries", depth: Math.max(...this.runs.map((run) => run.depth)), overlaid: [a, b] });
     this.player = new Player((step) => this.icicle.reveal(this.layers[step]));
     this.layers = [...new Set(this.runs.flatMap((run) => layersOf(run).map((each) => each.layer)))].sort((x, y) => x - y);
     this.picture = el("div", { class: "plot" });
@@ -98,10 +98,13 @@ export class Overlay {
     fill(this.picture, chart);
   }
 
-  /** @param {(name: string, svg: SVGSVGElement) => void} how */
+  /** @param {(name: string, svg: SVGSVGElement, keys: import("./save.js").Key[]) => void} how */
   save(how) {
     const svgs = this.picture.querySelectorAll("svg");
-    if (svgs.length) how("coverage", /** @type {SVGSVGElement} */ (svgs[svgs.length - 1]));
+    if (svgs.length) {
+      const keys = this.runs.map((run, i) => ({ label: shown(run.name), color: color(i ? "only-b" : "only-a") }));
+      how("coverage", /** @type {SVGSVGElement} */ (svgs[svgs.length - 1]), keys);
+    }
   }
 
   async showWords() {

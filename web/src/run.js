@@ -25,7 +25,7 @@ export class RunView {
     /** @type {Map<number, Promise<Trie>>} */
     this.tries = new Map();
     this.pass = 0;
-    this.icicle = new Icicle({ name: "trie", overlaid: null, isLive: page.live });
+    this.icicle = new Icicle({ name: "trie", depth: run.depth, overlaid: null, isLive: page.live });
     this.votes = new Distribution(page.live);
     this.player = new Player((step) => void this.show(step));
     this.facts = el("p", { class: "facts-line" });

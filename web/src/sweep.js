@@ -292,19 +292,21 @@ export class SweepView {
       el("p", {}, el("strong", {}, point.title.split("\n").join(", "))),
       el("p", { class: "note" }, settings.join("; ")),
       el("ul", {}, point.rows.map((row) =>
-        el("li", {}, `seed ${row.seed}: ${form(row[this.chosen.metric])} `, opens[row.cell] ? el("a", { href: opens[row.cell] }, "open the run") : null),
+        el("li", {}, `seed ${row.seed}: ${form(row[this.chosen.metric])}, cell ${shown(`${row.cell}`)} `, opens[row.cell] ? el("a", { href: opens[row.cell] }, "open the run") : null),
       )),
       cells.some((cell) => !opens[cell])
-        ? el("p", { class: "note" }, `A run opens from here once its directory stands in cells/CELL, below the sweep's, and the report is written again. ${cells.length === 1 ? `This cell is ${cells[0]}.` : ""}`)
+        ? el("p", { class: "note" }, `A run opens from here once its directory stands in cells/CELL, below the sweep's, and the report is written again.`)
         : null,
     );
   }
 
-  /** @param {(name: string, svg: SVGSVGElement) => void} how */
+  /** @param {(name: string, svg: SVGSVGElement, keys: import("./save.js").Key[]) => void} how */
   save(how) {
     const svgs = [...this.picture.querySelectorAll("svg")];
     const largest = svgs.sort((a, b) => b.clientHeight - a.clientHeight)[0];
-    if (largest) how(`${this.chosen.metric}`, largest);
+    const colors = this.chosen.kind === "lines" && this.chosen.color ? this.ordered(this.drawn.map((point) => point.color)) : [];
+    const keys = colors.map((label, i) => ({ label, color: SERIES[i % SERIES.length] }));
+    if (largest) how(`${this.chosen.metric}`, largest, keys);
   }
 }
 
