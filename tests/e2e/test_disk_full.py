@@ -50,7 +50,8 @@ def fill_disk(monkeypatch, module: str, name: str, *, after: int = 0) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "after", "file"),
     [
-        ("numpy", "savez", 2, "checkpoint/state.npz"),
+        ("numpy", "savez", 2, "checkpoint/candidates/2.npz"),
+        ("numpy", "savez", 3, "checkpoint/state.npz"),
         ("pyarrow.parquet", "write_table", 1, "layers.parquet"),
         ("fedhh.experiments.run.directory", "write_text", 1, None),
     ],

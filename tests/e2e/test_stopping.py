@@ -47,7 +47,8 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, comma
     assert complaint.endswith(MESSAGE)  # after lines of progress, on a slow machine
     _, alive = psutil.wait_procs(family, timeout=20)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
-    assert [p.name for p in checkpoint.parent.iterdir()] == ["state.npz"]
+    assert sorted(p.name for p in checkpoint.parent.iterdir()) == ["candidates", "state.npz"]
+    assert not list(checkpoint.parent.rglob(".*"))
     go.touch()
     resumed = command("run", "--resume", "--workers", "0", "--out", "mine", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
