@@ -94,8 +94,9 @@ export class SweepView {
       const metric = metrics.includes(page.best) ? page.best : (metrics[0] ?? "");
       this.chosen = { ...this.chosen, x, color, facet, metric };
     }
-    const parts = [`${number(this.rows.length)} runs`, page.failed ? `${number(page.failed)} failed` : "", page.clients];
-    this.lead.textContent = `${parts.filter(Boolean).join(", ")}.`;
+    const counts = [`${number(this.rows.length)} runs`, page.failed ? `${number(page.failed)} failed` : ""];
+    const sentences = [counts.filter(Boolean).join(", "), page.clients].filter(Boolean);
+    this.lead.textContent = sentences.map((sentence) => `${sentence.replace(/\.$/, "")}.`).join(" ");
     fill(this.tables, ...page.tables.map((table) => section(table.title, null, textTable(table))));
     this.choose();
     this.draw();
@@ -214,11 +215,16 @@ export class SweepView {
   /** @param {Point[]} points */
   common(points) {
     const facets = this.ordered(points.map((point) => point.facet));
+    const width = Math.max(this.picture.clientWidth || 640, 280);
+    // Room for the longest label, at about 7 pixels a letter, and for the axis's own beside it, as
+    // far as a narrow page has it.
+    const letters = Math.max(...facets.map((facet) => `${facet}`.length), 0);
+    const labels = Math.max(110, Math.min(60 + 7 * letters, 0.4 * width));
     return {
-      width: Math.max(this.picture.clientWidth || 640, 280),
+      width,
       height: this.chosen.facet ? 120 + 180 * facets.length : 360,
       marginLeft: 70,
-      marginRight: this.chosen.facet ? 110 : 24,
+      marginRight: this.chosen.facet ? labels : 24,
       marginBottom: 42,
       style: { background: "transparent", fontSize: "12px", overflow: "visible" },
       ariaLabel: `${this.metricLabel()} over ${this.label(this.chosen.x)}`,
