@@ -40,6 +40,16 @@ class Stream(IntEnum):
     """The users of a file that take part, where not all do."""
     CURATOR = 10
     """A trusted curator's noise; path (pass, layer)."""
+    EVENTS = 11
+    """What happens on devices day by day; path (use case, day, block)."""
+    QUEUE = 12
+    """Which stored records a device sends, and when; path (use case, day, block)."""
+    MEMO = 13
+    """Answers that a device draws once and keeps; path (use case, block)."""
+    CALENDAR = 14
+    """When words rise and fall, and clients come and go; path chosen by the population."""
+    INGESTION = 15
+    """The order in which an ingestor passes reports on; path (use case, day)."""
 
 
 def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:
