@@ -24,9 +24,9 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         typer.Option(
             metavar="NAME=EPSILON:RECORDS",
             help="Rules of your own; repeatable. In full "
-            "NAME=EPSILON:RECORDS[/DAYS][:ROLLOVER[:LIFETIME]]: the epsilon of a record (2+6 if it "
-            "is two reports), how many are sent in so many days (one if not said), how many unused "
-            "ones are kept (0; or unlimited), how many are ever sent.",
+            "NAME=EPSILON:RECORDS/DAYS:ROLLOVER:LIFETIME: the epsilon of a record (2+6 if it is "
+            "two reports), how many are sent in so many days (one if not said), how many unused "
+            "ones are kept (0 if not said; or unlimited), how many are ever sent.",
         ),
     ] = None,
     permanent: Annotated[
