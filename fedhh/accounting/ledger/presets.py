@@ -132,8 +132,8 @@ def before_under_reports(
         "user": most_under_reports(configuration, ledger, key_names=key_names, num_days=days),
     }
     note = (
-        "One day and 24 hours have room for 2 reports, at most 18 hours apart: a device that saved "
-        f"up, with {key_names} KeyName{'s' * (key_names > 1)} of each budget, fills both."
+        "One day and 24 hours have room for 2 reports, at least 18 hours apart: a device that "
+        f"saved up, with {key_names} KeyName{'s' * (key_names > 1)} of each budget, fills both."
     )
     return report_of(ledger.charges, units, num_days=days, delta=ledger.delta, notes=(note,))
 

@@ -63,11 +63,13 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         int | None,
         typer.Option(help="Audited systems: first days on which nothing happens; 0 if not said."),
     ] = None,
+    busy_days: Annotated[
+        int | None,
+        typer.Option(help="Audited systems: days after those on which something does; else all."),
+    ] = None,
     events: Annotated[
         int | None,
-        typer.Option(
-            help="Audited systems: events of each name on every later day; 10 if not said."
-        ),
+        typer.Option(help="Audited systems: events of each name on a busy day; 10 if not said."),
     ] = None,
     delta: Annotated[
         float, typer.Option(help="Of advanced and PLD composition, 1e-14 to 0.1.")
@@ -100,6 +102,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         without=tuple(without or ()),
         key_names=key_names,
         idle_days=idle_days,
+        busy_days=busy_days,
         events=events,
         delta=delta,
         seed=seed,

@@ -50,6 +50,7 @@ class LedgerRequest:
     without: tuple[str, ...]
     key_names: int | None
     idle_days: int | None
+    busy_days: int | None
     events: int | None
     delta: float
     seed: int
@@ -118,10 +119,10 @@ def answer(request: LedgerRequest) -> Answer:
         raise InputError("Expected --set and --every only with --run.")
     if request.preset is not None and request.preset in CONFIGURATIONS:
         return _of_audited(request, CONFIGURATIONS[request.preset])
-    given = (request.key_names, request.idle_days, request.events)
+    given = (request.key_names, request.idle_days, request.busy_days, request.events)
     if any(each is not None for each in given):
         raise InputError(
-            "Expected --key-names, --idle-days and --events only with a --preset of "
+            "Expected --key-names, --idle-days, --busy-days and --events only with a --preset of "
             f"{', '.join(CONFIGURATIONS)}."
         )
     rules, title = _rules(request)
@@ -197,6 +198,7 @@ def _of_audited(request: LedgerRequest, shipped: Configuration) -> Answer:
         configuration,
         num_days=request.num_days,
         idle_days=idle_days,
+        busy_days=request.busy_days,
         events_per_day=events,
         key_names=key_names,
         rng=generator(request.seed, Stream.QUEUE),
