@@ -124,6 +124,16 @@ def test_a_figure_is_written_whole(command, tmp_path, name, start):
     assert "Wrote" in done.stdout
 
 
+def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
+    done = command(
+        "account", "ledger", "--use-case", "$_a^{b}$=1:1", "--use-case", "_[/]\x1b[2J=1:1",
+        "--days", "3", "--plot", str(tmp_path / "names.png"),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "$_a^{b}$" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -133,7 +143,7 @@ def test_a_figure_is_written_whole(command, tmp_path, name, start):
         (("--preset", "macos-10.13"), "did you mean 'macos-10.12'"),
         (("--preset", "apple", "--days", "0"), "days >= 1, got days=0"),
         (("--preset", "apple", "--days", "-3"), "days >= 1, got days=-3"),
-        (("--preset", "apple", "--days", "99999"), "days <= 36500"),
+        (("--preset", "apple", "--days", "99999"), "days <= 3650"),
         (("--preset", "apple", "--delta", "0.5"), "delta=0.5"),
         (("--preset", "apple", "--events", "3"), "--events only with a --preset"),
         (("--preset", "apple", "--set", "seed=1"), "--set and --every only with --run"),
@@ -145,6 +155,10 @@ def test_a_figure_is_written_whole(command, tmp_path, name, start):
             "0 <= busy_days <= 1",
         ),
         (("--preset", "macos-10.12", "--events", "1000"), "events <= 100"),
+        (
+            ("--preset", "macos-10.12", "--events", "100", "--key-names", "5"),
+            "events * key_names <= 400",
+        ),
         (("--preset", "macos-10.12", "--key-names", "0"), "key_names >= 1"),
         (("--preset", "macos-10.12", "--without", "Emojis"), "Unknown BudgetKeyName 'Emojis'"),
         (("--use-case", "a"), "--use-case NAME=EPSILON:RECORDS"),
@@ -157,6 +171,9 @@ def test_a_figure_is_written_whole(command, tmp_path, name, start):
         (("--use-case", "a=1:2:x"), "an integer for 'x'"),
         (("--use-case", "a=1:2:0:0"), "lifetime >= 1"),
         (("--use-case", "a=1:1", "--use-case", "a=2:1"), "several of 'a'"),
+        (("--use-case", "a=1:99999999999999999999999"), "at most 100000"),
+        (("--use-case", "a=nan:1"), "0 < epsilon of a"),
+        (("--use-case", "a=1e-9:1"), "1e-06 <= epsilon of a"),
         (("--permanent", "a=1"), "--permanent NAME=EPSILON:VALUES"),
         (("--permanent", "a=1+2:3"), "one epsilon in --permanent"),
         (("--run", "no-such-preset"), "no-such-preset"),

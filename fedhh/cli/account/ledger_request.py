@@ -31,9 +31,10 @@ _UNLIMITED = "unlimited"
 _RULE = "NAME=EPSILON:RECORDS[/DAYS][:ROLLOVER[:LIFETIME]]"
 _PERMANENT = "NAME=EPSILON:VALUES"
 _EVENTS, _EVERY, _KEY_NAMES = 10, 7, 1
-_LONGEST = 36_500
-"""Days: a hundred years."""
-_MOST_EVENTS, _MOST_NAMES = 100, 160
+_LONGEST = 3_650
+"""Days: ten years."""
+_MOST_EVENTS, _MOST_NAMES, _MOST_A_DAY = 100, 160, 400
+_LARGEST_INTEGER = 10**5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +194,10 @@ def _of_audited(request: LedgerRequest, shipped: Configuration) -> Answer:
         require_at_least(1, **{name: value})
         if value > most:
             raise InputError(f"Expected {name} <= {most}, got {name}={value}.")
+    if events * key_names > _MOST_A_DAY:
+        raise InputError(
+            f"Expected events * key_names <= {_MOST_A_DAY}, got {events} * {key_names}."
+        )
 
     device = live(
         configuration,
@@ -280,6 +285,11 @@ def _fields(
 
 def _integer(part: str, text: str) -> int:
     try:
-        return int(part)
+        number = int(part)
     except ValueError:
         raise InputError(f"Expected an integer for {shown(part)} in {shown(text)}.") from None
+    if number > _LARGEST_INTEGER:
+        raise InputError(
+            f"Expected at most {_LARGEST_INTEGER}, got {shown(part)} in {shown(text)}."
+        )
+    return number
