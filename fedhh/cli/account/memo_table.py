@@ -273,8 +273,8 @@ def _notes(answer: DailyAnswer) -> list[str]:
     visible = _visible_change(answer)
     if visible is not None:
         notes.append(
-            f"Not covered by that: with probability {_chance(visible)} a change between the two values "
-            "changes the permanent response, and reports then show it."
+            f"Not covered by that: with probability {_chance(visible)} a change between the two "
+            "values changes the permanent response, and reports then show it."
         )
         notes.append(
             "One device or two: whether two pseudonyms with so many reports each about one value, "

@@ -80,19 +80,18 @@ def _draw_epsilons(axes: Axes, rows: Sequence[ObservedDays], forever: float) -> 
     put_title(axes, "What is guaranteed", inches=4.5)
 
 
-def _draw_observers(axes: Axes, rows: Sequence[ObservedDays]) -> None:
-    lines = (
+def _draw_observers(axes: Axes, rows: Sequence[ObservedDays], *, memoised: bool) -> None:
+    lines: tuple[tuple[str, str, str, Any, list[Observer | None]], ...] = (
         ("which value, memoised", BLUE, "o", "-", [row.value_told for row in rows]),
-        (
-            "which value, fresh noise",
-            VERMILION,
-            "s",
-            "--",
-            [row.value_told_if_fresh for row in rows],
-        ),
         ("whether it changed, memoised", ORANGE, "^", "-.", [row.change_told for row in rows]),
         ("one device or two, memoised", GREEN, "D", ":", [row.linked for row in rows]),
-    )
+        ("which value, fresh noise", VERMILION, "s", "--",
+         [row.value_told_if_fresh for row in rows]),
+        ("whether it changed, fresh noise", PURPLE, "v", (0, (5, 1)),
+         [row.change_told_if_fresh for row in rows]),
+    )  # fmt: skip
+    if not memoised:
+        lines = lines[3:]
     days = [row.days for row in rows]
     for label, color, marker, style, observers in lines:
         middle = [math.nan if each is None else each.middle for each in observers]
