@@ -258,8 +258,8 @@ def _print_table(
 
 
 def _chance(probability: float) -> str:
-    """Return a probability with four digits, never rounded to 1."""
-    return ">0.9999" if 0.99995 <= probability < 1 else f"{probability:.4f}"
+    """Return a probability below 1 with four digits, never rounded to 1."""
+    return ">0.9999" if probability >= 0.99995 else f"{probability:.4f}"
 
 
 def _notes(answer: DailyAnswer) -> list[str]:

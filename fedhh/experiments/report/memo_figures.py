@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import FuncFormatter
 
 from fedhh.accounting.longitudinal import LifeEpsilon, ObservedDays, Observer
 from fedhh.experiments.report.account_figures import check_figure
@@ -51,7 +51,7 @@ def plot_memo(path: Path, rows: Sequence[ObservedDays], *, forever: float, title
         _draw_observers(right, rows, memoised=math.isfinite(forever))
         for axes in (left, right):
             axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(ScalarFormatter())
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:g}"))
             axes.set_xlabel("days, one report each")
             axes.legend(fontsize=8)
         try:
@@ -65,7 +65,7 @@ def _draw_epsilons(axes: Axes, rows: Sequence[ObservedDays], forever: float) -> 
     days = [row.days for row in rows]
     memoised = math.isfinite(forever)
     if memoised:
-        axes.axhline(forever, color=GREY, linestyle=":", label=f"any number of days: {forever:.4g}")
+        axes.axhline(forever, color=GREY, linestyle=":", label=f"any number of days: {forever:.5g}")
         axes.plot(days, _numbers([row.value for row in rows]), color=BLUE, marker="o",
                   label="memoised, value never changes")  # fmt: skip
     axes.plot(days, _numbers([row.value_if_fresh for row in rows]), color=VERMILION, marker="s",
