@@ -12,7 +12,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_GRID = 2**19
+_GRIDS = (2**14, 2**17, 2**20)
+"""Points of the grid, the next if bounds are farther apart than `_CLOSE`."""
+
+_CLOSE = 5e-5
 _LATTICE_TOLERANCE = 1e-9
 _MOST_MERGED = 4096
 # What rounding in floating point may add to a probability, generously.
@@ -93,13 +96,15 @@ def total_variation(laws: Sequence[tuple[LossLaw, int]]) -> tuple[float, float]:
     if span <= _LATTICE_TOLERANCE:
         return 1 - silent, 1 - silent
     unit = _lattice(np.concatenate([law.losses for law, _ in finite]))
-    if unit is not None and span / unit < _GRID:
+    if unit is not None and span / unit < _GRIDS[-1]:
         both = _advantage(finite, unit, np.rint) + 1 - silent
-        low, high = both - _NOISE, both + _NOISE
-    else:
-        unit = span / _GRID
-        low = _advantage(finite, unit, np.floor) + 1 - silent - _NOISE
-        high = _advantage(finite, unit, np.ceil) + 1 - silent + _NOISE
+        return max(0.0, both - _NOISE), min(1.0, both + _NOISE)
+    low, high = 0.0, 1.0
+    for points in _GRIDS:
+        low = _advantage(finite, span / points, np.floor) + 1 - silent - _NOISE
+        high = _advantage(finite, span / points, np.ceil) + 1 - silent + _NOISE
+        if high - low < _CLOSE:
+            break
     return max(0.0, low), min(1.0, high)
 
 
