@@ -12,6 +12,7 @@ from fedhh.accounting.longitudinal import (
     B,
     always,
     changing,
+    find_device,
     guess_value,
     life_epsilon,
     observed_after,
@@ -303,3 +304,34 @@ def test_wrong_input_is_refused(make, message):
     with pytest.raises(InputError) as refusal:
         make()
     assert message in str(refusal.value)
+
+
+def test_a_device_is_found_again_as_often_as_two_are_told_apart():
+    # Of two pseudonyms one is the device: with one bit that is sent as it is, by hand. The right
+    # one agrees; a wrong one agrees with 1 - 2 c (1 - c), and then it is a toss.
+    answer = MemoisedOneBitMean(epsilon=1.0, maximum=1.0)
+    c = 1 / (math.e + 1)
+    agrees = 1 - 2 * c * (1 - c)
+    found = find_device(
+        answer, days=3, num_devices=2, num_trials=2_000,
+        rng=np.random.default_rng(7), confidence=1 - 1e-9,
+    )  # fmt: skip
+    assert found.lower < 1 - agrees / 2 < found.upper
+    assert found.by_chance == 0.5
+
+
+def test_many_permanent_bits_are_a_fingerprint_and_noise_hides_it_for_a_while():
+    def found(days, **response):
+        answer = MemoisedRappor(
+            filters=BloomFilters(num_bits=64, num_hashes=2, num_cohorts=1, hash_seed=0),
+            response=BitResponse(f=0.5, **response),
+        )
+        return find_device(
+            answer, days=days, num_devices=100, num_trials=60, rng=np.random.default_rng(8)
+        )
+
+    assert found(1).right == 1
+    assert found(1, p=0.5, q=0.75).upper < 0.3
+    assert found(30, p=0.5, q=0.75).lower > 0.7
+    with pytest.raises(InputError, match="Expected memoised bits"):
+        find_device(GRR, days=1, num_devices=2, num_trials=1, rng=np.random.default_rng(0))

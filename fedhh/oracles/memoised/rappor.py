@@ -126,8 +126,10 @@ class MemoisedRappor(MemoisedBits):
         By cohort; the paper's t_ij, which its regression decodes (`fedhh.server.rappor_decoding`).
         """
         cohorts = public[:, 0]
-        ones = np.zeros((self.filters.num_cohorts, self.num_bits))
-        np.add.at(ones, cohorts, reports)
-        devices = np.bincount(cohorts, minlength=self.filters.num_cohorts)[:, None]
+        devices = np.bincount(cohorts, minlength=self.filters.num_cohorts)
+        parts = np.split(np.argsort(cohorts, kind="stable"), np.cumsum(devices)[:-1])
+        ones = np.array([np.count_nonzero(reports[part], axis=0) for part in parts])
         response = self.response
-        return np.asarray((ones - response.zero * devices) / (response.one - response.zero))
+        return np.asarray(
+            (ones - response.zero * devices[:, None]) / (response.one - response.zero)
+        )
