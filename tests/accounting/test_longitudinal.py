@@ -87,8 +87,8 @@ def test_epsilon_and_the_observer_are_those_of_all_sequences(name, first, second
     found = tell_apart(TINY[name], first, second)
     exact = (1 + variation(p, q)) / 2
     assert found.lower - 1e-9 <= exact <= found.upper + 1e-9
-    assert found.upper - found.lower < 1e-4
-    assert found.middle == pytest.approx(exact, abs=1e-4)
+    assert found.upper - found.lower < 3e-4
+    assert found.middle == pytest.approx(exact, abs=2e-4)
 
 
 @pytest.mark.parametrize("name", ["basic-rappor", "one-bit-mean-gamma", "dbitflip-gamma"])
@@ -141,12 +141,12 @@ def test_memoising_bounds_what_is_told_of_a_value_and_fresh_noise_does_not():
         filters=BloomFilters(num_bits=128, num_hashes=2, num_cohorts=1, hash_seed=0),
         response=PAPER,
     )
-    rows = observed_after(answer, [1, 30, 365])
+    rows = observed_after(answer, [1, 30, 200])
     # Of four bits that two values differ in, each is kept with 3/4: right with 27/32.
-    assert rows[-1].value_told.middle == pytest.approx(27 / 32, abs=1e-5)
+    assert rows[-1].value_told.middle == pytest.approx(27 / 32, abs=3e-4)
     assert rows[-1].value.epsilon == pytest.approx(answer.epsilon_forever)
-    assert rows[-1].value_told_if_fresh.lower > 0.9999
-    assert rows[-1].value_if_fresh.epsilon == pytest.approx(365 * answer.epsilon_first)
+    assert rows[-1].value_told_if_fresh.lower > 0.999
+    assert rows[-1].value_if_fresh.epsilon == pytest.approx(200 * answer.epsilon_first)
     # A change redraws all 128 bits, so that memoising shows it sooner than fresh noise would.
     assert rows[1].change_told.lower > 0.999 > rows[1].change_told_if_fresh.upper
     assert rows[1].change.epsilon > 100 * answer.epsilon_forever
@@ -166,7 +166,7 @@ def test_a_visible_change_of_one_bit_mean_has_its_closed_form(days):
     public = np.empty((1, 0), dtype=np.int64)
     assert response_changes(answer, 0.0, 4.0, public) == pytest.approx([visible])
     found = tell_apart(answer, always(days), changing(days))
-    assert found.middle == pytest.approx((1 + visible) / 2, abs=5e-5)
+    assert found.middle == pytest.approx((1 + visible) / 2, abs=3e-4)
     assert life_epsilon(answer, always(days), changing(days)).epsilon == math.inf
     # A small change moves the rounded value only if alpha lies between.
     p = 1 / (e + 1)
@@ -261,7 +261,7 @@ def test_total_variation_of_products_is_bracketed():
         exact = np.maximum(p3 - q3, 0).sum()
         low, high = total_variation([(law, 3)])
         assert low <= exact <= high
-        assert high - low < 1e-4
+        assert high - low < 6e-4
     assert total_variation([]) == (0.0, 0.0)
     apart = LossLaw.of(np.array([0.0]), np.array([-math.inf]))
     assert total_variation([(apart, 1)]) == (1.0, 1.0)

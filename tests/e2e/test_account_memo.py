@@ -9,21 +9,21 @@ RAPPOR = ("account", "memo", "--answer", "rappor", "--local-epsilon", "4.3944491
 
 
 def test_the_numbers_of_the_rappor_paper(command):
-    done = command(*RAPPOR, "--bits", "8", "--days", "30", "--format", "json")
+    done = command(*RAPPOR, "--bits", "4", "--days", "14", "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["epsilon_first"] == pytest.approx(1.0743, abs=5e-5)
     assert found["epsilon_forever"] == pytest.approx(4.394, abs=5e-4)
     assert found["unit"].startswith("user")
     assert found["delta"] == 0
-    assert [row["days"] for row in found["days"]] == [1, 2, 3, 7, 14, 30]
+    assert [row["days"] for row in found["days"]] == [1, 2, 3, 7, 14]
     last = found["days"][-1]
     assert last["value"]["epsilon"] < found["epsilon_forever"] + 1e-9
     assert last["value"]["neighbors"] == "always A against always B"
-    assert last["value_if_fresh"]["epsilon"] == pytest.approx(30 * found["epsilon_first"])
-    assert 0.8 < last["value_told"]["lower"] < last["value_told_if_fresh"]["upper"] < 0.95
+    assert last["value_if_fresh"]["epsilon"] == pytest.approx(14 * found["epsilon_first"])
+    assert 0.75 < last["value_told"]["lower"] < last["value_told_if_fresh"]["upper"] < 0.95
     assert last["change"]["epsilon"] > last["one_day"]["epsilon"] > 0
-    assert last["change"]["epsilon"] > 5 * found["epsilon_forever"]
+    assert last["change"]["epsilon"] > found["epsilon_forever"]
     assert found["days"][0]["change"] is None
 
 
@@ -44,6 +44,15 @@ def test_json_has_null_where_nothing_bounds_epsilon(command):
     assert found["days"][1]["change"]["epsilon"] is None
     assert found["days"][1]["value"]["epsilon"] == pytest.approx(1)
     assert found["public_bits"] == pytest.approx(math.log2(math.comb(32, 4)))
+
+
+def test_a_device_is_found_again_in_a_crowd(command):
+    words = (*RAPPOR, "--days", "2", "--bits", "32", "--crowd", "10")
+    found = json.loads(command(*words, "--format", "json").stdout)["found_in_crowd"]
+    assert found["by_chance"] == 0.1 < found["lower"] < found["right"] < found["upper"]
+    line = "Found again among 10 devices with the same value, 2 reports under each of two"
+    printed = " ".join(command(*words).stdout.split())
+    assert f"{line} pseudonyms: {100 * found['right']:.1f}%" in printed
 
 
 @pytest.mark.parametrize("name", ["fresh.png", "memo.svg"])
@@ -72,6 +81,8 @@ def test_a_figure_is_written(command, tmp_path, name):
         (("--answer", "fresh", "--local-epsilon", "1", "--oracle", "olh"), "try grr"),
         (("--answer", "fresh", "--local-epsilon", "1", "--oracle", "zz"), "Unknown oracle"),
         (("--answer", "fresh", "--local-epsilon", "1", "--domain-size", "1"), "domain_size=1"),
+        (("--answer", "fresh", "--local-epsilon", "1", "--crowd", "9"), "no --crowd"),
+        (("--answer", "dbitflip", "--local-epsilon", "1", "--crowd", "1"), "crowd=1"),
         (("--answer", "fresh", "--local-epsilon", "1", "--plot", "a.txt"), "a.txt"),
     ],
 )

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_GRIDS = (2**14, 2**17, 2**20)
+_GRIDS = (2**13, 2**16, 2**19)
 """Points of the grid, the next if bounds are farther apart than `_CLOSE`."""
 
-_CLOSE = 5e-5
+_CLOSE = 5e-4
 _LATTICE_TOLERANCE = 1e-9
 _MOST_MERGED = 4096
 # What rounding in floating point may add to a probability, generously.
