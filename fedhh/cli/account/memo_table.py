@@ -36,6 +36,8 @@ from fedhh.validation import InputError, require_at_least, require_choice, requi
 _LONGEST = 1000
 _LARGEST_CROWD = 10_000
 _TRIALS = 200
+_MOST_BITS = 4096
+_MOST_BITS_OF_CROWD = 2**22
 _SHOWN_DAYS = (1, 2, 3, 7, 14, 30, 60, 90, 180, 365, 730)
 
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -68,12 +70,8 @@ def memo_command(
     if days > _LONGEST:
         raise InputError(f"Expected days <= {_LONGEST}, got days={days}.")
     answer = _make_answer(name, local_epsilon, settings)
-    if crowd is not None and not isinstance(answer, MemoisedBits):
-        raise InputError(
-            "Expected no --crowd with --answer fresh: nothing links a device's reports."
-        )
-    if crowd is not None and not 2 <= crowd <= _LARGEST_CROWD:
-        raise InputError(f"Expected 2 <= crowd <= {_LARGEST_CROWD}, got crowd={crowd}.")
+    if crowd is not None:
+        _check_crowd(answer, crowd)
     require_at_least(0, seed=seed)
     if plot is not None:
         from fedhh.experiments.report.account_figures import check_figure
@@ -156,8 +154,26 @@ def _make_answer(name: str, local_epsilon: float, settings: Mapping[str, Any]) -
         spec = OracleSpec(name=settings["oracle"], epsilon=local_epsilon)
         answer = FreshAnswer(oracle=make_oracle(spec, settings["domain_size"]))
     if isinstance(answer, MemoisedBits):
+        if answer.num_bits > _MOST_BITS:
+            raise InputError(
+                f"Expected reports of at most {_MOST_BITS} bits, got {answer.num_bits}."
+            )
         _ = answer.farthest
     return answer
+
+
+def _check_crowd(answer: DailyAnswer, crowd: int) -> None:
+    """Raise InputError unless a device can be looked for in a crowd of this size."""
+    if not isinstance(answer, MemoisedBits):
+        raise InputError(
+            "Expected no --crowd with --answer fresh: nothing links a device's reports."
+        )
+    largest = min(_LARGEST_CROWD, _MOST_BITS_OF_CROWD // answer.num_bits)
+    if not 2 <= crowd <= largest:
+        raise InputError(
+            f"Expected 2 <= crowd <= {largest}, with reports of {answer.num_bits} bits, got "
+            f"crowd={crowd}."
+        )
 
 
 def _title(name: str, settings: Mapping[str, Any]) -> str:
