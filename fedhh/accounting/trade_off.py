@@ -77,12 +77,12 @@ class TradeOff:
         Returns:
             ``(m,) float64``, concave and growing in ``false_alarms``.
         """
-        under_other, under_one = self._corners
+        under_other, under_one = self.corners
         found = np.interp(np.asarray(false_alarms, dtype=np.float64), under_other, under_one)
         return np.minimum(found + _ROUNDING, 1.0)
 
     @cached_property
-    def _corners(self) -> tuple[Floats, Floats]:
+    def corners(self) -> tuple[Floats, Floats]:
         """Return the probabilities of all likeliest events, under the other life and under one."""
         step, counted = _on_a_grid(self.answers)
         law = np.ones(1)
