@@ -165,11 +165,15 @@ def audit_oracle(
 
 
 def log_ratio(oracle: FrequencyOracle, reports: Reports, value: int, other: int) -> Floats:
-    """Return the stated log-likelihood ratio of each report, finite, rounded to 1e-9.
+    """Return the stated log-likelihood ratio of each report, see `rounded_ratio`."""
+    return rounded_ratio(oracle.log_prob(reports, value), oracle.log_prob(reports, other))
+
+
+def rounded_ratio(first: Floats, second: Floats) -> Floats:
+    """Return log-likelihood ratios, finite, rounded to 1e-9.
 
     Rounding keeps reports of equal ratio equal; a report impossible under both values counts 0.
     """
-    first, second = oracle.log_prob(reports, value), oracle.log_prob(reports, other)
     impossible = np.isneginf(first) & np.isneginf(second)
     with np.errstate(invalid="ignore"):
         ratio = np.where(impossible, 0.0, first - second)

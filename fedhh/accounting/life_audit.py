@@ -20,7 +20,8 @@ The stated law only suggests events: where a device departs from it, the bounds 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
@@ -28,18 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.cap_replay import CapReplay, replay_cap
-from fedhh.accounting.empirical_epsilon import (
-    AuditResult,
-    Event,
-    Floats,
-    Gain,
-    check_levels,
-    choose_event,
-    clopper_pearson,
-    log_ratio,
-    result_of_event,
-)
-from fedhh.accounting.trade_off import Answers, TradeOff, fewest_answers
+from fedhh.accounting.empirical_epsilon import Floats, check_levels, log_ratio
+from fedhh.accounting.life_findings import LifeFinding, find_in_samples, num_teachers
+from fedhh.accounting.trade_off import Answers, TradeOff
 from fedhh.budgets.cap import Cap
 from fedhh.oracles.base import FrequencyOracle, Reports
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
@@ -53,8 +45,6 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 NO_EVENT = -1
 """Where a life has no event."""
 
-MOST_ANSWERS = 10_000
-"""Where the search for how many answers a device gave ends."""
 _EVENTS_AT_ONCE = 2_000_000
 _TELLING = 2.5
 
@@ -107,22 +97,19 @@ class NeighboringLives:
 
 
 class LivingDevice(Protocol):
-    """A device with one use case, as an audit sees it.
-
-    Attributes:
-        oracle: The stated law of a record's report.
-        cap: What it may send, as stated.
-        kept_days: Days for which an event's record may be sent, that of the event included.
-    """
+    """A device with one use case, as an audit sees it."""
 
     @property
-    def oracle(self) -> FrequencyOracle: ...
+    def oracle(self) -> FrequencyOracle:
+        """The stated law of a record's report."""
 
     @property
-    def cap(self) -> Cap: ...
+    def cap(self) -> Cap:
+        """What it may send, as stated."""
 
     @property
-    def kept_days(self) -> int: ...
+    def kept_days(self) -> int:
+        """Days on which an event's record may be sent, that of the event included."""
 
     def live(self, life: Numbers, *, num_devices: int, rng: np.random.Generator) -> Transcripts:
         """Return the transcripts of some devices that live the same life, each with own coins.
@@ -132,41 +119,6 @@ class LivingDevice(Protocol):
             num_devices: At least 1.
             rng: Source of the devices' coins.
         """
-
-
-@dataclass(frozen=True, kw_only=True)
-class LifeFinding:
-    """What the transcripts of two neighboring lives show, beside what is stated of them.
-
-    Attributes:
-        level: What the lives differ in.
-        stated: The answers that are stated to depend on it.
-        found: Lower bound on epsilon, by the event that shows most of it.
-        statistic: What that event is about.
-        power: Lower bound on the probability of another event, the one that speaks most against
-            the stated trade-off, under its life.
-        false_alarm: Upper bound on its probability under the other life.
-        allowed: Upper bound on its power, by the stated trade-off at ``false_alarm``.
-        least_answers: So many answers of the stated epsilon are needed to show as much; None if
-            the stated epsilons differ.
-        refutes_from: So many answers that show all of the stated epsilon would probably have been
-            found out; None if not even `MOST_ANSWERS`, or if the stated epsilons differ.
-    """
-
-    level: str
-    stated: TradeOff
-    found: AuditResult
-    statistic: str
-    power: float
-    false_alarm: float
-    allowed: float
-    least_answers: int | None
-    refutes_from: int | None
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the transcripts show more than is stated."""
-        return self.found.epsilon > self.stated.epsilon or self.power > self.allowed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +197,7 @@ def telling_epsilon(epsilon: float, num_records: int) -> float:
     audited with a smaller one: 2.5 / sqrt(``num_records``), at most ``epsilon``.
     """
     require_positive(epsilon=epsilon)
-    return min(epsilon, _TELLING / max(num_records, 1) ** 0.5)
+    return min(epsilon, _TELLING / math.sqrt(max(num_records, 1)))
 
 
 def audit_device(
@@ -298,93 +250,6 @@ def audit_device(
     )
 
 
-def find_in_samples(
-    first: Mapping[str, Floats],
-    second: Mapping[str, Floats],
-    *,
-    level: str,
-    stated: TradeOff,
-    confidence: float,
-) -> LifeFinding:
-    """Return what statistics of two lives show, beside what is stated.
-
-    Args:
-        first: Each statistic's name, with ``(n,)`` samples under the first life, independent and in
-            an order that says nothing; the first half chooses a statistic and an event, the second
-            half tests it.
-        second: The same under the second life.
-        level: What the lives differ in.
-        stated: What is stated of them.
-        confidence: In (0, 1): a device that keeps what is stated is refuted with at most the rest.
-    """
-    each = 1 - (1 - confidence) / 2
-    name, event = _best_event(first, second, gain=None)
-    hits, sizes = _tested(event, first[name], second[name])
-    found = result_of_event(
-        hits=hits, sizes=sizes, delta=0.0, confidence=each, event=f"{name}: {event}"
-    )
-    other_name, other_event = _best_event(first, second, gain=_excess_over(stated))
-    hits, sizes = _tested(other_event, first[other_name], second[other_name])
-    error = (1 - each) / 2
-    power = clopper_pearson(hits[0], sizes[0], error=error)[0]
-    false_alarm = clopper_pearson(hits[1], sizes[1], error=error)[1]
-    epsilon = stated.answers[0].epsilon if len(stated.answers) == 1 else None
-    return LifeFinding(
-        level=level,
-        stated=stated,
-        found=found,
-        statistic=name,
-        power=power,
-        false_alarm=false_alarm,
-        allowed=float(stated.power([false_alarm])[0]),
-        least_answers=None
-        if epsilon is None
-        else fewest_answers(epsilon, false_alarm=false_alarm, power=power, most=MOST_ANSWERS),
-        refutes_from=None
-        if epsilon is None
-        else fewest_refuted(stated, num_samples=min(sizes), error=error),
-    )
-
-
-def fewest_refuted(stated: TradeOff, *, num_samples: int, error: float) -> int | None:
-    """Return how many answers would be found out to be more than stated, by their likeliest event.
-
-    Args:
-        stated: Answers of one epsilon.
-        num_samples: Lives of each kind that test an event.
-        error: Of each of the two bounds on its probabilities.
-
-    Returns:
-        The fewest answers of which the expected numbers of hits refute what is stated; None if not
-        even `MOST_ANSWERS` do.
-    """
-    epsilon, times = stated.answers[0].epsilon, stated.num_answers
-
-    def seen(answers: int) -> bool:
-        under_other, under_one = TradeOff((Answers(epsilon=epsilon, times=answers),)).corners
-        hits = np.unique(
-            np.floor(np.stack([under_one, under_other]) * num_samples).astype(np.int64), axis=1
-        )
-        return any(
-            clopper_pearson(int(one), num_samples, error=error)[0]
-            > stated.power([clopper_pearson(int(other), num_samples, error=error)[1]])[0]
-            for one, other in hits.T
-        )
-
-    enough, too_few = times + 1, times
-    while not seen(enough):
-        if enough >= MOST_ANSWERS:
-            return None
-        too_few, enough = enough, min(2 * enough, MOST_ANSWERS)
-    while enough - too_few > 1:
-        middle = (enough + too_few) // 2
-        if seen(middle):
-            enough = middle
-        else:
-            too_few = middle
-    return enough
-
-
 def _lived(
     device: LivingDevice,
     lives: NeighboringLives,
@@ -418,58 +283,22 @@ def _lived(
 
 
 def _add_what_numbers_say(samples: list[dict[str, Floats]], counts: list[Numbers]) -> None:
-    """Add to the reports' statistics what records per day say, and drop who taught that.
+    """Add to the reports' statistics what records per day say.
 
-    Each day's log-likelihood ratio is learned from the first quarter of the devices, as if days
-    were independent; nothing is added where all devices send the same numbers.
+    Each day's log-likelihood ratio is learned from the devices that teach, as if days were
+    independent; nothing is added where all devices send the same numbers.
     """
-    num_devices = counts[0].shape[0]
-    teachers = num_devices // 4
-    most = max(int(each.max()) for each in counts) + 1
     if all((each == counts[0][0]).all() for each in counts):
         return
     days = np.arange(counts[0].shape[1])
+    most = max(int(each.max()) for each in counts) + 1
     taught = []
     for each in counts:
         table = np.full((days.size, most), 0.5)
-        np.add.at(table, (np.broadcast_to(days, (teachers, days.size)), each[:teachers]), 1)
+        known = each[: num_teachers(len(each))]
+        np.add.at(table, (np.broadcast_to(days, known.shape), known), 1)
         taught.append(np.log(table))
     for own, statistics in zip(counts, samples, strict=True):
-        said = (taught[0] - taught[1])[days, own[teachers:]].sum(axis=1)
+        said = (taught[0] - taught[1])[days, own].sum(axis=1)
         for name in list(statistics):
-            statistics[name] = statistics[name][teachers:]
             statistics[f"{name}, and numbers sent"] = np.round(statistics[name] + said, 9)
-
-
-def _best_event(
-    first: Mapping[str, Floats], second: Mapping[str, Floats], *, gain: Gain | None
-) -> tuple[str, Event]:
-    """Return the statistic and event of the largest gain on the first halves."""
-    best: tuple[str, Event] | None = None
-    for name, a in first.items():
-        b = second[name]
-        event = choose_event(a[: a.size // 2], b[: b.size // 2], gain=gain)
-        if best is None or event.gain > best[1].gain:
-            best = name, event
-    assert best is not None
-    return best
-
-
-def _tested(event: Event, a: Floats, b: Floats) -> tuple[tuple[int, int], tuple[int, int]]:
-    return event.tested(a[a.size // 2 :], b[b.size // 2 :])
-
-
-def _excess_over(stated: TradeOff) -> Gain:
-    """Return how many standard errors an event's power lies above what is stated."""
-
-    def excess(first: Numbers, n: int, second: Numbers, m: int) -> Floats:
-        power, false_alarm = first / n, (second + 1) / (m + 1)
-        allowed = stated.power(false_alarm)
-        slope = (stated.power(np.minimum(false_alarm + 1 / m, 1.0)) - allowed) * m
-        variance = (power * (1 - power) + 1 / n) / n
-        variance += slope**2 * (false_alarm * (1 - false_alarm) + 1 / m) / m
-        # An event that always happens, or never, says nothing.
-        telling = (first > 0) & (first + second < n + m)
-        return np.where(telling, (power - allowed) / np.sqrt(variance), -np.inf)
-
-    return excess
