@@ -26,7 +26,8 @@ class LedgerReport:
 
     Attributes:
         num_days: Days of its life.
-        by_use_case: A report for each use case; trust is local, units are item, event, day, 24 hours and user.
+        by_use_case: A report for each use case; trust is local, units are item, event, day,
+            24 hours and user.
         together: The report of all use cases.
     """
 
