@@ -138,5 +138,4 @@ def _statistics(
         joint.append(ratio(slice(None)))
         # Of a memo that is drawn again, all reports together may be impossible under both lives.
         daily.append(sum(ratio(slice(day, day + 1)) for day in range(num_days)))
-    sums: Floats = np.round(np.concatenate(daily), 9)
-    return {JOINT: np.concatenate(joint), DAILY: sums}
+    return {JOINT: np.concatenate(joint), DAILY: np.concatenate(daily).round(9)}

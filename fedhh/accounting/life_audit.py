@@ -1,11 +1,11 @@
 """Audits of a device's whole life: what all that it ever sent gives away, at least.
 
 A *life* says what happens on a device, day by day. Two neighboring lives have events at the same
-times, and differ in the value of one event, of all events of a day, or of all events. A
-*transcript* is what an observer sees of the device: when it sent how many records, and the reports
-in them. Many devices live each of the two lives; what tells their transcripts apart is a lower
-bound on what the device gives away. Tang, Korolova, Bai, Wang, Wang (2017), "Privacy loss in
-Apple's implementation of differential privacy on MacOS 10.12", section 6, ask for such techniques.
+times, and differ in the value of one event, or of all. A *transcript* is what an observer sees of
+the device, on one day or in its whole life: when it sent how many records, and their reports. Many
+devices live each of the two lives; what tells their transcripts apart is a lower bound on what a
+device gives away. Tang, Korolova, Bai, Wang, Wang (2017), "Privacy loss in Apple's implementation
+of differential privacy on MacOS 10.12", section 6, ask for such techniques.
 
 Three things are held against what is stated:
 
@@ -21,7 +21,6 @@ The stated law only suggests events: where a device departs from it, the bounds 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
@@ -39,14 +38,14 @@ from fedhh.validation import InputError, require_at_least, require_choice, requi
 Numbers = npt.NDArray[np.int64]
 
 Level = Literal["event", "day", "user"]
-"""What two lives differ in: one event's value, those of one day, or all."""
+"""What is protected: one event, all records sent on one day, or all records of a life."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 NO_EVENT = -1
 """Where a life has no event."""
 
 _EVENTS_AT_ONCE = 2_000_000
-_TELLING = 2.5
+_TELLING = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,27 +72,28 @@ class NeighboringLives:
     """Two lives with events at the same times.
 
     Attributes:
-        level: What they differ in.
+        level: What they differ in, or what is seen of them.
         first: ``(days, events) int64`` values, `NO_EVENT` where there is none.
         second: The same for the other life.
         pair: The value that changes, and what it changes to.
+        seen: First day of which an observer sees the records, and the first one thereafter.
     """
 
     level: Level
     first: Numbers
     second: Numbers
     pair: tuple[int, int]
+    seen: tuple[int, int]
+
+    @property
+    def num_days(self) -> int:
+        """Days of the lives."""
+        return len(self.first)
 
     @property
     def num_changed(self) -> int:
         """Events whose values differ."""
         return int(np.count_nonzero(self.first != self.second))
-
-    @property
-    def changed_days(self) -> tuple[int, int]:
-        """First and last day on which they differ."""
-        days = np.flatnonzero((self.first != self.second).any(axis=1))
-        return int(days[0]), int(days[-1])
 
 
 class LivingDevice(Protocol):
@@ -106,10 +106,6 @@ class LivingDevice(Protocol):
     @property
     def cap(self) -> Cap:
         """What it may send, as stated."""
-
-    @property
-    def kept_days(self) -> int:
-        """Days on which an event's record may be sent, that of the event included."""
 
     def live(self, life: Numbers, *, num_devices: int, rng: np.random.Generator) -> Transcripts:
         """Return the transcripts of some devices that live the same life, each with own coins.
@@ -126,19 +122,17 @@ class LifeAudit:
     """An audit of a device with one use case.
 
     Attributes:
-        sent: Numbers sent, replayed against the cap.
-        findings: What transcripts show, for each level.
-        confidence: With at least this probability, a device that keeps what is stated passes.
+        sent: Numbers that devices sent in their whole lives, replayed against the cap.
+        found: What transcripts show.
     """
 
     sent: CapReplay
-    findings: tuple[LifeFinding, ...]
-    confidence: float
+    found: LifeFinding
 
     @property
     def refuted(self) -> bool:
         """Whether anything was found that is not as stated."""
-        return self.sent.worst is not None or any(each.refuted for each in self.findings)
+        return self.sent.worst is not None or self.found.refuted
 
 
 def neighboring_lives(
@@ -155,11 +149,12 @@ def neighboring_lives(
     device's sampling, and so from the audit.
 
     Args:
-        level: What changes.
+        level: What changes: "event" an event; "day" and "user" all events, of which an observer
+            sees the records of one day, or all.
         num_days: At least 1.
         events_per_day: At least 1; more than the cap, to see whether it holds.
         pair: The value of events, and the other value.
-        day: The day that changes, or has the event that changes; for those levels.
+        day: The day that has the event that changes, or whose records are seen.
     """
     require_choice(LEVELS, level=level)
     require_at_least(1, num_days=num_days, events_per_day=events_per_day)
@@ -168,25 +163,36 @@ def neighboring_lives(
     if pair[0] == pair[1]:
         raise InputError(f"Expected two different values, got {pair[0]!r} twice.")
     first = np.full((num_days, events_per_day), pair[0], dtype=np.int64)
+    second = np.full_like(first, pair[1])
     if level == "event":
         first[day, 1:] = NO_EVENT
-    second = first.copy()
-    changed = slice(None) if level == "user" else slice(day, day + 1)
-    second[changed] = np.where(first[changed] == NO_EVENT, NO_EVENT, pair[1])
-    return NeighboringLives(level=level, first=first, second=second, pair=pair)
+        second = first.copy()
+        second[day, 0] = pair[1]
+    return NeighboringLives(
+        level=level,
+        first=first,
+        second=second,
+        pair=pair,
+        seen={"event": (day, num_days), "day": (day, day + 1), "user": (0, num_days)}[level],
+    )
 
 
-def stated_trade_off(device: LivingDevice, lives: NeighboringLives) -> TradeOff:
-    """Return what a device states of two lives: so many records at most can tell about a change.
+def stated_trade_off(epsilon: float, cap: Cap, lives: NeighboringLives) -> TradeOff:
+    """Return what is stated of two lives: so many records at most can tell about a change.
 
-    Each event is privatised once and sent at most once, while it is kept; a record's coins and the
-    choice of what is sent do not depend on values.
+    Each event is privatised once and sent at most once. A record's coins, and the choice of what is
+    sent, do not depend on values.
+
+    Args:
+        epsilon: Of one record.
+        cap: On records.
+        lives: What changes, and what is seen.
     """
-    first_day, last_day = lives.changed_days
-    last_day = min(last_day + device.kept_days, lives.first.shape[0]) - 1
-    capped = device.cap.most_in(first_day, last_day - first_day + 1)
-    times = min(lives.num_changed, capped)
-    return TradeOff((Answers(epsilon=device.oracle.epsilon, times=times),))
+    first_day, end = lives.seen
+    times = cap.most_in(first_day, end - first_day)
+    if lives.level == "event":
+        times = min(times, lives.num_changed)
+    return TradeOff((Answers(epsilon=epsilon, times=times),))
 
 
 def telling_epsilon(epsilon: float, num_records: int) -> float:
@@ -194,7 +200,7 @@ def telling_epsilon(epsilon: float, num_records: int) -> float:
 
     Many records of a large epsilon identify a life with certainty, however few are stated, and then
     nothing more can be found. The rules of sending do not depend on epsilon, so that they can be
-    audited with a smaller one: 2.5 / sqrt(``num_records``), at most ``epsilon``.
+    audited with a smaller one: 2 / sqrt(``num_records``), at most ``epsilon``.
     """
     require_positive(epsilon=epsilon)
     return min(epsilon, _TELLING / math.sqrt(max(num_records, 1)))
@@ -202,51 +208,40 @@ def telling_epsilon(epsilon: float, num_records: int) -> float:
 
 def audit_device(
     device: LivingDevice,
-    pairs: Sequence[NeighboringLives],
+    lives: NeighboringLives,
     *,
     num_devices: int,
     rng: np.random.Generator,
     confidence: float = 0.99,
 ) -> LifeAudit:
-    """Return what a device gives away over some lives, at least, beside what it states.
+    """Return what a device gives away over its life, at least, beside what it states.
 
     Args:
         device: Whatever lives; only its transcripts are read.
-        pairs: Neighboring lives, each audited on its own; at least one pair.
-        num_devices: Devices that live each life, at least 8. A quarter teaches what the numbers
-            sent say, three eighths choose events, the others test them.
+        lives: Two neighboring lives.
+        num_devices: Devices that live each life, at least 8; see `find_in_samples`.
         rng: Source of the devices' coins.
-        confidence: In (0, 1), of all that is found together.
+        confidence: In (0, 1): a device that keeps what it states is refuted with at most the rest.
     """
     check_levels(0.0, confidence)
     require_at_least(8, num_devices=num_devices)
-    require_at_least(1, num_pairs=len(pairs))
-    findings = []
-    owners, days, lived = [], [], 0
-    for lives in pairs:
-        samples: list[dict[str, Floats]] = []
-        counts = []
-        for life in (lives.first, lives.second):
-            statistics, sent, seen = _lived(device, lives, life, num_devices, rng)
-            samples.append(statistics)
-            counts.append(sent)
-            owners.append(seen[0] + lived)
-            days.append(seen[1])
-            lived += num_devices
-        _add_what_numbers_say(samples, counts)
-        findings.append(
-            find_in_samples(
-                samples[0],
-                samples[1],
-                level=lives.level,
-                stated=stated_trade_off(device, lives),
-                confidence=1 - (1 - confidence) / len(pairs),
-            )
-        )
+    samples, counts, owners, days = [], [], [], []
+    for number, life in enumerate((lives.first, lives.second)):
+        statistics, (owner, day) = _lived(device, lives, life, num_devices, rng)
+        samples.append(statistics)
+        owners.append(owner + number * num_devices)
+        days.append(day)
+        counts.append(_counts_of_seen_days(lives, owner, day, num_devices))
+    _add_what_numbers_say(samples, counts)
     return LifeAudit(
         sent=replay_cap(device.cap, np.concatenate(owners), np.concatenate(days)),
-        findings=tuple(findings),
-        confidence=confidence,
+        found=find_in_samples(
+            samples[0],
+            samples[1],
+            level=lives.level,
+            stated=stated_trade_off(device.oracle.epsilon, device.cap, lives),
+            confidence=confidence,
+        ),
     )
 
 
@@ -256,30 +251,35 @@ def _lived(
     life: Numbers,
     num_devices: int,
     rng: np.random.Generator,
-) -> tuple[dict[str, Floats], Numbers, tuple[Numbers, Numbers]]:
-    """Return statistics of each device, its records per day, and who sent them when."""
-    num_days = life.shape[0]
-    first_day, last_day = lives.changed_days
-    last_day += device.kept_days - 1
-    near, all_days = np.zeros(num_devices), np.zeros(num_devices)
+) -> tuple[dict[str, Floats], tuple[Numbers, Numbers]]:
+    """Return statistics of each device, and who sent a record on which day."""
+    first_day, end = lives.seen
+    all_seen, first_seen = np.zeros(num_devices), np.zeros(num_devices)
     owners, days = [], []
-    at_once = max(1, _EVENTS_AT_ONCE // max(life.size, 1))
+    at_once = max(1, _EVENTS_AT_ONCE // life.size)
     for start in range(0, num_devices, at_once):
         size = min(at_once, num_devices - start)
-        seen = device.live(life, num_devices=size, rng=rng)
-        ratios = log_ratio(device.oracle, seen.reports, *lives.pair)
-        is_near = (seen.days >= first_day) & (seen.days <= last_day)
+        shown = device.live(life, num_devices=size, rng=rng)
+        ratios = log_ratio(device.oracle, shown.reports, *lives.pair)
         part = slice(start, start + size)
-        near[part] = np.bincount(seen.devices, weights=ratios * is_near, minlength=size)
-        all_days[part] = np.bincount(seen.devices, weights=ratios, minlength=size)
-        owners.append(seen.devices + start)
-        days.append(seen.days)
-    owner, day = np.concatenate(owners), np.concatenate(days)
-    counts = np.bincount(owner * num_days + day, minlength=num_devices * num_days)
-    statistics = {"reports of the days that differ": np.round(near, 9)}
-    if lives.level != "user":
-        statistics["reports of all days"] = np.round(all_days, 9)
-    return statistics, counts.reshape(num_devices, num_days), (owner, day)
+        for sums, last in ((all_seen, end), (first_seen, first_day + 1)):
+            is_seen = (shown.days >= first_day) & (shown.days < last)
+            sums[part] = np.bincount(shown.devices, weights=ratios * is_seen, minlength=size)
+        owners.append(shown.devices + start)
+        days.append(shown.days)
+    statistics = {"reports": np.round(all_seen, 9)}
+    if lives.level == "event":
+        statistics["reports of the day of the event"] = np.round(first_seen, 9)
+    return statistics, (np.concatenate(owners), np.concatenate(days))
+
+
+def _counts_of_seen_days(
+    lives: NeighboringLives, owner: Numbers, day: Numbers, num_devices: int
+) -> Numbers:
+    """Return ``(num_devices, days)``: records on each day that is seen."""
+    first_day, end = lives.seen
+    counts = np.bincount(owner * lives.num_days + day, minlength=num_devices * lives.num_days)
+    return counts.reshape(num_devices, lives.num_days)[:, first_day:end]
 
 
 def _add_what_numbers_say(samples: list[dict[str, Floats]], counts: list[Numbers]) -> None:

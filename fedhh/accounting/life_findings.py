@@ -194,7 +194,7 @@ def _as_learned(a: Floats, b: Floats, teachers: int) -> tuple[Floats, Floats]:
     edges = np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[1:-1]))
     bins = [np.searchsorted(edges, each, side="right") for each in (a, b)]
     tables = [np.bincount(each[:teachers], minlength=edges.size + 1) + 0.5 for each in bins]
-    ratios: Floats = np.round(np.log(tables[0] / tables[1]), 9)
+    ratios = np.asarray(np.log(tables[0] / tables[1]).round(9), dtype=np.float64)
     return ratios[bins[0]], ratios[bins[1]]
 
 
