@@ -161,6 +161,23 @@ class BitResponse:
         # Rounding must not cost privacy.
         return cls(f=2 * x / (q - p) * (1 + 1e-12), p=p, q=q)
 
+    @classmethod
+    def of_all_reports(
+        cls, epsilon: float, *, num_hashes: int, p: float = 0.0, q: float = 1.0
+    ) -> Self:
+        """Return the response with this `epsilon_of_all_reports`.
+
+        Args:
+            epsilon: Privacy of a value, from any number of reports about it.
+            num_hashes: h.
+            p: Of the instantaneous response.
+            q: Likewise.
+        """
+        require_epsilon(epsilon=epsilon)
+        require_at_least(1, num_hashes=num_hashes)
+        # Rounding must not cost privacy.
+        return cls(f=2 * (1 + 1e-12) / (1 + math.exp(epsilon / (2 * num_hashes))), p=p, q=q)
+
     @property
     def one(self) -> float:
         """q*: the chance that a 1 is reported as 1."""

@@ -95,6 +95,11 @@ class MemoisedDBitFlip(MemoisedBits):
         """Chance of a permanent 1 in the value's bucket, h / (h + 1)."""
         return 1 / (1 + math.exp(-self.epsilon / 2))
 
+    @property
+    def public_bits(self) -> float:
+        """The drawn buckets', log2 C(K, d)."""
+        return math.log2(math.comb(self.num_buckets, self.num_drawn))
+
     def draw_public(self, num_devices: int, *, rng: np.random.Generator) -> Public:
         """Return ``(n, d) int64``: distinct buckets, ascending; Floyd's algorithm."""
         drawn = np.full((num_devices, self.num_drawn), -1, dtype=np.int64)

@@ -106,6 +106,11 @@ class DailyAnswer(ABC):
             ``(n,) float64``.
         """
 
+    @property
+    def public_bits(self) -> float:
+        """Bits of what every report shows of its device, which link them whatever is said."""
+        return 0.0
+
     @abstractmethod
     def estimate(self, reports: Reports, public: Public) -> Floats:
         """Return the server's unbiased estimate from one day's reports; see the subclass."""

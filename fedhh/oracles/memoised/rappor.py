@@ -6,6 +6,7 @@ ordinal response", CCS, sections 3 and 4.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,6 +81,11 @@ class MemoisedRappor(MemoisedBits):
     def daily_zero(self) -> float:
         """The chance p."""
         return self.response.p
+
+    @property
+    def public_bits(self) -> float:
+        """The cohort's, log2 m."""
+        return math.log2(self.filters.num_cohorts)
 
     def draw_public(self, num_devices: int, *, rng: np.random.Generator) -> Public:
         """Return ``(n, 1) int64``: cohorts."""
