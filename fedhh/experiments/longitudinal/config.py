@@ -94,7 +94,7 @@ class LongitudinalSection(Section):
             as leave in the mean.
         day_column: Of a file: the column of days; "day" if empty.
         cap: How often a device may answer.
-        yearly_loss: In place of ``cap``: what a device may lose in a year of the collection, by
+        yearly_loss: In place of ``cap``: what a device may lose in each year since it arrived, by
             basic composition at user level. Each value is a case of its own, in which a device
             answers as many rounds in a session of 365 days as that allows.
         devices_per_run: Devices that a run asks; "auto": so many that each answers as often as its
@@ -138,7 +138,7 @@ class Arm:
         config: The configuration of its runs.
         cap: How often a device may answer.
         asked_loss: The yearly loss that the cap was made for; None if it was given as a cap.
-        run_loss: What one run tells of a device that answers: a local epsilon, at user level.
+        reports: Local epsilons of what a device sends in one round; they add up to what it tells.
         cost: Rounds that a device answers in one run.
     """
 
@@ -146,8 +146,13 @@ class Arm:
     config: Config
     cap: Cap
     asked_loss: float | None
-    run_loss: float
+    reports: tuple[float, ...]
     cost: int
+
+    @property
+    def run_loss(self) -> float:
+        """What one run tells of a device that answers: a local epsilon, at user level."""
+        return math.fsum(self.reports) * self.cost
 
     @property
     def name(self) -> str:
@@ -273,10 +278,10 @@ def parse_plan(table: dict[str, Any], origin: str) -> Plan:
 
 
 def cap_of_loss(loss: float, run_loss: float, *, label: str, cost: int) -> Cap:
-    """Return the cap under which a device loses at most so much in each year of the collection.
+    """Return the cap under which a device loses at most so much in each of its years.
 
-    A year is a session of 365 days from the collection's first day. Days around the end of one may
-    fall into two: what 365 days in a row can take is up to twice that, as `Arm.most_runs` says.
+    A year is a session of 365 days from the day on which the device arrives. Days around the end of
+    one may fall into two: 365 days in a row can take up to twice that, as `Arm.most_runs` says.
 
     Raises:
         InputError: Not even one run fits.
@@ -292,21 +297,22 @@ def cap_of_loss(loss: float, run_loss: float, *, label: str, cost: int) -> Cap:
     return Cap(amount=cost * runs, session_days=YEAR)
 
 
-def run_loss_of(mechanism: Mechanism, label: str) -> float:
-    """Return the local epsilon at user level of a run, for a device that answers.
+def reports_of(mechanism: Mechanism, label: str) -> tuple[float, ...]:
+    """Return the local epsilons of what a device sends in one round, one for each contribution.
 
-    By basic composition over its reports, as `fedhh.accounting.local.local_user_epsilon`.
+    Their sum is the round's local epsilon at user level, by basic composition, as
+    `fedhh.accounting.local.local_user_epsilon` states it.
 
     Raises:
         InputError: Devices of the mechanism have no local privacy.
     """
-    loss = mechanism.local_epsilon * mechanism.most_rounds_per_client
-    if not isinstance(mechanism, LocalReports) or not math.isfinite(loss):
+    if not isinstance(mechanism, LocalReports) or not math.isfinite(mechanism.local_epsilon):
         raise InputError(
             f"{label}: expected a protocol whose devices all randomize what they send, since a "
             "device's loss over months is that of its own reports; choose another protocol."
         )
-    return loss * (1 if mechanism.is_of_whole_set else mechanism.max_items)
+    times = 1 if mechanism.is_of_whole_set else mechanism.max_items
+    return (mechanism.local_epsilon,) * times
 
 
 def model_days(config: Config, section: LongitudinalSection) -> float:
@@ -377,7 +383,8 @@ def _arms(
         own = parse_config(whole, f"{origin}, protocol {label}")
         protocol = _settled(own, section)
         mechanism = protocol.mechanism
-        loss, cost = run_loss_of(mechanism, label), mechanism.most_rounds_per_client
+        reports, cost = reports_of(mechanism, label), mechanism.most_rounds_per_client
+        loss = math.fsum(reports) * cost
         caps: list[tuple[float | None, Cap]] = [
             (each, cap_of_loss(each, loss, label=label, cost=cost)) for each in section.yearly_loss
         ] or [(None, (section.cap or CapSection()).cap)]
@@ -388,7 +395,7 @@ def _arms(
                     f"that a device answers in one run of {label}."
                 )
             arms.append(
-                Arm(label=label, config=own, cap=cap, asked_loss=asked, run_loss=loss, cost=cost)
+                Arm(label=label, config=own, cap=cap, asked_loss=asked, reports=reports, cost=cost)
             )
     return arms
 
