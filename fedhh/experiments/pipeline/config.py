@@ -237,10 +237,7 @@ def load_pipeline(
     known = inner.get(_USE_CASES) if isinstance(inner, dict) else None
     if not isinstance(known, dict) or not known:
         raise InputError(f"{origin}: expected a table [pipeline.use_cases.NAME], got none.")
-    for path in settings:
-        parts = path.partition("=")[0].strip().split(".")
-        if parts[:2] == [_TABLE, _USE_CASES] and len(parts) > 2:
-            _require_known(parts[2], known, origin)
+    _require_known_cases(settings, known, origin)
     for name in use_cases:
         _require_known(name, known, origin)
     apply_settings(table, settings)
@@ -264,6 +261,16 @@ def parse_pipeline(table: dict[str, Any], origin: str) -> PipelineConfig:
     for name, use_case in days.use_cases.items():
         _check(use_case, f"{origin}: pipeline.use_cases.{name}")
     return config
+
+
+def change_pipeline(
+    config: PipelineConfig, settings: Sequence[str], origin: str
+) -> PipelineConfig:
+    """Return a configuration with some ``section.key=value`` settings changed."""
+    table = config.model_dump(mode="json", exclude_none=True)
+    _require_known_cases(settings, table[_TABLE][_USE_CASES], origin)
+    apply_settings(table, settings)
+    return parse_pipeline(table, origin)
 
 
 def pipeline_presets() -> list[str]:
@@ -306,6 +313,14 @@ def _check(use_case: UseCaseConfig, where: str) -> None:
             f"{where}.epsilon = {literal(list(use_case.epsilons))}: expected one number for an "
             "oracle."
         )
+
+
+def _require_known_cases(settings: Sequence[str], known: dict[str, Any], origin: str) -> None:
+    """Raise InputError where a setting's path goes into a use case that is not there."""
+    for path in settings:
+        parts = path.partition("=")[0].strip().split(".")
+        if parts[:2] == [_TABLE, _USE_CASES] and len(parts) > 2:
+            _require_known(parts[2], known, origin)
 
 
 def _require_known(name: str, known: dict[str, Any], origin: str) -> None:

@@ -39,6 +39,9 @@ Numbers = npt.NDArray[np.int64]
 CHECKPOINT = "pipeline.npz"
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
 
+_SECONDS_PER_EVENT, _SECONDS_PER_RECORD = 1e-7, 1.5e-6
+"""On one core; a record's are mostly its noise."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PipelineState:
@@ -104,6 +107,17 @@ def ledger_of(config: PipelineConfig, use_cases: tuple[UseCase, ...]) -> Ledger:
     days = config.pipeline
     charges = tuple(each.charge for each in use_cases)
     return Ledger(charges=charges, num_days=days.days, delta=days.delta)
+
+
+def seconds_of_devices(config: PipelineConfig) -> float:
+    """Return about how long devices take on one core, which is what workers share."""
+    days = config.pipeline
+    per_day = sum(
+        _SECONDS_PER_EVENT * each.events_per_day
+        + _SECONDS_PER_RECORD * days.opt_in * min(each.events_per_day, each.records_per_day)
+        for each in days.use_cases.values()
+    )
+    return days.days * days.devices * per_day
 
 
 def opted_in(model: DeviceModel, seed: int) -> npt.NDArray[np.bool_]:
