@@ -204,7 +204,7 @@ def _read(
     users = user_rows(table["user"], path)
     numbers = users.of_rows()
     days, are_dates = day_rows(table[DAY], path)
-    _refuse_backwards(numbers, days, are_dates, names[DAY], path)
+    refuse_backwards(numbers, days, are_dates, names[DAY], path)
     if "word" in names:
         words, ids = word_rows(table["word"], path)
         counted = "count" in table.column_names
@@ -290,7 +290,7 @@ def _refuse_far(bad: npt.NDArray[np.bool_], days: npt.NDArray[Any], path: Path) 
         )
 
 
-def _refuse_backwards(users: _Ids, days: _Ids, are_dates: bool, column: str, path: Path) -> None:
+def refuse_backwards(users: _Ids, days: _Ids, are_dates: bool, column: str, path: Path) -> None:
     """Refuse a row whose day is before that of an earlier row of the same user."""
     order = np.argsort(users, kind="stable")
     falls = (users[order][1:] == users[order][:-1]) & (days[order][1:] < days[order][:-1])
