@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fedhh.budgets.macos_configuration import DAY, NEVER_SENT, Configuration
 from fedhh.validation import InputError, did_you_mean, require_at_least
@@ -238,14 +239,12 @@ class MacosDevice:
     def _make_report(self, rng: np.random.Generator) -> None:
         """Select records within every limit, mark them as submitted, and pay (section 4.2.1)."""
         chosen: set[int] = set()
+        of_budget: dict[str, list[int]] = {name: [] for name in self.configuration.budgets}
+        for index, record in enumerate(self._waiting):
+            if record.priority < NEVER_SENT and record.version == self.configuration.name:
+                of_budget[record.budget].append(index)
         for name, budget in self.configuration.budgets.items():
-            candidates = [
-                index
-                for index, record in enumerate(self._waiting)
-                if record.budget == name
-                and record.priority < NEVER_SENT
-                and record.version == self.configuration.name
-            ]
+            candidates = of_budget[name]
             if not candidates or self.balances[name] < 1:
                 continue
             shuffled = [candidates[each] for each in rng.permutation(len(candidates))]
@@ -303,3 +302,53 @@ def loss_by_day(reports: Sequence[Report], num_days: int, *, start: int = 0) -> 
         if 0 <= day < num_days:
             losses[day] += report.loss
     return losses
+
+
+def live(
+    configuration: Configuration,
+    *,
+    num_days: int,
+    idle_days: int = 0,
+    events_per_day: int,
+    key_names: int = 1,
+    rng: np.random.Generator,
+) -> MacosDevice:
+    """Return a device that was awake for some days, the same things happening on each.
+
+    Args:
+        configuration: Of its system.
+        num_days: Days from opt-in, at least 1.
+        idle_days: First days on which nothing happens, at most ``num_days``.
+        events_per_day: Events of each KeyName, in the first second of each later day.
+        key_names: KeyNames (languages) of each budget, at least 1; they are numbered.
+        rng: Chooses among records.
+    """
+    require_at_least(1, num_days=num_days, key_names=key_names)
+    require_at_least(0, idle_days=idle_days, events_per_day=events_per_day)
+    if idle_days > num_days:
+        raise InputError(f"Expected idle_days <= num_days={num_days}, got idle_days={idle_days}.")
+    device = MacosDevice(configuration)
+    first_of: dict[str, str] = {}
+    for beginning, name in configuration.key_names.items():
+        first_of.setdefault(configuration.key_properties[name].budget, beginning)
+    names = [
+        f"{beginning}{number}" for beginning in first_of.values() for number in range(key_names)
+    ]
+    for day in range(idle_days, num_days):
+        # What is due at midnight belongs to the new day, and comes before its events.
+        device.advance(day * DAY, rng=rng)
+        for name in names:
+            device.add(name, events_per_day)
+    device.advance(num_days * DAY - 1, rng=rng)
+    return device
+
+
+def records_by_day(
+    reports: Sequence[Report], budgets: Sequence[str], num_days: int
+) -> npt.NDArray[np.int64]:
+    """Return how many records were sent each day out of each budget, ``(days, budgets) int64``."""
+    counts = np.zeros((num_days, len(budgets)), dtype=np.int64)
+    for report in reports:
+        for record in report.records:
+            counts[report.at // DAY, budgets.index(record.budget)] += 1
+    return counts

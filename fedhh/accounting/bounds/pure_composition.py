@@ -32,7 +32,7 @@ _LOST_SHARE = 1e-6
 """Share of delta spent on losses that are hardly ever seen, and counted as infinite."""
 _STEPS = 1000
 """Grid steps of the smallest epsilon, where the epsilons have no common divisor."""
-_LARGEST_GRID = 1 << 21
+_LARGEST_GRID = 1 << 18
 _LARGEST_RATIO = 64
 """Denominators up to this are tried for a common divisor."""
 _SAME = 1e-12

@@ -17,7 +17,6 @@ _NOTES = (
     "Neighbors are swaps: of one record, of all records of one event, of one day, of any 24 hours, "
     "or of a life. How many records are sent when, and of which use case, is not hidden.",
 )
-_WINDOW = "24 hours in a row touch two days, so a device may send what both days allow."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +65,7 @@ def report_of(
     num_days: int,
     delta: float,
     realised: bool = False,
+    notes: tuple[str, ...] = (),
 ) -> LedgerReport:
     """Return guarantees for the most records of each use case that a unit has.
 
@@ -77,8 +77,9 @@ def report_of(
         num_days: Days of the life.
         delta: Of advanced and PLD composition.
         realised: Whether the numbers are what happened.
+        notes: What else a reader has to know, one line each.
     """
-    notes = _NOTES + ((_WINDOW,) if "24 hours" in most else ())
+    notes = _NOTES + notes
     alone: list[list[Guarantee]] = [
         [
             each

@@ -1,0 +1,405 @@
+"""What `fedhh account audit-life` was asked for, and what it finds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedhh.accounting import (
+    CapReplay,
+    LifeFinding,
+    audit_answer,
+    audit_device,
+    neighboring_lives,
+    replay_cap,
+    stated_trade_off,
+    telling_epsilon,
+)
+from fedhh.accounting.ledger import APPLE, Charge, Rules, rules_of_configuration
+from fedhh.budgets.cap import Cap
+from fedhh.budgets.macos import live, records_by_day
+from fedhh.budgets.macos_presets import CONFIGURATIONS
+from fedhh.cli.account.ledger_request import use_case_rule
+from fedhh.cli.account.memo_table import make_answer, settings_of
+from fedhh.clients.devices.model import Delay
+from fedhh.experiments.pipeline.audited_devices import PipelineDevices
+from fedhh.experiments.pipeline.device_log import DeviceLog, read_device_log
+from fedhh.oracles import OracleSpec
+from fedhh.oracles.memoised import DailyAnswer, MemoisedRappor
+from fedhh.queries.records import OracleRecords
+from fedhh.random import Stream, generator
+from fedhh.validation import (
+    InputError,
+    did_you_mean,
+    require_at_least,
+    require_choice,
+    require_inside,
+    shown,
+)
+
+DAYS, DEVICES, ANSWERING = 30, 20_000, 5_000
+_LONGEST = 1_000
+_MOST_RECORDS = 10**8
+_STORE_DAYS = 14
+_EVENTS = 10
+_ORACLE = "grr"
+_LEVELS = ("day", "user")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LifeAuditRequest:
+    """Options of the command, as they were given; in ``given`` those of an answer."""
+
+    preset: str | None
+    use_cases: tuple[str, ...]
+    transcript: Path | None
+    answer: str | None
+    local_epsilon: float | None
+    given: Mapping[str, Any]
+    days: int | None
+    devices: int | None
+    confidence: float
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentRecords:
+    """How many records devices sent of a use case, beside its cap.
+
+    Attributes:
+        use_case: Its name.
+        epsilon: Of a record.
+        cap: What is stated.
+        num_days: Days of the lives.
+        replay: What was sent.
+    """
+
+    use_case: str
+    epsilon: float
+    cap: Cap
+    num_days: int
+    replay: CapReplay
+
+    @property
+    def most_in_a_day(self) -> int:
+        """Most records that the cap allows on a day of these lives."""
+        return self.cap.most_in_any(1, of_days=self.num_days)
+
+    @property
+    def most_in_life(self) -> int:
+        """Most records that the cap allows in these lives."""
+        return self.cap.most_in(0, self.num_days)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a device sent more than the cap allows."""
+        return self.replay.worst is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownAnswers:
+    """How much the reports of devices show.
+
+    Attributes:
+        audited: Of what.
+        unit: What an answer is.
+        epsilon: What each costs, as stated.
+        found: What is shown, perhaps of answers that cost less.
+    """
+
+    audited: str
+    unit: str
+    epsilon: float
+    found: LifeFinding
+
+    @property
+    def stated_loss(self) -> float:
+        """What all stated answers cost together."""
+        return self.epsilon * self.found.stated.num_answers
+
+    @property
+    def refuted(self) -> bool:
+        """Whether more is shown than is stated."""
+        return self.found.refuted
+
+
+@dataclass(frozen=True, kw_only=True)
+class LifeVerdict:
+    """All that was found.
+
+    Attributes:
+        title: What was audited.
+        num_days: Days of the lives.
+        num_devices: Devices, of each life where they were simulated.
+        confidence: Of what samples show.
+        sent: Numbers of records, by use case.
+        shown: What reports show.
+        notes: What a reader has to know besides.
+    """
+
+    title: str
+    num_days: int
+    num_devices: int
+    confidence: float
+    sent: tuple[SentRecords, ...] = ()
+    shown: tuple[ShownAnswers, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a claim is."""
+        return any(each.refuted for each in (*self.sent, *self.shown))
+
+
+def audit_lives(request: LifeAuditRequest) -> LifeVerdict:
+    """Return what devices gave away, beside what is stated of them.
+
+    Raises:
+        InputError: Options contradict each other, one is out of range, or the log cannot be read.
+    """
+    require_inside(0, 1, confidence=request.confidence)
+    require_at_least(0, seed=request.seed)
+    if request.answer is not None:
+        if request.preset or request.use_cases or request.transcript:
+            raise InputError(
+                "Expected --answer without --preset, --use-case and --transcript: it has no caps."
+            )
+        return _of_answer(request, request.answer)
+    given = {"local_epsilon": request.local_epsilon, **request.given}
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(f"Expected --{option.replace('_', '-')} only with --answer.")
+    if (request.preset is None) == (not request.use_cases):
+        raise InputError("Expected one of --preset, --use-case and --answer.")
+    rules = _rules(request)
+    if request.transcript is not None:
+        if request.days is not None or request.devices is not None:
+            raise InputError("Expected --transcript without --days and --devices: a log has both.")
+        return _of_log(rules, read_device_log(request.transcript), request.transcript.name)
+    num_days = DAYS if request.days is None else request.days
+    require_at_least(1, days=num_days)
+    if num_days > _LONGEST:
+        raise InputError(f"Expected days <= {_LONGEST}, got days={num_days}.")
+    if request.preset in CONFIGURATIONS:
+        return _of_audited_system(request, rules, num_days)
+    return _of_pipeline(request, rules, num_days)
+
+
+def _rules(request: LifeAuditRequest) -> Rules:
+    if request.preset is not None:
+        require_choice(["apple", *CONFIGURATIONS], preset=request.preset)
+        if request.preset in CONFIGURATIONS:
+            return rules_of_configuration(CONFIGURATIONS[request.preset])
+        return APPLE
+    pairs = [use_case_rule(text) for text in request.use_cases]
+    caps = {charge.use_case: cap for charge, cap in pairs}
+    if len(caps) < len(pairs):
+        raise InputError("Expected each use case once in --use-case.")
+    return Rules(charges=tuple(charge for charge, _ in pairs), caps=caps)
+
+
+def _of_log(rules: Rules, log: DeviceLog, name: str) -> LifeVerdict:
+    """Hold a log against caps."""
+    charges = {charge.use_case: charge for charge in rules.charges}
+    for use_case in log.use_cases:
+        if use_case not in charges:
+            raise InputError(
+                f"Unknown use case {shown(use_case)} in {name}{did_you_mean(use_case, charges)}"
+            )
+    return LifeVerdict(
+        title=f"the log {name}",
+        num_days=log.num_days,
+        num_devices=log.num_devices,
+        confidence=1.0,
+        sent=tuple(
+            SentRecords(
+                use_case=use_case,
+                epsilon=charges[use_case].epsilon,
+                cap=rules.caps[use_case],
+                num_days=log.num_days,
+                replay=replay_cap(rules.caps[use_case], *log.of(use_case)),
+            )
+            for use_case in log.use_cases
+        ),
+        notes=("Only numbers of records are read; reports of single lives show nothing.",),
+    )
+
+
+def _of_audited_system(request: LifeAuditRequest, rules: Rules, num_days: int) -> LifeVerdict:
+    """Let one busy device live under an audited budget manager; its numbers are nobody's chance."""
+    if request.devices is not None:
+        raise InputError("Expected no --devices with an audited system, whose devices are alike.")
+    assert request.preset is not None
+    names = [charge.use_case for charge in rules.charges]
+    device = live(
+        CONFIGURATIONS[request.preset],
+        num_days=num_days,
+        events_per_day=_EVENTS,
+        rng=generator(request.seed, Stream.QUEUE),
+    )
+    counts = records_by_day(device.reports, names, num_days)
+    return LifeVerdict(
+        title=f"a busy device under {request.preset}",
+        num_days=num_days,
+        num_devices=1,
+        confidence=1.0,
+        sent=tuple(
+            SentRecords(
+                use_case=charge.use_case,
+                epsilon=charge.epsilon,
+                cap=rules.caps[charge.use_case],
+                num_days=num_days,
+                replay=replay_cap(
+                    rules.caps[charge.use_case],
+                    np.zeros(num_days, dtype=np.int64),
+                    np.arange(num_days),
+                    counts[:, index],
+                ),
+            )
+            for index, charge in enumerate(rules.charges)
+        ),
+        notes=("Its caps are those of balances, which unused budget raises without limit.",),
+    )
+
+
+def _of_pipeline(request: LifeAuditRequest, rules: Rules, num_days: int) -> LifeVerdict:
+    """Let a pipeline's devices live, and read what reaches the ingestor."""
+    num_devices = DEVICES if request.devices is None else request.devices
+    require_at_least(8, devices=num_devices)
+    busiest = max(cap.amount for cap in rules.caps.values())
+    if num_devices * num_days * busiest > _MOST_RECORDS:
+        raise InputError(
+            f"Expected devices times days times records of at most {_MOST_RECORDS:,}, got "
+            f"{num_devices * num_days * busiest:,}; use fewer --devices or --days."
+        )
+    each = 1 - (1 - request.confidence) / (len(rules.charges) * len(_LEVELS))
+    sent, found = [], []
+    for index, charge in enumerate(rules.charges):
+        cap = rules.caps[charge.use_case]
+        for place, level in enumerate(_LEVELS):
+            # A balance is largest when a session begins, and larger the later that is.
+            last_session = (num_days - 1) // cap.session_days * cap.session_days
+            lives = neighboring_lives(
+                level,
+                num_days=num_days,
+                events_per_day=2 * cap.amount + 3,
+                day=last_session if level == "day" else 0,
+            )
+            most = stated_trade_off(charge.epsilon, cap, lives).num_answers
+            device = _device(cap, telling_epsilon(charge.epsilon, most))
+            audit = audit_device(
+                device,
+                lives,
+                num_devices=num_devices,
+                rng=generator(request.seed, Stream.RANDOMIZER, index, place),
+                confidence=each,
+            )
+            found.append(_shown(charge, level, num_days, audit.found))
+        sent.append(
+            SentRecords(
+                use_case=charge.use_case,
+                epsilon=charge.epsilon,
+                cap=cap,
+                num_days=num_days,
+                replay=audit.sent,
+            )
+        )
+    return LifeVerdict(
+        title="devices of a pipeline",
+        num_days=num_days,
+        num_devices=num_devices,
+        confidence=request.confidence,
+        sent=tuple(sent),
+        shown=tuple(found),
+        notes=(
+            "Rules of sending are audited with two values and a smaller epsilon, on which they do "
+            "not depend: of the stated one, many records identify a life however few are stated. "
+            "What one record gives away: fedhh account audit.",
+        ),
+    )
+
+
+def _device(cap: Cap, epsilon: float) -> PipelineDevices:
+    spec = OracleSpec(name=_ORACLE, epsilon=epsilon)
+    return PipelineDevices(
+        form=OracleRecords(spec=spec, domain_size=2),
+        cap=cap,
+        delay=Delay(hours=0.0),
+        store_days=_STORE_DAYS,
+    )
+
+
+def _shown(charge: Charge, level: str, num_days: int, found: LifeFinding) -> ShownAnswers:
+    what = "one day" if level == "day" else f"all {num_days} days"
+    return ShownAnswers(
+        audited=f"{charge.use_case}, {what}", unit="records", epsilon=charge.epsilon, found=found
+    )
+
+
+def _of_answer(request: LifeAuditRequest, name: str) -> LifeVerdict:
+    """Let devices answer every day about one value, and about two in turn."""
+    if request.local_epsilon is None:
+        raise InputError("Expected --local-epsilon with --answer.")
+    settings = settings_of(name, request.given)
+    num_days = DAYS if request.days is None else request.days
+    num_devices = ANSWERING if request.devices is None else request.devices
+    require_at_least(1, days=num_days)
+    require_at_least(8, devices=num_devices)
+    if num_days > _LONGEST:
+        raise InputError(f"Expected days <= {_LONGEST}, got days={num_days}.")
+    answer = make_answer(name, request.local_epsilon, settings)
+    if not math.isfinite(answer.epsilon_forever):
+        raise InputError(
+            f"Expected a memoised answer, which states what all its reports give away, got {name}."
+        )
+    pair = _pair(answer)
+    lives = {
+        "always one value": (np.full(num_days, pair[0]), np.full(num_days, pair[1])),
+        "two values in turn": (np.resize(pair, num_days), np.resize(pair[::-1], num_days)),
+    }
+    if num_days == 1:
+        del lives["two values in turn"]
+    found = []
+    for place, (what, (first, second)) in enumerate(lives.items()):
+        finding = audit_answer(
+            answer,
+            first,
+            second,
+            num_devices=num_devices,
+            rng=generator(request.seed, Stream.MEMO, place),
+            confidence=1 - (1 - request.confidence) / len(lives),
+        )
+        found.append(
+            ShownAnswers(
+                audited=f"{name}, {what}",
+                unit="permanent bits",
+                epsilon=finding.stated.answers[0].epsilon,
+                found=finding,
+            )
+        )
+    return LifeVerdict(
+        title=f"{name}, a report a day",
+        num_days=num_days,
+        num_devices=num_devices,
+        confidence=request.confidence,
+        shown=tuple(found),
+        notes=(
+            "Of lives whose values repeat and differ on the same days: that a value changed is "
+            "not hidden by any memo.",
+        ),
+    )
+
+
+def _pair(answer: DailyAnswer) -> tuple[float, float]:
+    """Return two values that are told apart best, or nearly so."""
+    if not isinstance(answer, MemoisedRappor):
+        return 0, 1
+    # Values that share bits of a filter are told apart less.
+    candidates = np.arange(64)
+    filters = answer.filters.filters(np.zeros(len(candidates), dtype=np.int64), candidates)
+    return 0, int((filters & filters[0]).sum(axis=1).argmin())
