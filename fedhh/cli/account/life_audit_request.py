@@ -21,6 +21,7 @@ from fedhh.accounting import (
     telling_epsilon,
 )
 from fedhh.accounting.ledger import APPLE, Charge, Rules, rules_of_configuration
+from fedhh.accounting.life_audit import Level
 from fedhh.budgets.cap import Cap
 from fedhh.budgets.macos import live, records_by_day
 from fedhh.budgets.macos_presets import CONFIGURATIONS
@@ -48,7 +49,7 @@ _MOST_RECORDS = 10**8
 _STORE_DAYS = 14
 _EVENTS = 10
 _ORACLE = "grr"
-_LEVELS = ("day", "user")
+_LEVELS: tuple[Level, ...] = ("day", "user")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +154,9 @@ class LifeVerdict:
     @property
     def refuted(self) -> bool:
         """Whether a claim is."""
-        return any(each.refuted for each in (*self.sent, *self.shown))
+        return any(each.refuted for each in self.sent) or any(
+            each.refuted for each in self.shown
+        )
 
 
 def audit_lives(request: LifeAuditRequest) -> LifeVerdict:
