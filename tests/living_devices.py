@@ -112,3 +112,29 @@ class IsSilentAboutValueZero(CappedDevice):
 
     def sendable(self, can, values):
         return can & (values != 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefilledTwice(Cap):
+    """States what any cap states, and adds twice as much at the start of a session."""
+
+    @classmethod
+    def of(cls, cap):
+        return cls(
+            amount=cap.amount,
+            session_days=cap.session_days,
+            rollover=cap.rollover,
+            lifetime=cap.lifetime,
+        )
+
+    def renewed(self, balance, day):
+        renewed = super().renewed(balance, day)
+        return renewed if day % self.session_days else renewed + self.amount
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotApplied(Cap):
+    """A cap that nobody asks."""
+
+    def allowed(self, balance, sent):
+        return np.full_like(balance, 1000)

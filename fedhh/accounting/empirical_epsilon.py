@@ -10,7 +10,6 @@ private machine learning", NeurIPS.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -212,25 +211,24 @@ class Event:
         return (hits[0], hits[1]), (sizes[0], sizes[1])
 
 
-Gain = Callable[[Numbers, int, Numbers, int], Floats]
-"""From hits under an event's input among n, and under the other's among m: the better, the more."""
+def hits_of_thresholds(a: Floats, b: Floats) -> tuple[Floats, Numbers, Numbers]:
+    """Return thresholds, and how many samples of either kind reach each; at most 2,000."""
+    values = np.unique(np.concatenate([a, b]))
+    if values.size > _MOST_THRESHOLDS:
+        values = values[np.linspace(0, values.size - 1, _MOST_THRESHOLDS).astype(np.intp)]
+    hits = [each.size - np.searchsorted(np.sort(each), values) for each in (a, b)]
+    return values, hits[0], hits[1]
 
 
-def choose_event(a: Floats, b: Floats, delta: float = 0.0, *, gain: Gain | None = None) -> Event:
-    """Return the threshold, side and direction of the largest gain on these samples.
+def choose_event(a: Floats, b: Floats, delta: float = 0.0) -> Event:
+    """Return the event that seems to bound epsilon best on these samples.
 
     Args:
         a: ``(n,)`` samples under the first input, without NaN.
         b: ``(m,)`` samples under the second.
-        delta: Allowed delta, of the usual gain.
-        gain: What is sought; if None, the largest lower bound on epsilon.
+        delta: Allowed delta.
     """
-    values = np.unique(np.concatenate([a, b]))
-    if values.size > _MOST_THRESHOLDS:
-        values = values[np.linspace(0, values.size - 1, _MOST_THRESHOLDS).astype(np.intp)]
-    a, b = np.sort(a), np.sort(b)
-    hits_a = a.size - np.searchsorted(a, values)
-    hits_b = b.size - np.searchsorted(b, values)
+    values, hits_a, hits_b = hits_of_thresholds(a, b)
     best = (-math.inf, float(values[0]), True, False)
     for above in (True, False):
         for swapped in (False, True):
@@ -238,11 +236,7 @@ def choose_event(a: Floats, b: Floats, delta: float = 0.0, *, gain: Gain | None 
             n, m = (b.size, a.size) if swapped else (a.size, b.size)
             if not above:
                 first, second = n - first, m - second
-            gains = (
-                _ratio_of_bounds(first, n, second, m, delta)
-                if gain is None
-                else gain(first, n, second, m)
-            )
+            gains = _ratio_of_bounds(first, n, second, m, delta)
             i = int(np.argmax(gains))
             best = max(best, (float(gains[i]), float(values[i]), above, swapped))
     return Event(gain=best[0], threshold=best[1], above=best[2], swapped=best[3])

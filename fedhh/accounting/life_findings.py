@@ -12,17 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from fedhh.accounting.empirical_epsilon import (
     AuditResult,
     Event,
     Floats,
-    Gain,
     choose_event,
     clopper_pearson,
+    hits_of_thresholds,
     result_of_event,
 )
 from fedhh.accounting.trade_off import Answers, TradeOff, fewest_answers
@@ -33,8 +35,26 @@ Samples = dict[str, tuple[Floats, Floats]]
 MOST_ANSWERS = 10_000
 """Where the search for how many answers a device gave ends."""
 _BINS = 20
-_CLEAR = 4.0
-"""Standard errors beyond what is stated that make an event worth a test."""
+
+
+class _Candidates(NamedTuple):
+    """Events of a statistic: on one side of some thresholds, in one direction.
+
+    Attributes:
+        name: Of the statistic.
+        thresholds: ``(t,)``.
+        above: As in `Event`.
+        swapped: As in `Event`.
+        power: ``(t,)`` lower bounds on the probability under the event's life.
+        false_alarm: ``(t,)`` upper bounds on that under the other.
+    """
+
+    name: str
+    thresholds: Floats
+    above: bool
+    swapped: bool
+    power: Floats
+    false_alarm: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,16 +115,22 @@ def find_in_samples(
     each = 1 - (1 - confidence) / 2
     error = (1 - each) / 2
     chosen, tested = _halves(first, second)
-    name, event = _best_event(chosen, gain=None)
+    name, event = max(
+        ((name, choose_event(a, b)) for name, (a, b) in chosen.items()),
+        key=lambda each: each[1].gain,
+    )
     hits, sizes = event.tested(*tested[name])
     found = result_of_event(
         hits=hits, sizes=sizes, delta=0.0, confidence=each, event=f"{name}: {event}"
     )
     epsilon = stated.answers[0].epsilon if len(stated.answers) == 1 else None
+    candidates = [
+        each for name, (a, b) in chosen.items() for each in _candidates(name, a, b, error)
+    ]
     other, event = (
-        _best_event(chosen, gain=_excess_over(stated))
+        _most_above(candidates, stated)
         if epsilon is None
-        else _event_of_most_answers(chosen, epsilon)
+        else _event_of_most_answers(candidates, epsilon)
     )
     hits, sizes = event.tested(*tested[other])
     power = clopper_pearson(hits[0], sizes[0], error=error)[0]
@@ -198,44 +224,64 @@ def _as_learned(a: Floats, b: Floats, teachers: int) -> tuple[Floats, Floats]:
     return ratios[bins[0]], ratios[bins[1]]
 
 
-def _best_event(chosen: Samples, *, gain: Gain | None) -> tuple[str, Event]:
-    """Return the statistic and event of the largest gain."""
-    events = [(name, choose_event(a, b, gain=gain)) for name, (a, b) in chosen.items()]
-    return max(events, key=lambda each: each[1].gain)
+def _candidates(name: str, a: Floats, b: Floats, error: float) -> list[_Candidates]:
+    """Return all events of one statistic, with bounds on their two probabilities."""
+    values, hits_a, hits_b = hits_of_thresholds(a, b)
+    low_a, high_a = _bounds(hits_a, a.size, error)
+    low_b, high_b = _bounds(hits_b, b.size, error)
+    # What bounds an event's probability from above bounds that of its contrary from below.
+    return [
+        _Candidates(name, values, above=True, swapped=False, power=low_a, false_alarm=high_b),
+        _Candidates(name, values, above=True, swapped=True, power=low_b, false_alarm=high_a),
+        _Candidates(
+            name, values, above=False, swapped=False, power=1 - high_a, false_alarm=1 - low_b
+        ),
+        _Candidates(
+            name, values, above=False, swapped=True, power=1 - high_b, false_alarm=1 - low_a
+        ),
+    ]
 
 
-def _event_of_most_answers(chosen: Samples, epsilon: float) -> tuple[str, Event]:
+def _bounds(hits: npt.NDArray[np.intp], size: int, error: float) -> tuple[Floats, Floats]:
+    """Return `clopper_pearson` of many numbers of hits."""
+    low = special.betaincinv(np.maximum(hits, 1), size - hits + 1, error)
+    high = special.betaincinv(hits + 1, np.maximum(size - hits, 1), 1 - error)
+    return np.where(hits > 0, low, 0.0), np.where(hits < size, high, 1.0)
+
+
+def _most_above(candidates: list[_Candidates], stated: TradeOff) -> tuple[str, Event]:
+    """Return the statistic and event whose power seems to be most above what is stated."""
+    best: tuple[str, Event] | None = None
+    for each in candidates:
+        gains = each.power - stated.power(each.false_alarm)
+        place = int(gains.argmax())
+        if best is None or gains[place] > best[1].gain:
+            event = Event(
+                threshold=float(each.thresholds[place]),
+                above=each.above,
+                swapped=each.swapped,
+                gain=float(gains[place]),
+            )
+            best = each.name, event
+    assert best is not None
+    return best
+
+
+def _event_of_most_answers(candidates: list[_Candidates], epsilon: float) -> tuple[str, Event]:
     """Return the statistic and event that seem to need the most answers of some epsilon."""
 
     def best(times: int) -> tuple[str, Event]:
-        stated = TradeOff((Answers(epsilon=epsilon, times=times),))
-        return _best_event(chosen, gain=_excess_over(stated))
+        return _most_above(candidates, TradeOff((Answers(epsilon=epsilon, times=times),)))
 
     few, event = 0, best(0)
     more = 1
-    while more <= MOST_ANSWERS and (other := best(more))[1].gain > _CLEAR:
+    while more <= MOST_ANSWERS and (other := best(more))[1].gain > 0:
         few, event, more = more, other, 2 * more
     while more - few > 1:
         middle = (few + more) // 2
         other = best(middle)
-        if other[1].gain > _CLEAR:
+        if other[1].gain > 0:
             few, event = middle, other
         else:
             more = middle
     return event
-
-
-def _excess_over(stated: TradeOff) -> Gain:
-    """Return how many standard errors an event's power lies above what is stated."""
-
-    def excess(first: Numbers, n: int, second: Numbers, m: int) -> Floats:
-        power, false_alarm = first / n, (second + 1) / (m + 1)
-        allowed = stated.power(false_alarm)
-        slope = (stated.power(np.minimum(false_alarm + 1 / m, 1.0)) - allowed) * m
-        variance = (power * (1 - power) + 1 / n) / n
-        variance += slope**2 * (false_alarm * (1 - false_alarm) + 1 / m) / m
-        # An event that always happens, or never, says nothing.
-        telling = (first > 0) & (first + second < n + m)
-        return np.where(telling, (power - allowed) / np.sqrt(variance), -np.inf)
-
-    return excess

@@ -46,6 +46,7 @@ from fedhh.validation import (
 DAYS, DEVICES, ANSWERING = 30, 20_000, 5_000
 _LONGEST = 1_000
 _MOST_RECORDS = 10**8
+_LARGEST_LIMIT = 10**9
 _STORE_DAYS = 14
 _EVENTS = 10
 _ORACLE = "grr"
@@ -78,6 +79,7 @@ class SentRecords:
         cap: What is stated.
         num_days: Days of the lives.
         replay: What was sent.
+        names: What a log calls the devices that are spoken of, by number.
     """
 
     use_case: str
@@ -85,6 +87,7 @@ class SentRecords:
     cap: Cap
     num_days: int
     replay: CapReplay
+    names: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def most_in_a_day(self) -> int:
@@ -154,9 +157,7 @@ class LifeVerdict:
     @property
     def refuted(self) -> bool:
         """Whether a claim is."""
-        return any(each.refuted for each in self.sent) or any(
-            each.refuted for each in self.shown
-        )
+        return any(each.refuted for each in self.sent) or any(each.refuted for each in self.shown)
 
 
 def audit_lives(request: LifeAuditRequest) -> LifeVerdict:
@@ -203,6 +204,13 @@ def _rules(request: LifeAuditRequest) -> Rules:
     caps = {charge.use_case: cap for charge, cap in pairs}
     if len(caps) < len(pairs):
         raise InputError("Expected each use case once in --use-case.")
+    for name, cap in caps.items():
+        limits = {"records": cap.amount, "rollover": cap.rollover, "lifetime": cap.lifetime}
+        for limit, value in {**limits, "days": cap.session_days}.items():
+            if value is not None and value > _LARGEST_LIMIT:
+                raise InputError(
+                    f"Expected {limit} <= {_LARGEST_LIMIT:,} of {name}, got {limit}={shown(value)}."
+                )
     return Rules(charges=tuple(charge for charge, _ in pairs), caps=caps)
 
 
@@ -220,16 +228,22 @@ def _of_log(rules: Rules, log: DeviceLog, name: str) -> LifeVerdict:
         num_devices=log.num_devices,
         confidence=1.0,
         sent=tuple(
-            SentRecords(
-                use_case=use_case,
-                epsilon=charges[use_case].epsilon,
-                cap=rules.caps[use_case],
-                num_days=log.num_days,
-                replay=replay_cap(rules.caps[use_case], *log.of(use_case)),
-            )
-            for use_case in log.use_cases
+            _sent_of_log(charges[use_case], rules.caps[use_case], log) for use_case in log.use_cases
         ),
         notes=("Only numbers of records are read; reports of single lives show nothing.",),
+    )
+
+
+def _sent_of_log(charge: Charge, cap: Cap, log: DeviceLog) -> SentRecords:
+    replay = replay_cap(cap, *log.of(charge.use_case))
+    spoken_of = [each.device for each in (replay.first, replay.worst) if each is not None]
+    return SentRecords(
+        use_case=charge.use_case,
+        epsilon=charge.epsilon,
+        cap=cap,
+        num_days=log.num_days,
+        replay=replay,
+        names={device: log.name_of(device) for device in spoken_of},
     )
 
 

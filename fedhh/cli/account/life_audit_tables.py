@@ -105,8 +105,9 @@ def _overspent(part: SentRecords, spent: Overspending) -> str:
         if spent.num_days == 1
         else f"days {spent.first_day} to {spent.last_day}"
     )
+    device = safe_text(part.names.get(spent.device, spent.device))
     return (
-        f"device {spent.device} on {when}: {spent} (loss {spent.sent * part.epsilon:g}, stated "
+        f"device {device} on {when}: {spent} (loss {spent.sent * part.epsilon:g}, stated "
         f"{spent.stated * part.epsilon:g})"
     )
 
@@ -133,6 +134,7 @@ def _sent_json(part: SentRecords) -> dict[str, Any]:
             return None
         return {
             **asdict(each),
+            "device": part.names.get(each.device, each.device),
             "loss": each.sent * part.epsilon,
             "stated_loss": each.stated * part.epsilon,
         }

@@ -290,7 +290,9 @@ def _refuse_far(bad: npt.NDArray[np.bool_], days: npt.NDArray[Any], path: Path) 
         )
 
 
-def refuse_backwards(users: _Ids, days: _Ids, are_dates: bool, column: str, path: Path) -> None:
+def refuse_backwards(
+    users: _Ids, days: _Ids, are_dates: bool, column: str, path: Path, *, who: str = "user"
+) -> None:
     """Refuse a row whose day is before that of an earlier row of the same user."""
     order = np.argsort(users, kind="stable")
     falls = (users[order][1:] == users[order][:-1]) & (days[order][1:] < days[order][:-1])
@@ -300,7 +302,7 @@ def refuse_backwards(users: _Ids, days: _Ids, are_dates: bool, column: str, path
         before, row = (int(order[place + each]) for each in (0, 1))
         earlier, later = (_shown_day(int(days[each]), are_dates) for each in (row, before))
         raise InputError(
-            f"Expected days that do not fall from row to row of a user, got {earlier} in row "
+            f"Expected days that do not fall from row to row of a {who}, got {earlier} in row "
             f"{row + 1} after {later} in row {before + 1} of {path}: time goes backwards; sort the "
             f"file by its column {shown(column)}, or mend the day."
         )

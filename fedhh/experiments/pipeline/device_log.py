@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from fedhh.clients.reading.dated import day_rows, refuse_backwards
 from fedhh.clients.reading.rows import count_rows, refuse_first, user_rows, word_rows
@@ -33,6 +34,7 @@ class DeviceLog:
         devices: ``(rows,) int64``: who, numbered in the order of their first rows.
         days: ``(rows,) int64``: when, from 0.
         records: ``(rows,) int64``: how many records.
+        names: ``(rows,)``: each row's device as the file has it.
     """
 
     use_cases: tuple[str, ...]
@@ -42,6 +44,11 @@ class DeviceLog:
     devices: Numbers
     days: Numbers
     records: Numbers
+    names: pa.ChunkedArray
+
+    def name_of(self, device: int) -> str:
+        """Return what the file calls a device."""
+        return str(self.names[int((self.devices == device).argmax())].as_py())
 
     def of(self, use_case: str) -> tuple[Numbers, Numbers, Numbers]:
         """Return devices, days and records of one use case."""
@@ -81,7 +88,7 @@ def read_device_log(path: Path) -> DeviceLog:
         _refuse_first_day(days < 0, "Expected days from 0, a device's opt-in", days, path)
         far = f"Expected days below {_LONGEST_LIFE:,}"
         _refuse_first_day(days >= _LONGEST_LIFE, far, days, path)
-        refuse_backwards(devices, days, are_dates, _DAY, path)
+        refuse_backwards(devices, days, are_dates, _DAY, path, who=_DEVICE)
         use_cases, of_use_case = [ONLY_USE_CASE], np.zeros(len(days), dtype=np.int64)
         if _USE_CASE in names:
             use_cases, ids = word_rows(table["word"], path)
@@ -98,6 +105,7 @@ def read_device_log(path: Path) -> DeviceLog:
         devices=devices,
         days=days,
         records=records,
+        names=table["user"],
     )
 
 
