@@ -15,13 +15,6 @@ class _Forgetful:
         return getattr(self._answer, name)
 
 
-class RedrawnDaily(_Forgetful):
-    """Draws all permanent responses again every day."""
-
-    def answer(self, memo, values, *, rng):
-        return self._answer.answer(memo.with_new_keys(rng=rng), values, rng=rng)
-
-
 class RedrawnAfterAChange(_Forgetful):
     """Keeps the response to its latest value only, and draws anew whenever that changes."""
 

@@ -16,7 +16,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 
 from fedhh.accounting.account import account
 from fedhh.accounting.anonymity import LayerAnonymity, anonymity, probability_surfacing
-from fedhh.accounting.answer_audit import audit_answer, stated_of_pattern
+from fedhh.accounting.answer_audit import RedrawnDaily, audit_answer, stated_of_pattern
 from fedhh.accounting.bounds.blanket import Blanket, dominating_blanket, subset_selection_blanket
 from fedhh.accounting.bounds.clones import Clones, Clones2023
 from fedhh.accounting.bounds.closed_form import closed_form_delta, closed_form_epsilon
@@ -86,6 +86,7 @@ __all__ = [
     "Overspending",
     "Precision",
     "PrivacyReport",
+    "RedrawnDaily",
     "Selection",
     "ShuffleBound",
     "ShuffleLowerBound",

@@ -7,6 +7,7 @@ back, gives away more with every day. Whoever reads all its reports finds that o
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +16,56 @@ from fedhh.accounting.empirical_epsilon import Floats, check_levels, rounded_rat
 from fedhh.accounting.life_findings import LifeFinding, find_in_samples
 from fedhh.accounting.trade_off import Answers, TradeOff
 from fedhh.oracles.memoised.bits import BitPair, MemoisedBits
-from fedhh.oracles.memoised.daily import DailyAnswer
+from fedhh.oracles.memoised.daily import DailyAnswer, Memo, Public, Reports
 from fedhh.validation import InputError, require_at_least
 
 _REPORTS_AT_ONCE = 200_000
 
 JOINT = "law of all reports together"
 DAILY = "sum over days of each report's own law"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedrawnDaily(DailyAnswer):
+    """An answer whose devices draw everything again every day: what a memo must prevent.
+
+    States what the memoised answer states. An audit that does not refute this one could not have
+    refuted any memo: the days are too few, or the daily noise is too large.
+
+    Attributes:
+        memoised: The answer that should have been given.
+    """
+
+    memoised: DailyAnswer
+
+    def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
+        """Return what devices draw once, and then forget."""
+        return self.memoised.begin(num_devices, rng=rng)
+
+    def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Reports:
+        """Return a day's reports, from permanent responses that are drawn for this day."""
+        return self.memoised.answer(memo.with_new_keys(rng=rng), values, rng=rng)
+
+    def log_prob(self, reports: Reports, values: npt.ArrayLike, public: Public) -> Floats:
+        """Return the law that the memoised answer states."""
+        return self.memoised.log_prob(reports, values, public)
+
+    def estimate(self, reports: Reports, public: Public) -> Floats:
+        """Return the memoised answer's estimate, whose law on one day is the same."""
+        return self.memoised.estimate(reports, public)
+
+    def epsilon_after(self, days: int) -> float:
+        """Return what the memoised answer states."""
+        return self.memoised.epsilon_after(days)
+
+    @property
+    def epsilon_forever(self) -> float:
+        """What the memoised answer states."""
+        return self.memoised.epsilon_forever
+
+    def epsilon_of_same_pattern(self, width: int) -> float:
+        """Return what the memoised answer states."""
+        return self.memoised.epsilon_of_same_pattern(width)
 
 
 def stated_of_pattern(answer: DailyAnswer, values: npt.ArrayLike) -> TradeOff:
@@ -44,6 +88,8 @@ def stated_of_pattern(answer: DailyAnswer, values: npt.ArrayLike) -> TradeOff:
             f"Expected a memoised answer, which states what all its reports give away, got "
             f"{type(answer).__name__}."
         )
+    if isinstance(answer, RedrawnDaily):
+        return stated_of_pattern(answer.memoised, values)
     if isinstance(answer, MemoisedBits):
         of_bits = {round(_epsilon_of(each), 12) for each in answer.farthest} - {0.0}
         if len(of_bits) == 1:

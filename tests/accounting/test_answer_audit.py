@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedhh.accounting import Answers, TradeOff, audit_answer, stated_of_pattern
+from fedhh.accounting import Answers, RedrawnDaily, TradeOff, audit_answer, stated_of_pattern
 from fedhh.oracles import GeneralizedRandomizedResponse
 from fedhh.oracles.bloom_filters import BitResponse
 from fedhh.oracles.memoised import (
@@ -16,7 +16,7 @@ from fedhh.oracles.memoised import (
     OwnBits,
 )
 from fedhh.validation import InputError
-from tests.forgetful_answers import AlphaRedrawn, RedrawnAfterAChange, RedrawnDaily
+from tests.forgetful_answers import AlphaRedrawn, RedrawnAfterAChange
 
 SURE = 1 - 1e-6
 
@@ -57,7 +57,8 @@ def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
     found = audited(answer, first, second)
     assert found.stated == stated
     assert not found.refuted
-    again = audited(RedrawnDaily(answer), first, second, stated=stated)
+    again = audited(RedrawnDaily(memoised=answer), first, second)
+    assert again.stated == stated
     assert again.refuted
     assert again.least_answers > stated.num_answers
 

@@ -73,6 +73,10 @@ def test_a_memoised_answer_is_held_against_its_permanent_bits(fedhh):
     always, in_turn = result["shown"]
     assert (always["stated_answers"], in_turn["stated_answers"]) == (1, 2)
     assert 0.7 < always["at_least"] < 1.0
+    assert always["control"]["verdict"] == in_turn["control"]["verdict"] == "refuted"
+    assert "drawn again every day, it would be found out" in fedhh(*words)[1]
+    few = fedhh(*words[:-1], "2", "--devices", "500")[1]
+    assert "drawn again every day, it would not be found out" in few
     one_day = ("--answer", "rappor", "--local-epsilon", "2", "--days", "1", "--devices", "2000")
     assert len(found(fedhh, *one_day, "--bits", "16")[1]["shown"]) == 1
 

@@ -57,7 +57,7 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
         int | None, typer.Option(help="dbitflip: buckets that a device draws; 4 if none.")
     ] = None,
     days: Annotated[
-        int | None, typer.Option(help="Days of a life; 30 if not said. A log has its own.")
+        int | None, typer.Option(help="Days of a life; 30 if not said, 60 with --answer.")
     ] = None,
     devices: Annotated[
         int | None,
@@ -72,7 +72,7 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
     How many records were sent is held against every window of the caps, and how many the reports
     show against how many are stated, at a smaller epsilon. With --answer, all reports of a device
     are held against what is stated of its permanent responses. Exit code 1 if a claim is refuted.
-    Some 3 seconds for a use case, 15 for an answer.
+    Some 5 seconds for a use case, 20 for an answer.
 
     Example: fedhh account audit-life --use-case emoji=4:1 --days 30
     """

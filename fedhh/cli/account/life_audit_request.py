@@ -13,6 +13,7 @@ import numpy as np
 from fedhh.accounting import (
     CapReplay,
     LifeFinding,
+    RedrawnDaily,
     audit_answer,
     audit_device,
     neighboring_lives,
@@ -43,7 +44,8 @@ from fedhh.validation import (
     shown,
 )
 
-DAYS, DEVICES, ANSWERING = 30, 20_000, 5_000
+DAYS, ANSWERING_DAYS = 30, 60
+DEVICES, ANSWERING_DEVICES = 20_000, 5_000
 _LONGEST = 1_000
 _MOST_RECORDS = 10**8
 _LARGEST_LIMIT = 10**9
@@ -114,12 +116,14 @@ class ShownAnswers:
         unit: What an answer is.
         epsilon: What each costs, as stated.
         found: What is shown, perhaps of answers that cost less.
+        control: Of an answer that is drawn again every day; None where there is none.
     """
 
     audited: str
     unit: str
     epsilon: float
     found: LifeFinding
+    control: LifeFinding | None = None
 
     @property
     def stated_loss(self) -> float:
@@ -363,8 +367,8 @@ def _of_answer(request: LifeAuditRequest, name: str) -> LifeVerdict:
     if request.local_epsilon is None:
         raise InputError("Expected --local-epsilon with --answer.")
     settings = settings_of(name, request.given)
-    num_days = DAYS if request.days is None else request.days
-    num_devices = ANSWERING if request.devices is None else request.devices
+    num_days = ANSWERING_DAYS if request.days is None else request.days
+    num_devices = ANSWERING_DEVICES if request.devices is None else request.devices
     require_at_least(1, days=num_days)
     require_at_least(8, devices=num_devices)
     if num_days > _LONGEST:
@@ -383,13 +387,16 @@ def _of_answer(request: LifeAuditRequest, name: str) -> LifeVerdict:
         del lives["two values in turn"]
     found = []
     for place, (what, (first, second)) in enumerate(lives.items()):
-        finding = audit_answer(
-            answer,
-            first,
-            second,
-            num_devices=num_devices,
-            rng=generator(request.seed, Stream.MEMO, place),
-            confidence=1 - (1 - request.confidence) / len(lives),
+        finding, control = (
+            audit_answer(
+                each,
+                first,
+                second,
+                num_devices=num_devices,
+                rng=generator(request.seed, Stream.MEMO, place, number),
+                confidence=1 - (1 - request.confidence) / len(lives),
+            )
+            for number, each in enumerate((answer, RedrawnDaily(memoised=answer)))
         )
         found.append(
             ShownAnswers(
@@ -397,6 +404,7 @@ def _of_answer(request: LifeAuditRequest, name: str) -> LifeVerdict:
                 unit="permanent bits",
                 epsilon=finding.stated.answers[0].epsilon,
                 found=finding,
+                control=control,
             )
         )
     return LifeVerdict(

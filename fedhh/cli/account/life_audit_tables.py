@@ -37,12 +37,8 @@ def print_life_audit(verdict: LifeVerdict, *, as_json: bool) -> None:
         for line in _complaints(sent):
             print_line(console, line)
     for shown in verdict.shown:
-        if shown.found.refutes_from is None:
-            print_line(
-                console,
-                f"{safe_text(shown.audited)}: these lives cannot refute any number of "
-                f"{shown.unit}; lower the epsilon, on which no rule depends, or audit fewer days.",
-            )
+        for line in _limits(shown):
+            print_line(console, line)
     for note in verdict.notes:
         print_line(console, f"- {note}")
     print_line(console, f"verdict: {_word(verdict.refuted)}")
@@ -112,6 +108,28 @@ def _overspent(part: SentRecords, spent: Overspending) -> str:
     )
 
 
+def _limits(part: ShownAnswers) -> list[str]:
+    """Return what these lives could not have shown."""
+    name, control = safe_text(part.audited), part.control
+    if part.found.refutes_from is None:
+        return [
+            f"{name}: these lives refute no number of {part.unit}; lower the epsilon, on which no "
+            "rule depends, or audit fewer days."
+        ]
+    if control is not None and not control.refuted:
+        return [
+            f"{name}: drawn again every day, it would not be found out: at least "
+            f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}; use more "
+            "--days or --devices."
+        ]
+    if control is not None:
+        return [
+            f"{name}: drawn again every day, it would be found out: at least "
+            f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}."
+        ]
+    return []
+
+
 def _as_json(verdict: LifeVerdict) -> dict[str, Any]:
     return {
         "audited": verdict.title,
@@ -165,6 +183,13 @@ def _shown_json(part: ShownAnswers) -> dict[str, Any]:
         "at_least_answers": found.least_answers,
         "stated_answers": found.stated.num_answers,
         "refutes_from": found.refutes_from,
+        "control": None
+        if part.control is None
+        else {
+            "at_least_answers": part.control.least_answers,
+            "at_least": part.control.found.epsilon,
+            "verdict": _word(part.control.refuted),
+        },
         "audited_epsilon_of_one": found.stated.answers[0].epsilon,
         "at_least": found.found.epsilon,
         "claimed": found.stated.epsilon,
