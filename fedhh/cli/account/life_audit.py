@@ -61,7 +61,7 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
     ] = None,
     devices: Annotated[
         int | None,
-        typer.Option(help="That live each life; 20000 if not said, 5000 with --answer."),
+        typer.Option(help="That live each life; 20000 if not said, 3000 with --answer."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the verdict, all parts together.")] = 0.99,
     seed: SampleSeed = 0,
