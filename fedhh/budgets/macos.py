@@ -10,6 +10,8 @@ Tang, Korolova, Bai, Wang, Wang (2017). What they leave open is chosen so, and s
 * A task that came due while the machine slept runs once on waking, and next one interval later.
 * A balance rises for whole sessions; the rest of a session counts towards the next one, so that
   sleeping costs no budget.
+* At most 40 of SessionAmount count in a report (section 4.2.1); balances rise by all of it. Section
+  5.2 may be read otherwise, and no configuration that was shipped has more than 40.
 * Among candidates, a lower SubmissionPriority goes first, and equal ones in random order.
 """
 
@@ -309,6 +311,7 @@ def live(
     *,
     num_days: int,
     idle_days: int = 0,
+    busy_days: int | None = None,
     events_per_day: int,
     key_names: int = 1,
     rng: np.random.Generator,
@@ -319,7 +322,8 @@ def live(
         configuration: Of its system.
         num_days: Days from opt-in, at least 1.
         idle_days: First days on which nothing happens, at most ``num_days``.
-        events_per_day: Events of each KeyName, in the first second of each later day.
+        busy_days: Days after them on which something does; all that are left if None.
+        events_per_day: Events of each KeyName, in the first second of each busy day.
         key_names: KeyNames (languages) of each budget, at least 1; they are numbered.
         rng: Chooses among records.
     """
@@ -327,6 +331,12 @@ def live(
     require_at_least(0, idle_days=idle_days, events_per_day=events_per_day)
     if idle_days > num_days:
         raise InputError(f"Expected idle_days <= num_days={num_days}, got idle_days={idle_days}.")
+    last = num_days if busy_days is None else idle_days + busy_days
+    if not idle_days <= last <= num_days:
+        raise InputError(
+            f"Expected 0 <= busy_days <= {num_days - idle_days}, the days that are left, got "
+            f"busy_days={busy_days}."
+        )
     device = MacosDevice(configuration)
     first_of: dict[str, str] = {}
     for beginning, name in configuration.key_names.items():
@@ -334,7 +344,7 @@ def live(
     names = [
         f"{beginning}{number}" for beginning in first_of.values() for number in range(key_names)
     ]
-    for day in range(idle_days, num_days):
+    for day in range(idle_days, last):
         # What is due at midnight belongs to the new day, and comes before its events.
         device.advance(day * DAY, rng=rng)
         for name in names:

@@ -2,7 +2,7 @@
 
 Tang, Korolova, Bai, Wang, Wang (2017), "Privacy Loss in Apple's Implementation of Differential
 Privacy on MacOS 10.12", arXiv:1709.02753. Tables and sections here are theirs. The paper prints 7
-of 13 PropertiesNames and 12 of 160 KeyNames (section 3.2.1), and no SubmissionPriority: names that
+of 13 PropertiesNames and 13 of 160 KeyNames (section 3.2.1), and no SubmissionPriority: names that
 begin as a printed one belong to it, and all priorities are equal here. The photos search keys of
 10.12.1 (Table 3) are left out, since their parameters are not printed.
 """

@@ -14,8 +14,10 @@ from fedhh.validation import InputError, did_you_mean
 
 _NOTES = (
     "Local: against whoever reads the records and knows which device sent them.",
-    "Neighbors are swaps: of one record, of all records of one event, of one day, of any 24 hours, "
-    "or of a life. How many records are sent when, and of which use case, is not hidden.",
+    "Neighbors are swaps: of one record, of all records of one event, of all that a device sends "
+    "in one day, in any 24 hours, or in its life. How many records are sent when, and of which use "
+    "case, is not hidden.",
+    "A day is one of sending: records of one day's events that wait may be sent on several days.",
 )
 
 

@@ -15,8 +15,8 @@ from fedhh.budgets.macos import HOUR, INTERVALS, REPORTS
 from fedhh.budgets.macos_configuration import Configuration
 from fedhh.validation import InputError, did_you_mean, require_at_least
 
-_DAY = 24
-_BETWEEN_REPORTS = INTERVALS[REPORTS] // HOUR
+_DAY_HOURS = 24
+_REPORT_HOURS = INTERVALS[REPORTS] // HOUR
 """Hours, as those of a day."""
 
 
@@ -127,13 +127,13 @@ def before_under_reports(
     units: dict[Unit, list[int]] = {
         "item": singles,
         "event": singles,
-        "day": _most(configuration, ledger, key_names, hours=_DAY, window=1, days=days),
-        "24 hours": _most(configuration, ledger, key_names, hours=_DAY, window=2, days=days),
+        "day": _most(configuration, ledger, key_names, hours=_DAY_HOURS, window=1, days=days),
+        "24 hours": _most(configuration, ledger, key_names, hours=_DAY_HOURS, window=2, days=days),
         "user": most_under_reports(configuration, ledger, key_names=key_names, num_days=days),
     }
     note = (
-        "One day and 24 hours have room for 2 reports, at most 18 hours apart: a device that saved "
-        f"up, with {key_names} KeyName{'s' * (key_names > 1)} of each budget, fills both."
+        "One day and 24 hours have room for 2 reports, at least 18 hours apart: a device that "
+        f"saved up, with {key_names} KeyName{'s' * (key_names > 1)} of each budget, fills both."
     )
     return report_of(ledger.charges, units, num_days=days, delta=ledger.delta, notes=(note,))
 
@@ -142,7 +142,7 @@ def most_under_reports(
     configuration: Configuration, ledger: Ledger, *, key_names: int, num_days: int
 ) -> list[int]:
     """Return the most records of each use case in a life of some days; `before_under_reports`."""
-    hours = num_days * _DAY
+    hours = num_days * _DAY_HOURS
     return _most(configuration, ledger, key_names, hours=hours, window=num_days, days=num_days)
 
 
@@ -157,7 +157,7 @@ def _most(
 ) -> list[int]:
     """Return the most records in any so many hours, which lie in a window of whole days."""
     require_at_least(1, key_names=key_names)
-    reports = -(-hours // _BETWEEN_REPORTS)
+    reports = -(-hours // _REPORT_HOURS)
     most = []
     for name in ledger.use_cases:
         budget = configuration.budgets[name]

@@ -24,9 +24,9 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         typer.Option(
             metavar="NAME=EPSILON:RECORDS",
             help="Rules of your own; repeatable. In full "
-            "NAME=EPSILON:RECORDS[/DAYS][:ROLLOVER[:LIFETIME]]: the epsilon of a record (2+6 if it "
-            "is two reports), how many are sent in so many days (one if not said), how many unused "
-            "ones are kept (0; or unlimited), how many are ever sent.",
+            "NAME=EPSILON:RECORDS/DAYS:ROLLOVER:LIFETIME: the epsilon of a record (2+6 if it is "
+            "two reports), how many are sent in so many days (one if not said), how many unused "
+            "ones are kept (0 if not said; or unlimited), how many are ever sent.",
         ),
     ] = None,
     permanent: Annotated[
@@ -63,11 +63,13 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         int | None,
         typer.Option(help="Audited systems: first days on which nothing happens; 0 if not said."),
     ] = None,
+    busy_days: Annotated[
+        int | None,
+        typer.Option(help="Audited systems: days after those on which something does; else all."),
+    ] = None,
     events: Annotated[
         int | None,
-        typer.Option(
-            help="Audited systems: events of each name on every later day; 10 if not said."
-        ),
+        typer.Option(help="Audited systems: events of each name on a busy day; 10 if not said."),
     ] = None,
     delta: Annotated[
         float, typer.Option(help="Of advanced and PLD composition, 1e-14 to 0.1.")
@@ -100,6 +102,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         without=tuple(without or ()),
         key_names=key_names,
         idle_days=idle_days,
+        busy_days=busy_days,
         events=events,
         delta=delta,
         seed=seed,

@@ -31,9 +31,10 @@ _UNLIMITED = "unlimited"
 _RULE = "NAME=EPSILON:RECORDS[/DAYS][:ROLLOVER[:LIFETIME]]"
 _PERMANENT = "NAME=EPSILON:VALUES"
 _EVENTS, _EVERY, _KEY_NAMES = 10, 7, 1
-_LONGEST = 36_500
-"""Days: a hundred years."""
-_MOST_EVENTS, _MOST_NAMES = 100, 160
+_LONGEST = 3_650
+"""Days: ten years."""
+_MOST_EVENTS, _MOST_NAMES, _MOST_A_DAY = 100, 160, 400
+_LARGEST_INTEGER = 10**5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,7 @@ class LedgerRequest:
     without: tuple[str, ...]
     key_names: int | None
     idle_days: int | None
+    busy_days: int | None
     events: int | None
     delta: float
     seed: int
@@ -118,10 +120,10 @@ def answer(request: LedgerRequest) -> Answer:
         raise InputError("Expected --set and --every only with --run.")
     if request.preset is not None and request.preset in CONFIGURATIONS:
         return _of_audited(request, CONFIGURATIONS[request.preset])
-    given = (request.key_names, request.idle_days, request.events)
+    given = (request.key_names, request.idle_days, request.busy_days, request.events)
     if any(each is not None for each in given):
         raise InputError(
-            "Expected --key-names, --idle-days and --events only with a --preset of "
+            "Expected --key-names, --idle-days, --busy-days and --events only with a --preset of "
             f"{', '.join(CONFIGURATIONS)}."
         )
     rules, title = _rules(request)
@@ -192,11 +194,16 @@ def _of_audited(request: LedgerRequest, shipped: Configuration) -> Answer:
         require_at_least(1, **{name: value})
         if value > most:
             raise InputError(f"Expected {name} <= {most}, got {name}={value}.")
+    if events * key_names > _MOST_A_DAY:
+        raise InputError(
+            f"Expected events * key_names <= {_MOST_A_DAY}, got {events} * {key_names}."
+        )
 
     device = live(
         configuration,
         num_days=request.num_days,
         idle_days=idle_days,
+        busy_days=request.busy_days,
         events_per_day=events,
         key_names=key_names,
         rng=generator(request.seed, Stream.QUEUE),
@@ -278,6 +285,11 @@ def _fields(
 
 def _integer(part: str, text: str) -> int:
     try:
-        return int(part)
+        number = int(part)
     except ValueError:
         raise InputError(f"Expected an integer for {shown(part)} in {shown(text)}.") from None
+    if number > _LARGEST_INTEGER:
+        raise InputError(
+            f"Expected at most {_LARGEST_INTEGER}, got {shown(part)} in {shown(text)}."
+        )
+    return number

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fedhh.cli.console import SafeConsole
 
+_DAYS_SHOWN = 7
 _METHODS = {SUM: "sum", EARLY: "advanced 2010", LATER: "advanced 2015", PLD: "PLD"}
 
 
@@ -153,7 +154,8 @@ def _busy(found: Answer) -> Table:
     assert busy is not None
     spending = busy.spending
     table = _table(
-        f"a device with {busy.events} events of each name a day after {busy.idle_days} idle days",
+        f"a device with {busy.events} events of each name on a busy day, after {busy.idle_days} "
+        "idle ones",
         "what it may send, and what it sent",
         ["sum of epsilons"],
     )
@@ -162,6 +164,11 @@ def _busy(found: Answer) -> Table:
     table.add_row("in its life", round_up(spending.life.basic.largest or 0.0))
     table.add_row("on its worst day, counted from opt-in", round_up(max(busy.by_day)))
     table.add_row("in its worst 24 hours", round_up(busy.largest_in_24_hours))
+    first = next((day for day, loss in enumerate(busy.by_day) if loss), 0)
+    table.add_row(
+        f"day by day, from day {first} on",
+        ", ".join(f"{loss:g}" for loss in busy.by_day[first : first + _DAYS_SHOWN]),
+    )
     for name, losses in spending.life_by_use_case.items():
         table.add_row(
             f"of {_short(name, found)}, in its life", round_up(losses.basic.largest or 0.0)

@@ -22,6 +22,7 @@ from fedhh.experiments.report.style import (
     SKY,
     STYLE,
     VERMILION,
+    wrapped,
 )
 from fedhh.system.files import whole_file
 from fedhh.validation import InputError
@@ -31,6 +32,7 @@ _LINES = (
     (LATER, "advanced composition (2015)", ORANGE, "--", 1.8),
     (PLD, "optimal composition (PLD)", GREEN, "-", 1.2),
 )
+_WIDTH, _LEGEND_INCHES = 10.4, 4.0
 _COLORS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, GREY)
 
 
@@ -57,7 +59,7 @@ def plot_ledger(
     check_figure(path)
     days = list(curve.days)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(10.4, 4.4), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         for method, label, color, dashes, width in _LINES:
             values = [float("nan") if v is None else v for v in curve.together[method]]
@@ -78,14 +80,18 @@ def plot_ledger(
         names = list(curve.by_use_case)
         layers = [curve.by_use_case[name] for name in names]
         colors = [_COLORS[number % len(_COLORS)] for number in range(len(names))]
-        right.stackplot(days, layers, labels=names, colors=colors, alpha=0.85)
+        areas = right.stackplot(days, layers, colors=colors, alpha=0.85)
         right.set_title("sum of epsilons, by use case", fontsize=10)
         for axes in (left, right):
             axes.set_xlabel("days since opt-in")
             axes.set_xlim(0 if days[-1] > 1 else 0.5, days[-1] if days[-1] > 1 else 1.5)
             axes.set_ylim(bottom=0)
-            axes.legend(loc="upper left", fontsize=8)
-        figure.suptitle(title, fontsize=11)
+        left.legend(loc="upper left", fontsize=8)
+        # A label of an artist may not begin with an underscore; a legend's text may.
+        legend = right.legend(areas, [" "] * len(names), loc="upper left", fontsize=8)
+        for text, name in zip(legend.get_texts(), names, strict=True):
+            text.set_text(wrapped(name, _LEGEND_INCHES))
+        figure.suptitle(wrapped(title, _WIDTH), fontsize=11)
         try:
             with whole_file(path) as temporary:
                 figure.savefig(temporary, dpi=160)
