@@ -13,6 +13,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`; of a device's whole life:
   `audit_device`, `audit_answer`, and `replay_cap` of the numbers that it sent
 * what a device loses per day and over its life: `fedhh.accounting.ledger`
+* all reports of a device, day after day: the package `fedhh.accounting.longitudinal`
 """
 
 from fedhh.accounting.account import account

@@ -241,6 +241,24 @@ def test_a_redrawn_memo_gives_away_more_than_epsilon_forever():
     assert audit_epsilon(counts[2], counts[3]).epsilon > 2 * answer.epsilon_forever
 
 
+def test_alpha_drawn_anew_gives_away_more_than_epsilon_forever():
+    # With both grid points' bits seen, the share of days with each tells where the value lies.
+    answer = MemoisedOneBitMean(epsilon=1.0, maximum=1.0)
+    n, days = 20_000, 25
+    found = []
+    for redraw in (False, True):
+        distances = []
+        for value, seed in ((0.5, 31), (0.95, 32)):
+            rng = np.random.default_rng(seed)
+            memo = answer.begin(n, rng=rng)
+            memos = [memo.with_new_offsets(rng=rng) if redraw else memo for _ in range(days)]
+            ones = simulated(answer, memos, [value] * days, seed=seed + 2).sum(axis=(1, 2))
+            distances.append(np.minimum(ones, days - ones))
+        found.append(audit_epsilon(*distances).epsilon)
+    assert found[0] <= answer.epsilon_forever
+    assert found[1] > 2 * answer.epsilon_forever
+
+
 def test_permanent_responses_of_different_values_are_independent():
     answer = MemoisedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5))
     n = 60_000

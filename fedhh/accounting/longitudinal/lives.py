@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import special
 
 from fedhh.accounting.longitudinal.losses import LossLaw, total_variation
+from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.memoised.bits import BitPair, MemoisedBits
 from fedhh.oracles.memoised.daily import DailyAnswer
 from fedhh.oracles.memoised.fresh import FreshAnswer
@@ -211,7 +212,8 @@ def _different_days(first: Life, second: Life) -> int:
 def _law_of_one_report(answer: FreshAnswer) -> LossLaw:
     """Return the loss of one report, value 0 against value 1."""
     oracle = answer.oracle
-    if oracle.has_public_coins or oracle.domain_size > _LARGEST_ENUMERATED:
+    too_many = isinstance(oracle, HistogramEncoding) or oracle.domain_size > _LARGEST_ENUMERATED
+    if oracle.has_public_coins or too_many:
         raise InputError(
             f"Expected an oracle without public coins and domain_size <= {_LARGEST_ENUMERATED}, "
             f"whose reports can be enumerated, got {type(oracle).__name__} with "

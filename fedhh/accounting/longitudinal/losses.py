@@ -12,8 +12,16 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_GRID = 2**19
+_GRIDS = (2**13, 2**16, 2**19)
+"""Points of the grid, the next if bounds are farther apart than `_CLOSE`."""
+
+_CLOSE = 5e-4
 _LATTICE_TOLERANCE = 1e-9
+"""Share of a grid's unit by which floating point may move a loss on it."""
+
+_SAME = 1e-12
+"""Losses are rounded to multiples of it before equal ones are counted once."""
+
 _MOST_MERGED = 4096
 # What rounding in floating point may add to a probability, generously.
 _NOISE = 1e-10
@@ -64,12 +72,9 @@ class LossLaw:
 
 def _counted_once(law: LossLaw) -> LossLaw:
     """Return the same law, losses that differ by rounding alone taken together."""
-    order = np.argsort(law.losses)
-    losses, masses = law.losses[order], law.masses[order]
-    if not losses.size:
-        return law
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(losses) > _LATTICE_TOLERANCE) + 1])
-    return LossLaw(losses[starts], np.add.reduceat(masses, starts), law.certain)
+    places, which = np.unique(np.rint(law.losses / _SAME), return_inverse=True)
+    masses = np.bincount(which, weights=law.masses, minlength=len(places))
+    return LossLaw(places * _SAME, masses.astype(np.float64), law.certain)
 
 
 def total_variation(laws: Sequence[tuple[LossLaw, int]]) -> tuple[float, float]:
@@ -86,20 +91,29 @@ def total_variation(laws: Sequence[tuple[LossLaw, int]]) -> tuple[float, float]:
     """
     merged = _merged(laws)
     silent = math.prod((1 - law.certain) ** times for law, times in merged)
-    finite = [(law, times) for law, times in merged if law.losses.size]
-    if len(finite) < len(merged) or silent <= 0:
-        return 1.0, 1.0
-    span = sum(times * float(np.ptp(np.append(law.losses, 0.0))) for law, times in finite)
-    if span <= _LATTICE_TOLERANCE:
+    finite = [(law, times) for law, times in merged if law.losses.size and times]
+    if silent <= 0 or not finite:
         return 1 - silent, 1 - silent
+    span = sum(times * float(np.ptp(np.append(law.losses, 0.0))) for law, times in finite)
+    added = sum(times for _, times in finite)
+    sure = 1 - silent
+    noise = _NOISE + added * _SAME
+    if span <= _NOISE:
+        return max(0.0, sure - noise - span), min(1.0, sure + noise + span)
     unit = _lattice(np.concatenate([law.losses for law, _ in finite]))
-    if unit is not None and span / unit < _GRID:
-        both = _advantage(finite, unit, np.rint) + 1 - silent
-        low, high = both - _NOISE, both + _NOISE
-    else:
-        unit = span / _GRID
-        low = _advantage(finite, unit, np.floor) + 1 - silent - _NOISE
-        high = _advantage(finite, unit, np.ceil) + 1 - silent + _NOISE
+    if unit is not None and span / unit < _GRIDS[-1]:
+        both = _advantage(finite, unit, np.rint) + sure
+        noise += added * unit * _LATTICE_TOLERANCE
+        return max(0.0, both - noise), min(1.0, both + noise)
+    low, high = sure, 1.0
+    for points in _GRIDS:
+        # Rounding every loss by up to a point, more losses than points say nothing.
+        if added > points:
+            continue
+        low = _advantage(finite, span / points, np.floor) + sure - noise
+        high = _advantage(finite, span / points, np.ceil) + sure + noise
+        if high - low < _CLOSE:
+            break
     return max(0.0, low), min(1.0, high)
 
 
@@ -128,7 +142,9 @@ def _merged(laws: Sequence[tuple[LossLaw, int]]) -> list[tuple[LossLaw, int]]:
 def _lattice(losses: Floats) -> float | None:
     """Return a unit that all losses are multiples of, None if none is seen."""
     sizes = np.abs(losses)
-    sizes = sizes[sizes > _LATTICE_TOLERANCE]
+    sizes = sizes[sizes > _SAME]
+    if not sizes.size:
+        return None
     unit = float(sizes.min())
     off = np.abs(sizes / unit - np.rint(sizes / unit))
     return unit if (off < _LATTICE_TOLERANCE).all() else None

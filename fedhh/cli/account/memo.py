@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.account.options import Plot
+from fedhh.cli.account.options import Plot, SampleSeed
 from fedhh.cli.options import Format, FormatOption
 
 
@@ -37,6 +37,11 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
     ] = None,
     oracle: Annotated[str | None, typer.Option(help="fresh: an oracle's key; grr if none.")] = None,
     domain_size: Annotated[int | None, typer.Option(help="fresh: values; 10 if none.")] = None,
+    crowd: Annotated[
+        int | None,
+        typer.Option(help="Find the device again among so many, by simulation; 2 to 10000."),
+    ] = None,
+    seed: SampleSeed = 0,
     plot: Plot = None,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
@@ -66,6 +71,8 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
             "oracle": oracle,
             "domain_size": domain_size,
         },
+        crowd=crowd,
+        seed=seed,
         plot=plot,
         as_json=output_format is Format.JSON,
     )

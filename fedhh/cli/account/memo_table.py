@@ -15,6 +15,7 @@ from fedhh.accounting.longitudinal import (
     LifeEpsilon,
     ObservedDays,
     Observer,
+    find_device,
     observed_after,
 )
 from fedhh.cli.account.bounds import round_up
@@ -29,9 +30,14 @@ from fedhh.oracles.memoised import (
     MemoisedOneBitMean,
     MemoisedRappor,
 )
+from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
 
 _LONGEST = 1000
+_LARGEST_CROWD = 10_000
+_TRIALS = 200
+_MOST_BITS = 4096
+_MOST_BITS_OF_CROWD = 2**22
 _SHOWN_DAYS = (1, 2, 3, 7, 14, 30, 60, 90, 180, 365, 730)
 
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -49,6 +55,8 @@ def memo_command(
     days: int,
     changes: int,
     given: Mapping[str, Any],
+    crowd: int | None,
+    seed: int,
     plot: Path | None,
     as_json: bool,
 ) -> None:
@@ -62,6 +70,9 @@ def memo_command(
     if days > _LONGEST:
         raise InputError(f"Expected days <= {_LONGEST}, got days={days}.")
     answer = make_answer(name, local_epsilon, settings)
+    if crowd is not None:
+        _check_crowd(answer, crowd)
+    require_at_least(0, seed=seed)
     if plot is not None:
         from fedhh.experiments.report.account_figures import check_figure
         from fedhh.experiments.report.memo_figures import plot_memo
@@ -69,12 +80,30 @@ def memo_command(
         check_figure(plot)
     shown = sorted({each for each in _SHOWN_DAYS if each < days} | {days})
     rows = observed_after(answer, shown, changes=changes)
+    found = None
+    if crowd is not None:
+        assert isinstance(answer, MemoisedBits)
+        found = find_device(
+            answer,
+            days=days,
+            num_devices=crowd,
+            num_trials=_TRIALS,
+            rng=generator(seed, Stream.MEMO),
+        )
     if plot is not None:
         plot_memo(plot, rows, forever=answer.epsilon_forever, title=_title(name, settings))
     if as_json:
-        print_json(_as_json(name, answer, settings, rows, changes))
+        content = _as_json(name, answer, settings, rows, changes)
+        print_json({**content, "found_in_crowd": None if found is None else asdict(found)})
         return
     _print_table(name, answer, settings, rows, changes)
+    if found is not None:
+        open_console().print(
+            f"Found again among {crowd} devices with the same value, {days} reports under each of "
+            f"two pseudonyms: {100 * found.right:.1f}% (99% interval {100 * found.lower:.1f} to "
+            f"{100 * found.upper:.1f}, {found.num_trials} trials simulated); by chance "
+            f"{100 * found.by_chance:.3g}%."
+        )
     if plot is not None:
         print_written(plot)
 
@@ -125,8 +154,26 @@ def make_answer(name: str, local_epsilon: float, settings: Mapping[str, Any]) ->
         spec = OracleSpec(name=settings["oracle"], epsilon=local_epsilon)
         answer = FreshAnswer(oracle=make_oracle(spec, settings["domain_size"]))
     if isinstance(answer, MemoisedBits):
+        if answer.num_bits > _MOST_BITS:
+            raise InputError(
+                f"Expected reports of at most {_MOST_BITS} bits, got {answer.num_bits}."
+            )
         _ = answer.farthest
     return answer
+
+
+def _check_crowd(answer: DailyAnswer, crowd: int) -> None:
+    """Raise InputError unless a device can be looked for in a crowd of this size."""
+    if not isinstance(answer, MemoisedBits):
+        raise InputError(
+            "Expected no --crowd with --answer fresh: nothing links a device's reports."
+        )
+    largest = min(_LARGEST_CROWD, _MOST_BITS_OF_CROWD // answer.num_bits)
+    if not 2 <= crowd <= largest:
+        raise InputError(
+            f"Expected 2 <= crowd <= {largest}, with reports of {answer.num_bits} bits, got "
+            f"crowd={crowd}."
+        )
 
 
 def _title(name: str, settings: Mapping[str, Any]) -> str:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from fedhh.oracles.base import as_numbers, require_in_domain
 from fedhh.oracles.memoised.bits import BitPair, Bits, Classes, MemoisedBits
 from fedhh.oracles.memoised.daily import Floats, Public
-from fedhh.oracles.memoised.one_bit_mean import require_perturbation
+from fedhh.oracles.memoised.one_bit_mean import require_memo_epsilon, require_perturbation
 from fedhh.oracles.memoised.rounding import alpha_points
-from fedhh.validation import InputError, require_at_least, require_epsilon, require_positive
+from fedhh.validation import InputError, require_at_least, require_positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class MemoisedDBitFlip(MemoisedBits):
     only_drawn: bool = False
 
     def __post_init__(self) -> None:
-        require_epsilon(epsilon=self.epsilon)
+        require_memo_epsilon(self.epsilon)
         require_at_least(2, num_buckets=self.num_buckets)
         require_at_least(1, num_drawn=self.num_drawn)
         if self.num_drawn > self.num_buckets:
@@ -98,7 +98,9 @@ class MemoisedDBitFlip(MemoisedBits):
     @property
     def public_bits(self) -> float:
         """The drawn buckets', log2 C(K, d)."""
-        return math.log2(math.comb(self.num_buckets, self.num_drawn))
+        s, d = self.num_buckets, self.num_drawn
+        ways = math.lgamma(s + 1) - math.lgamma(d + 1) - math.lgamma(s - d + 1)
+        return ways / math.log(2)
 
     def draw_public(self, num_devices: int, *, rng: np.random.Generator) -> Public:
         """Return ``(n, d) int64``: distinct buckets, ascending; Floyd's algorithm."""

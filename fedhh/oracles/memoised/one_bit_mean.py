@@ -23,6 +23,16 @@ from fedhh.validation import (
     shown,
 )
 
+LARGEST_EPSILON = 30.0
+"""Beyond it floating point cannot tell a permanent response from none."""
+
+
+def require_memo_epsilon(epsilon: float) -> None:
+    """Raise InputError unless a permanent response can be drawn with this epsilon."""
+    require_epsilon(epsilon=epsilon)
+    if epsilon > LARGEST_EPSILON:
+        raise InputError(f"Expected epsilon <= {LARGEST_EPSILON:g}, got epsilon={epsilon!r}.")
+
 
 def require_perturbation(gamma: float) -> None:
     """Raise InputError unless a bit is flipped with a chance in [0, 1/2)."""
@@ -61,7 +71,7 @@ class MemoisedOneBitMean(MemoisedBits):
     gamma: float = 0.0
 
     def __post_init__(self) -> None:
-        require_epsilon(epsilon=self.epsilon)
+        require_memo_epsilon(self.epsilon)
         require_positive(maximum=self.maximum)
         require_at_least(1, num_steps=self.num_steps)
         require_perturbation(self.gamma)

@@ -1,7 +1,7 @@
 """RAPPOR as it lives on a device: a permanent response to each value, an instantaneous one daily.
 
 Source: Erlingsson, Pihur, Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving
-ordinal response", CCS, sections 3 and 4.
+ordinal response", CCS.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fedhh.validation import InputError, require_at_least
 
 @dataclass(frozen=True, kw_only=True)
 class OwnBits:
-    """A bit of its own for each value, of the paper's basic RAPPOR (its section 3.1).
+    """A bit of its own for each value, as in the paper's basic RAPPOR.
 
     Attributes:
         num_bits: k, the number of values.
@@ -52,12 +52,12 @@ class MemoisedRappor(MemoisedBits):
     with `OwnBits` there is no filter (basic RAPPOR).
 
     Formal guarantees:
-        * One report: h ln(q*(1 - p*) / (p*(1 - q*))), the paper's epsilon_1 (section 3.2).
+        * One report: h ln(q*(1 - p*) / (p*(1 - q*))), the paper's epsilon_1 (Theorem 2).
         * All reports about one value: 2 h ln((1 - f/2) / (f/2)), the paper's epsilon_infinity
           (Theorem 1). Both are attained where two values share no bit.
         * When a value changes, all k permanent bits are drawn anew, those too that neither value
-          sets: a change can be seen far better than what it was. The paper promises nothing for
-          values that change (section 3); `fedhh.accounting.longitudinal` says what is left.
+          sets: a change can be seen far better than what it was. Theorem 1 is about a value that
+          does not change; `fedhh.accounting.longitudinal` says what is left.
 
     Attributes:
         filters: Which bits a value sets.
@@ -126,8 +126,10 @@ class MemoisedRappor(MemoisedBits):
         By cohort; the paper's t_ij, which its regression decodes (`fedhh.server.rappor_decoding`).
         """
         cohorts = public[:, 0]
-        ones = np.zeros((self.filters.num_cohorts, self.num_bits))
-        np.add.at(ones, cohorts, reports)
-        devices = np.bincount(cohorts, minlength=self.filters.num_cohorts)[:, None]
+        devices = np.bincount(cohorts, minlength=self.filters.num_cohorts)
+        parts = np.split(np.argsort(cohorts, kind="stable"), np.cumsum(devices)[:-1])
+        ones = np.array([np.count_nonzero(reports[part], axis=0) for part in parts])
         response = self.response
-        return np.asarray((ones - response.zero * devices) / (response.one - response.zero))
+        return np.asarray(
+            (ones - response.zero * devices[:, None]) / (response.one - response.zero)
+        )
