@@ -95,9 +95,7 @@ class DeviceWorker:
             waiting += state.waiting
             dropped += sent.dropped
             sent_by_block.append((positions.start, sent.by_device.astype(np.uint32)))
-            rng = generator(
-                self._seed, Stream.RANDOMIZER, query.use_case_index, query.day, block
-            )
+            rng = generator(self._seed, Stream.RANDOMIZER, query.use_case_index, query.day, block)
             maker = self._maker(query)
             if query.tally_size:
                 maker.add_sums(sent.values, rng, tally)

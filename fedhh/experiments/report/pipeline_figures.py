@@ -32,7 +32,9 @@ FOLDER = "figures"
 _WIDE = (8.4, 4.4)
 
 
-def write_pipeline_figures(directory: Path, *, formats: tuple[str, ...] = FORMATS[:1]) -> list[Path]:
+def write_pipeline_figures(
+    directory: Path, *, formats: tuple[str, ...] = FORMATS[:1]
+) -> list[Path]:
     """Write a finished pipeline's figures into ``figures/`` of its directory.
 
     Raises:
@@ -65,6 +67,7 @@ def draw_errors(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
         axes.plot(rows["day"], rows["error"], label=name, **series(number, len(groups)))
     axes.set_yscale("log")
     in_percent(axes.yaxis)
+    axes.yaxis.set_minor_formatter(axes.yaxis.get_major_formatter())
     _days(axes)
     axes.set_ylabel(f"mean relative error, top {record['top']}")
     put_title(
@@ -101,7 +104,11 @@ def draw_records(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None
     rows = record["use_cases"][::-1]
     names = [row["use_case"] for row in rows]
     left = np.zeros(len(rows))
-    kinds = (("sent", "sent", BLUE), ("waiting", "still waiting", SKY), ("dropped", "too old", GREY))
+    kinds = (
+        ("sent", "sent", BLUE),
+        ("waiting", "still waiting", SKY),
+        ("dropped", "too old", GREY),
+    )
     for key, label, color in kinds:
         values = np.array([row[key] for row in rows], dtype=np.float64)
         axes.barh(names, values, left=left, label=label, color=color)
