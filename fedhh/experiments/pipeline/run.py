@@ -217,7 +217,21 @@ class Run:
         return self._result()
 
     def _live(self, index: int, day: int, progress: Progress | None) -> Numbers:
-        """Let a day of one use case happen; return ``(devices,)`` records sent."""
+        """Let a day of one use case happen; return ``(devices,)`` records sent.
+
+        Columns:
+            use_case: The use case.
+            day: From 1.
+            events: On all devices.
+            events_opted_in: On devices that opted in, each of which makes a record.
+            sent: Records sent.
+            senders: Devices that sent one.
+            waiting: Records left on devices at the end of the day.
+            dropped: Records that had waited for too long.
+            loss_per_device: Sum of the epsilons of the records sent, per device that opted in.
+            central_epsilon: Of one record in the day's permuted batch, see
+                ``central_epsilons_are`` in result.json.
+        """
         use_case = self._use_cases[index]
         started = time.perf_counter()
         query = self._query(use_case, index, day)
