@@ -68,6 +68,7 @@ def test_it_is_shown_again(done, command):
     again = command("pipeline", "show", str(directory))
     assert again.returncode == 0
     assert again.stdout.splitlines()[:10] == seen.splitlines()[:10]
+    assert command("show", str(directory)).stdout == again.stdout
     as_json = command("pipeline", "show", str(directory), "--format", "json")
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
 

@@ -22,8 +22,8 @@ or out of bounds is refused in one line before anything runs.
 
 _PIPELINE = """# Configuration keys of a pipeline
 
-The file of `fedhh pipeline run`; `fedhh pipeline presets small` prints one to start from. NAME stands
-for the name of a use case, of which there is at least one.
+The file of `fedhh pipeline run`; `fedhh pipeline presets small` prints one to start from. NAME
+stands for the name of a use case, of which there is at least one.
 
 """
 
