@@ -16,7 +16,9 @@ _WIDTH = 132
 
 
 def show(
-    directory: Annotated[Path, typer.Argument(help="A run's, a sweep's or a pipeline's directory.")],
+    directory: Annotated[
+        Path, typer.Argument(help="A run's, a sweep's or a pipeline's directory.")
+    ],
     words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,
     output_format: FormatOption = Format.TABLE,
 ) -> None:

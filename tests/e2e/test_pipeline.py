@@ -108,6 +108,18 @@ def test_one_that_was_stopped_goes_on_with_its_own_configuration(done, command, 
     assert (stopped / "days.csv").read_text() == (directory / "days.csv").read_text()
 
 
+def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp_path):
+    settings = ("pipeline.delay_hours=30.0", "pipeline.store_days=1", "pipeline.opt_in=0.1")
+    quiet = [word for setting in settings for word in ("--set", setting)]
+    ran = command(*SMALL, "--devices", "30", *quiet, "--out", "few", "-q", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    days = pd.read_parquet(tmp_path / "few" / "days.parquet")
+    assert not days["sent"][days["day"] == 1].any()
+    published = pd.read_parquet(tmp_path / "few" / "published.parquet")
+    assert {"use_case", "estimate", "sent"} <= set(published.columns)
+    assert (published["estimate"] > 0).all()
+
+
 def test_presets_are_listed_and_printed(command):
     assert command("pipeline", "presets").stdout.split() == ["apple", "small"]
     assert "epsilon = [2.0, 6.0]" in command("pipeline", "presets", "apple").stdout
