@@ -48,6 +48,7 @@ class DaysProgress:
         self._days, self._steps = days, steps_per_day
         self._task = TaskID(0)
         self._compiling = False
+        self._text = "preparing"
         self._lines: MinuteLines | None = None
         if not quiet and not console.is_terminal:
             self._lines = MinuteLines(self.line, partial(print_line, console))
@@ -56,7 +57,7 @@ class DaysProgress:
     def __enter__(self) -> DaysProgress:
         self._hearing.enter_context(hearing_of_compilations(self._compile))
         self._progress.start()
-        self._task = self._progress.add_task("preparing", total=self._days * self._steps)
+        self._task = self._progress.add_task(self._text, total=self._days * self._steps)
         if self._lines is not None:
             self._lines.start()
         return self
@@ -78,19 +79,20 @@ class DaysProgress:
 
     def finish_day(self, days_done: int) -> None:
         """Show which day comes next."""
-        text = f"day {days_done + 1} of {self._days}" if days_done < self._days else "publishing"
-        self._progress.update(self._task, description=text)
+        is_left = days_done < self._days
+        self._text = f"day {days_done + 1} of {self._days}" if is_left else "publishing"
+        self._progress.update(self._task, description=self._text)
 
     def line(self) -> str:
         """Return where the pipeline is, in one line."""
         task = self._progress.tasks[self._task]
-        parts = [task.description, f"{task.percentage:.0f} %", f"{duration(task.elapsed)} so far"]
+        parts = [self._text, f"{task.percentage:.0f} %", f"{duration(task.elapsed)} so far"]
         if self._compiling:
             parts.append("compiling, which only the first run after an installation does")
         return ", ".join(parts)
 
     def _compile(self, name: str) -> None:
         self._compiling = bool(name)
-        task = self._progress.tasks[self._task] if self._progress.tasks else None
-        if task is not None and name:
-            self._progress.update(self._task, description="compiling, once after an installation")
+        if self._progress.tasks:
+            text = f"{self._text}, compiling" if name else self._text
+            self._progress.update(self._task, description=text)

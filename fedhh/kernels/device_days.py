@@ -118,10 +118,10 @@ def draw_day(
     n, ages = held.shape
     picks = np.empty((max(n, 16), 2), dtype=np.int64)
     num_picks = 0
-    events = 0
+    events = np.int64(0)
     for i in range(n):
         firsts[i] = events
-        made = 0
+        made = np.int64(0)
         if rates[i] > 0.0:
             made = np.int64(poisson(event_state, rates[i]))
         events += made
@@ -133,15 +133,9 @@ def draw_day(
         for age in range(ages):
             waiting = held[i, age]
             if waiting:
+                # Also where the chance is 0 or 1, which draws nothing.
                 chance = ready_chances[age]
-                if chance >= 1.0:
-                    now = np.int64(waiting)
-                elif chance > 0.0:
-                    now = np.int64(
-                        draw_binomial(np.int64(waiting), chance, 1.0 - chance, queue_state)
-                    )
-                else:
-                    now = 0
+                now = np.int64(draw_binomial(np.int64(waiting), chance, 1.0 - chance, queue_state))
                 held[i, age] -= now
                 ready[i, age] += now
             total += ready[i, age]
@@ -173,7 +167,8 @@ def _value(key: Any, event: Any, law: ValueLaw) -> Any:
     place = key + (np.uint64(event) * np.uint64(2) + np.uint64(1)) * _GOLDEN
     size = len(law.cuts)
     column = np.int64(np.float64(mix(place) >> _11) * _2_POW_MINUS_53 * size)
-    column = min(column, size - 1)
+    # Rounding may reach the end.
+    column = min(column, np.int64(size - 1))
     if np.float64(mix(place + _GOLDEN) >> _11) * _2_POW_MINUS_53 < law.cuts[column]:
         return column
     return np.int64(law.others[column])

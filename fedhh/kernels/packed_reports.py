@@ -67,7 +67,7 @@ def noisy_vectors(cells: _Ints, num_cells: int, flip: np.uint64, state: _Words) 
             flips, open_coins, chance = _0, _ALL, flip
             if place == num_words - 1:
                 open_coins = last
-            while open_coins != _0 and chance != _0:
+            while open_coins and chance:
                 bits, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
                 if chance & _TOP:
                     flips |= open_coins & ~bits

@@ -71,8 +71,8 @@ class Delay:
 
     "fixed": an event happens at a uniform time of its day, and its record may be sent in the first
     sending, at the end of a day, that comes ``hours`` later. "geometric": each sending finds it
-    ready with the same chance, so that the mean wait is ``hours``. The sources state neither: "after
-    a delay based on device conditions" (Apple 2017, section 3.2.1).
+    ready with the same chance, so that the mean wait is ``hours``. The source states neither:
+    "after a delay based on device conditions" (Apple 2017, section 3.2.1).
 
     Attributes:
         law: "fixed" or "geometric".

@@ -60,7 +60,8 @@ class UseCase:
     def top(self, number: int) -> list[int]:
         """Return the values that are drawn most often, most frequent first."""
         weights = self.device.events.weights
-        return np.argsort(-weights, kind="stable")[:number].tolist()
+        values: list[int] = np.argsort(-weights, kind="stable")[:number].tolist()
+        return values
 
     def label(self, value: int) -> str:
         """Return a value's name."""

@@ -116,7 +116,7 @@ class UseCaseConfig(Section):
     oracle: str = ""
     protocol: Literal["", "sfp"] = ""
     epsilon: _Epsilon
-    params: dict[str, str | int | float] = {}
+    params: dict[str, str | int | float] = Field(default_factory=dict)
     records_per_day: _Records
     session_days: _Days = 1
     rollover: Annotated[_Rollover, one_of(_Rollover)] = 0
@@ -242,7 +242,7 @@ def load_pipeline(
         _require_known(name, known, origin)
     apply_settings(table, settings)
     if use_cases:
-        inner[_USE_CASES] = {name: known[name] for name in known if name in use_cases}
+        table[_TABLE][_USE_CASES] = {name: known[name] for name in known if name in use_cases}
     return parse_pipeline(table, origin)
 
 
@@ -263,9 +263,7 @@ def parse_pipeline(table: dict[str, Any], origin: str) -> PipelineConfig:
     return config
 
 
-def change_pipeline(
-    config: PipelineConfig, settings: Sequence[str], origin: str
-) -> PipelineConfig:
+def change_pipeline(config: PipelineConfig, settings: Sequence[str], origin: str) -> PipelineConfig:
     """Return a configuration with some ``section.key=value`` settings changed."""
     table = config.model_dump(mode="json", exclude_none=True)
     _require_known_cases(settings, table[_TABLE][_USE_CASES], origin)
@@ -347,4 +345,4 @@ def _explain(error: ValidationError) -> str:
 
 def _is_branch(part: Any) -> bool:
     """Return whether a part of a place is a branch of a union and no key."""
-    return isinstance(part, str) and any(sign in part for sign in "[(") or part in {"float", "int"}
+    return part in {"float", "int"} or any(sign in str(part) for sign in "[(")

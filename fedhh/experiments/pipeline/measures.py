@@ -28,6 +28,19 @@ Row = dict[str, Any]
 ALL, OPTED_IN, SENT = range(3)
 """Rows of a use case's counts: events of all devices, of those opted in, of records sent."""
 
+PUBLISHED = (
+    "use_case",
+    "window",
+    "rank",
+    "value",
+    "estimate",
+    "std_error",
+    "sent",
+    "events_opted_in",
+    "events",
+)
+"""Columns of `published_rows`."""
+
 _LOCAL_EPSILONS = (0.1, 16.0)
 
 
@@ -38,7 +51,19 @@ def value_rows(
     estimates: tuple[Floats, Floats],
     counts: Numbers,
 ) -> list[Row]:
-    """Return a row for each watched value; day 0 stands for all days together."""
+    """Return a row for each watched value.
+
+    Columns:
+        use_case: The use case.
+        day: From 1; 0 for all days together.
+        rank: By the values' law, from 1.
+        value: The value's number, or the word.
+        estimate: Of the records sent with the value, by the aggregator; unbiased.
+        std_error: Its standard error, by the oracle's formula at the estimate.
+        sent: Records sent that are about the value: what is estimated.
+        events_opted_in: Events about it, that day, on devices that opted in.
+        events: The same on all devices.
+    """
     estimate, errors = estimates
     return [
         {
@@ -87,7 +112,19 @@ def errors_of(rows: Sequence[Row], counts: Numbers) -> Row:
 def published_rows(
     use_case: UseCase, window: int, publication: Publication, counts: Numbers
 ) -> list[Row]:
-    """Return a row for each published value; window 0 stands for all of them together."""
+    """Return a row for each published value.
+
+    Columns:
+        use_case: The use case.
+        window: From 1; 0 for all windows together.
+        rank: By the estimate, from 1.
+        value: The value's number, or the word.
+        estimate: Of the records sent with the value.
+        std_error: Its standard error.
+        sent: Records sent that are about the value.
+        events_opted_in: Events about it on devices that opted in.
+        events: The same on all devices.
+    """
     places = _places(use_case, publication)
     rows = []
     for rank, (name, place) in enumerate(zip(publication.names, places, strict=True), start=1):
@@ -112,6 +149,8 @@ def publication_quality(use_case: UseCase, publication: Publication, counts: Num
     """Return how good a publication is, against one without noise by the same threshold.
 
     Columns:
+        use_case: The use case.
+        window: From 1; 0 for all windows together.
         threshold: T.
         looked_up: Values that were asked about.
         published: Values whose estimate exceeds T.

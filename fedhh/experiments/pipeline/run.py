@@ -27,6 +27,7 @@ from fedhh.experiments.pipeline.config import PipelineConfig
 from fedhh.experiments.pipeline.measures import ALL, OPTED_IN, SENT, Row, ShuffledDays
 from fedhh.queries.base import Answer, Cohort
 from fedhh.queries.records import Arrivals, Batch, RecordQuery
+from fedhh.server.aggregation.aggregator import Floats, Publication
 from fedhh.server.aggregation.ingestor import Ingestor
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.executor import Executor, Progress
@@ -216,7 +217,21 @@ class Run:
         return self._result()
 
     def _live(self, index: int, day: int, progress: Progress | None) -> Numbers:
-        """Let a day of one use case happen; return ``(devices,)`` records sent."""
+        """Let a day of one use case happen; return ``(devices,)`` records sent.
+
+        Columns:
+            use_case: The use case.
+            day: From 1.
+            events: On all devices.
+            events_opted_in: On devices that opted in, each of which makes a record.
+            sent: Records sent.
+            senders: Devices that sent one.
+            waiting: Records left on devices at the end of the day.
+            dropped: Records that had waited for too long.
+            loss_per_device: Sum of the epsilons of the records sent, per device that opted in.
+            central_epsilon: Of one record in the day's permuted batch, see
+                ``central_epsilons_are`` in result.json.
+        """
         use_case = self._use_cases[index]
         started = time.perf_counter()
         query = self._query(use_case, index, day)
@@ -255,7 +270,7 @@ class Run:
 
     def _aggregate(
         self, index: int, answer: Answer, use_case: UseCase, day: int
-    ) -> tuple[measures.Floats, measures.Floats]:
+    ) -> tuple[Floats, Floats]:
         """Pass a day's reports through the servers; return what they say of watched values."""
         aggregator, aggregate = self._aggregators[index], answer.aggregate
         if aggregate.messages is None:
@@ -292,7 +307,7 @@ class Run:
         self._seconds["publications"] += time.perf_counter() - started
 
     def _note(
-        self, use_case: UseCase, window: int, publication: measures.Publication, counts: Numbers
+        self, use_case: UseCase, window: int, publication: Publication, counts: Numbers
     ) -> Row:
         quality = measures.publication_quality(use_case, publication, counts)
         row = {"use_case": use_case.name, "window": window, **quality}
@@ -305,7 +320,7 @@ class Run:
         started = time.perf_counter()
         ledger = ledger_of(self._config, self._use_cases)
         before = ledger.before([each.device.cap for each in self._use_cases])
-        spent = ledger.spent(day[:, self._is_in] for day in self._sent)
+        spent = ledger.spent(day[:, self._is_in].astype(np.int64) for day in self._sent)
         rows = [
             self._row(index, use_case, before, spent)
             for index, use_case in enumerate(self._use_cases)
@@ -322,9 +337,7 @@ class Run:
             seconds=dict(self._seconds),
         )
 
-    def _row(
-        self, index: int, use_case: UseCase, before: LedgerReport, spent: Spending
-    ) -> Row:
+    def _row(self, index: int, use_case: UseCase, before: LedgerReport, spent: Spending) -> Row:
         """Return what became of a use case in all."""
         counts, aggregator = self._total[index], self._aggregators[index]
         values = measures.value_rows(
@@ -340,6 +353,7 @@ class Run:
             "by": use_case.title,
             "epsilon": epsilon,
             "records_per_day": use_case.config.records_per_day,
+            "session_days": use_case.config.session_days,
             "report_bits": use_case.device.form.report_bits,
             "events": int(counts[ALL].sum()),
             "events_opted_in": int(counts[OPTED_IN].sum()),

@@ -10,16 +10,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 from fedhh.experiments.pipeline.directory import read_record
 from fedhh.experiments.report.style import (
     BLUE,
     FORMATS,
+    GREEN,
     GREY,
     ORANGE,
+    PURPLE,
     SKY,
     STYLE,
+    VERMILION,
     NotebookFigure,
     in_percent,
     put_title,
@@ -30,9 +33,12 @@ from fedhh.validation import InputError
 
 FOLDER = "figures"
 _WIDE = (8.4, 4.4)
+_FILLS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY)
 
 
-def write_pipeline_figures(directory: Path, *, formats: tuple[str, ...] = FORMATS[:1]) -> list[Path]:
+def write_pipeline_figures(
+    directory: Path, *, formats: tuple[str, ...] = FORMATS[:1]
+) -> list[Path]:
     """Write a finished pipeline's figures into ``figures/`` of its directory.
 
     Raises:
@@ -62,8 +68,11 @@ def draw_errors(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
     """Draw the error of the most frequent values by day, one line per use case."""
     groups = _by_use_case(days, record)
     for number, (name, rows) in enumerate(groups):
-        axes.plot(rows["day"], rows["error"], label=name, **series(number, len(groups)))
+        look = {**series(number, len(groups)), "linewidth": 1.4, "markersize": 4.5}
+        axes.plot(rows["day"], rows["error"], label=name, **look)
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_locator(NullLocator())
     in_percent(axes.yaxis)
     _days(axes)
     axes.set_ylabel(f"mean relative error, top {record['top']}")
@@ -80,7 +89,7 @@ def draw_losses(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
     groups = _by_use_case(days, record)
     spent = [rows["loss_per_device"].cumsum().to_numpy() for _, rows in groups]
     over = np.arange(1, record["days"] + 1)
-    colors = [series(number, len(groups))["color"] for number in range(len(groups))]
+    colors = [_FILLS[number % len(_FILLS)] for number in range(len(groups))]
     labels = [name for name, _ in groups]
     axes.stackplot(over, np.array(spent), labels=labels, colors=colors, alpha=0.85)
     largest = record["ledger"]["spent"]["life"]["basic"]["largest"]
@@ -101,7 +110,11 @@ def draw_records(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None
     rows = record["use_cases"][::-1]
     names = [row["use_case"] for row in rows]
     left = np.zeros(len(rows))
-    kinds = (("sent", "sent", BLUE), ("waiting", "still waiting", SKY), ("dropped", "too old", GREY))
+    kinds = (
+        ("sent", "sent", BLUE),
+        ("waiting", "still waiting", SKY),
+        ("dropped", "too old", GREY),
+    )
     for key, label, color in kinds:
         values = np.array([row[key] for row in rows], dtype=np.float64)
         axes.barh(names, values, left=left, label=label, color=color)

@@ -11,15 +11,18 @@ _COLUMNS = (
     "use case",
     "by",
     "epsilon",
-    "a day",
+    "cap",
     "records",
     "error",
-    "error, one day",
+    "of a day",
     "published",
     "right",
     "found",
-    "loss a day: most, mean",
-    "loss of life: most, mean",
+    "a day: allowed",
+    "spent",
+    "in all: allowed",
+    "spent",
+    "central",
 )
 
 
@@ -30,20 +33,23 @@ def pipeline_table(record: dict[str, Any]) -> TextTable:
         record: The content of ``result.json``.
     """
     days = record["days"]
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             row["use_case"],
             row["by"],
             f"{row['epsilon']:g}",
-            str(row["records_per_day"]),
+            _cap(row),
             f"{row['sent']:,}",
             _percent(row["error"]),
             _percent(row["error_by_day"]),
             f"{row['published']:,}",
             _percent(row["precision"]),
             _percent(row["recall"]),
-            f"{row['loss_per_day_allowed']:g}, {row['loss_of_life_mean'] / days:.1f}",
-            f"{row['loss_of_life_allowed']:g}, {row['loss_of_life_mean']:.1f}",
+            f"{row['loss_per_day_allowed']:g}",
+            f"{row['loss_of_life_mean'] / days:.1f}",
+            f"{row['loss_of_life_allowed']:g}",
+            f"{row['loss_of_life_mean']:.1f}",
+            round_up(row["central_epsilon_day_largest"]),
         )
         for row in record["use_cases"]
     ]
@@ -56,8 +62,11 @@ def pipeline_table(record: dict[str, Any]) -> TextTable:
             "",
             f"{sum(row['sent'] for row in record['use_cases']):,}",
             *[""] * 5,
-            f"{_sum(before, 'day'):g}, {spent['day']['basic']['mean']:.1f}",
-            f"{_sum(before, 'user'):g}, {spent['life']['basic']['mean']:.1f}",
+            f"{_sum(before, 'day'):g}",
+            f"{spent['day']['basic']['mean']:.1f}",
+            f"{_sum(before, 'user'):g}",
+            f"{spent['life']['basic']['mean']:.1f}",
+            "",
         )
     )
     return TextTable(
@@ -71,16 +80,22 @@ def pipeline_table(record: dict[str, Any]) -> TextTable:
 
 
 def _note(record: dict[str, Any]) -> str:
-    central = max(row["central_epsilon_day_largest"] for row in record["use_cases"])
     return (
-        "a day: the cap, records in a session. error: of the estimated numbers of records sent, "
-        f"mean over the {record['top']} most frequent values, of all days and of one. published: "
-        "values whose estimate exceeds the threshold; right: share of them of which more records "
-        "than that were sent; found: share of such values that are published. loss: local, sum of "
-        "the records' epsilons, what the caps allow and the mean of devices that opted in. "
-        "Central, of one record in a day's permuted batch: epsilon at most "
-        f"{round_up(central)} at delta {record['delta']:g} (Feldman, McMillan, Talwar 2021, "
-        "Theorem 3.1)."
+        "records: sent by all devices. error: of the estimated numbers of records sent, mean over "
+        f"the {record['top']} most frequent values, of all days together and of one day. "
+        "published: values whose estimate exceeds the threshold; right: share of them of which "
+        "more records than that were sent; found: share of such values that are published. "
+        "a day, in all: loss of one device, local, the sum of its records' epsilons (basic "
+        "composition): what the caps allow, and the mean of devices that opted in. central: "
+        "epsilon of one record in the permuted batch of the worst day, at delta "
+        f"{record['delta']:g} (Feldman, McMillan, Talwar 2021, Theorem 3.1)."
+    )
+
+
+def _cap(row: dict[str, Any]) -> str:
+    days = row["session_days"]
+    return (
+        f"{row['records_per_day']} a day" if days == 1 else f"{row['records_per_day']} in {days} d"
     )
 
 

@@ -32,9 +32,7 @@ class Ingestor:
         by_use_case: dict[str, list[Arrivals]] = {}
         for each in arrivals:
             by_use_case.setdefault(each.use_case, []).append(each)
-        return {
-            name: self._batch(name, parts, day) for name, parts in sorted(by_use_case.items())
-        }
+        return {name: self._batch(name, parts, day) for name, parts in sorted(by_use_case.items())}
 
     def _batch(self, name: str, parts: list[Arrivals], day: int) -> Batch:
         reports = np.concatenate([part.reports for part in parts])

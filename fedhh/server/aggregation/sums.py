@@ -109,7 +109,8 @@ class PlainSums(ReportSums):
     def support(self, candidates: Numbers | None = None) -> Tally:
         """Return the oracle's support."""
         if candidates is None:
-            return self.oracle.support_of_all(self._sums[None])[0]
+            support: Tally = self.oracle.support_of_all(self._sums[None])[0]
+            return support
         return self.oracle.support(self._sums, candidates)
 
 
@@ -129,8 +130,8 @@ class SketchSums(ReportSums):
     def add_aggregate(self, aggregate: Tally, num_reports: int) -> None:
         """Add sums."""
         self._count(aggregate[self._table.size :])
-        self._table += aggregate[: self._table.size].reshape(self._table.shape).astype(
-            self._table.dtype
+        self._table += (
+            aggregate[: self._table.size].reshape(self._table.shape).astype(self._table.dtype)
         )
 
     def aggregate(self) -> Tally:
