@@ -51,7 +51,9 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     settings: SettingsOption = None,
     protocols: Annotated[
         str | None,
-        typer.Option(metavar="NAME,...", help="Protocols to compare, in place of those configured."),
+        typer.Option(
+            metavar="NAME,...", help="Protocols to compare, in place of those configured."
+        ),
     ] = None,
     seed: SeedOption = None,
     workers: Annotated[

@@ -1,4 +1,4 @@
-"""Live progress of a discovery over months: a bar, or a line a minute where no terminal shows it."""
+"""Live progress of a discovery over months: a bar, or a line a minute without a terminal."""
 
 from __future__ import annotations
 

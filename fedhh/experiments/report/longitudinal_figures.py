@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator, NullLocator
 
 from fedhh.experiments.longitudinal.config import Arm
 from fedhh.experiments.longitudinal.run import Outcome
@@ -20,6 +20,9 @@ from fedhh.experiments.report.style import NOTE, STYLE, in_percent, series, wrap
 _PANEL = (5.2, 4.3)
 _MOST_TICKS = 8
 _DODGE = 0.09
+_BAND = 2.0
+"""Of a logarithmic axis of days: how far the band of what was not found goes above them."""
+_FOOT = 0.7
 _LEAST_WORDS = 3
 """Of a class; fewer say nothing about a median."""
 
@@ -47,17 +50,20 @@ def draw_days(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Figure:
     bounds = [b for b in outcome.plan.section.classes if counts[b] >= _LEAST_WORDS]
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(_PANEL[0] * max(len(groups), 1.3), _PANEL[1] + 1.0))
-        figure.set_layout_engine("constrained")
+        figure.set_layout_engine("constrained", rect=(0, 0.13, 1, 0.87))
         panels = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
         for axes, arms in zip(panels, groups, strict=True):
             for arm in arms:
                 number = labels.index(arm.label)
-                _draw_line(axes, outcome, _rows_of(classes, arm), bounds, number, len(labels))
+                rows = _rows_of(classes, arm).set_index("per_1000_at_least").loc[bounds]
+                _draw_line(axes, outcome, rows, number, of=len(labels))
             _set_axes(axes, outcome, bounds, [int(counts[b]) for b in bounds])
             axes.set_title(wrapped(_loss_title(arms, tables["losses"]), _PANEL[0]), fontsize=10)
         panels[0].set_ylabel("days until found (median, 95 % interval)")
         handles, names = panels[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=len(names))
+        figure.legend(
+            handles, names, loc="lower center", bbox_to_anchor=(0.5, 0.065), ncols=len(names)
+        )
         period = "week" if outcome.every_days == 7 else f"{outcome.every_days} days"
         inches = figure.get_figwidth()
         figure.suptitle(
@@ -65,7 +71,8 @@ def draw_days(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Figure:
             f"{outcome.days} days",
             fontsize=12,
         )
-        figure.supxlabel(wrapped(_note(outcome), inches), fontsize=8, color=NOTE)
+        note = wrapped(_note(outcome), inches * 1.2)
+        figure.text(0.5, 0.01, note, ha="center", va="bottom", fontsize=8, color=NOTE)
     return figure
 
 
@@ -113,17 +120,16 @@ def class_label(bounds: Sequence[float], place: int) -> str:
     return f"{bounds[place]:g} to {bounds[place + 1]:g}"
 
 
-def _draw_line(
-    axes: Axes, outcome: Outcome, rows: pd.DataFrame, bounds: Sequence[float], number: int, of: int
-) -> None:
+def _draw_line(axes: Axes, outcome: Outcome, rows: pd.DataFrame, number: int, *, of: int) -> None:
     """Draw one protocol's medians; beside each other, so that intervals can be told apart."""
-    rows = rows.set_index("per_1000_at_least").loc[list(bounds)]
-    ceiling = outcome.days * 1.09
-    places = np.arange(len(bounds)) + _DODGE * (number - (of - 1) / 2)
+    ceiling = outcome.days * _BAND**0.3
+    places = np.arange(len(rows)) + _DODGE * (number - (of - 1) / 2)
     median, low, high = (
         rows[f"median_days{end}"].to_numpy(dtype=float) for end in ("", "_low", "_high")
     )
     reached = np.isfinite(median)
+    # Found before the time began: at the foot of a logarithmic axis.
+    median, low = (np.maximum(each, outcome.every_days * _FOOT) for each in (median, low))
     look = series(number, of) | {"linewidth": 1.8, "markersize": 6}
     label = rows["protocol"].iloc[0]
     axes.plot(places, np.where(reached, median, np.nan), label=label, **look)
@@ -137,9 +143,11 @@ def _draw_line(
 
 def _set_axes(axes: Axes, outcome: Outcome, bounds: Sequence[float], words: Sequence[int]) -> None:
     every = outcome.plan.section.classes
-    axes.axhspan(outcome.days, outcome.days * 1.2, color="#F0F0F0", zorder=0)
+    top = outcome.days * _BAND
+    axes.set_yscale("log", base=2)
+    axes.axhspan(outcome.days, top, color="#F0F0F0", zorder=0)
     axes.text(
-        0.98, 0.985, f"not found within the {outcome.days} days: half of the words or more (hollow)",
+        0.98, 0.985, f"hollow: fewer than half were found within the {outcome.days} days",
         transform=axes.transAxes, ha="right", va="top", fontsize=8, color=NOTE,
     )  # fmt: skip
     ticks = [
@@ -148,13 +156,13 @@ def _set_axes(axes: Axes, outcome: Outcome, bounds: Sequence[float], words: Sequ
     ]
     axes.set_xticks(range(len(bounds)), ticks, fontsize=9)
     axes.set_xlim(-0.5, len(bounds) - 0.5)
-    axes.set_ylim(-0.02 * outcome.days, outcome.days * 1.2)
-    axes.yaxis.set_major_locator(_day_locator(outcome))
-    axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda day, _: f"{day:g}" if day <= outcome.days else "")
-    )
-    axes.set_xlabel("people in 1,000 who use the word in its best week"
-                    if outcome.every_days == 7 else "people in 1,000 who use it at its best")  # fmt: skip
+    axes.set_ylim(outcome.every_days * _FOOT * 0.95, top)
+    doublings = range(max(1, int(math.log2(max(len(outcome.periods), 1))) + 1))
+    days = [outcome.every_days * 2**times for times in doublings]
+    axes.set_yticks(days, [f"{day}" for day in days])
+    axes.yaxis.set_minor_locator(NullLocator())
+    best = "in its best week" if outcome.every_days == 7 else "at its best"
+    axes.set_xlabel(f"people in 1,000 who use the word {best}")
 
 
 def _day_locator(outcome: Outcome) -> MultipleLocator:

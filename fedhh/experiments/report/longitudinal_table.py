@@ -24,7 +24,7 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
         loss, last = losses.iloc[0], periods.iloc[-1]
         new = classes[classes["is_new"]].set_index("per_1000_at_least")
         skipped = int((periods["status"] != "run").sum())
-        cells = [_cell(new.loc[bound]) for bound in bounds]
+        cells = [_cell(row) for _, row in new.loc[list(bounds)].iterrows()]
         rows.append(
             (
                 arm.label,
@@ -64,8 +64,8 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
             "a row. False: words that no device typed when they were published. Coverage: of what "
             "was typed in the last period. The rest, by how many people in 1,000 use a word at its "
             f"best: median days from the first period in which {bounds[0]:g} in 1,000 do, with a "
-            "95 % interval (Kaplan and Meier 1958), and how many of the words were found; -: half "
-            "of them were not."
+            "95 % interval (Kaplan and Meier 1958), and how many of the words were found; -: fewer "
+            "than half were."
         ),
         records=tuple(records),
     )
