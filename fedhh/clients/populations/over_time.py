@@ -235,7 +235,7 @@ class Turnover:
     def first(self) -> _Ids:
         """``(num_devices,) int64``: each device's first period."""
         late = np.arange(self.num_devices - self.first_devices)
-        return np.r_[np.zeros(self.first_devices, dtype=np.int64), 1 + late // self.arrivals]
+        return np.append(np.zeros(self.first_devices, dtype=np.int64), 1 + late // self.arrivals)
 
     @cached_property
     def end(self) -> _Ids:

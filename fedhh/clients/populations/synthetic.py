@@ -226,7 +226,7 @@ class RankDrawer:
         if self.period is None:
             return keys
         rng = generator(self.seed, Stream.CALENDAR, _TYPING, self.period)
-        return np.r_[keys, rng.integers(0, 2**64, size=1, dtype=np.uint64)]
+        return np.append(keys, rng.integers(0, 2**64, size=1, dtype=np.uint64))
 
     def count_tokens(self, clients: _Ids) -> _Ids:
         """Return ``(n,) int64``: how many new words each client types, repetitions included."""

@@ -187,17 +187,14 @@ def read_over_time(
     path = Path(path)
     names = choose_columns(read_header(path), {DAY: DAY, **(columns or {})}, path)
     with readable(path):
-        return _read(path, names, every_days, num_days, known, unit)
+        rows = _read(path, names, known)
+    return DatedPopulation(
+        name=path.name, unit=unit, every_days=every_days, num_days=num_days, **rows
+    )
 
 
-def _read(
-    path: Path,
-    names: dict[str, str],
-    every_days: int,
-    num_days: int | None,
-    known: KnownWords | None,
-    unit: str,
-) -> DatedPopulation:
+def _read(path: Path, names: dict[str, str], known: KnownWords | None) -> dict[str, Any]:
+    """Return the rows of a file, as `DatedPopulation` takes them."""
     table = read_columns(path, with_late_counts(names, path))
     if not table.num_rows:
         raise InputError(f"Expected at least one row, got only a header in {path}.")
@@ -226,17 +223,13 @@ def _read(
         new = np.where(is_known, -1, np.cumsum(~is_known) - 1)
         word_ids = np.r_[new, -1][word_ids]
         words = [words[i] for i in np.flatnonzero(~is_known).tolist()]
-    return DatedPopulation(
-        name=path.name,
-        unit=unit,
-        lexicon=Lexicon(words=words),
-        users=numbers,
-        days=days - days.min(),
-        word_ids=word_ids,
-        counts=counts.astype(np.int64),
-        every_days=every_days,
-        num_days=num_days,
-    )
+    return {
+        "lexicon": Lexicon(words=words),
+        "users": numbers,
+        "days": days - days.min(),
+        "word_ids": word_ids,
+        "counts": counts.astype(np.int64),
+    }
 
 
 def day_rows(column: pa.ChunkedArray, path: Path) -> tuple[_Ids, bool]:

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
 from annotated_types import Ge
@@ -396,6 +396,7 @@ def _keys_beside(loc: Sequence[str | int], section: type[BaseModel]) -> list[str
     for part in loc[:-1]:
         field = section.model_fields.get(str(part))
         annotation = None if field is None else field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            section = annotation
+        for option in (annotation, *get_args(annotation)):
+            if isinstance(option, type) and issubclass(option, BaseModel):
+                section = option
     return list(section.model_fields)

@@ -207,7 +207,9 @@ def preset_names() -> list[str]:
 def preset_text(name: str) -> str:
     """Return a built-in discovery over months as TOML text."""
     if name not in preset_names():
-        raise InputError(f"Unknown longitudinal preset {name!r}{did_you_mean(name, preset_names())}")
+        raise InputError(
+            f"Unknown longitudinal preset {name!r}{did_you_mean(name, preset_names())}"
+        )
     folder = resources.files("fedhh.experiments.longitudinal") / "presets"
     return (folder / f"{name}.toml").read_text(encoding="utf-8")
 

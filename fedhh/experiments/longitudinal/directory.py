@@ -89,7 +89,9 @@ def stored_plan(directory: Path) -> Plan:
     path = directory / CONFIG
     doors.add_folder(directory)
     if not is_there(path) or not is_there(directory / IDENTITY):
-        raise InputError(f"{directory} holds no discovery over months to resume: {path} is missing.")
+        raise InputError(
+            f"{directory} holds no discovery over months to resume: {path} is missing."
+        )
     return parse_plan(read_toml(path), str(path))
 
 

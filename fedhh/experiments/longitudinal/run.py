@@ -1,4 +1,4 @@
-"""A discovery that is repeated over months: period by period, every arm asks whom its cap allows."""
+"""A discovery that is repeated over months: in each period, every arm asks whom its cap allows."""
 
 from __future__ import annotations
 
@@ -119,29 +119,30 @@ def build_over_time(plan: Plan) -> PopulationOverTime:
             columns={role: name for role, name in columns.items() if name},
             known=load_known(population.known),
         )
-    assert isinstance(days, int) and population.clients is not None
+    assert isinstance(days, int)
+    assert population.clients is not None
     model = population_model(population)
     share = section.every_days / model_days(config, section)
-    # A tenth of the days has a tenth of the words; fewer than one word is none to be typed.
-    scaled = {
-        "log_words_mean": model.log_words_mean + math.log(share),
-        "max_words": max(model.min_words, round(model.max_words * share)),
-    }
+    if share != 1:
+        # A tenth of the days has a tenth of the words, if not fewer than the model's least.
+        model = replace(
+            model,
+            log_words_mean=model.log_words_mean + math.log(share),
+            max_words=max(model.min_words, round(model.max_words * share)),
+        )
     periods = days // section.every_days
     stay = math.inf
     if isinstance(section.lifetime_days, float | int):
         stay = max(1.0, section.lifetime_days / section.every_days)
-    arrivals = section.arrivals
-    if isinstance(arrivals, str):
-        arrivals = 0 if math.isinf(stay) else round(population.clients / stay)
+    leaving = 0 if math.isinf(stay) else round(population.clients / stay)
     return SyntheticOverTime(
-        model if share == 1 else replace(model, **scaled),
+        model,
         seed=config.seed,
         every_days=section.every_days,
         turnover=Turnover(
             seed=config.seed,
             first_devices=population.clients,
-            arrivals=arrivals,
+            arrivals=section.arrivals if isinstance(section.arrivals, int) else leaving,
             mean_periods=stay,
             num_periods=periods,
         ),

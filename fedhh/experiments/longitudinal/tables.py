@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -111,7 +111,7 @@ def words_table(outcome: Outcome) -> pd.DataFrame:
         is_new: Whether it was not there from the start.
         born_day: On which day it was new, NaN if it was there from the start. Of a file: of its
             first row.
-        start_day: First day of the first period in which it was as frequent as its class says.
+        start_day: First day of the first period in which it was frequent enough for any class.
         found_day: The day after the period in which it was found; NaN if it was not.
         days: From ``start_day`` to ``found_day``, 0 if it was found before; to the last day if it
             was not found (censored).
@@ -227,7 +227,7 @@ def losses_table(outcome: Outcome) -> pd.DataFrame:
 
 
 def _class_words(outcome: Outcome) -> pd.DataFrame:
-    """Return the words that are in a class, and when they became so frequent."""
+    """Return the words that are in a class, and when they were first frequent enough for one."""
     classes = outcome.plan.section.classes
     shares: dict[str, list[tuple[int, float]]] = {}
     born: dict[str, float] = {}
@@ -247,7 +247,7 @@ def _class_words(outcome: Outcome) -> pd.DataFrame:
                 "best_per_1000": best,
                 "is_new": not math.isnan(born[word]),
                 "born_day": born[word],
-                "start_day": next(day for day, share in seen if share >= bound),
+                "start_day": seen[0][0],
             }
         )
     columns = ["word", "per_1000_at_least", "best_per_1000", "is_new", "born_day", "start_day"]
