@@ -11,14 +11,14 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
   central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`; of a device's whole life:
-  `audit_device`, `audit_answer`, and `replay_cap` of the numbers that it sent
+  `audit_device`, and `replay_cap` of the numbers that it sent; of memoised answers, the module
+  `fedhh.accounting.answer_audit`
 * what a device loses per day and over its life: `fedhh.accounting.ledger`
 * all reports of a device, day after day: the package `fedhh.accounting.longitudinal`
 """
 
 from fedhh.accounting.account import account
 from fedhh.accounting.anonymity import LayerAnonymity, anonymity, probability_surfacing
-from fedhh.accounting.answer_audit import RedrawnDaily, audit_answer, stated_of_pattern
 from fedhh.accounting.bounds.blanket import Blanket, dominating_blanket, subset_selection_blanket
 from fedhh.accounting.bounds.clones import Clones, Clones2023
 from fedhh.accounting.bounds.closed_form import closed_form_delta, closed_form_epsilon
@@ -88,7 +88,6 @@ __all__ = [
     "Overspending",
     "Precision",
     "PrivacyReport",
-    "RedrawnDaily",
     "Selection",
     "ShuffleBound",
     "ShuffleLowerBound",
@@ -101,7 +100,6 @@ __all__ = [
     "account_local",
     "account_triehh",
     "anonymity",
-    "audit_answer",
     "audit_device",
     "audit_epsilon",
     "audit_oracle",
@@ -125,7 +123,6 @@ __all__ = [
     "shuffle_delta",
     "shuffle_epsilon",
     "smallest_num_reports",
-    "stated_of_pattern",
     "stated_trade_off",
     "subset_selection_blanket",
     "subset_selection_lower_bound",

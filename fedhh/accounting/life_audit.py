@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,10 @@ from fedhh.accounting.empirical_epsilon import Floats, check_levels, log_ratio
 from fedhh.accounting.life_findings import LifeFinding, find_in_samples, num_teachers
 from fedhh.accounting.trade_off import Answers, TradeOff
 from fedhh.budgets.cap import Cap
-from fedhh.oracles.base import FrequencyOracle, Reports
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
+
+if TYPE_CHECKING:
+    from fedhh.oracles.base import FrequencyOracle, Reports
 
 Numbers = npt.NDArray[np.int64]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedhh.accounting import Answers, RedrawnDaily, TradeOff, audit_answer, stated_of_pattern
+from fedhh.accounting import Answers, TradeOff
+from fedhh.accounting.answer_audit import RedrawnDaily, audit_answer, stated_of_pattern
 from fedhh.oracles import GeneralizedRandomizedResponse
 from fedhh.oracles.bloom_filters import BitResponse
 from fedhh.oracles.memoised import (

@@ -24,7 +24,7 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
         typer.Option(
             metavar="NAME=EPSILON:RECORDS",
             help="Rules of your own; repeatable. In full "
-            "NAME=EPSILON:RECORDS[/DAYS][:ROLLOVER[:LIFETIME]], as in fedhh account ledger.",
+            "NAME=EPSILON:RECORDS/DAYS:ROLLOVER:LIFETIME, as in fedhh account ledger.",
         ),
     ] = None,
     transcript: Annotated[

@@ -13,14 +13,13 @@ import numpy as np
 from fedhh.accounting import (
     CapReplay,
     LifeFinding,
-    RedrawnDaily,
-    audit_answer,
     audit_device,
     neighboring_lives,
     replay_cap,
     stated_trade_off,
     telling_epsilon,
 )
+from fedhh.accounting.answer_audit import RedrawnDaily, audit_answer
 from fedhh.accounting.ledger import APPLE, Charge, Rules, rules_of_configuration
 from fedhh.accounting.life_audit import Level
 from fedhh.budgets.cap import Cap
@@ -48,7 +47,6 @@ DAYS, ANSWERING_DAYS = 30, 60
 DEVICES, ANSWERING_DEVICES = 20_000, 3_000
 _LONGEST = 1_000
 _MOST_RECORDS = 10**8
-_LARGEST_LIMIT = 10**9
 _STORE_DAYS = 14
 _EVENTS = 10
 _ORACLE = "grr"
@@ -208,13 +206,6 @@ def _rules(request: LifeAuditRequest) -> Rules:
     caps = {charge.use_case: cap for charge, cap in pairs}
     if len(caps) < len(pairs):
         raise InputError("Expected each use case once in --use-case.")
-    for name, cap in caps.items():
-        limits = {"records": cap.amount, "rollover": cap.rollover, "lifetime": cap.lifetime}
-        for limit, value in {**limits, "days": cap.session_days}.items():
-            if value is not None and value > _LARGEST_LIMIT:
-                raise InputError(
-                    f"Expected {limit} <= {_LARGEST_LIMIT:,} of {name}, got {limit}={shown(value)}."
-                )
     return Rules(charges=tuple(charge for charge, _ in pairs), caps=caps)
 
 
