@@ -102,6 +102,25 @@ def test_ones_own_log_is_held_against_published_caps(fedhh, tmp_path):
     code, table, _ = fedhh("--use-case", "records=1:5", "--transcript", str(whole))
     assert code == 1
     assert "device 7 on day 2: sent 7 in 1 day, stated at most 5 (loss 7, stated 5)" in table
+    lines = tmp_path / "log.jsonl"
+    # What JSON leaves out is one record, also where a later line says how many.
+    lines.write_text('{"device": 1, "day": 0}\n{"device": 1, "day": 0, "records": 2}\n')
+    assert found(fedhh, "--use-case", "records=1:3", "--transcript", str(lines))[0] == 0
+    assert found(fedhh, "--use-case", "records=1:2", "--transcript", str(lines))[0] == 1
+    dates = tmp_path / "dates.csv"
+    dates.write_text("device,day\na,2024-02-28\na,2024-03-01\n")
+    _, result = found(fedhh, "--use-case", "records=1:1", "--transcript", str(dates))
+    assert result["num_days"] == 3
+
+
+def test_an_audit_says_what_it_cannot_refute(fedhh):
+    few = fedhh(*EMOJI, "--days", "2", "--devices", "8")[1]
+    assert "refute no number of records, however large; use more --devices." in few
+    words = ("--answer", "one-bit-mean", "--local-epsilon", "30", "--devices", "200")
+    large = fedhh(*words)[1]
+    assert "refute no number of permanent bits, however large" in large
+    assert "or a smaller --local-epsilon." in large
+    assert found(fedhh, *words)[1]["shown"][0]["refutes_from"] is None
 
 
 def test_a_busy_device_under_an_audited_budget_manager_keeps_its_balances(fedhh):

@@ -112,9 +112,10 @@ def _limits(part: ShownAnswers) -> list[str]:
     """Return what these lives could not have shown."""
     name, control = safe_text(part.audited), part.control
     if part.found.refutes_from is None:
+        cure = "" if control is None else ", or a smaller --local-epsilon"
         return [
-            f"{name}: these lives refute no number of {part.unit}; lower the epsilon, on which no "
-            "rule depends, or audit fewer days."
+            f"{name}: these lives refute no number of {part.unit}, however large; use more "
+            f"--devices{cure}."
         ]
     if control is not None and not control.refuted:
         return [

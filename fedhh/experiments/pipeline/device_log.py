@@ -11,7 +11,13 @@ import pyarrow as pa
 
 from fedhh.clients.reading.dated import day_rows, refuse_backwards
 from fedhh.clients.reading.rows import count_rows, refuse_first, user_rows, word_rows
-from fedhh.clients.reading.tables import list_names, read_columns, read_header, readable
+from fedhh.clients.reading.tables import (
+    has_free_records,
+    list_names,
+    read_columns,
+    read_header,
+    readable,
+)
 from fedhh.validation import InputError
 
 Numbers = npt.NDArray[np.int64]
@@ -75,7 +81,7 @@ def read_device_log(path: Path) -> DeviceLog:
         roles = {"user": _DEVICE, "day": _DAY}
         if _USE_CASE in names:
             roles["word"] = _USE_CASE
-        if _RECORDS in names:
+        if _RECORDS in names or has_free_records(path):
             roles["count"] = _RECORDS
         table = read_columns(path, roles)
         if not table.num_rows:
@@ -96,7 +102,10 @@ def read_device_log(path: Path) -> DeviceLog:
             refuse_first(of_use_case < 0, "Expected a use case, got none", path)
         records = np.ones(len(days), dtype=np.int64)
         if "count" in table.column_names:
-            records = count_rows(table["count"], path).astype(np.int64)
+            counts = table["count"]
+            if has_free_records(path):
+                counts = counts.fill_null(1)
+            records = count_rows(counts, path).astype(np.int64)
     return DeviceLog(
         use_cases=tuple(use_cases),
         num_devices=users.num_clients,
