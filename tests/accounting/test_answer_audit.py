@@ -90,6 +90,19 @@ def test_what_one_day_gives_away_is_found_closely():
     assert audited(ONE_BIT_MEAN, [0.0], [10.0], num_devices=20_000).found.epsilon > 0.85
 
 
+def test_honest_answers_are_refuted_no_more_often_than_the_confidence_says():
+    rng = np.random.default_rng(5)
+    refuted = sum(
+        audit_answer(
+            answer, np.full(3, low), np.full(3, high), num_devices=150, rng=rng, confidence=0.7
+        ).refuted
+        for answer, low, high in ANSWERS[:2]
+        for _ in range(30)
+    )
+    # At most 18 are to be expected.
+    assert refuted <= 6
+
+
 def test_that_a_value_changed_is_not_hidden_by_a_memo():
     # Without perturbation, a bit that differs from yesterday's proves a change.
     still, moved = np.full(10, 0.0), np.resize([0.0, 10.0], 10)

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.cli.account import life_audit_request
-from fedhh.experiments.pipeline.audited_devices import PipelineDevices
 from tests.living_devices import RefilledTwice
 
 EMOJI = ("--use-case", "emoji=4:1")
@@ -51,8 +50,8 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(fedhh):
 
 
 def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(fedhh, monkeypatch):
-    def broken(cap, epsilon):
-        return device(RefilledTwice.of(cap), epsilon)
+    def broken(cap, epsilon, waiting):
+        return device(RefilledTwice.of(cap), epsilon, waiting)
 
     device = life_audit_request._device
     monkeypatch.setattr(life_audit_request, "_device", broken)
@@ -63,7 +62,24 @@ def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(fedhh, monkeypatch):
     code, table, _ = fedhh(*EMOJI, *QUICK)
     assert code == 1
     assert "sent 2 in 1 day, stated at most 1 (loss 8, stated 4)" in table
-    assert issubclass(type(device(RefilledTwice(amount=1), 1.0)), PipelineDevices)
+
+
+def test_the_rules_of_a_pipeline_are_those_of_its_file(fedhh, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        "[pipeline]\ndelay_hours = 30.0\n[pipeline.use_cases.taps]\noracle = 'grr'\n"
+        "epsilon = 3.0\nrecords_per_day = 2\nrollover = 1\ndomain = {values = 5}\n"
+    )
+    code, result = found(fedhh, "--pipeline", str(file), "--days", "4", "--devices", "800")
+    assert code == 0
+    (sent,) = result["sent"]
+    assert (sent["use_case"], sent["local_epsilon"], sent["stated_in_a_day"]) == ("taps", 3.0, 3)
+    # The first records wait for more than a day, the last ones are still there.
+    assert 4 <= sent["most_in_life"] <= 7
+    names = [each["use_case"] for each in found(
+        fedhh, "--pipeline", "small", "--days", "1", "--devices", "8"
+    )[1]["sent"]]  # fmt: skip
+    assert len(names) > 1
 
 
 def test_a_memoised_answer_is_held_against_its_permanent_bits(fedhh):
@@ -167,9 +183,11 @@ def test_a_log_that_is_none_is_refused_in_one_line(fedhh, tmp_path, content, mes
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Expected one of --preset, --use-case and --answer"),
+        ((), "Expected one of --preset, --use-case, --pipeline and --answer"),
         (("--preset", "aple"), "did you mean 'apple'"),
         ((*EMOJI, "--preset", "apple"), "Expected one of"),
+        (("--pipeline", "smal.toml"), "smal.toml"),
+        (("--answer", "rappor", "--pipeline", "small"), "it has no caps"),
         (("--use-case", "emoji=4:0"), "amount"),
         (("--use-case", "emoji=0:1"), "epsilon of emoji"),
         (("--use-case", "emoji"), "Expected --use-case NAME=EPSILON:RECORDS"),

@@ -27,6 +27,10 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
             "NAME=EPSILON:RECORDS/DAYS:ROLLOVER:LIFETIME, as in fedhh account ledger.",
         ),
     ] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option(help="Rules of a pipeline: preset or file; its devices wait as it says."),
+    ] = None,
     transcript: Annotated[
         Path | None,
         typer.Option(
@@ -83,6 +87,7 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
         LifeAuditRequest(
             preset=preset,
             use_cases=tuple(use_case or ()),
+            pipeline=pipeline,
             transcript=transcript,
             answer=answer,
             local_epsilon=local_epsilon,

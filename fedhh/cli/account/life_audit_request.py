@@ -29,6 +29,7 @@ from fedhh.cli.account.ledger_request import use_case_rule
 from fedhh.cli.account.memo_table import make_answer, settings_of
 from fedhh.clients.devices.model import Delay
 from fedhh.experiments.pipeline.audited_devices import PipelineDevices
+from fedhh.experiments.pipeline.config import load_pipeline, pipeline_presets
 from fedhh.experiments.pipeline.device_log import DeviceLog, read_device_log
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.memoised import DailyAnswer, MemoisedRappor
@@ -47,9 +48,9 @@ DAYS, ANSWERING_DAYS = 30, 60
 DEVICES, ANSWERING_DEVICES = 20_000, 3_000
 _LONGEST = 1_000
 _MOST_RECORDS = 10**8
-_STORE_DAYS = 14
 _EVENTS = 10
 _ORACLE = "grr"
+_AT_ONCE = Delay(hours=0.0)
 _LEVELS: tuple[Level, ...] = ("day", "user")
 
 
@@ -59,6 +60,7 @@ class LifeAuditRequest:
 
     preset: str | None
     use_cases: tuple[str, ...]
+    pipeline: str | None
     transcript: Path | None
     answer: str | None
     local_epsilon: float | None
@@ -67,6 +69,19 @@ class LifeAuditRequest:
     devices: int | None
     confidence: float
     seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """How records wait on devices; not at all if nothing is said.
+
+    Attributes:
+        delay: Until they may be sent.
+        store_days: Days after which they are dropped.
+    """
+
+    delay: Delay = _AT_ONCE
+    store_days: int = 14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,18 +186,20 @@ def audit_lives(request: LifeAuditRequest) -> LifeVerdict:
     require_inside(0, 1, confidence=request.confidence)
     require_at_least(0, seed=request.seed)
     if request.answer is not None:
-        if request.preset or request.use_cases or request.transcript:
+        if request.preset or request.use_cases or request.pipeline or request.transcript:
             raise InputError(
-                "Expected --answer without --preset, --use-case and --transcript: it has no caps."
+                "Expected --answer without --preset, --use-case, --pipeline and --transcript: it "
+                "has no caps."
             )
         return _of_answer(request, request.answer)
     given = {"local_epsilon": request.local_epsilon, **request.given}
     for option, value in given.items():
         if value is not None:
             raise InputError(f"Expected --{option.replace('_', '-')} only with --answer.")
-    if (request.preset is None) == (not request.use_cases):
-        raise InputError("Expected one of --preset, --use-case and --answer.")
-    rules = _rules(request)
+    given_rules = (request.preset is not None, bool(request.use_cases), bool(request.pipeline))
+    if sum(given_rules) != 1:
+        raise InputError("Expected one of --preset, --use-case, --pipeline and --answer.")
+    rules, waiting = _rules(request)
     if request.transcript is not None:
         if request.days is not None or request.devices is not None:
             raise InputError("Expected --transcript without --days and --devices: a log has both.")
@@ -193,20 +210,39 @@ def audit_lives(request: LifeAuditRequest) -> LifeVerdict:
         raise InputError(f"Expected days <= {_LONGEST}, got days={num_days}.")
     if request.preset in CONFIGURATIONS:
         return _of_audited_system(request, rules, num_days)
-    return _of_pipeline(request, rules, num_days)
+    return _of_pipeline(request, rules, waiting, num_days)
 
 
-def _rules(request: LifeAuditRequest) -> Rules:
+def _rules(request: LifeAuditRequest) -> tuple[Rules, Waiting]:
+    """Return what is stated, and how records wait."""
+    if request.pipeline is not None:
+        return _rules_of_pipeline(request.pipeline)
     if request.preset is not None:
         require_choice(["apple", *CONFIGURATIONS], preset=request.preset)
         if request.preset in CONFIGURATIONS:
-            return rules_of_configuration(CONFIGURATIONS[request.preset])
-        return APPLE
+            return rules_of_configuration(CONFIGURATIONS[request.preset]), Waiting()
+        return APPLE, Waiting()
     pairs = [use_case_rule(text) for text in request.use_cases]
     caps = {charge.use_case: cap for charge, cap in pairs}
     if len(caps) < len(pairs):
         raise InputError("Expected each use case once in --use-case.")
-    return Rules(charges=tuple(charge for charge, _ in pairs), caps=caps)
+    return Rules(charges=tuple(charge for charge, _ in pairs), caps=caps), Waiting()
+
+
+def _rules_of_pipeline(name: str) -> tuple[Rules, Waiting]:
+    is_preset = name in pipeline_presets()
+    days = load_pipeline(
+        preset=name if is_preset else None, file=None if is_preset else Path(name)
+    ).pipeline
+    charges = tuple(
+        Charge(use_case=use_case, epsilon=math.fsum(config.epsilons))
+        for use_case, config in days.use_cases.items()
+    )
+    caps = {use_case: config.cap for use_case, config in days.use_cases.items()}
+    waiting = Waiting(
+        delay=Delay(law=days.delay_law, hours=days.delay_hours), store_days=days.store_days
+    )
+    return Rules(charges=charges, caps=caps), waiting
 
 
 def _of_log(rules: Rules, log: DeviceLog, name: str) -> LifeVerdict:
@@ -279,7 +315,9 @@ def _of_audited_system(request: LifeAuditRequest, rules: Rules, num_days: int) -
     )
 
 
-def _of_pipeline(request: LifeAuditRequest, rules: Rules, num_days: int) -> LifeVerdict:
+def _of_pipeline(
+    request: LifeAuditRequest, rules: Rules, waiting: Waiting, num_days: int
+) -> LifeVerdict:
     """Let a pipeline's devices live, and read what reaches the ingestor."""
     num_devices = DEVICES if request.devices is None else request.devices
     require_at_least(8, devices=num_devices)
@@ -303,7 +341,7 @@ def _of_pipeline(request: LifeAuditRequest, rules: Rules, num_days: int) -> Life
                 day=last_session if level == "day" else 0,
             )
             most = stated_trade_off(charge.epsilon, cap, lives).num_answers
-            device = _device(cap, telling_epsilon(charge.epsilon, most))
+            device = _device(cap, telling_epsilon(charge.epsilon, most), waiting)
             audit = audit_device(
                 device,
                 lives,
@@ -336,13 +374,13 @@ def _of_pipeline(request: LifeAuditRequest, rules: Rules, num_days: int) -> Life
     )
 
 
-def _device(cap: Cap, epsilon: float) -> PipelineDevices:
+def _device(cap: Cap, epsilon: float, waiting: Waiting) -> PipelineDevices:
     spec = OracleSpec(name=_ORACLE, epsilon=epsilon)
     return PipelineDevices(
         form=OracleRecords(spec=spec, domain_size=2),
         cap=cap,
-        delay=Delay(hours=0.0),
-        store_days=_STORE_DAYS,
+        delay=waiting.delay,
+        store_days=waiting.store_days,
     )
 
 
