@@ -9,7 +9,7 @@ from rich.table import Table
 
 from fedhh.accounting import Overspending
 from fedhh.cli.account.bounds import round_up
-from fedhh.cli.account.life_audit_request import LifeVerdict, SentRecords, ShownAnswers
+from fedhh.cli.account.life_audit_verdict import LifeVerdict, SentRecords, ShownAnswers
 from fedhh.cli.console import open_console, print_json, print_line
 from fedhh.cli.safe_text import safe_text
 
