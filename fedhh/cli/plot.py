@@ -24,7 +24,7 @@ def plot(  # noqa: PLR0917 - typer makes these options, only the directory is po
         list[str] | None, typer.Option(help="A column of the results; repeatable.")
     ] = None,
 ) -> None:
-    """Draw the figures of a run, pipeline or sweep as PNG, PDF, SVG; --x and what follows: of a sweep.
+    """Draw the figures of a run, pipeline or sweep as PNG, PDF, SVG; --x and what follows: sweeps.
 
     Example: fedhh plot runs/map --x privacy.local_epsilon --facet protocol.clients_per_layer
     """
