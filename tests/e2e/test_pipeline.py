@@ -73,6 +73,15 @@ def test_it_is_shown_again(done, command):
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
 
 
+def test_its_figures_are_drawn_again_and_it_has_no_page(done, command, tmp_path):
+    directory, _ = done
+    assert command("plot", str(directory), "--out", str(tmp_path)).returncode == 0
+    assert len(list(tmp_path.iterdir())) == 3 * 3
+    refused = command("report", str(directory))
+    assert refused.returncode == 2
+    assert "fedhh pipeline show" in refused.stderr
+
+
 def test_its_configuration_gives_the_same_again(done, command, tmp_path):
     directory, _ = done
     ran = command(

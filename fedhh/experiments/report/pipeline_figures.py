@@ -37,15 +37,20 @@ _FILLS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY)
 
 
 def write_pipeline_figures(
-    directory: Path, *, formats: tuple[str, ...] = FORMATS[:1]
+    directory: Path, *, out: Path | None = None, formats: tuple[str, ...] = FORMATS[:1]
 ) -> list[Path]:
-    """Write a finished pipeline's figures into ``figures/`` of its directory.
+    """Write a finished pipeline's figures, and return the first file of each.
+
+    Args:
+        directory: The pipeline's.
+        out: Where they go; ``figures/`` of the directory if None.
+        formats: Kinds of files.
 
     Raises:
         InputError: The pipeline's files are missing or damaged.
     """
     return [
-        write_figure(figure, directory / FOLDER / name, formats)
+        write_figure(figure, (out or directory / FOLDER) / name, formats)
         for name, figure in pipeline_figures(directory).items()
     ]
 
