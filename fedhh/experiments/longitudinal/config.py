@@ -41,7 +41,8 @@ _DAYS_OF = {"keyboard60d": 60.0}
 """Days that a preset's model describes, where its source says so; others are taken for a week."""
 _WEEK = 7.0
 
-_CountOrAll = Count | Literal["all"]
+_Days = Annotated[int, Ge(1), Le(36_500)]
+_DaysOrAll = _Days | Literal["all"]
 _CountOrUnlimited = Annotated[int, Ge(0)] | Literal["unlimited"]
 _Share = Annotated[float, Ge(0), Le(1)]
 _DaysOrAuto = Positive | Literal["auto"]
@@ -110,8 +111,8 @@ class LongitudinalSection(Section):
             contributes.
     """
 
-    days: Annotated[_CountOrAll, one_of(_CountOrAll)] = 182
-    every_days: Count = 7
+    days: Annotated[_DaysOrAll, one_of(_DaysOrAll)] = 182
+    every_days: Annotated[int, Ge(1), Le(3_650)] = 7
     model_days: Annotated[_DaysOrAuto, one_of(_DaysOrAuto)] = "auto"
     born_share: _Share = 0.3
     rise_days: Annotated[float, Gt(0), Lt(math.inf)] = 14.0
