@@ -9,7 +9,6 @@ import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,11 +26,12 @@ from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL, switch_p
 from fedhh.experiments.config.schema import Config, explain, parse_config, use_data
 from fedhh.experiments.config.section import CountOrAuto, Section, one_of
 from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.longitudinal.builtin import preset_text
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, Count, Positive
-from fedhh.validation import InputError, did_you_mean
+from fedhh.validation import InputError
 
 SECTION = "longitudinal"
 YEAR = 365
@@ -196,23 +196,6 @@ class Plan:
         table = self.config.model_dump(mode="json", exclude_none=True)
         table[SECTION] = self.section.model_dump(mode="json", exclude_none=True)
         return tomli_w.dumps(table)
-
-
-def preset_names() -> list[str]:
-    """Return the names of the built-in discoveries over months."""
-    folder = resources.files("fedhh.experiments.longitudinal") / "presets"
-    names = (entry.name for entry in folder.iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
-
-
-def preset_text(name: str) -> str:
-    """Return a built-in discovery over months as TOML text."""
-    if name not in preset_names():
-        raise InputError(
-            f"Unknown longitudinal preset {name!r}{did_you_mean(name, preset_names())}"
-        )
-    folder = resources.files("fedhh.experiments.longitudinal") / "presets"
-    return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def load_plan(

@@ -157,8 +157,9 @@ def _set_axes(axes: Axes, outcome: Outcome, bounds: Sequence[float], words: Sequ
     ]
     axes.set_xticks(range(len(bounds)), ticks, fontsize=9)
     if not bounds:
-        axes.text(0.5, 0.5, "too few new words are used by enough people", ha="center")
-    axes.set_xlim(-0.5, max(len(bounds), 1) - 0.5 + (not bounds))
+        text = "too few new words are used by enough people"
+        axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center")
+    axes.set_xlim(-0.5, max(len(bounds), 1) - 0.5)
     axes.set_ylim(outcome.every_days * _FOOT * 0.95, top)
     doublings = range(max(1, int(math.log2(max(len(outcome.periods), 1))) + 1))
     days = [outcome.every_days * 2**times for times in doublings]
