@@ -11,6 +11,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
   central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`
+* what a device loses per day and over its life: `fedhh.accounting.ledger`
 """
 
 from fedhh.accounting.account import account

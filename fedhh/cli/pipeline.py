@@ -23,7 +23,7 @@ from fedhh.cli.options import (
 if TYPE_CHECKING:
     from fedhh.experiments.pipeline.config import PipelineConfig
 
-_WIDTH = 150
+_WIDTH = 165
 
 pipeline = typer.Typer(
     help="Devices over days: caps, an ingestor, an aggregator, and what devices lose.\n\n"

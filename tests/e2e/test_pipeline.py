@@ -68,8 +68,18 @@ def test_it_is_shown_again(done, command):
     again = command("pipeline", "show", str(directory))
     assert again.returncode == 0
     assert again.stdout.splitlines()[:10] == seen.splitlines()[:10]
+    assert command("show", str(directory)).stdout == again.stdout
     as_json = command("pipeline", "show", str(directory), "--format", "json")
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
+
+
+def test_its_figures_are_drawn_again_and_it_has_no_page(done, command, tmp_path):
+    directory, _ = done
+    assert command("plot", str(directory), "--out", str(tmp_path)).returncode == 0
+    assert len(list(tmp_path.iterdir())) == 3 * 3
+    refused = command("report", str(directory))
+    assert refused.returncode == 2
+    assert "fedhh pipeline show" in refused.stderr
 
 
 def test_its_configuration_gives_the_same_again(done, command, tmp_path):
@@ -105,6 +115,18 @@ def test_one_that_was_stopped_goes_on_with_its_own_configuration(done, command, 
     ran = command(*SMALL, "--resume", "--out", str(stopped), "-q")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert (stopped / "days.csv").read_text() == (directory / "days.csv").read_text()
+
+
+def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp_path):
+    settings = ("pipeline.delay_hours=30.0", "pipeline.store_days=1", "pipeline.opt_in=0.1")
+    quiet = [word for setting in settings for word in ("--set", setting)]
+    ran = command(*SMALL, "--devices", "30", *quiet, "--out", "few", "-q", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    days = pd.read_parquet(tmp_path / "few" / "days.parquet")
+    assert not days["sent"][days["day"] == 1].any()
+    published = pd.read_parquet(tmp_path / "few" / "published.parquet")
+    assert {"use_case", "estimate", "sent"} <= set(published.columns)
+    assert (published["estimate"] > 0).all()
 
 
 def test_presets_are_listed_and_printed(command):

@@ -30,8 +30,8 @@ table; `fedhh presets show weekly-small` prints one to start from.
 
 _PIPELINE = """# Configuration keys of a pipeline
 
-The file of `fedhh pipeline run`; `fedhh pipeline presets small` prints one to start from. NAME stands
-for the name of a use case, of which there is at least one.
+The file of `fedhh pipeline run`; `fedhh pipeline presets small` prints one to start from. NAME
+stands for the name of a use case, of which there is at least one.
 
 """
 

@@ -32,7 +32,7 @@ _LOST_SHARE = 1e-6
 """Share of delta spent on losses that are hardly ever seen, and counted as infinite."""
 _STEPS = 1000
 """Grid steps of the smallest epsilon, where the epsilons have no common divisor."""
-_LARGEST_GRID = 1 << 21
+_LARGEST_GRID, _LARGEST_EXACT_GRID = 1 << 18, 1 << 21
 _LARGEST_RATIO = 64
 """Denominators up to this are tried for a common divisor."""
 _SAME = 1e-12
@@ -210,7 +210,7 @@ def _grid(epsilons: list[float], widths: list[int]) -> tuple[float, list[int]]:
         abs(float(ratio) * smallest - each) <= _SAME * each
         for ratio, each in zip(ratios, epsilons, strict=True)
     )
-    if exact and sum(2 * n * w for n, w in zip(whole, widths, strict=True)) <= _LARGEST_GRID:
+    if exact and sum(2 * n * w for n, w in zip(whole, widths, strict=True)) <= _LARGEST_EXACT_GRID:
         return smallest / parts, whole
     span = sum(2 * width * each for width, each in zip(widths, epsilons, strict=True))
     gap = max(smallest / _STEPS, span / _LARGEST_GRID)

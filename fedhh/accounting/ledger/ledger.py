@@ -13,6 +13,8 @@ from fedhh.accounting.ledger.spending import Numbers, Spending, tally
 from fedhh.budgets.cap import Cap
 from fedhh.validation import InputError, did_you_mean, require_at_least
 
+WINDOW_NOTE = "24 hours in a row touch two days, so a device may send what both days allow."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
@@ -55,12 +57,7 @@ class Ledger:
             InputError: Caps and charges are not of the same use cases, or num_days is not between
                 1 and the ledger's.
         """
-        days = self.num_days if num_days is None else num_days
-        require_at_least(1, num_days=days)
-        if days > self.num_days:
-            raise InputError(
-                f"Expected num_days <= {self.num_days}, the ledger's, got num_days={days}."
-            )
+        days = self._days(num_days)
         ordered = self._ordered(caps)
         most: dict[Unit, list[int]] = {
             "item": [1] * len(ordered),
@@ -70,9 +67,21 @@ class Ledger:
             ],
             "day": self._most(ordered, 1, days),
             "24 hours": self._most(ordered, min(2, days), days),
-            "user": self._most(ordered, days, days),
+            "user": self.most_in_life(caps, num_days=days),
         }
-        return report_of(self.charges, most, num_days=days, delta=self.delta)
+        return report_of(self.charges, most, num_days=days, delta=self.delta, notes=(WINDOW_NOTE,))
+
+    def most_in_life(
+        self, caps: Mapping[str, Cap] | Sequence[Cap], *, num_days: int | None = None
+    ) -> list[int]:
+        """Return the most records, or values paid for, of each use case in a life.
+
+        Args:
+            caps: As in `before`.
+            num_days: As in `before`.
+        """
+        days = self._days(num_days)
+        return self._most(self._ordered(caps), days, days)
 
     def spent(
         self,
@@ -103,6 +112,15 @@ class Ledger:
             opt_in=opt_in,
             opt_out=opt_out,
         )
+
+    def _days(self, num_days: int | None) -> int:
+        days = self.num_days if num_days is None else num_days
+        require_at_least(1, num_days=days)
+        if days > self.num_days:
+            raise InputError(
+                f"Expected num_days <= {self.num_days}, the ledger's, got num_days={days}."
+            )
+        return days
 
     def _most(self, caps: Sequence[Cap], window: int, days: int) -> list[int]:
         """Return the most records, or values paid for, in any window, of each use case."""

@@ -14,10 +14,11 @@ from fedhh.validation import InputError, did_you_mean
 
 _NOTES = (
     "Local: against whoever reads the records and knows which device sent them.",
-    "Neighbors are swaps: of one record, of all records of one event, of one day, of any 24 hours, "
-    "or of a life. How many records are sent when, and of which use case, is not hidden.",
+    "Neighbors are swaps: of one record, of all records of one event, of all that a device sends "
+    "in one day, in any 24 hours, or in its life. How many records are sent when, and of which use "
+    "case, is not hidden.",
+    "A day is one of sending: records of one day's events that wait may be sent on several days.",
 )
-_WINDOW = "24 hours in a row touch two days, so a device may send what both days allow."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,8 @@ class LedgerReport:
 
     Attributes:
         num_days: Days of its life.
-        by_use_case: A report for each use case; trust is local, units are item, event, day, 24 hours and user.
+        by_use_case: A report for each use case; trust is local, units are item, event, day,
+            24 hours and user.
         together: The report of all use cases.
     """
 
@@ -65,6 +67,7 @@ def report_of(
     num_days: int,
     delta: float,
     realised: bool = False,
+    notes: tuple[str, ...] = (),
 ) -> LedgerReport:
     """Return guarantees for the most records of each use case that a unit has.
 
@@ -76,8 +79,9 @@ def report_of(
         num_days: Days of the life.
         delta: Of advanced and PLD composition.
         realised: Whether the numbers are what happened.
+        notes: What else a reader has to know, one line each.
     """
-    notes = _NOTES + ((_WINDOW,) if "24 hours" in most else ())
+    notes = _NOTES + notes
     alone: list[list[Guarantee]] = [
         [
             each

@@ -218,6 +218,7 @@ def tally(
             num_days=num_days,
             delta=delta,
             realised=True,
+            notes=("24 hours in a row lie in two days: the most of any two days in a row counts.",),
         ),
     )
 

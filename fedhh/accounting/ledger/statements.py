@@ -17,11 +17,14 @@ from fedhh.accounting.bounds.pure_composition import (
 from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, Guarantee, NotApplicable, Unit
 from fedhh.accounting.ledger.charge import Charge
 from fedhh.accounting.sources import ADVANCED, ADVANCED_2010, BASIC, OPTIMAL
+from fedhh.validation import InputError
 
 RECORD, SUM, EARLY, LATER, PLD = "randomizer", "basic", "advanced 2010", "advanced", "PLD"
 """The methods, in the order in which they are listed."""
 _WORTH = 1e-6
 """The plain sum has delta 0: what saves less than this part of it is not called smaller."""
+_MOST_RECORDS = 10**9
+"""Of a use case in a life."""
 
 _SAME_NUMBERS = "neighbors send equally many records of each use case on the same days"
 _OF_VALUES = "that records are about the same value is not hidden"
@@ -45,7 +48,12 @@ def guarantees(
         counts: ``(use_cases,)``: records (or values, where these are paid for).
         delta: Of all but the plain sum.
         realised: Whether the counts are what happened.
+
+    Raises:
+        InputError: More than 10**9 records of a use case.
     """
+    if max(counts, default=0) > _MOST_RECORDS:
+        raise InputError(f"Expected at most {_MOST_RECORDS:,} records, got {max(counts):,}.")
     epsilons = [part for charge in charges for part in charge.parts]
     parts = [count for charge, count in zip(charges, counts, strict=True) for _ in charge.parts]
     total = float(basic_composition(epsilons, np.asarray(parts, dtype=np.int64)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
@@ -24,8 +25,7 @@ class RecordMaker:
 
     def reports(self, values: Numbers, rng: np.random.Generator) -> Numbers:
         """Return ``(n, width) int64``: a report for each value."""
-        reports: npt.NDArray[Any] = self._form.oracle.privatize(values, rng=rng)
-        return reports.reshape(len(values), -1).astype(np.int64)
+        return _rows(self._form.oracle.privatize(values, rng=rng))
 
     def add_sums(self, values: Numbers, rng: np.random.Generator, out: Numbers) -> None:
         """Add reports to their sums, where they do not cross one by one."""
@@ -48,10 +48,13 @@ class FragmentRecordMaker(RecordMaker):
         positions = rng.integers(self._query.puzzle.num_positions, size=len(values))
         words = self._query.words.privatize(self._keys[values], rng=rng)
         fragments = self._query.fragments.privatize(self._fragments[values, positions], rng=rng)
-        parts = (positions, words, fragments)
-        return np.concatenate([part.reshape(len(values), -1) for part in parts], axis=1).astype(
-            np.int64
-        )
+        return np.concatenate([_rows(part) for part in (positions, words, fragments)], axis=1)
+
+
+def _rows(reports: npt.NDArray[Any]) -> Numbers:
+    """Return reports as ``(n, width) int64``, also if there are none."""
+    width = math.prod(reports.shape[1:])
+    return reports.reshape(len(reports), width).astype(np.int64)
 
 
 @singledispatch

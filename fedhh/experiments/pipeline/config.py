@@ -258,6 +258,12 @@ def parse_pipeline(table: dict[str, Any], origin: str) -> PipelineConfig:
             f"{origin}: pipeline.publish_every = {days.publish_every}: expected at most "
             f"retention_days={days.retention_days}, as reports are kept no longer."
         )
+    longest = 24 * (days.store_days + 1)
+    if days.delay_law == "fixed" and days.delay_hours >= longest:
+        raise InputError(
+            f"{origin}: pipeline.delay_hours = {days.delay_hours:g}: expected less than {longest}, "
+            f"as devices drop what was not sent after store_days={days.store_days}."
+        )
     for name, use_case in days.use_cases.items():
         _check(use_case, f"{origin}: pipeline.use_cases.{name}")
     return config

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.pipeline.config import PipelineConfig, parse_pipeline
+from fedhh.experiments.pipeline.measures import PUBLISHED
 from fedhh.experiments.pipeline.run import CHECKPOINT, PipelineResult
 from fedhh.experiments.run.csv_file import write_csv
 from fedhh.experiments.run.directory import (
@@ -29,6 +30,9 @@ KIND = "pipeline"
 SCHEMA_VERSION = 1
 TABLES = ("days", "values", "published", "publications", "devices")
 """Stems of the tables, each as Parquet and as CSV."""
+
+_COLUMNS = {"published": PUBLISHED}
+"""Of a table that may have no row."""
 
 UNIT = (
     "epsilons of one record are local, pure and of an item; losses of a day and of a life are sums "
@@ -70,7 +74,7 @@ def write_pipeline(directory: Path, result: PipelineResult) -> None:
     """Write a finished pipeline's tables and its result; the result last, since it says "done"."""
     tables = {**vars(result.tables), "devices": device_rows(result)}
     for name in TABLES:
-        frame = pd.DataFrame(tables[name])
+        frame = pd.DataFrame(tables[name], columns=_COLUMNS.get(name))
         with whole_file(directory / f"{name}.parquet") as temporary:
             frame.to_parquet(temporary, index=False)
         write_csv(frame, directory / f"{name}.csv")

@@ -28,6 +28,19 @@ Row = dict[str, Any]
 ALL, OPTED_IN, SENT = range(3)
 """Rows of a use case's counts: events of all devices, of those opted in, of records sent."""
 
+PUBLISHED = (
+    "use_case",
+    "window",
+    "rank",
+    "value",
+    "estimate",
+    "std_error",
+    "sent",
+    "events_opted_in",
+    "events",
+)
+"""Columns of `published_rows`."""
+
 _LOCAL_EPSILONS = (0.1, 16.0)
 
 

@@ -10,16 +10,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 from fedhh.experiments.pipeline.directory import read_record
 from fedhh.experiments.report.style import (
     BLUE,
     FORMATS,
+    GREEN,
     GREY,
     ORANGE,
+    PURPLE,
     SKY,
     STYLE,
+    VERMILION,
     NotebookFigure,
     in_percent,
     put_title,
@@ -30,18 +33,24 @@ from fedhh.validation import InputError
 
 FOLDER = "figures"
 _WIDE = (8.4, 4.4)
+_FILLS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY)
 
 
 def write_pipeline_figures(
-    directory: Path, *, formats: tuple[str, ...] = FORMATS[:1]
+    directory: Path, *, out: Path | None = None, formats: tuple[str, ...] = FORMATS[:1]
 ) -> list[Path]:
-    """Write a finished pipeline's figures into ``figures/`` of its directory.
+    """Write a finished pipeline's figures, and return the first file of each.
+
+    Args:
+        directory: The pipeline's.
+        out: Where they go; ``figures/`` of the directory if None.
+        formats: Kinds of files.
 
     Raises:
         InputError: The pipeline's files are missing or damaged.
     """
     return [
-        write_figure(figure, directory / FOLDER / name, formats)
+        write_figure(figure, (out or directory / FOLDER) / name, formats)
         for name, figure in pipeline_figures(directory).items()
     ]
 
@@ -64,10 +73,12 @@ def draw_errors(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
     """Draw the error of the most frequent values by day, one line per use case."""
     groups = _by_use_case(days, record)
     for number, (name, rows) in enumerate(groups):
-        axes.plot(rows["day"], rows["error"], label=name, **series(number, len(groups)))
+        look = {**series(number, len(groups)), "linewidth": 1.4, "markersize": 4.5}
+        axes.plot(rows["day"], rows["error"], label=name, **look)
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_locator(NullLocator())
     in_percent(axes.yaxis)
-    axes.yaxis.set_minor_formatter(axes.yaxis.get_major_formatter())
     _days(axes)
     axes.set_ylabel(f"mean relative error, top {record['top']}")
     put_title(
@@ -83,7 +94,7 @@ def draw_losses(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
     groups = _by_use_case(days, record)
     spent = [rows["loss_per_device"].cumsum().to_numpy() for _, rows in groups]
     over = np.arange(1, record["days"] + 1)
-    colors = [series(number, len(groups))["color"] for number in range(len(groups))]
+    colors = [_FILLS[number % len(_FILLS)] for number in range(len(groups))]
     labels = [name for name, _ in groups]
     axes.stackplot(over, np.array(spent), labels=labels, colors=colors, alpha=0.85)
     largest = record["ledger"]["spent"]["life"]["basic"]["largest"]

@@ -59,8 +59,8 @@ class Publication:
 class Aggregator(ABC):
     """Adds up batches, and estimates.
 
-    A window is what is published together; `close` ends one, and its sums are cleared. Only the
-    supports of values, which are all that estimates need, go on into those over all.
+    A window is what is published together; `close` ends one. Reports themselves are never kept:
+    they are added up as they come, and what goes on from window to window are sums.
 
     Attributes:
         state_types: The dataclasses of its state.
@@ -239,7 +239,11 @@ class FragmentState:
 
 
 class FragmentAggregator(Aggregator):
-    """Aggregates SFP's records: finds words, and counts them in the sketch of whole words."""
+    """Aggregates SFP's records: finds words, and counts them in the sketch of whole words.
+
+    Of words that a later window finds, earlier ones may say something, too: the sums of the
+    reports of whole words stay over all windows, those of fragments end with theirs.
+    """
 
     state_types = (FragmentState, SumsState)
 

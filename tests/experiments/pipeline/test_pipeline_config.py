@@ -18,6 +18,7 @@ REFUSED = {
     "pipeline.opt_in=0": "pipeline.opt_in = 0",
     "pipeline.opt_in=1.5": "pipeline.opt_in = 1.5",
     "pipeline.delay_hours=-1": "pipeline.delay_hours = -1",
+    "pipeline.delay_hours=96.0": "expected less than 96, as devices drop",
     "pipeline.delay_law=late": "pipeline.delay_law",
     "pipeline.dayz=1": "unknown key pipeline.dayz; did you mean 'days'",
     "pipeline.publish_every=91": "reports are kept no longer",
