@@ -105,13 +105,28 @@ def test_the_page_of_keys_has_bounds_defaults_and_meanings():
     assert "## `[population.model]`" in page
 
 
-@pytest.mark.parametrize("of", [config_keys.json_schema, config_keys.pipeline_schema])
+SCHEMAS = [
+    config_keys.json_schema,
+    config_keys.longitudinal_schema,
+    config_keys.pipeline_schema,
+]
+
+
+@pytest.mark.parametrize("of", SCHEMAS)
 def test_every_key_has_a_meaning(of):
     whole = of()
     for title, section in config_keys.sections(whole):
         for key, field in section["properties"].items():
             if config_keys.is_leaf(field, whole):
                 assert config_keys.meaning(key, section), (title, key)
+
+
+def test_the_page_of_months_has_its_tables_and_the_presets():
+    page = config_keys.longitudinal_page()
+    assert "## `[longitudinal]`" in page
+    assert "## `[longitudinal.cap]`" in page
+    assert '| `days` | integer, 1 to 36,500 or `"all"` | `182` |' in page
+    assert "`fedhh longitudinal run --preset weekly`" in components.presets_page()
 
 
 def test_the_page_of_a_pipelines_keys_has_its_use_cases():

@@ -35,7 +35,7 @@ longitudinal = typer.Typer(
 
 
 def _presets(incomplete: str) -> list[str]:
-    from fedhh.experiments.longitudinal.config import preset_names
+    from fedhh.experiments.longitudinal.builtin import preset_names
 
     return [name for name in preset_names() if name.startswith(incomplete)]
 

@@ -22,7 +22,7 @@ def list_presets(output_format: FormatOption = Format.TABLE) -> None:
     """
     from fedhh.cli.console import print_json
     from fedhh.experiments.config.schema import RUNS, SWEEPS, preset_names
-    from fedhh.experiments.longitudinal import config as longitudinal
+    from fedhh.experiments.longitudinal import builtin as longitudinal
 
     kinds = ((RUNS, "fedhh run"), (SWEEPS, "fedhh sweep"))
     rows = [(name, command) for kind, command in kinds for name in preset_names(kind)]
@@ -41,7 +41,7 @@ def show_preset(name: Annotated[str, typer.Argument(help="A preset's name.")]) -
     Example: fedhh presets show gboard-production > mine.toml
     """
     from fedhh.experiments.config.schema import RUNS, SWEEPS, preset_names, preset_text
-    from fedhh.experiments.longitudinal import config as longitudinal
+    from fedhh.experiments.longitudinal import builtin as longitudinal
     from fedhh.validation import require_choice
 
     runs, sweeps, months = preset_names(RUNS), preset_names(SWEEPS), longitudinal.preset_names()

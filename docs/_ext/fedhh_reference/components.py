@@ -8,6 +8,7 @@ import tomllib
 from typing import Any
 
 from fedhh.experiments.config.schema import RUNS, SWEEPS, preset_names, preset_text
+from fedhh.experiments.longitudinal import builtin as longitudinal
 from fedhh.experiments.pipeline.config import pipeline_preset_text, pipeline_presets
 from fedhh.oracles.registry import ORACLES, oracle_class
 from fedhh.server.registry import PROTOCOLS, protocol_class
@@ -52,6 +53,11 @@ def presets_page() -> str:
             "Sweeps",
             "fedhh sweep --preset",
             {n: preset_text(n, SWEEPS) for n in preset_names(SWEEPS)},
+        ),
+        (
+            "Discoveries over months",
+            "fedhh longitudinal run --preset",
+            {n: longitudinal.preset_text(n) for n in longitudinal.preset_names()},
         ),
         (
             "Pipelines",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fedhh.experiments.config.json_schema import json_schema
+from fedhh.experiments.longitudinal.config import SECTION, LongitudinalSection
 from fedhh.experiments.pipeline.config import PipelineConfig
 from fedhh_reference.markdown import code, entries, prose, table
 
@@ -17,6 +18,13 @@ _INTRODUCTION = """# Configuration keys
 A run is one TOML file of these tables; `fedhh presets show default` prints one to start from, and
 `--set SECTION.KEY=VALUE` changes one key. A key that is left out has its default. What is unknown
 or out of bounds is refused in one line before anything runs.
+
+"""
+
+_LONGITUDINAL = """# Configuration keys of a discovery over months
+
+The file of `fedhh longitudinal run`: [that of a run](config.md) without `[baseline]`, and this
+table; `fedhh presets show weekly-small` prints one to start from.
 
 """
 
@@ -41,6 +49,18 @@ def pipeline_page() -> str:
 def pipeline_schema() -> Schema:
     """Return the JSON schema of a pipeline."""
     return PipelineConfig.model_json_schema()
+
+
+def longitudinal_page() -> str:
+    """Return the page of the keys of a discovery over months."""
+    return _page(_LONGITUDINAL, longitudinal_schema())
+
+
+def longitudinal_schema() -> Schema:
+    """Return the JSON schema of the table that a discovery over months has beside a run's."""
+    section = LongitudinalSection.model_json_schema()
+    kinds = {**section.pop("$defs", {}), SECTION: section}
+    return {"properties": {SECTION: {"$ref": f"#/$defs/{SECTION}"}}, "$defs": kinds}
 
 
 def _page(introduction: str, whole: Schema) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import fedhh
+from fedhh.experiments.longitudinal import tables as longitudinal_tables
 from fedhh.experiments.pipeline import directory as pipeline_directory
 from fedhh.experiments.pipeline import measures
 from fedhh.experiments.pipeline.run import Run as PipelineRun
@@ -32,6 +33,7 @@ _SETTINGS = (
     "execution.workers=0",
     "baseline.name=sfp",
 )
+_MONTHS = ("--workers", "0", "--set", "longitudinal.days=14", "--set", "population.clients=5000")
 _SWEEP = """[population]
 clients = 5_000
 [protocol]
@@ -80,6 +82,26 @@ PIPELINE_FILES = {
     "pipeline.npz": "the state of the servers, once a minute; gone when the pipeline is finished, "
     "see `output.keep_checkpoint`",
 }
+LONGITUDINAL_COLUMNS = {
+    "classes": longitudinal_tables.classes_table,
+    "losses": longitudinal_tables.losses_table,
+    "periods": longitudinal_tables.periods_table,
+    "published": longitudinal_tables.published_table,
+    "words": longitudinal_tables.words_table,
+}
+LONGITUDINAL_FILES = {
+    "config.toml": "the resolved configuration; running it again gives the same bits",
+    "result.json": "a row for each protocol and loss; says that all periods are done",
+    "classes.parquet": "one row per protocol, loss and class of words: days until they were found",
+    "losses.parquet": "one row per protocol and loss: what a device loses",
+    "periods.parquet": "one row per protocol, loss and period",
+    "published.parquet": "one row per published word",
+    "words.parquet": "one row per word that enough people use",
+    **{f"{name}.csv": "the same" for name in LONGITUDINAL_COLUMNS},
+    "identity.json": "what `--resume` compares: hashes of the configuration and of the file read",
+    "periods/": "one JSON record per finished period",
+    "figures/": "days until new words are found; coverage and false words by period",
+}
 _SOMETIMES = {"pipeline.npz", "checkpoint/"}
 _SECTIONS = {
     "schema_version": "Version of this format",
@@ -124,6 +146,8 @@ def _page(folder: Path) -> str:
     lived = folder / "pipeline"
     few = [word for key in ("devices=500", "days=2") for word in ("--set", f"pipeline.{key}")]
     _fedhh("pipeline", "run", "--preset", "small", *few, "--out", str(lived))
+    months = folder / "months"
+    _fedhh("longitudinal", "run", "--preset", "weekly-small", *_MONTHS, "--out", str(months))
     _fedhh("sweep", str(folder / "sweep.toml"), "--workers", "0", "--out", str(swept))
     result = json.loads((made / "result.json").read_text(encoding="utf-8"))
     kept = {f"{name}_top_K": text for name, text in told_by(metrics.TopK).items()} | told_by(
@@ -164,6 +188,12 @@ def _page(folder: Path) -> str:
                 swept / "results.parquet",
                 told_by(sweep_directory.result_row, sweep_directory.flat_result),
                 without=kept | told_by(run._cost) | {"privacy.local_epsilon": "set"},
+            ),
+            "## The directory of a discovery over months\n\n",
+            _files(months, LONGITUDINAL_FILES),
+            *(
+                f"## {name} of months\n\n" + _columns(months / f"{name}.parquet", told_by(source))
+                for name, source in LONGITUDINAL_COLUMNS.items()
             ),
             "## A pipeline's directory\n\n",
             _files(lived, PIPELINE_FILES),

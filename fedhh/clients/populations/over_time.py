@@ -56,6 +56,7 @@ _BIRTHS, _LIVES, _THINNING = 1, 2, 3
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _LOGIT_OF_START = math.log(99)
 _MOST_PERIODS = 10_000
+_MOST_DEVICES = 2**27
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -222,6 +223,11 @@ class Turnover:
             raise InputError(
                 f"Expected at most {_MOST_PERIODS:,} periods, got {self.num_periods:,}; simulate "
                 "fewer days, or ask less often."
+            )
+        if self.num_devices > _MOST_DEVICES:
+            raise InputError(
+                f"Expected at most {_MOST_DEVICES:,} devices over all periods, got "
+                f"{self.num_devices:,}; use fewer clients, or fewer arrivals."
             )
         if not self.mean_periods >= 1:
             raise InputError(f"Expected mean_periods >= 1, got {self.mean_periods!r}.")

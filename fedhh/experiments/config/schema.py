@@ -41,6 +41,7 @@ RUNS, SWEEPS = "presets", "sweeps"
 """Folders of the built-in configurations."""
 
 _SWEEP = "sweep"
+_LONGITUDINAL = "longitudinal"
 
 _BoolOrAuto = bool | Literal["auto"]
 _CountOrAll = Count | Literal["all"]
@@ -270,6 +271,11 @@ def load_config(
         if _SWEEP in table:
             raise InputError(
                 f"{file} has a table [{_SWEEP}], so it is many runs; give it to fedhh sweep."
+            )
+        if _LONGITUDINAL in table:
+            raise InputError(
+                f"{file} has a table [{_LONGITUDINAL}], so it is runs over months; give it to "
+                "fedhh longitudinal run."
             )
     else:
         name = preset or DEFAULT_PRESET

@@ -9,7 +9,6 @@ import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,11 +26,12 @@ from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL, switch_p
 from fedhh.experiments.config.schema import Config, explain, parse_config, use_data
 from fedhh.experiments.config.section import CountOrAuto, Section, one_of
 from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.longitudinal.builtin import preset_text
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, Count, Positive
-from fedhh.validation import InputError, did_you_mean
+from fedhh.validation import InputError
 
 SECTION = "longitudinal"
 YEAR = 365
@@ -41,7 +41,8 @@ _DAYS_OF = {"keyboard60d": 60.0}
 """Days that a preset's model describes, where its source says so; others are taken for a week."""
 _WEEK = 7.0
 
-_CountOrAll = Count | Literal["all"]
+_Days = Annotated[int, Ge(1), Le(36_500)]
+_DaysOrAll = _Days | Literal["all"]
 _CountOrUnlimited = Annotated[int, Ge(0)] | Literal["unlimited"]
 _Share = Annotated[float, Ge(0), Le(1)]
 _DaysOrAuto = Positive | Literal["auto"]
@@ -110,8 +111,8 @@ class LongitudinalSection(Section):
             contributes.
     """
 
-    days: Annotated[_CountOrAll, one_of(_CountOrAll)] = 182
-    every_days: Count = 7
+    days: Annotated[_DaysOrAll, one_of(_DaysOrAll)] = 182
+    every_days: Annotated[int, Ge(1), Le(3_650)] = 7
     model_days: Annotated[_DaysOrAuto, one_of(_DaysOrAuto)] = "auto"
     born_share: _Share = 0.3
     rise_days: Annotated[float, Gt(0), Lt(math.inf)] = 14.0
@@ -195,23 +196,6 @@ class Plan:
         table = self.config.model_dump(mode="json", exclude_none=True)
         table[SECTION] = self.section.model_dump(mode="json", exclude_none=True)
         return tomli_w.dumps(table)
-
-
-def preset_names() -> list[str]:
-    """Return the names of the built-in discoveries over months."""
-    folder = resources.files("fedhh.experiments.longitudinal") / "presets"
-    names = (entry.name for entry in folder.iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
-
-
-def preset_text(name: str) -> str:
-    """Return a built-in discovery over months as TOML text."""
-    if name not in preset_names():
-        raise InputError(
-            f"Unknown longitudinal preset {name!r}{did_you_mean(name, preset_names())}"
-        )
-    folder = resources.files("fedhh.experiments.longitudinal") / "presets"
-    return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def load_plan(

@@ -56,7 +56,7 @@ def draw_days(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Figure:
             for arm in arms:
                 number = labels.index(arm.label)
                 rows = _rows_of(classes, arm).set_index("per_1000_at_least").loc[bounds]
-                _draw_line(axes, outcome, rows, number, of=len(labels))
+                _draw_line(axes, outcome, arm.label, rows, number, of=len(labels))
             _set_axes(axes, outcome, bounds, [int(counts[b]) for b in bounds])
             axes.set_title(wrapped(_loss_title(arms, tables["losses"]), _PANEL[0]), fontsize=10)
         panels[0].set_ylabel("days until found (median, 95 % interval)")
@@ -120,7 +120,9 @@ def class_label(bounds: Sequence[float], place: int) -> str:
     return f"{bounds[place]:g} to {bounds[place + 1]:g}"
 
 
-def _draw_line(axes: Axes, outcome: Outcome, rows: pd.DataFrame, number: int, *, of: int) -> None:
+def _draw_line(
+    axes: Axes, outcome: Outcome, label: str, rows: pd.DataFrame, number: int, *, of: int
+) -> None:
     """Draw one protocol's medians; beside each other, so that intervals can be told apart."""
     ceiling = outcome.days * _BAND**0.3
     places = np.arange(len(rows)) + _DODGE * (number - (of - 1) / 2)
@@ -131,7 +133,6 @@ def _draw_line(axes: Axes, outcome: Outcome, rows: pd.DataFrame, number: int, *,
     # Found before the time began: at the foot of a logarithmic axis.
     median, low = (np.maximum(each, outcome.every_days * _FOOT) for each in (median, low))
     look = series(number, of) | {"linewidth": 1.8, "markersize": 6}
-    label = rows["protocol"].iloc[0]
     axes.plot(places, np.where(reached, median, np.nan), label=label, **look)
     missed = look | {"linestyle": "none", "markerfacecolor": "none", "markeredgewidth": 1.2}
     missed["markeredgecolor"] = look["color"]
@@ -155,7 +156,10 @@ def _set_axes(axes: Axes, outcome: Outcome, bounds: Sequence[float], words: Sequ
         for bound, count in zip(bounds, words, strict=True)
     ]
     axes.set_xticks(range(len(bounds)), ticks, fontsize=9)
-    axes.set_xlim(-0.5, len(bounds) - 0.5)
+    if not bounds:
+        text = "too few new words are used by enough people"
+        axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center")
+    axes.set_xlim(-0.5, max(len(bounds), 1) - 0.5)
     axes.set_ylim(outcome.every_days * _FOOT * 0.95, top)
     doublings = range(max(1, int(math.log2(max(len(outcome.periods), 1))) + 1))
     days = [outcome.every_days * 2**times for times in doublings]

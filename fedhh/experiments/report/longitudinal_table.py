@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedhh.accounting.sources import BASIC
 from fedhh.experiments.longitudinal.config import Arm
 from fedhh.experiments.longitudinal.run import Outcome
 from fedhh.experiments.report.longitudinal_figures import class_label
@@ -59,13 +60,12 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
         rows=tuple(rows),
         note=(
             "Loss: the most that a device's first year can take, local epsilon of all that it "
-            "sends, by the sum (delta 0; Dwork and Roth 2014, Theorem 3.16); neighbors differ in "
-            "all words of one device; losses.csv has the optimal composition, and any 365 days in "
-            "a row. False: words that no device typed when they were published. Coverage: of what "
-            "was typed in the last period. The rest, by how many people in 1,000 use a word at its "
-            f"best: median days from the first period in which {bounds[0]:g} in 1,000 do, with a "
-            "95 % interval (Kaplan and Meier 1958), and how many of the words were found; -: fewer "
-            "than half were."
+            f"sends, delta 0, by {BASIC}; neighbors differ in all words of one device; losses.csv "
+            "has the optimal composition, and any 365 days in a row. False: words that no device "
+            "typed when they were published. Coverage: of what was typed in the last period. The "
+            "rest, by how many people in 1,000 use a word at its best: median days from the first "
+            f"period in which {bounds[0]:g} in 1,000 do, with a 95 % interval (Kaplan and Meier "
+            "1958), and how many of the words were found; -: fewer than half were."
         ),
         records=tuple(records),
     )

@@ -223,7 +223,8 @@ def test_wrong_calendars_are_refused(changed, message):
 
 def test_wrong_turnovers_and_empty_periods_are_refused():
     good = {"seed": 0, "first_devices": 1, "arrivals": 0, "mean_periods": 1.0, "num_periods": 3}
-    for changed in ({"mean_periods": 0.5}, {"first_devices": 0}, {"num_periods": 10**6}):
+    wrong = [{"mean_periods": 0.5}, {"first_devices": 0}, {"num_periods": 10**6}]
+    for changed in [*wrong, {"first_devices": 10**12}, {"arrivals": 10**12}]:
         with pytest.raises(InputError):
             Turnover(**good | changed)
     population = over_time(model_of("chat"), clients=1, mean_periods=1.0)
