@@ -12,6 +12,7 @@ of it; everything else may change in any release:
 
 * `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it
 * `fedhh.accounting.ledger`: what a device loses per day and over its life
+* `fedhh.accounting.answer_audit`: what a device's answers, day after day, give away at least
 * `fedhh.oracles`: local randomizers with their estimators
 * `fedhh.protocol`: what a discovery protocol implements
 * `fedhh.queries.base`: what a protocol asks, and what comes back

@@ -6,10 +6,12 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.packed_reports import add_signs, signs_supporting
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, ServerWork, Tally, Values
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch
@@ -161,11 +163,21 @@ class HadamardCountMeanSketch(MeanSketchOracle):
         return 1 + math.log2(self.num_hashes) + math.log2(self.num_cells)
 
     def _add(self, reports: Reports, sketch: Sketch) -> Sketch:
-        rows, coefficients, signs = reports.T
+        rows = reports[:, 0]
         table, reports_by_row = self._split(sketch)
-        np.add.at(table, (rows, coefficients), signs)
+        self.add_reports(reports, table)
         reports_by_row += np.bincount(rows, minlength=self.num_hashes)
         return sketch
+
+    def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+        """Add reports' signs to their rows and coefficients of a ``(k, m)`` table."""
+        add_signs(np.ascontiguousarray(reports, dtype=np.int64), table)
+
+    def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
+        supporters: Tally = signs_supporting(
+            self.hashes.coefficients, self.num_cells, reports, candidates
+        )
+        return supporters
 
     def _transformed(self, sketches: Sketch) -> Sketch:
         """Return ``(t, k, m)``: reports that agree with each cell, less those that do not."""

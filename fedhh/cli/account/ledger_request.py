@@ -148,7 +148,7 @@ def _rules(request: LedgerRequest) -> tuple[Rules, str]:
     if request.run is not None:
         return _of_run(request, request.run)
     pairs = [
-        *(_use_case(text) for text in request.use_cases),
+        *(use_case_rule(text) for text in request.use_cases),
         *(_permanent(text) for text in request.permanent),
     ]
     rules = Rules(
@@ -234,7 +234,7 @@ def _of_audited(request: LedgerRequest, shipped: Configuration) -> Answer:
     )
 
 
-def _use_case(text: str) -> tuple[Charge, Cap]:
+def use_case_rule(text: str) -> tuple[Charge, Cap]:
     """Return the charge and the cap of one --use-case."""
     name, epsilons, fields = _fields(text, "--use-case", _RULE, most=3)
     records, _, days = fields[0].partition("/")

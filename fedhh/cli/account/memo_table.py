@@ -65,11 +65,11 @@ def memo_command(
     Raises:
         InputError: A value out of range, an option of another answer, or a figure's name.
     """
-    settings = _settings_of(name, given)
+    settings = settings_of(name, given)
     require_at_least(1, days=days, changes=changes)
     if days > _LONGEST:
         raise InputError(f"Expected days <= {_LONGEST}, got days={days}.")
-    answer = _make_answer(name, local_epsilon, settings)
+    answer = make_answer(name, local_epsilon, settings)
     if crowd is not None:
         _check_crowd(answer, crowd)
     require_at_least(0, seed=seed)
@@ -108,7 +108,7 @@ def memo_command(
         print_written(plot)
 
 
-def _settings_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer's options, given or by default; raise InputError for another's."""
     require_choice(_DEFAULTS, answer=name)
     settings = dict(_DEFAULTS[name])
@@ -125,7 +125,7 @@ def _settings_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _make_answer(name: str, local_epsilon: float, settings: Mapping[str, Any]) -> DailyAnswer:
+def make_answer(name: str, local_epsilon: float, settings: Mapping[str, Any]) -> DailyAnswer:
     """Return the answer; its farthest values are asked for, so that a bad one fails here."""
     require_epsilon(local_epsilon=local_epsilon)
     answer: DailyAnswer

@@ -231,4 +231,6 @@ class MemoisedBits(DailyAnswer):
 
 def _log_of_days(ones: Classes, zeros: Classes, chance: float) -> Floats:
     """Return the log-probability of so many ones and zeros in order; 0 to the power 0 is 1."""
+    if 0 < chance < 1:
+        return np.asarray(ones * math.log(chance) + zeros * math.log1p(-chance), dtype=np.float64)
     return np.asarray(special.xlogy(ones, chance) + special.xlog1py(zeros, -chance))
