@@ -7,7 +7,7 @@ import inspect
 import tomllib
 from typing import Any
 
-from fedhh.experiments.config.schema import RUNS, SWEEPS, preset_names, preset_text
+from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names, preset_text
 from fedhh.oracles.registry import ORACLES, oracle_class
 from fedhh.server.registry import PROTOCOLS, protocol_class
 from fedhh_reference.markdown import code, entries, first_line, prose, table
