@@ -45,7 +45,7 @@ def test_defaults_are_apples_deployment():
     protocol = Sfp(clients_per_layer=1)
     assert (protocol.word_cells, protocol.fragment_cells) == (1024, 1024)
     assert (protocol.word_hashes, protocol.fragment_hashes) == (2048, 2048)
-    assert (protocol.word_epsilon, protocol.fragment_epsilon) == (2.0, 6.0)
+    assert (protocol.word_epsilon, protocol.part_epsilon) == (2.0, 6.0)
     assert (protocol.length, protocol.fragment_length, protocol.num_puzzles) == (10, 2, 256)
     assert (protocol.word_oracle, protocol.fragment_oracle) == ("cms", "cms")
     assert protocol.mechanism.local_epsilon == 8.0
