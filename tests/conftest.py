@@ -59,6 +59,8 @@ def command(monkeypatch, capfd):
         monkeypatch.setattr(sys, "argv", ["fedhh", *words])
         # main() installs handlers of signals, which are the test runner's to keep.
         monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
+        # Nobody looks at these figures; those of tests/experiments/report are drawn in full.
+        monkeypatch.setattr("fedhh.experiments.report.style.DPI", 40)
         # Nor does it depend on how fast this machine is what is printed.
         monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
         with pytest.raises(SystemExit) as end:

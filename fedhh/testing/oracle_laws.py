@@ -74,7 +74,7 @@ def _samples_hits(oracle: FrequencyOracle) -> bool:
 
 
 def _expect_law(draws: npt.NDArray[Any], law: Law, what: str) -> None:
-    p_value = law_p_value(draws, law)
+    p_value = law_p_value(draws.reshape(len(draws), -1), law)
     if p_value == 0:
         strange = next((draw for draw in rows(draws) if law.get(draw, 0.0) <= 0), None)
         expect(strange is None, f"{what} drew {strange}, which has no chance under log_prob")

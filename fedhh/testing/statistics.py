@@ -23,11 +23,10 @@ def law_p_value(draws: Iterable[Hashable] | npt.NDArray[Any], law: Mapping[Any, 
     Categories with fewer than five expected draws are pooled, rarest first.
 
     Args:
-        draws: Independent outcomes. Of an array, one for each entry of the first axis: the law
-            has it as a tuple, as `rows` does.
+        draws: Independent outcomes; of a table, one in each row, which the law has as a tuple.
         law: Each outcome's probability.
     """
-    counts = _count_rows(draws) if isinstance(draws, np.ndarray) else Counter(draws)
+    counts = _counted(draws) if isinstance(draws, np.ndarray) else Counter(draws)
     if any(law.get(outcome, 0.0) <= 0 for outcome in counts):
         return 0.0
     num_draws = sum(counts.values())
@@ -58,18 +57,24 @@ def rows(array: npt.NDArray[Any]) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in np.asarray(array).reshape(len(array), -1).tolist()]
 
 
-def _count_rows(array: npt.NDArray[Any]) -> Counter[Any]:
-    """Return how often each row of an array is there; a tuple for each draw would take longer."""
+def _counted(array: npt.NDArray[Any]) -> Counter[Any]:
+    """Return how often each entry, or row, is there; an object for each draw would take longer."""
     table = array.reshape(len(array), -1)
     if table.dtype.kind not in "biu" or not len(table):
-        return Counter(rows(table))
+        return Counter(_outcomes(array))
     digits = table.astype(np.int64)
     digits -= digits.min(axis=0)
     sizes = [int(most) + 1 for most in digits.max(axis=0)]
     if math.prod(sizes) >= 2**62:
-        return Counter(rows(table))
+        return Counter(_outcomes(array))
     numbers = np.zeros(len(table), dtype=np.int64)
     for column, size in enumerate(sizes):
         numbers = numbers * size + digits[:, column]
     _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
-    return Counter(dict(zip(rows(table[first]), counts.tolist(), strict=True)))
+    return Counter(dict(zip(_outcomes(array[first]), counts.tolist(), strict=True)))
+
+
+def _outcomes(array: npt.NDArray[Any]) -> list[Any]:
+    """Return one hashable outcome per entry, of a table per row."""
+    entries: list[Any] = rows(array) if array.ndim > 1 else array.tolist()
+    return entries

@@ -35,6 +35,8 @@ def test_an_array_has_the_p_value_of_its_rows(spread):
     drawn[0] = 5
     assert law_p_value(drawn, law) == 0
     assert law_p_value(drawn[:, 0].astype(float), {0.0: 1.0}) == 0
+    single = {value * spread: 1 / 3 for value in (-1, 0, 1)}
+    assert 1e-6 < law_p_value(drawn[1:, 0], single) == law_p_value(drawn[1:, 0].tolist(), single)
 
 
 def test_p_values_of_the_law_itself_are_spread_over_the_unit_interval():
