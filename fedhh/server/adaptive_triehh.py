@@ -231,11 +231,7 @@ class AdaptiveTrieHH(LdpTrieHH):
             )
             history = (*state.history, summary)
             return replace(state, found=found, history=history, is_recounted=True)
-        if len(aggregate.tally) != query.domain_size:
-            raise ValueError(
-                f"Expected a tally of {query.domain_size} values for layer {query.layer}, got "
-                f"{len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         return self._after_layer(state, query, aggregate)
 
     def _after_layer(

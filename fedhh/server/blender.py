@@ -247,11 +247,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         if query.layer == _RECOUNT:
             found, summary = self.recounted(state.found, query, aggregate)
             return replace(state, found=found, history=(*state.history, summary))
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a tally of {query.tally_size} values for layer {query.layer}, got "
-                f"{len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         if query.layer == _OPT_IN:
             return self._with_opt_in(state, query, aggregate)
         return self._with_clients(state, query, aggregate)

@@ -212,10 +212,7 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
         if isinstance(query, PrefixQuery):
             found, summary = self.recounted(state.found, query, aggregate)
             return replace(state, found=found, history=(*state.history, summary))
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a tally of {query.tally_size} numbers, got {len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         words, tables = query.split(aggregate.tally)
         codes, kept = self.candidates(query, tables)
         found = Found.nothing(self.length)

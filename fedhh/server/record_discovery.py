@@ -158,10 +158,7 @@ class RecordProtocol(
         if isinstance(query, PrefixQuery):
             found, summary = self.recounted(state.found, query, aggregate)
             return replace(state, found=found, history=(*state.history, summary))
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a tally of {query.tally_size} numbers, got {len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         word_sums, part_sums, records = query.split(aggregate.tally)
         codes, decoding = self.candidates(query, part_sums, records)
         support = query.words.support(word_sums, query.puzzle.names.keys(codes))
