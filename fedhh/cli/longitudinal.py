@@ -35,9 +35,9 @@ longitudinal = typer.Typer(
 
 
 def _presets(incomplete: str) -> list[str]:
-    from fedhh.experiments.longitudinal.builtin import preset_names
+    from fedhh.experiments.config.built_in import LONGITUDINAL, preset_names
 
-    return [name for name in preset_names() if name.startswith(incomplete)]
+    return [name for name in preset_names(LONGITUDINAL) if name.startswith(incomplete)]
 
 
 @longitudinal.command("run")

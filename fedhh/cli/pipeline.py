@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,15 +26,15 @@ _WIDTH = 165
 
 pipeline = typer.Typer(
     help="Devices over days: caps, an ingestor, an aggregator, and what devices lose.\n\n"
-    "Example: fedhh pipeline run --preset small",
+    "Example: fedhh pipeline run --preset pipeline-small",
     no_args_is_help=True,
 )
 
 
 def _presets(incomplete: str) -> list[str]:
-    from fedhh.experiments.pipeline.config import pipeline_presets
+    from fedhh.experiments.config.built_in import PIPELINES, preset_names
 
-    return [name for name in pipeline_presets() if name.startswith(incomplete)]
+    return [name for name in preset_names(PIPELINES) if name.startswith(incomplete)]
 
 
 @pipeline.command("run")
@@ -104,26 +103,6 @@ def show_pipeline(
         print_json({**record, "directory": str(directory)})
     else:
         _print(record, directory)
-
-
-@pipeline.command("presets")
-def list_pipelines(
-    name: Annotated[
-        str | None,
-        typer.Argument(autocompletion=_presets, help="Which to print; without it, all names."),
-    ] = None,
-) -> None:
-    """Print the names of the built-in pipelines, or one of them, ready to be saved and changed.
-
-    Example: fedhh pipeline presets apple > mine.toml
-    """
-    from fedhh.experiments.pipeline.config import pipeline_preset_text, pipeline_presets
-
-    if name is None:
-        for each in pipeline_presets():
-            typer.echo(each)
-    else:
-        sys.stdout.write(pipeline_preset_text(name))
 
 
 def _resolve(

@@ -21,12 +21,9 @@ def list_presets(output_format: FormatOption = Format.TABLE) -> None:
     Example: fedhh presets list
     """
     from fedhh.cli.console import print_json
-    from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names
-    from fedhh.experiments.longitudinal import builtin as longitudinal
+    from fedhh.experiments.config.built_in import COMMANDS, preset_names
 
-    kinds = ((RUNS, "fedhh run"), (SWEEPS, "fedhh sweep"))
-    rows = [(name, command) for kind, command in kinds for name in preset_names(kind)]
-    rows += [(name, "fedhh longitudinal run") for name in longitudinal.preset_names()]
+    rows = [(name, command) for kind, command in COMMANDS.items() for name in preset_names(kind)]
     if output_format is Format.JSON:
         print_json([{"name": name, "command": command} for name, command in rows])
         return
@@ -40,16 +37,12 @@ def show_preset(name: Annotated[str, typer.Argument(help="A preset's name.")]) -
 
     Example: fedhh presets show gboard-production > mine.toml
     """
-    from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names, preset_text
-    from fedhh.experiments.longitudinal import builtin as longitudinal
+    from fedhh.experiments.config.built_in import COMMANDS, preset_names, preset_text
     from fedhh.validation import require_choice
 
-    runs, sweeps, months = preset_names(RUNS), preset_names(SWEEPS), longitudinal.preset_names()
-    require_choice([*runs, *sweeps, *months], preset=name)
-    if name in months:
-        sys.stdout.write(longitudinal.preset_text(name))
-        return
-    sys.stdout.write(preset_text(name, SWEEPS if name in sweeps else RUNS))
+    kind_of = {each: kind for kind in COMMANDS for each in preset_names(kind)}
+    require_choice([*kind_of], preset=name)
+    sys.stdout.write(preset_text(name, kind_of[name]))
 
 
 @presets.command("schema")

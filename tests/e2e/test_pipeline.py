@@ -10,7 +10,7 @@ import pytest
 from fedhh.experiments.pipeline.directory import TABLES
 
 FEW = ("--days", "2", "--devices", "400", "--workers", "0")
-SMALL = ("pipeline", "run", "--preset", "small", *FEW)
+SMALL = ("pipeline", "run", "--preset", "pipeline-small", *FEW)
 
 
 @pytest.fixture(scope="module")
@@ -130,21 +130,24 @@ def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp
 
 
 def test_presets_are_listed_and_printed(command):
-    assert command("pipeline", "presets").stdout.split() == ["apple", "small"]
-    assert "epsilon = [2.0, 6.0]" in command("pipeline", "presets", "apple").stdout
-    assert command("pipeline", "presets", "aple").returncode == 2
+    listed = command("presets", "list").stdout.splitlines()
+    assert ["apple", "fedhh pipeline run"] in [line.split(maxsplit=1) for line in listed]
+    assert "epsilon = [2.0, 6.0]" in command("presets", "show", "apple").stdout
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--preset", "small", "--days", "-3"), "pipeline.days = -3"),
-        (("--preset", "small", "--devices", "0"), "pipeline.devices = 0"),
+        (("--preset", "pipeline-small", "--days", "-3"), "pipeline.days = -3"),
+        (("--preset", "pipeline-small", "--devices", "0"), "pipeline.devices = 0"),
         (("--preset", "aple"), "did you mean 'apple'"),
-        (("--preset", "small", "--use-case", "emojis"), "did you mean 'emoji'"),
-        (("--preset", "small", "--set", "pipeline.use_cases.emoji.epsilon=0"), "epsilon = 0"),
+        (("--preset", "pipeline-small", "--use-case", "emojis"), "did you mean 'emoji'"),
         (
-            ("--preset", "small", "--set", "pipeline.use_cases.emoji.records_per_day=0"),
+            ("--preset", "pipeline-small", "--set", "pipeline.use_cases.emoji.epsilon=0"),
+            "epsilon = 0",
+        ),
+        (
+            ("--preset", "pipeline-small", "--set", "pipeline.use_cases.emoji.records_per_day=0"),
             "records_per_day = 0",
         ),
         (("--config", "no.toml"), "Cannot read the config"),

@@ -30,7 +30,7 @@ table; `fedhh presets show weekly-small` prints one to start from.
 
 _PIPELINE = """# Configuration keys of a pipeline
 
-The file of `fedhh pipeline run`; `fedhh pipeline presets small` prints one to start from. NAME
+The file of `fedhh pipeline run`; `fedhh presets show pipeline-small` prints one to start from. NAME
 stands for the name of a use case, of which there is at least one.
 
 """

@@ -28,8 +28,9 @@ from fedhh.cli.account.ledger_request import use_case_rule
 from fedhh.cli.account.life_audit_verdict import LifeVerdict, SentRecords, ShownAnswers
 from fedhh.cli.account.memo_table import make_answer, settings_of
 from fedhh.clients.devices.model import Delay
+from fedhh.experiments.config.built_in import PIPELINES, preset_names
 from fedhh.experiments.pipeline.audited_devices import PipelineDevices
-from fedhh.experiments.pipeline.config import load_pipeline, pipeline_presets
+from fedhh.experiments.pipeline.config import load_pipeline
 from fedhh.experiments.pipeline.device_log import DeviceLog, read_device_log
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.memoised import DailyAnswer, MemoisedRappor
@@ -137,7 +138,7 @@ def _rules(request: LifeAuditRequest) -> tuple[Rules, Waiting]:
 
 
 def _rules_of_pipeline(name: str) -> tuple[Rules, Waiting]:
-    is_preset = name in pipeline_presets()
+    is_preset = name in preset_names(PIPELINES)
     days = load_pipeline(
         preset=name if is_preset else None, file=None if is_preset else Path(name)
     ).pipeline

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 from fedhh import doors
 from fedhh.budgets.cap import Cap
 from fedhh.experiments.config.alphabet import FROM_DATA
+from fedhh.experiments.config.built_in import LONGITUDINAL, preset_text
 from fedhh.experiments.config.changes import apply_settings
 from fedhh.experiments.config.population import is_synthetic, population_class, population_model
 from fedhh.experiments.config.protocol import build_protocol
@@ -26,7 +27,6 @@ from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL, switch_p
 from fedhh.experiments.config.schema import Config, explain, parse_config, use_data
 from fedhh.experiments.config.section import CountOrAuto, Section, one_of
 from fedhh.experiments.config.toml_file import read_toml
-from fedhh.experiments.longitudinal.builtin import preset_text
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol
@@ -225,7 +225,7 @@ def load_plan(
         table, origin = read_toml(file), str(file)
     else:
         name = preset or "weekly"
-        table, origin = tomllib.loads(preset_text(name)), f"preset {name}"
+        table, origin = tomllib.loads(preset_text(name, LONGITUDINAL)), f"preset {name}"
     if data is not None:
         use_data(table, data)
         table.setdefault(SECTION, {}).setdefault("days", "all")

@@ -7,7 +7,6 @@ import json
 import math
 import tomllib
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from fedhh import doors
 from fedhh.budgets.cap import Cap
-from fedhh.experiments.config.built_in import preset_names
+from fedhh.experiments.config.built_in import PIPELINES, preset_text
 from fedhh.experiments.config.changes import apply_settings
 from fedhh.experiments.config.schema import (
     ExecutionConfig,
@@ -29,9 +28,8 @@ from fedhh.experiments.config.schema import (
 from fedhh.experiments.config.section import Section, one_of
 from fedhh.experiments.config.toml_file import literal, read_toml
 from fedhh.settings import Count
-from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean, require_choice
+from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
 
-PRESETS = "presets"
 SFP = "sfp"
 _TABLE, _USE_CASES = "pipeline", "use_cases"
 _LONGEST_LIFE = 3_660
@@ -224,15 +222,13 @@ def load_pipeline(
         InputError: One line with the setting's path, its value, and what is allowed.
     """
     if (preset is None) == (file is None):
-        raise InputError(
-            "Expected either --preset NAME (see fedhh pipeline presets) or --config FILE."
-        )
+        raise InputError("Expected either --preset NAME (see fedhh presets list) or --config FILE.")
     doors.add_folder(Path() if file is None else file.parent)
     if file is not None:
         table, origin = read_toml(file), str(file)
     else:
         assert preset is not None
-        table, origin = tomllib.loads(pipeline_preset_text(preset)), f"preset {preset}"
+        table, origin = tomllib.loads(preset_text(preset, PIPELINES)), f"preset {preset}"
     inner = table.get(_TABLE)
     known = inner.get(_USE_CASES) if isinstance(inner, dict) else None
     if not isinstance(known, dict) or not known:
@@ -275,23 +271,6 @@ def change_pipeline(config: PipelineConfig, settings: Sequence[str], origin: str
     _require_known_cases(settings, table[_TABLE][_USE_CASES], origin)
     apply_settings(table, settings)
     return parse_pipeline(table, origin)
-
-
-def pipeline_presets() -> list[str]:
-    """Return the names of the built-in pipelines."""
-    folder = resources.files("fedhh.experiments.pipeline") / PRESETS
-    return sorted(
-        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
-    )
-
-
-def pipeline_preset_text(name: str) -> str:
-    """Return a built-in pipeline as TOML text."""
-    if name not in pipeline_presets() and name in preset_names():
-        raise InputError(f"{name} is a preset of fedhh run: fedhh run --preset {name}.")
-    require_choice(pipeline_presets(), preset=name)
-    folder = resources.files("fedhh.experiments.pipeline") / PRESETS
-    return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _check(use_case: UseCaseConfig, where: str) -> None:

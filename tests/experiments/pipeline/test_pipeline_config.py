@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fedhh.experiments.config.built_in import PIPELINES, preset_names
 from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.pipeline.build import build_use_cases
-from fedhh.experiments.pipeline.config import load_pipeline, parse_pipeline, pipeline_presets
+from fedhh.experiments.pipeline.config import load_pipeline, parse_pipeline
 from fedhh.validation import InputError
 
 EMOJI = "pipeline.use_cases.emoji"
@@ -48,7 +49,7 @@ REFUSED = {
 @pytest.mark.parametrize("setting", REFUSED)
 def test_what_cannot_be_is_refused_in_one_line(setting):
     with pytest.raises(InputError) as refused:
-        build_use_cases(load_pipeline(preset="small", settings=[setting]))
+        build_use_cases(load_pipeline(preset="pipeline-small", settings=[setting]))
     assert REFUSED[setting] in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -72,7 +73,7 @@ def test_presets_and_files_are_asked_for_by_name(tmp_path):
 
 
 def test_a_written_configuration_is_the_same_again():
-    for name in pipeline_presets():
+    for name in preset_names(PIPELINES):
         config = load_pipeline(preset=name, settings=["pipeline.days=3"])
         again = parse_pipeline(parse_toml(config.to_toml(), "again"), "again")
         assert again == config
@@ -84,7 +85,7 @@ def test_words_come_from_a_file(tmp_path):
     settings = [
         f'pipeline.use_cases.words.domain={{words = "{tmp_path}/words.txt", exponent = 1.0}}'
     ]
-    config = load_pipeline(preset="small", settings=settings, use_cases=["words"])
+    config = load_pipeline(preset="pipeline-small", settings=settings, use_cases=["words"])
     (words,) = build_use_cases(config)
     # Of six symbols; what the alphabet lacks is left out.
     assert list(words.device.events.words) == ["hello", "world", "worldw"]

@@ -21,7 +21,9 @@ SETTINGS = ("pipeline.devices=600", "pipeline.days=4", "pipeline.publish_every=3
 
 
 def configured(*settings, use_cases=()):
-    return load_pipeline(preset="small", settings=(*SETTINGS, *settings), use_cases=use_cases)
+    return load_pipeline(
+        preset="pipeline-small", settings=(*SETTINGS, *settings), use_cases=use_cases
+    )
 
 
 def run(config, *, workers=0, checkpoint=None, stop_after=None, kill_after=None):
