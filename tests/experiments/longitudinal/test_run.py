@@ -323,3 +323,11 @@ def test_infinite_medians_are_those_of_words_not_found(done):
     some = classes[classes["words"] > 0]
     rare = some["found"] * 2 < some["words"]
     assert (some.loc[rare, "median_days"] == math.inf).all()
+
+
+def test_a_run_refuses_the_file_of_months_and_says_who_takes_it(tmp_path, command):
+    path = tmp_path / "mine.toml"
+    path.write_text("[longitudinal]\ndays = 14\n")
+    done = command("run", "--config", str(path), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "give it to fedhh longitudinal run" in done.stderr
