@@ -15,8 +15,10 @@ from fedhh import doors
 from fedhh.cli import app as cli
 from fedhh.cli import minute_lines
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.testing.populations import LETTERS
 from fedhh.testing.populations import small_population as zipf_population
+from fedhh.words.lexicon import Lexicon
 
 __all__ = ["LETTERS", "zipf_population"]
 
@@ -41,6 +43,12 @@ def population() -> StoredPopulation:
     return zipf_population(6_000)
 
 
+@pytest.fixture(scope="session")
+def virtual_lexicon() -> Lexicon:
+    """The words of all virtual populations, which share them as long as somebody has them."""
+    return VirtualPopulation("chat", 1, seed=0).lexicon
+
+
 @pytest.fixture
 def command(monkeypatch, capfd):
     """The command line in this process: words to its exit code and what it printed."""
@@ -51,6 +59,8 @@ def command(monkeypatch, capfd):
         monkeypatch.setattr(sys, "argv", ["fedhh", *words])
         # main() installs handlers of signals, which are the test runner's to keep.
         monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
+        # Nobody looks at these figures; those of tests/experiments/report are drawn in full.
+        monkeypatch.setattr("fedhh.experiments.report.style.DPI", 40)
         # Nor does it depend on how fast this machine is what is printed.
         monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
         with pytest.raises(SystemExit) as end:
@@ -94,10 +104,17 @@ def shared_ray(end_of_ray: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
     Started for the first test that asks for it; it ends with the session, or for `no_ray`.
     """
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    join_shared_ray()
+
+
+def join_shared_ray() -> None:
+    """Start this process's one local Ray, if it is not there."""
     pytest.importorskip("ray")
     # Before ray itself: it sets what ray reads when it is imported.
     from fedhh.simulation.ray_connection import ray, start_ray
 
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
     if not ray.is_initialized():
-        start_ray(RAY_CORES, "")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv("RAY_ADDRESS", raising=False)
+            start_ray(RAY_CORES, "")

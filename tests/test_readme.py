@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedhh.cli.app import app
-from fedhh.experiments.config.schema import preset_names
+from fedhh.experiments.config.built_in import preset_names
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import fedhh
-from fedhh.experiments.config.schema import SWEEPS, preset_names
+from fedhh.experiments.config.built_in import SWEEPS, preset_names
 from fedhh.experiments.report.sweep_figures import plot_sweep
 from fedhh.experiments.report.tables import make_table
 from fedhh.experiments.sweep.directory import RESULTS, SWEEP_FILE, read_results

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from fedhh.cli.sweep_request import DoneSweep
 from fedhh.cli.text_tables import print_table
-from fedhh.experiments.config.schema import SWEEPS, preset_text
+from fedhh.experiments.config.built_in import SWEEPS, preset_text
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.report.tables import make_table
 from fedhh.experiments.report.text_table import TextTable

@@ -76,13 +76,13 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and list th
 
 
 def _run_presets(incomplete: str) -> list[str]:
-    from fedhh.experiments.config.schema import preset_names
+    from fedhh.experiments.config.built_in import preset_names
 
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
 def _sweep_presets(incomplete: str) -> list[str]:
-    from fedhh.experiments.config.schema import SWEEPS, preset_names
+    from fedhh.experiments.config.built_in import SWEEPS, preset_names
 
     return [name for name in preset_names(SWEEPS) if name.startswith(incomplete)]
 

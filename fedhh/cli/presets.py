@@ -21,7 +21,7 @@ def list_presets(output_format: FormatOption = Format.TABLE) -> None:
     Example: fedhh presets list
     """
     from fedhh.cli.console import print_json
-    from fedhh.experiments.config.schema import RUNS, SWEEPS, preset_names
+    from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names
     from fedhh.experiments.longitudinal import builtin as longitudinal
 
     kinds = ((RUNS, "fedhh run"), (SWEEPS, "fedhh sweep"))
@@ -40,7 +40,7 @@ def show_preset(name: Annotated[str, typer.Argument(help="A preset's name.")]) -
 
     Example: fedhh presets show gboard-production > mine.toml
     """
-    from fedhh.experiments.config.schema import RUNS, SWEEPS, preset_names, preset_text
+    from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names, preset_text
     from fedhh.experiments.longitudinal import builtin as longitudinal
     from fedhh.validation import require_choice
 

@@ -12,6 +12,7 @@ import numpy as np
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.kernels.structured_reports import draw_hadamard_responses
 from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, ServerWork, Tally, Values
+from fedhh.oracles.counted_outputs import CountedOutputs
 from fedhh.oracles.hadamard_count_mean_sketch import hadamard_entries
 from fedhh.oracles.scored import Moments, ScoredOracle
 from fedhh.random import Stream, generator, kernel_state
@@ -19,7 +20,7 @@ from fedhh.validation import InputError, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
-class HadamardResponse(ScoredOracle):
+class HadamardResponse(CountedOutputs, ScoredOracle):
     """Hadamard response (Acharya, Sun, Zhang 2019, section 5).
 
     With E = e**epsilon and s values, outputs lie in blocks of b, a power of two. Each value has a
@@ -138,19 +139,6 @@ class HadamardResponse(ScoredOracle):
         )
         return reports
 
-    def aggregate(self, reports: Reports) -> Tally:
-        """Return ``(K,) int64``: how many reports are each output."""
-        return np.bincount(reports, minlength=self.aggregate_size).astype(np.int64, copy=False)
-
-    def privatize_and_aggregate(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return how many fresh reports are each output; O(n + K)."""
-        if out is None:
-            out = np.zeros(self.aggregate_size, dtype=np.int64)
-        out += self.aggregate(self.privatize(values, rng=rng))
-        return out
-
     def support(self, aggregate: Tally, candidates: Values) -> Tally:
         """Return each candidate's score: reports in its half of its block less those beside."""
         candidates = self.check_values(candidates, "candidates")
@@ -166,18 +154,6 @@ class HadamardResponse(ScoredOracle):
         hadamard_rows(scores.reshape(-1, self.block_size))
         return scores
 
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return each candidate's score; O(n + K log b)."""
-        return self.support(self.aggregate(reports), candidates)
-
-    def privatize_and_tally(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return every value's score over fresh reports; O(n + K log b)."""
-        out = self._tally_of_all(out)
-        out += self.support_of_all(self.privatize_and_aggregate(values, rng=rng)[None])[0]
-        return out
-
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each report, for the placement at hand."""
         block, row = divmod(int(self.symbols[value]), self.block_size)
@@ -188,10 +164,6 @@ class HadamardResponse(ScoredOracle):
         # ln Z, less epsilon.
         total = math.log(half * -math.expm1(-self.epsilon) + outputs * math.exp(-self.epsilon))
         return np.where(in_half, 0.0, -self.epsilon) - total
-
-    def report_space(self) -> Reports:
-        """Return all K outputs."""
-        return np.arange(self.aggregate_size)
 
     @property
     def server_work(self) -> ServerWork:

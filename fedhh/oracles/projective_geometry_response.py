@@ -16,6 +16,7 @@ from fedhh.kernels.projective import (
     sum_orthogonal,
 )
 from fedhh.oracles.base import Floats, PureOracle, Reports, ServerWork, Tally, Values
+from fedhh.oracles.counted_outputs import CountedOutputs
 from fedhh.random import kernel_state
 from fedhh.validation import InputError
 
@@ -29,7 +30,7 @@ _LOOK_UP_NS = 100.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectiveGeometryResponse(PureOracle):
+class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
     """Projective geometry response (Feldman, Nelson, Nguyen, Talwar 2022, section 3).
 
     With E = e**epsilon, let r be the prime nearest to E + 1 and t the least dimension for which
@@ -167,19 +168,6 @@ class ProjectiveGeometryResponse(PureOracle):
         )
         return reports
 
-    def aggregate(self, reports: Reports) -> Tally:
-        """Return ``(K,) int64``: how many reports are each point."""
-        return np.bincount(reports, minlength=self.num_points).astype(np.int64, copy=False)
-
-    def privatize_and_aggregate(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return how many fresh reports are each point; O(n t + K)."""
-        if out is None:
-            out = np.zeros(self.num_points, dtype=np.int64)
-        out += self.aggregate(self.privatize(values, rng=rng))
-        return out
-
     def support(self, aggregate: Tally, candidates: Values) -> Tally:
         """Return how many reports support each candidate; the cost is the class's, c for s."""
         candidates = self.check_values(candidates, "candidates")
@@ -227,18 +215,6 @@ class ProjectiveGeometryResponse(PureOracle):
         everything = np.arange(self.domain_size)
         return np.array([self.support(each, everything) for each in aggregates], dtype=np.int64)
 
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return how many reports support each candidate, by way of their aggregate."""
-        return self.support(self.aggregate(reports), candidates)
-
-    def privatize_and_tally(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return the support of every value over fresh reports, added up by point first."""
-        out = self._tally_of_all(out)
-        out += self.support_of_all(self.privatize_and_aggregate(values, rng=rng)[None])[0]
-        return out
-
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each report, given the true value."""
         products = self._coordinates(np.array([value])) * self._coordinates(
@@ -246,10 +222,6 @@ class ProjectiveGeometryResponse(PureOracle):
         )
         supporting = products.sum(axis=0) % self.field_size == 0
         return np.where(supporting, 0.0, -self.epsilon) - math.log(self._weight)
-
-    def report_space(self) -> Reports:
-        """Return the numbers of all points."""
-        return np.arange(self.num_points)
 
     @property
     def server_work(self) -> ServerWork:

@@ -10,11 +10,12 @@ import numpy as np
 
 from fedhh.oracles.base import Reports, Tally, Values
 from fedhh.oracles.histogram_encoding import HistogramEncoding
+from fedhh.oracles.independent_tallies import IndependentTallies
 from fedhh.oracles.scored import Moments, ScoredOracle
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummedHistogramEncoding(HistogramEncoding, ScoredOracle):
+class SummedHistogramEncoding(IndependentTallies, HistogramEncoding, ScoredOracle):
     """Summation with histogram encoding: a noisy indicator, whose entries the server adds up.
 
     Reports, and why their noise is on a grid, are those of
@@ -69,15 +70,6 @@ class SummedHistogramEncoding(HistogramEncoding, ScoredOracle):
         candidates = self.check_values(candidates, "candidates")
         return np.asarray(reports[:, candidates].sum(axis=0, dtype=np.int64))
 
-    def privatize_and_tally(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return the tally of fresh reports, drawn as `sample_tally` does."""
-        out = self._tally_of_all(out)
-        counts = np.bincount(self.check_values(values), minlength=self.domain_size)
-        out += self.sample_tally(counts, len(values), rng=rng)
-        return out
-
     def sample_tally(
         self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
     ) -> Tally:
@@ -95,10 +87,6 @@ class SummedHistogramEncoding(HistogramEncoding, ScoredOracle):
             + self._sums_of_entries(num_reports - held, rng)
             - self._sums_of_entries(held, rng)
         )
-
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return a nanosecond per report: each part of them would be drawn as the whole is."""
-        return float(num_reports)
 
     def _sums_of_entries(self, numbers: Values, rng: np.random.Generator) -> Tally:
         """Return ``(s,) int64``: the sum of so many entries of other values, for each value."""

@@ -8,26 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhh.oracles.base import PureOracle, Reports, ServerWork, Tally, Values
+from fedhh.oracles.independent_tallies import IndependentTallies
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndependentSupport(PureOracle):
+class IndependentSupport(IndependentTallies, PureOracle):
     """A pure oracle whose report supports each value independently of all others.
 
-    Counts of different values are then independent, so `sample_tally` has the exact law.
+    Its counts are then independent binomials, and are drawn as such.
     """
-
-    def privatize_and_tally(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return the tally of fresh reports, of which each support is counted as it is drawn.
-
-        The s counts are independent binomials, and are drawn as such: O(n + s).
-        """
-        out = self._tally_of_all(out)
-        counts = np.bincount(self.check_values(values), minlength=self.domain_size)
-        out += self.sample_tally(counts, len(values), rng=rng)
-        return out
 
     def sample_tally(
         self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
@@ -42,10 +31,6 @@ class IndependentSupport(PureOracle):
         true_counts = self._check_true_counts(true_counts, num_reports)
         ones = rng.binomial(true_counts, self.p)
         return ones + rng.binomial(num_reports - true_counts, self.q)
-
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return a nanosecond per report: each part of them would be drawn as the whole is."""
-        return float(num_reports)
 
 
 @dataclass(frozen=True, kw_only=True)

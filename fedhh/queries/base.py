@@ -186,6 +186,14 @@ class Aggregate:
     num_clients: int
     messages: Messages | None = None
 
+    def check_answers(self, query: Query) -> None:
+        """Raise ValueError unless the tally has the length of one that answers a query."""
+        if len(self.tally) != query.tally_size:
+            raise ValueError(
+                f"Expected a tally of {query.tally_size} numbers for pass {query.pass_index + 1}, "
+                f"layer {query.layer}, got {len(self.tally)}."
+            )
+
     @classmethod
     def empty(cls, tally_size: int) -> Aggregate:
         """Return the aggregate of no report."""

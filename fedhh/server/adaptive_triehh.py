@@ -28,6 +28,7 @@ from fedhh.server.guesses import GUESSES_PER_PREFIX, Guesses
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
 from fedhh.server.local_discovery import FalseDiscoveryRate, RecountShare
 from fedhh.server.noise import Noise
+from fedhh.server.posterior_pruning import likeliest
 from fedhh.server.pruning import top_eta
 from fedhh.server.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
@@ -49,17 +50,8 @@ _FEWEST_PREFIXES, _MOST_PREFIXES = 2_000, 30_000
 _LARGE_DOMAIN = 100_000
 """The noise of Subset Selection hardly depends on the domain beyond so many values."""
 
-_CREDIBLE, _LIKELY = 0.002, 0.5
-"""The least probability of a word: to be recounted, and to be returned without a recount."""
-
 _CREDIBLE_GUESS = 0.005
-"""Likewise of a guess: to be recounted."""
-
-_LIKELIEST = 4
-"""How many times as many children as are kept have their worth computed."""
-
-_SHORT_WORD = 0.02
-"""How likely a word is that ends before the first layer: one that few of all strings are."""
+"""The least probability of a guess to be recounted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,11 +231,7 @@ class AdaptiveTrieHH(LdpTrieHH):
             )
             history = (*state.history, summary)
             return replace(state, found=found, history=history, is_recounted=True)
-        if len(aggregate.tally) != query.domain_size:
-            raise ValueError(
-                f"Expected a tally of {query.domain_size} values for layer {query.layer}, got "
-                f"{len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         return self._after_layer(state, query, aggregate)
 
     def _after_layer(
@@ -259,7 +247,14 @@ class AdaptiveTrieHH(LdpTrieHH):
         children = Children.after_votes(
             state.belief, seen, state.model.mixed(laws), length=query.trie.length
         )
-        kept, words = self._chosen(children, votes, seen, num_short=len(state.finished))
+        kept, words = likeliest(
+            children,
+            seen,
+            num_short=len(state.finished),
+            most_kept=self.most_kept,
+            free_words=self.free_words,
+            recounts=self.recounts,
+        )
         found = self._found(query, aggregate, noise, words)
         evidence = state.evidence
         if self._carries:
@@ -335,42 +330,6 @@ class AdaptiveTrieHH(LdpTrieHH):
         return Found.counted(
             query, aggregate, noise, codes=state.guesses.codes[likely], support=votes[likely]
         )
-
-    def _chosen(
-        self,
-        children: Children,
-        votes: npt.NDArray[np.int64],
-        seen: LayerEvidence,
-        *,
-        num_short: int,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the prefixes that a layer keeps, ascending, and the words that it finds."""
-        least = _CREDIBLE if self.recounts else _LIKELY
-        ended = children.words
-        words = ended[children.lives[ended] > least]
-        longer = children.extended
-        # Worth is at most the probability of living, and takes longer to say: it is asked of the
-        # likeliest only. What it ranks high beyond these hardly lives.
-        rough = longer
-        if len(longer) > _LIKELIEST * self.most_kept:
-            lives = children.lives[longer]
-            place = len(lives) - _LIKELIEST * self.most_kept
-            rough = np.asarray(longer[lives >= np.partition(lives, place)[place]])
-        worth = children.worth(rough)
-        order = np.argsort(-worth, kind="stable")
-        if not self.free_words:
-            worth_of_words = children.worth(words)
-            best = np.sort(np.concatenate([worth, worth_of_words]))[::-1]
-            last = best[min(self.most_kept, len(best)) - 1] if len(best) else 0.0
-            words = words[worth_of_words >= last]
-            order = order[worth[order] >= last]
-        order = order[: self.most_kept]
-        short = np.arange(len(children.lives), len(votes))
-        if num_short:
-            ratio = seen.ratios[seen.which[short]].mean(axis=1)
-            odds = _SHORT_WORD / (1 - _SHORT_WORD) * ratio
-            short = short[odds / (1 + odds) > least]
-        return np.sort(rough[order]), np.concatenate([words, short])
 
     def _domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included."""

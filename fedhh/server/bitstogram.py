@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.queries.sketches import FragmentQuery
-from fedhh.server.record_discovery import RecordProtocol, SketchName, Sums
+from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
 from fedhh.settings import AUTO, Count, CountOrAuto, decided
 from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
@@ -24,7 +24,7 @@ Scores = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bitstogram(RecordProtocol[FragmentPuzzle]):
+class Bitstogram(SketchedRecords[FragmentPuzzle]):
     """Settings of Bitstogram, over symbols instead of bits.
 
     A public hash sends each string to one of T buckets. A contribution draws a position of the

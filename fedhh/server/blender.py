@@ -16,13 +16,13 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.mechanisms.opt_in import OptInBlend, head_list_threshold, laplace_scale
+from fedhh.mechanisms.opt_in import OptInBlend
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.queries.plain_words import PlainWordsQuery
-from fedhh.random import Stream, generator
-from fedhh.server.blending import Floats, Shares, client_shares, opt_in_shares, with_floor
+from fedhh.server.blending import Floats, Shares, client_shares, with_floor
+from fedhh.server.curator import Curator
 from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise
@@ -104,24 +104,18 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
     def __post_init__(self) -> None:
         super().__post_init__()
         # Computed once here so that a delta without a threshold is refused before anything runs.
-        _ = self.threshold
+        _ = self.curator.threshold
 
     @property
-    def threshold(self) -> float:
-        """Noisy count that a word of the head list exceeds."""
-        return head_list_threshold(
-            epsilon=self.opt_in_epsilon, delta=self.delta, records=self.head_items
+    def curator(self) -> Curator:
+        """Whom the clients trust that opted in."""
+        return Curator(
+            epsilon=self.opt_in_epsilon,
+            delta=self.delta,
+            head_items=self.head_items,
+            max_items=self.max_items,
+            seed=self.noise_seed or 0,
         )
-
-    @property
-    def head_scale(self) -> float:
-        """Scale of the Laplace noise on counts of words as the list is made."""
-        return laplace_scale(epsilon=self.opt_in_epsilon, records=self.head_items)
-
-    @property
-    def opt_in_scale(self) -> float:
-        """Scale of the Laplace noise on counts of the list's words."""
-        return laplace_scale(epsilon=self.opt_in_epsilon, records=self.max_items)
 
     @property
     def longest_word(self) -> int:
@@ -253,11 +247,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         if query.layer == _RECOUNT:
             found, summary = self.recounted(state.found, query, aggregate)
             return replace(state, found=found, history=(*state.history, summary))
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a tally of {query.tally_size} values for layer {query.layer}, got "
-                f"{len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         if query.layer == _OPT_IN:
             return self._with_opt_in(state, query, aggregate)
         return self._with_clients(state, query, aggregate)
@@ -275,7 +265,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
         Of the first, ``num_candidates`` are all strings that the alphabet allows: how many words
         the group holds is nobody's to know. Thresholds are estimated counts, rounded up: of the
-        first round that of `threshold`, of the others the least, since nothing is dropped.
+        first round the curator's, of the others the least, since nothing is dropped.
         """
         return state.history
 
@@ -297,11 +287,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         params = {"subset_size": "optimal"} if self.oracle == "ss" else {}
         return OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params)
 
-    def _noise(self, layer: int, size: int, scale: float) -> Floats:
-        """Return the curator's noise: one fixed draw for each layer of a run."""
-        rng = generator(self.noise_seed or 0, Stream.CURATOR, 0, layer)
-        return rng.laplace(scale=scale, size=size)
-
     def _with_head(
         self, state: BlenderState, query: PlainWordsQuery, aggregate: Aggregate
     ) -> BlenderState:
@@ -311,38 +296,29 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
                 f"Expected messages of {self.length + 1} numbers, got "
                 f"{None if messages is None else messages.shape[1:]}."
             )
-        words, places = np.unique(messages[:, :-1], axis=0, return_inverse=True)
-        counts = np.zeros(len(words), dtype=np.int64)
-        np.add.at(counts, places.ravel(), messages[:, -1])
-        noisy = counts + self._noise(_HEAD, len(words), self.head_scale)
-        order = np.argsort(-noisy, kind="stable")
-        kept = order[noisy[order] > self.threshold][: self.max_words]
+        curator = self.curator
+        head = curator.head_list(messages, layer=_HEAD, most=self.max_words)
         summary = self._summary(
             query,
             aggregate,
-            num_kept=len(kept),
-            threshold=self.threshold,
-            noise_std=math.sqrt(2) * self.head_scale,
+            num_kept=len(head),
+            threshold=curator.threshold,
+            noise_std=curator.head_noise_std,
             report_bits=self.length * math.log2(query.alphabet.size),
         )
-        head = words[kept].astype(np.uint16)
         return replace(state, head=head, history=(*state.history, summary))
 
     def _with_opt_in(
         self, state: BlenderState, query: PrefixQuery, aggregate: Aggregate
     ) -> BlenderState:
-        counts = aggregate.tally[: query.num_candidates]
-        scale = self.opt_in_scale
-        noisy = counts + self._noise(_OPT_IN, len(counts), scale)
-        shares = opt_in_shares(noisy, num_clients=aggregate.num_clients, scale=scale)
-        least = 2 * scale**2 / aggregate.num_clients**2
-        shares = with_floor(shares, least)
+        curator, counts = self.curator, aggregate.tally[: query.num_candidates]
+        shares, least = curator.shares(counts, layer=_OPT_IN, num_clients=aggregate.num_clients)
         summary = self._summary(
             query,
             aggregate,
             num_kept=query.num_candidates,
-            threshold=float(noisy.min()),
-            noise_std=math.sqrt(2) * scale,
+            threshold=least,
+            noise_std=curator.opt_in_noise_std,
             report_bits=math.log2(query.domain_size),
         )
         return replace(

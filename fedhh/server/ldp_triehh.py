@@ -267,11 +267,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         if state.pass_index == self.passes:
             found, summary = self.recounted(state.found, query, aggregate)
             return replace(state, found=found, history=(*state.history, summary), is_recounted=True)
-        if len(aggregate.tally) != query.domain_size:
-            raise ValueError(
-                f"Expected a tally of {query.domain_size} values for pass {query.pass_index + 1}, "
-                f"layer {query.layer}, got {len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
         votes = aggregate.tally[: query.num_candidates]
         kept, threshold = self.keep(votes, noise, query)

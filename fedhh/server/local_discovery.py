@@ -221,11 +221,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         Raises:
             ValueError: The aggregate does not belong to the query.
         """
-        if len(aggregate.tally) != query.domain_size:
-            raise ValueError(
-                f"Expected a tally of {query.domain_size} values for the recount, got "
-                f"{len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         oracle = make_pure_oracle(query.oracle, query.domain_size)
         votes = aggregate.tally[: query.num_candidates]
         recount = Evidence.nothing(len(votes)).heard(oracle, votes, aggregate)

@@ -52,11 +52,7 @@ def support_of(query: HeldSetQuery, aggregate: Aggregate, num_values: int) -> _I
     Raises:
         ValueError: The aggregate does not belong to the query.
     """
-    if len(aggregate.tally) != query.tally_size:
-        raise ValueError(
-            f"Expected a tally of {query.tally_size} numbers for layer {query.layer}, got "
-            f"{len(aggregate.tally)}."
-        )
+    aggregate.check_answers(query)
     return query.randomizer.support(aggregate.tally, np.arange(num_values))
 
 

@@ -301,11 +301,7 @@ def _support(
     """Return how many of a group's reports support each candidate."""
     oracle = query.prefixes
     if oracle.has_fixed_aggregate:
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a sketch of {query.tally_size} numbers for group {query.layer}, got "
-                f"{len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         return oracle.support(aggregate.tally, keys)
     if aggregate.messages is None or len(aggregate.messages) != aggregate.num_reports:
         raise ValueError(

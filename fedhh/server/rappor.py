@@ -160,10 +160,7 @@ class Rappor(
         if isinstance(query, PrefixQuery):
             found, summary = self.recounted(state.found, query, aggregate)
             return replace(state, found=found, history=(*state.history, summary))
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a tally of {query.tally_size} numbers, got {len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         keys = query.names.keys(self.domain[:, : query.longest_word])
         decoded = decode(query.reports, aggregate.tally, keys)
         kept = np.flatnonzero(decoded.p_value < self.familywise_error / len(keys))

@@ -55,7 +55,7 @@ _MOST_STEPS = 4e10
 
 
 @dataclass(frozen=True, kw_only=True)
-class RapporUnknown(LocalProtocol[RecordState, NgramQuery | PrefixQuery]):
+class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | PrefixQuery]):
     """Settings of RAPPOR with an unknown dictionary.
 
     A client reports, for each word it contributes, the Bloom filter of the whole string, padded or
@@ -188,11 +188,11 @@ class RapporUnknown(LocalProtocol[RecordState, NgramQuery | PrefixQuery]):
         settled = super().settle(num_clients=num_clients, seed=seed)
         return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
 
-    def initialize(self) -> RecordState:
+    def initialize(self) -> RecordState[tuple[int, ...]]:
         """Return the state before the round."""
         return RecordState(found=Found.nothing(self.length))
 
-    def next_query(self, state: RecordState) -> NgramQuery | PrefixQuery | None:
+    def next_query(self, state: RecordState[tuple[int, ...]]) -> NgramQuery | PrefixQuery | None:
         """Return the one broadcast, after its answers the recount, then None."""
         size = decided(self.clients_per_layer, "clients_per_layer")
         if not state.history:
@@ -203,16 +203,16 @@ class RapporUnknown(LocalProtocol[RecordState, NgramQuery | PrefixQuery]):
         return self.recount_query(state.found.codes, pass_index=0, layer=2, cohort=cohort)
 
     def finish_round(
-        self, state: RecordState, query: NgramQuery | PrefixQuery, aggregate: Aggregate
-    ) -> RecordState:
+        self,
+        state: RecordState[tuple[int, ...]],
+        query: NgramQuery | PrefixQuery,
+        aggregate: Aggregate,
+    ) -> RecordState[tuple[int, ...]]:
         """Return the state with the words that filters of n-grams and of whole strings show."""
         if isinstance(query, PrefixQuery):
             found, summary = self.recounted(state.found, query, aggregate)
             return replace(state, found=found, history=(*state.history, summary))
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a tally of {query.tally_size} numbers, got {len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         words, tables = query.split(aggregate.tally)
         codes, kept = self.candidates(query, tables)
         found = Found.nothing(self.length)
@@ -231,13 +231,13 @@ class RapporUnknown(LocalProtocol[RecordState, NgramQuery | PrefixQuery]):
                 interval_z=np.full(len(chosen), np.nan),
             )
         summary = self._summary(query, aggregate, found, looked_up=len(codes))
-        return RecordState(found=found, kept=kept, history=(summary,))
+        return RecordState(found=found, decoding=kept, history=(summary,))
 
-    def discoveries(self, state: RecordState) -> Discoveries:
+    def discoveries(self, state: RecordState[tuple[int, ...]]) -> Discoveries:
         """Return the words found, most frequent first."""
         return state.found.discoveries(self.symbols)
 
-    def summaries(self, state: RecordState) -> Sequence[RoundSummary]:
+    def summaries(self, state: RecordState[tuple[int, ...]]) -> Sequence[RoundSummary]:
         """Return one summary per finished round.
 
         The first is about whole strings: ``num_candidates`` were put together from n-grams,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,29 +32,31 @@ from fedhh.validation import require_epsilon
 from fedhh.words.trie import Codes
 
 Sums = npt.NDArray[np.int64]
+Told = TypeVar("Told")
+"""What a protocol tells of its decoding."""
 
 _SEEDS = 3
 _SEED_BITS = 64.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RecordState:
+class RecordState(Generic[Told]):
     """Where a run stands: before its round of records, after it, or after the recount.
 
     Attributes:
         found: The discovered words, most frequent first.
-        kept: How many it kept at each step of looking for candidates.
+        decoding: What became of the parts on the way to candidates; None before.
         history: One summary per finished round.
     """
 
     found: Found
-    kept: tuple[int, ...] = ()
+    decoding: Told | None = None
     history: tuple[RoundSummary, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordProtocol(
-    LocalProtocol[RecordState, FragmentQuery[Parts] | PrefixQuery], Generic[Parts]
+    LocalProtocol[RecordState[Told], FragmentQuery[Parts] | PrefixQuery], Generic[Parts, Told]
 ):
     """A discovery by records of two reports, in one round.
 
@@ -65,10 +67,6 @@ class RecordProtocol(
         word_share: Share of ``local_epsilon`` that goes to the report about the whole string; the
             rest is that of the report about its part.
         length: Symbols of a padded string.
-        num_hashes: Rows of each sketch, k.
-        num_cells: Cells of each row, m.
-        noise_words: Most words that nobody holds in the result, in expectation over the noise; see
-            `significance.above_noise`.
         max_words: Most words in the result.
         hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
@@ -78,9 +76,6 @@ class RecordProtocol(
 
     word_share: Annotated[float, Gt(0), Lt(1)] = 0.5
     length: Layers = 10
-    num_hashes: Count = 64
-    num_cells: Count = 4096
-    noise_words: Positive = 0.1
     max_words: Count = 1_000
     hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
 
@@ -135,11 +130,11 @@ class RecordProtocol(
         settled = super().settle(num_clients=num_clients, seed=seed)
         return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
 
-    def initialize(self) -> RecordState:
+    def initialize(self) -> RecordState[Told]:
         """Return the state before the round."""
         return RecordState(found=Found.nothing(self.length))
 
-    def next_query(self, state: RecordState) -> FragmentQuery[Parts] | PrefixQuery | None:
+    def next_query(self, state: RecordState[Told]) -> FragmentQuery[Parts] | PrefixQuery | None:
         """Return the one broadcast, after its answers the recount, then None."""
         size = decided(self.clients_per_layer, "clients_per_layer")
         if not state.history:
@@ -154,21 +149,21 @@ class RecordProtocol(
         )
 
     def finish_round(
-        self, state: RecordState, query: FragmentQuery[Parts] | PrefixQuery, aggregate: Aggregate
-    ) -> RecordState:
+        self,
+        state: RecordState[Told],
+        query: FragmentQuery[Parts] | PrefixQuery,
+        aggregate: Aggregate,
+    ) -> RecordState[Told]:
         """Return the state with the words that the candidates' own counts let through."""
         if isinstance(query, PrefixQuery):
             found, summary = self.recounted(state.found, query, aggregate)
             return replace(state, found=found, history=(*state.history, summary))
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a tally of {query.tally_size} numbers, got {len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         word_sums, part_sums, records = query.split(aggregate.tally)
-        codes, kept = self.candidates(query, part_sums, records)
+        codes, decoding = self.candidates(query, part_sums, records)
         support = query.words.support(word_sums, query.puzzle.names.keys(codes))
         noise = Noise.of_aggregate(query.words, aggregate.num_reports, word_sums)
-        chosen = above_noise(noise, support, noise_kept=self.noise_words, most=self.max_words)
+        chosen = self.credible(noise, support)
         found = Found.counted(query, aggregate, noise, codes=codes[chosen], support=support[chosen])
         summary = RoundSummary(
             pass_index=0,
@@ -186,13 +181,13 @@ class RecordProtocol(
             report_bits=query.report_bits,
             download_bits=_SEEDS * _SEED_BITS,
         )
-        return RecordState(found=found, kept=kept, history=(summary,))
+        return RecordState(found=found, decoding=decoding, history=(summary,))
 
-    def discoveries(self, state: RecordState) -> Discoveries:
+    def discoveries(self, state: RecordState[Told]) -> Discoveries:
         """Return the words found, most frequent first."""
         return state.found.discoveries(self.symbols)
 
-    def summaries(self, state: RecordState) -> Sequence[RoundSummary]:
+    def summaries(self, state: RecordState[Told]) -> Sequence[RoundSummary]:
         """Return one summary per finished round.
 
         The first is about whole strings: ``num_candidates`` were looked up, ``threshold`` is the
@@ -204,7 +199,7 @@ class RecordProtocol(
     @abstractmethod
     def candidates(
         self, query: FragmentQuery[Parts], sums: Sums, records: Sums
-    ) -> tuple[Codes, tuple[int, ...]]:
+    ) -> tuple[Codes, Told]:
         """Return the strings that the parts speak for.
 
         Args:
@@ -213,22 +208,32 @@ class RecordProtocol(
             records: ``(positions,) int64``: how many records each position has.
 
         Returns:
-            ``(c, length) uint16`` distinct codes, and how many were kept at each step.
+            ``(c, length) uint16`` distinct codes, and what became of the parts.
+        """
+
+    @abstractmethod
+    def credible(self, noise: Noise, support: Sums) -> Sums:
+        """Return which candidates the words' own sketch lets through, most frequent first.
+
+        Args:
+            noise: What chance does to a word's support, values that share its cells included.
+            support: ``(c,) int64``: that of each candidate.
+
+        Returns:
+            ``int64``: at most ``max_words`` numbers of candidates.
         """
 
     @abstractmethod
     def parts(self, seed: int) -> Parts:
         """Return how strings are cut, with names and hashes of a seed."""
 
-    @property
     @abstractmethod
-    def word_sketch(self) -> str:
-        """Name of the sketch of whole strings."""
+    def word_oracle_spec(self, seed: int) -> OracleSpec:
+        """Return the sketch of whole strings, with the hash functions of a seed."""
 
-    @property
     @abstractmethod
-    def part_oracle(self) -> str:
-        """Name of the parts' oracle: a sketch, or Subset Selection."""
+    def part_oracle_spec(self, seed: int) -> OracleSpec:
+        """Return the parts' oracle, with the hash functions of a seed if it is a sketch."""
 
     def records(self, *, num_clients: int) -> FragmentQuery[Parts]:
         """Return the broadcast to so many clients."""
@@ -242,16 +247,65 @@ class RecordProtocol(
             sampler=self.sampler,
             pad=self.pad,
             puzzle=self.parts(naming),
-            word_oracle=self._oracle(self.word_sketch, self.word_epsilon, words),
-            fragment_oracle=self._oracle(self.part_oracle, self.part_epsilon, parts),
+            word_oracle=self.word_oracle_spec(words),
+            fragment_oracle=self.part_oracle_spec(parts),
         )
 
-    def _oracle(self, name: str, epsilon: float, seed: int) -> OracleSpec:
-        params: dict[str, str | int | float] = {"subset_size": "optimal"}
-        if name != "ss":
-            params = {"num_hashes": self.num_hashes, "num_cells": self.num_cells, "hash_seed": seed}
-        return OracleSpec(name=name, epsilon=epsilon, params=params)
+
+def report_oracle(
+    name: str, epsilon: float, *, num_hashes: int, num_cells: int, seed: int
+) -> OracleSpec:
+    """Return one of a record's oracles: a sketch of these sizes, or "ss", which has none."""
+    params: dict[str, str | int | float] = {"subset_size": "optimal"}
+    if name != "ss":
+        params = {"num_hashes": num_hashes, "num_cells": num_cells, "hash_seed": seed}
+    return OracleSpec(name=name, epsilon=epsilon, params=params)
 
 
 SketchName = Literal["hashtogram", "cms", "hcms"]
 """Sketches that a record's reports may go through."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchedRecords(RecordProtocol[Parts, tuple[int, ...]]):
+    """A discovery by records whose sketches have one size, of words that noise does not explain.
+
+    What it tells of its decoding is how many it kept at each step.
+
+    Attributes:
+        num_hashes: Rows of each sketch, k.
+        num_cells: Cells of each row, m.
+        noise_words: Most words that nobody holds in the result, in expectation over the noise; see
+            `significance.above_noise`.
+    """
+
+    num_hashes: Count = 64
+    num_cells: Count = 4096
+    noise_words: Positive = 0.1
+
+    @property
+    @abstractmethod
+    def word_sketch(self) -> str:
+        """Name of the sketch of whole strings."""
+
+    @property
+    @abstractmethod
+    def part_oracle(self) -> str:
+        """Name of the parts' oracle: a sketch, or Subset Selection."""
+
+    def word_oracle_spec(self, seed: int) -> OracleSpec:
+        """Return the sketch of whole strings, with the hash functions of a seed."""
+        return self._oracle(self.word_sketch, self.word_epsilon, seed)
+
+    def part_oracle_spec(self, seed: int) -> OracleSpec:
+        """Return the parts' oracle, with the hash functions of a seed if it is a sketch."""
+        return self._oracle(self.part_oracle, self.part_epsilon, seed)
+
+    def credible(self, noise: Noise, support: Sums) -> Sums:
+        """Return the candidates that noise does not explain, most frequent first."""
+        return above_noise(noise, support, noise_kept=self.noise_words, most=self.max_words)
+
+    def _oracle(self, name: str, epsilon: float, seed: int) -> OracleSpec:
+        return report_oracle(
+            name, epsilon, num_hashes=self.num_hashes, num_cells=self.num_cells, seed=seed
+        )

@@ -14,7 +14,7 @@ import numpy as np
 from fedhh.queries.sketches import FragmentQuery
 from fedhh.server.noise import Noise
 from fedhh.server.pem import extensions
-from fedhh.server.record_discovery import RecordProtocol, SketchName, Sums
+from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
 from fedhh.server.significance import above_noise
 from fedhh.settings import Count, Positive
 from fedhh.validation import InputError
@@ -25,7 +25,7 @@ _LARGEST_LEVEL = 2**24
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeHist(RecordProtocol[PrefixParts]):
+class TreeHist(SketchedRecords[PrefixParts]):
     """Settings of TreeHist, over symbols instead of bits.
 
     A contribution draws one of the levels, prefix lengths step, 2 step and so on, and is reported

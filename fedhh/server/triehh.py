@@ -179,11 +179,7 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
         self, state: VoteState, query: WordVoteQuery, aggregate: Aggregate
     ) -> VoteState:
         """Return the state after a round's votes."""
-        if len(aggregate.tally) != query.tally_size:
-            raise ValueError(
-                f"Expected a tally of {query.tally_size} values for layer {query.layer}, got "
-                f"{len(aggregate.tally)}."
-            )
+        aggregate.check_answers(query)
         votes = aggregate.tally[: query.num_candidates]
         threshold = decided(self.threshold, "threshold")
         kept = np.flatnonzero(votes >= threshold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
@@ -16,16 +17,16 @@ ALPHA = 1e-9
 _FEWEST_EXPECTED = 5
 
 
-def law_p_value(draws: Iterable[Hashable], law: Mapping[Any, float]) -> float:
+def law_p_value(draws: Iterable[Hashable] | npt.NDArray[Any], law: Mapping[Any, float]) -> float:
     """Return the p-value of draws under a law; 0 if one of them is impossible.
 
     Categories with fewer than five expected draws are pooled, rarest first.
 
     Args:
-        draws: Independent outcomes.
+        draws: Independent outcomes; of a table, one in each row, which the law has as a tuple.
         law: Each outcome's probability.
     """
-    counts = Counter(draws)
+    counts = _counted(draws) if isinstance(draws, np.ndarray) else Counter(draws)
     if any(law.get(outcome, 0.0) <= 0 for outcome in counts):
         return 0.0
     num_draws = sum(counts.values())
@@ -46,7 +47,7 @@ def law_p_value(draws: Iterable[Hashable], law: Mapping[Any, float]) -> float:
     return float(stats.chisquare(observed, np.array(expected) * scale).pvalue)
 
 
-def follows_law(draws: Iterable[Hashable], law: Mapping[Any, float]) -> bool:
+def follows_law(draws: Iterable[Hashable] | npt.NDArray[Any], law: Mapping[Any, float]) -> bool:
     """Return whether `law_p_value` is above `ALPHA`."""
     return law_p_value(draws, law) > ALPHA
 
@@ -54,3 +55,26 @@ def follows_law(draws: Iterable[Hashable], law: Mapping[Any, float]) -> bool:
 def rows(array: npt.NDArray[Any]) -> list[tuple[Any, ...]]:
     """Return one hashable outcome per entry of the first axis."""
     return [tuple(row) for row in np.asarray(array).reshape(len(array), -1).tolist()]
+
+
+def _counted(array: npt.NDArray[Any]) -> Counter[Any]:
+    """Return how often each entry, or row, is there; an object for each draw would take longer."""
+    table = array.reshape(len(array), -1)
+    if table.dtype.kind not in "biu" or not len(table):
+        return Counter(_outcomes(array))
+    digits = table.astype(np.int64)
+    digits -= digits.min(axis=0)
+    sizes = [int(most) + 1 for most in digits.max(axis=0)]
+    if math.prod(sizes) >= 2**62:
+        return Counter(_outcomes(array))
+    numbers = np.zeros(len(table), dtype=np.int64)
+    for column, size in enumerate(sizes):
+        numbers = numbers * size + digits[:, column]
+    _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
+    return Counter(dict(zip(_outcomes(array[first]), counts.tolist(), strict=True)))
+
+
+def _outcomes(array: npt.NDArray[Any]) -> list[Any]:
+    """Return one hashable outcome per entry, of a table per row."""
+    entries: list[Any] = rows(array) if array.ndim > 1 else array.tolist()
+    return entries

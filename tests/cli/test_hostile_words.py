@@ -164,7 +164,7 @@ def test_what_fails_is_one_line_of_plain_text_and_ends_with_1(command, tmp_path,
     def failing(*_, **__):
         raise RuntimeError(f"bad\n{ESC}[/]")
 
-    monkeypatch.setattr("fedhh.experiments.config.schema.preset_names", failing)
+    monkeypatch.setattr("fedhh.experiments.config.built_in.preset_names", failing)
     done = command("presets", "list")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[0] == r"fedhh failed: RuntimeError: bad\n\x1b[2J[/]"

@@ -175,7 +175,7 @@ def test_a_run_on_a_wrong_tally_is_refuted(fedhh, monkeypatch, tmp_path):
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
     code, out, err = fedhh(
         "account", "audit", "--run", str(small_run(tmp_path)), "--set", "privacy.local_epsilon=3",
-        "--samples", "1000", "--delta", "0.01", "--format", "json",
+        "--samples", "400", "--delta", "0.01", "--format", "json",
     )  # fmt: skip
     assert (code, err) == (1, "")
     assert json.loads(out)["verdict"] == "refuted"

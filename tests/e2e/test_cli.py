@@ -191,19 +191,33 @@ PACKAGES = {
 }  # fmt: skip
 
 
+IN_TURN = """
+import sys
+from fedhh.cli.app import main
+for line in sys.argv[1:]:
+    sys.argv = ["fedhh", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, line
+"""
+
+
 # pyarrow brings pandas where it meets arrays.
 @pytest.mark.parametrize(
-    ("words", "unused"),
+    ("lines", "unused"),
     [
-        ("data describe words.csv", PACKAGES - {"pyarrow", "pandas", "numba", "scipy"}),
-        ("data prepare texts.csv out.csv", PACKAGES - {"pyarrow", "pandas", "numba", "scipy"}),
-        ("data synthesize --clients 10 out.csv", {"ray", "matplotlib", "scipy.stats"}),
+        (
+            ["data prepare texts.csv out.csv", "data describe words.csv"],
+            PACKAGES - {"pyarrow", "pandas", "numba", "scipy"},
+        ),
+        (["data synthesize --clients 10 out.csv"], {"ray", "matplotlib", "scipy.stats"}),
     ],
 )
-def test_a_command_loads_what_it_uses(tmp_path, words, unused):
+def test_commands_load_what_they_use(tmp_path, lines, unused):
     (tmp_path / "words.csv").write_text("user,word,count\na,lol,1\n")
     (tmp_path / "texts.csv").write_text("user,text\na,lol\n")
-    assert not loaded_by(["-m", "fedhh", *words.split()], tmp_path) & unused
+    assert not loaded_by(["-c", IN_TURN, *lines], tmp_path) & unused
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ title = "Two protocols"
 seeds = 2
 
 [sweep.axes.privacy]
-local_epsilon = [4, 8, 10]
+local_epsilon = [8, 10]
 
 [sweep.protocols.TrieHH]
 passes = 1
@@ -141,7 +141,7 @@ def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
     table = (out / "comparison.csv").read_text().splitlines()
     assert table[0].startswith("privacy.local_epsilon,protocol,seeds,coverage_mean,coverage_low,")
     assert [line.split(",")[:2] for line in table[1:]] == [
-        [epsilon, name] for epsilon in ("4.0", "8.0", "10.0") for name in ("TrieHH", "SFP")
+        [epsilon, name] for epsilon in ("8.0", "10.0") for name in ("TrieHH", "SFP")
     ]
     assert "server_mean" in table[0].split(",")
     again = command("table", "comparison", "--results", "out", cwd=tmp_path)

@@ -17,7 +17,8 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.report.explorer.write import write_report
 from fedhh.experiments.run import directory as output
-from fedhh.experiments.run.run import CHECKPOINT, run_config
+from fedhh.experiments.run.checkpoint import CHECKPOINT
+from fedhh.experiments.run.run import run_config
 from fedhh.words.lexicon import Lexicon
 
 INSTALL = "needs a browser: apt-get install chromium chromium-driver, and pip install selenium"

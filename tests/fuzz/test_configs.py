@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import tomli_w
 
+from fedhh.experiments.config.built_in import preset_text
 from fedhh.experiments.config.population import check_population
 from fedhh.experiments.config.protocol import build_protocol, settle
-from fedhh.experiments.config.schema import Config, load_config, parse_config, preset_text
+from fedhh.experiments.config.schema import Config, load_config, parse_config
 from fedhh.experiments.sweep.plan import load_sweep_table, parse_sweep
 from tests.fuzz.mutation import any_value, feed, mutate_bytes, mutate_table, paths_of, survives
 

@@ -12,7 +12,7 @@ from fedhh.kernels.votes import CHUNK, draw_subsets
 from fedhh.oracles import SubsetSelection
 from fedhh.oracles.subset_votes import add_subset_votes, best_route, coin_threshold
 from fedhh.random import kernel_state
-from fedhh.testing import ALPHA, follows_law, law_p_value, rows
+from fedhh.testing import ALPHA, follows_law, law_p_value
 from fedhh.validation import InputError
 
 ROUTES = ["quick", "stamped", "looked-through", "bits"]
@@ -33,6 +33,10 @@ def tally_of(values, s, d, p, rng, route):
     miss = coin_threshold(heads=p, tails=1 - p)
     add_subset_votes(np.asarray(values), out, subset_size=d, miss=miss, rng=rng, route=route)
     return out
+
+
+def draws(num, *what):
+    return np.array([tally_of(*what) for _ in range(num)])
 
 
 def subset_law(s, d, p, value):
@@ -58,7 +62,7 @@ def sum_law(laws):
 @pytest.mark.parametrize(("s", "d", "p", "value"), TINY)
 def test_the_tally_of_one_report_is_a_subset_of_the_exact_law(route, s, d, p, value):
     rng = np.random.default_rng(0)
-    drawn = [tuple(tally_of([value], s, d, p, rng, route)) for _ in range(6_000)]
+    drawn = draws(6_000, [value], s, d, p, rng, route)
     assert follows_law(drawn, subset_law(s, d, p, value))
 
 
@@ -66,7 +70,7 @@ def test_the_tally_of_one_report_is_a_subset_of_the_exact_law(route, s, d, p, va
 def test_the_tally_of_three_reports_has_the_exact_joint_law(route):
     rng = np.random.default_rng(1)
     law = sum_law([subset_law(5, 2, 0.6, value) for value in (0, 3, 3)])
-    drawn = [tuple(tally_of([0, 3, 3], 5, 2, 0.6, rng, route)) for _ in range(10_000)]
+    drawn = draws(10_000, [0, 3, 3], 5, 2, 0.6, rng, route)
     assert follows_law(drawn, law)
 
 
@@ -74,7 +78,7 @@ def test_the_tally_of_three_reports_has_the_exact_joint_law(route):
 @pytest.mark.parametrize("wrong", [0.65, 0.55])
 def test_a_coin_five_percent_off_is_caught(route, wrong):
     rng = np.random.default_rng(2)
-    drawn = [tuple(tally_of([3], 5, 2, wrong, rng, route)) for _ in range(10_000)]
+    drawn = draws(10_000, [3], 5, 2, wrong, rng, route)
     assert law_p_value(drawn, subset_law(5, 2, 0.6, 3)) < ALPHA
 
 
@@ -82,7 +86,7 @@ def test_a_coin_five_percent_off_is_caught(route, wrong):
 @pytest.mark.parametrize(("wrong_d", "wrong_value"), [(3, 3), (1, 3), (2, 4)])
 def test_a_wrong_size_or_value_is_caught(route, wrong_d, wrong_value):
     rng = np.random.default_rng(3)
-    drawn = [tuple(tally_of([wrong_value], 5, wrong_d, 0.6, rng, route)) for _ in range(500)]
+    drawn = draws(500, [wrong_value], 5, wrong_d, 0.6, rng, route)
     assert law_p_value(drawn, subset_law(5, 2, 0.6, 3)) < ALPHA
 
 
@@ -96,7 +100,7 @@ def binned(law: np.ndarray, draws: np.ndarray, bins: int = 24):
     """Draws and law in bins of about equal probability."""
     bin_of = np.minimum((np.cumsum(law) * bins).astype(int), bins - 1)
     probabilities = np.bincount(bin_of, weights=law, minlength=bins)
-    return bin_of[draws].tolist(), dict(enumerate((probabilities / probabilities.sum()).tolist()))
+    return bin_of[draws], dict(enumerate((probabilities / probabilities.sum()).tolist()))
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -107,7 +111,7 @@ def test_long_calls_sum_independent_reports(route, s, d, p):
     n, repeats = CHUNK + 300, 600
     rng = np.random.default_rng(4)
     values = np.zeros(n, dtype=np.int64)
-    tallies = np.array([tally_of(values, s, d, p, rng, route) for _ in range(repeats)])
+    tallies = draws(repeats, values, s, d, p, rng, route)
     assert (tallies.sum(axis=1) == n * d).all()
     both = p * (d - 1) / (s - 1)
     neither = (1 - p) * (1 - d / (s - 1))
@@ -247,8 +251,8 @@ def test_bits_of_a_row_have_the_stated_density(plan):
     _fill_bernoulli(bits, scratch, plan, lane_states(np.random.default_rng(12)))
     density = plan[0] / 2 ** plan[1]
     shown = np.unpackbits(bits.view(np.uint8))
-    assert follows_law(shown.tolist(), {1: density, 0: 1 - density})
-    pairs = (shown[::2] * 2 + shown[1::2]).tolist()
+    assert follows_law(shown, {1: density, 0: 1 - density})
+    pairs = shown[::2] * 2 + shown[1::2]
     single = np.array([1 - density, density])
     assert follows_law(pairs, dict(enumerate(np.outer(single, single).ravel().tolist())))
 
@@ -261,7 +265,7 @@ def test_drawn_subsets_have_the_exact_law(s, d, p, value):
     draw_subsets(values, s, coin_threshold(heads=p, tails=1 - p), reports, state)
     members = np.zeros((60_000, s), dtype=np.int64)
     np.put_along_axis(members, reports, 1, axis=1)
-    assert follows_law(rows(members), subset_law(s, d, p, value))
+    assert follows_law(members, subset_law(s, d, p, value))
 
 
 def test_drawn_subsets_of_a_large_domain_are_distinct_values():

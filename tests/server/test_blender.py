@@ -96,9 +96,9 @@ def test_without_noise_the_list_is_what_enough_clients_hold(population):
         rows = population.block(worker._clients(query.cohort, block))
         expected += words_held(population, rows, 6)
     listed = protocol.symbols.decode(state.head)
-    slack = 12 * protocol.head_scale
-    assert {w for w, c in expected.items() if c > protocol.threshold + slack} <= set(listed)
-    assert set(listed) <= {w for w, c in expected.items() if c > protocol.threshold - slack}
+    slack = 12 * protocol.curator.head_scale
+    assert {w for w, c in expected.items() if c > protocol.curator.threshold + slack} <= set(listed)
+    assert set(listed) <= {w for w, c in expected.items() if c > protocol.curator.threshold - slack}
     few = replace(protocol, max_words=3)
     assert (
         few.symbols.decode(few.finish_round(few.initialize(), query, answer.aggregate).head)
@@ -107,10 +107,10 @@ def test_without_noise_the_list_is_what_enough_clients_hold(population):
 
 
 def test_the_curators_noise_is_a_fixed_draw_of_the_seed_and_laplace():
-    drawn = SMALL._noise(1, 200_000, 3.0)
-    assert (drawn == SMALL._noise(1, 200_000, 3.0)).all()
-    assert (drawn != SMALL._noise(2, 200_000, 3.0)).all()
-    assert (drawn != replace(SMALL, noise_seed=9)._noise(1, 200_000, 3.0)).all()
+    drawn = SMALL.curator.noise(1, 200_000, 3.0)
+    assert (drawn == SMALL.curator.noise(1, 200_000, 3.0)).all()
+    assert (drawn != SMALL.curator.noise(2, 200_000, 3.0)).all()
+    assert (drawn != replace(SMALL, noise_seed=9).curator.noise(1, 200_000, 3.0)).all()
     assert abs(np.abs(drawn).mean() - 3.0) < 6 * 3.0 / math.sqrt(200_000)
     assert abs((np.abs(drawn) > 6.0).mean() - math.exp(-2)) < 6 * math.sqrt(0.117 / 200_000)
 

@@ -156,7 +156,7 @@ def test_answers_of_another_query_are_refused():
         )
     sketched = replace(SMALL, oracle="flh", num_hashes=4)
     query = sketched.next_query(sketched.initialize())
-    with pytest.raises(ValueError, match="sketch of 11928 numbers for group 1, got 3"):
+    with pytest.raises(ValueError, match="tally of 11928 numbers for pass 1, layer 1, got 3"):
         sketched.finish_round(sketched.initialize(), query, Aggregate.empty(3))
 
 

@@ -203,5 +203,5 @@ def test_bad_settings_and_small_populations_are_refused():
     with pytest.raises(InputError, match="clients_per_layer <= 1999"):
         SMALL.check_population(1_999)
     query = SMALL.next_query(SMALL.initialize())
-    with pytest.raises(ValueError, match="tally of 8 values for layer 1, got 3"):
+    with pytest.raises(ValueError, match="tally of 8 numbers for pass 1, layer 1, got 3"):
         SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.server.sfp import Sfp
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
-from tests.conftest import LETTERS, zipf_population
+from tests.conftest import LETTERS, join_shared_ray, zipf_population
 
 ray = pytest.importorskip("ray")
 
@@ -59,36 +60,38 @@ def assert_same(state: TrieState, reference: TrieState) -> None:
     assert state.history == reference.history
 
 
-# Two workers are those of the tests below, whose actors die.
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 3])
-def test_any_number_of_workers_gives_the_reference(workers: int, reference: TrieState):
-    worker = ClientWorker(zipf_population(6_000), seed=9)
-    seen: list[int] = []
-    executor = RayExecutor(worker, num_workers=workers)
-    with executor:
-        for round_ in rounds(PROTOCOL, executor, progress=seen.append):
+@pytest.fixture(scope="class")
+def three_workers(end_of_ray: None) -> Iterator[RayExecutor]:
+    """Three actors for several runs: an actor takes longer to start than a small run."""
+    join_shared_ray()
+    with RayExecutor(ClientWorker(zipf_population(6_000), seed=9), num_workers=3) as executor:
+        yield executor
+
+
+# One and two workers are those of the tests below.
+class TestThreeWorkers:
+    def test_they_give_the_reference(self, three_workers: RayExecutor, reference: TrieState):
+        seen: list[int] = []
+        for round_ in rounds(PROTOCOL, three_workers, progress=seen.append):
             state = round_.state
-    assert_same(state, reference)
-    assert sum(seen) == PROTOCOL.mechanism.most_answers
+        assert_same(state, reference)
+        assert sum(seen) == PROTOCOL.mechanism.most_answers
 
-
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 3])
-def test_tallies_drawn_at_once_are_the_same_with_any_number_of_workers(workers: int):
-    population = zipf_population(6_000)
-    for protocol in (PROTOCOL, SFP):
-        query = protocol.next_query(protocol.initialize())
-        in_process, on_ray = (
-            ExactTallyExecutor(executor, seed=9, always=True)
-            for executor in (
-                InProcessExecutor(ClientWorker(population, seed=9)),
-                RayExecutor(ClientWorker(population, seed=9), num_workers=workers),
+    def test_tallies_drawn_at_once_are_the_same_with_any_number_of_workers(
+        self,
+        three_workers: RayExecutor,
+    ):
+        in_process = InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9))
+        for protocol in (PROTOCOL, SFP):
+            query = protocol.next_query(protocol.initialize())
+            here, there = (
+                ExactTallyExecutor(executor, seed=9, always=True)
+                for executor in (in_process, three_workers)
             )
-        )
-        with in_process, on_ray:
-            (expected,) = in_process.answer(query)
-            (answer,) = on_ray.answer(query)
-        assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
-        assert answer.diagnostics == expected.diagnostics
+            (expected,) = here.answer(query)
+            (answer,) = there.answer(query)
+            assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
+            assert answer.diagnostics == expected.diagnostics
 
 
 class DyingWorker(ClientWorker):
@@ -111,7 +114,7 @@ class DyingWorker(ClientWorker):
 def test_an_actor_that_exits_in_a_layer_changes_nothing(tmp_path, reference: TrieState):
     marker = tmp_path / "died"
     worker = DyingWorker(zipf_population(6_000), seed=9, marker=str(marker))
-    assert_same(last_state(RayExecutor(worker, num_workers=2)), reference)
+    assert_same(last_state(RayExecutor(worker, num_workers=1)), reference)
     assert marker.exists()
 
 
@@ -166,7 +169,7 @@ def test_a_workers_own_error_is_raised_and_not_retried():
         def answer(self, query, blocks, progress=None, *, onto=None):
             raise ZeroDivisionError("of the worker")
 
-    executor = RayExecutor(Broken(zipf_population(6_000), seed=9), num_workers=2)
+    executor = RayExecutor(Broken(zipf_population(6_000), seed=9), num_workers=1)
     with pytest.raises(ZeroDivisionError, match="of the worker"):
         last_state(executor)
 

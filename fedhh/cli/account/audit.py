@@ -206,8 +206,9 @@ def _audit_run(
     from fedhh.accounting import NotApplicable
     from fedhh.cli.account.audit_verdict import Part, print_audit
     from fedhh.clients.populations.population import StoredPopulation
+    from fedhh.experiments.config.built_in import preset_names
     from fedhh.experiments.config.population import build_population
-    from fedhh.experiments.config.schema import load_config, preset_names
+    from fedhh.experiments.config.schema import load_config
     from fedhh.experiments.run.layer_audit import audit_run
     from fedhh.experiments.run.run import check_config
 

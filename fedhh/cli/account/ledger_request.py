@@ -160,8 +160,9 @@ def _rules(request: LedgerRequest) -> tuple[Rules, str]:
 
 def _of_run(request: LedgerRequest, run: str) -> tuple[Rules, str]:
     """Return the rules of a run that starts anew every so many days."""
+    from fedhh.experiments.config.built_in import preset_names
     from fedhh.experiments.config.population import build_population
-    from fedhh.experiments.config.schema import load_config, preset_names
+    from fedhh.experiments.config.schema import load_config
     from fedhh.experiments.run.run import check_config
 
     is_preset = run in preset_names()

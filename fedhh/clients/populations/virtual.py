@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from fedhh.clients.populations.population import (
     RareWords,
 )
 from fedhh.clients.populations.strings import NAMED_RANKS
-from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, model_of
+from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, WordList, model_of
 from fedhh.kernels.coded import count_words, part_ranks
 from fedhh.queries.base import Counted
 from fedhh.system.cores import num_cores
@@ -52,6 +53,9 @@ MAX_CLIENTS = 2**40
 _CLIENTS_AT_ONCE = 8_192
 _SAMPLED_CLIENTS = 16_384
 _LARGEST_INT32 = 2**31 - 1
+
+_lexicons: WeakValueDictionary[tuple[WordList | None, int], Lexicon] = WeakValueDictionary()
+"""Those in use: a million words take a second to make, and are the same for every seed and size."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,8 +149,13 @@ class VirtualPopulation(Population):
     def lexicon(self) -> Lexicon:
         """The words of the ranks up to `LEXICON_RANKS`, or the listed ones; some nobody holds."""
         if self._lexicon is None:
-            ranks = np.arange(1, self._lexicon_ranks + 1)
-            self._lexicon = Lexicon(words=self._drawer.model.strings(ranks))
+            model = self._drawer.model
+            made_of = (model.word_list, self._lexicon_ranks)
+            lexicon = _lexicons.get(made_of)
+            if lexicon is None:
+                ranks = np.arange(1, self._lexicon_ranks + 1)
+                lexicon = _lexicons[made_of] = Lexicon(words=model.strings(ranks))
+            self._lexicon = lexicon
         return self._lexicon
 
     def block(self, clients: Ids) -> ClientBlock:

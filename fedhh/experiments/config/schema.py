@@ -10,7 +10,6 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -19,6 +18,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationError
 
 from fedhh import doors
+from fedhh.experiments.config.built_in import DEFAULT_PRESET, preset_text
 from fedhh.experiments.config.changes import PROTOCOL_TABLES, apply_settings
 from fedhh.experiments.config.protocol_section import (
     DEFAULT_PROTOCOL,
@@ -34,11 +34,6 @@ from fedhh.experiments.config.toml_file import (
 )
 from fedhh.settings import Count
 from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
-
-DEFAULT_PRESET = "default"
-
-RUNS, SWEEPS = "presets", "sweeps"
-"""Folders of the built-in configurations."""
 
 _SWEEP = "sweep"
 _LONGITUDINAL = "longitudinal"
@@ -344,29 +339,6 @@ def change_config(config: Config, settings: Sequence[str], origin: str) -> Confi
     table = config.model_dump(mode="json", exclude_none=True)
     apply_settings(table, settings)
     return parse_config(table, origin)
-
-
-def preset_names(kind: str = RUNS) -> list[str]:
-    """Return the names of the built-in configurations, of runs or of sweeps."""
-    folder = resources.files("fedhh.experiments.config") / kind
-    return sorted(
-        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
-    )
-
-
-def preset_text(name: str, kind: str = RUNS) -> str:
-    """Return a built-in configuration as TOML text."""
-    if name not in preset_names(kind):
-        what, other, command = (
-            ("preset", SWEEPS, "sweep") if kind == RUNS else ("sweep", RUNS, "run")
-        )
-        if name in preset_names(other):
-            raise InputError(
-                f"{name} is a preset of fedhh {command}: fedhh {command} --preset {name}."
-            )
-        raise InputError(f"Unknown {what} {name!r}{did_you_mean(name, preset_names(kind))}")
-    folder = resources.files("fedhh.experiments.config") / kind
-    return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: str = "") -> str:

@@ -18,13 +18,13 @@ from pydantic_core import PydanticCustomError
 
 from fedhh import doors
 from fedhh.budgets.cap import Cap
+from fedhh.experiments.config.built_in import preset_names
 from fedhh.experiments.config.changes import apply_settings
 from fedhh.experiments.config.schema import (
     ExecutionConfig,
     OutputConfig,
     PopulationConfig,
     explain,
-    preset_names,
 )
 from fedhh.experiments.config.section import Section, one_of
 from fedhh.experiments.config.toml_file import literal, read_toml

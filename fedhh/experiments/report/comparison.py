@@ -182,25 +182,35 @@ def comparison_table(
     labels = list(dict.fromkeys(table[PROTOCOL]))
     measures = [measure for measure in measures_of(table) if chosen(measure.column)]
     parts = _parts(table, others)
+    runs = {
+        (number, label): chosen
+        for number, (_, part) in enumerate(parts)
+        for label in labels
+        if not (chosen := part[part[PROTOCOL] == label]).empty
+    }
+    means = _means(list(runs.values()), measures)
+    texts = {
+        key: [_cell(*each) for each in zip(row, measures, strict=True)]
+        for key, row in zip(runs, means, strict=True)
+    }
+    nothing = ["-"] * len(measures)
     rows = [
         (
             *(value_text(x) for path, x in zip(others, values, strict=True) if path in named),
             measure.label,
-            *(_cell(part[part[PROTOCOL] == label], measure) for label in labels),
+            *(texts.get((number, label), nothing)[line] for label in labels),
         )
-        for values, part in parts
-        for measure in measures
+        for number, (values, _) in enumerate(parts)
+        for line, measure in enumerate(measures)
     ]
     records = [
         {
-            **dict(zip(others, values, strict=True)),
+            **dict(zip(others, parts[number][0], strict=True)),
             PROTOCOL: label,
             "seeds": chosen["seed"].nunique(),
-            **_record(chosen, measures),
+            **_record(row, measures),
         }
-        for values, part in parts
-        for label in labels
-        if not (chosen := part[part[PROTOCOL] == label]).empty
+        for ((number, label), chosen), row in zip(runs.items(), means, strict=True)
     ]
     counts = [record["seeds"] for record in records]
     over = "One seed." if max(counts) == 1 else f"{interval_text(counts, mean=_HALF)}."
@@ -301,30 +311,53 @@ def _parts(
     return list(table.groupby(list(others), sort=False, dropna=False))
 
 
-def _record(rows: pd.DataFrame, measures: Sequence[Measure]) -> dict[str, float | None]:
+def _means(
+    runs: Sequence[pd.DataFrame], measures: Sequence[Measure]
+) -> list[list[dict[str, Any] | None]]:
+    """Return, for the runs of each protocol in each setting, every measure's mean over seeds.
+
+    A mean is a row of `summarize`, with half its interval as it is before a share's is cut; None
+    if no run has the number. Of infinite numbers it is infinite, without an interval. All means of
+    a measure are made at once: one by one takes long.
+    """
+    number = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
+    together = pd.concat(runs, ignore_index=True)
+    means: list[list[dict[str, Any] | None]] = [[] for _ in runs]
+    for measure in measures:
+        numbers = pd.to_numeric(together[measure.column])
+        infinite = set(number[np.isinf(numbers)])
+        table = pd.DataFrame({"of": number, measure.column: numbers, "uncut": numbers})
+        finite = table[~table["of"].isin(infinite)]
+        uncut = summarize(finite, ["of"], "uncut")
+        summary = summarize(finite, ["of"], measure.column).assign(
+            half=uncut["high"] - uncut["mean"]
+        )
+        found: dict[int, Any] = {row["of"]: row for row in summary.to_dict("records")}
+        for which, row in enumerate(means):
+            row.append({"mean": math.inf} if which in infinite else found.get(which))
+    return means
+
+
+def _record(
+    means: Sequence[dict[str, Any] | None], measures: Sequence[Measure]
+) -> dict[str, float | None]:
     """Return mean, low and high of every measure as numbers, by the columns of the results."""
     record: dict[str, float | None] = {}
-    for measure in measures:
-        numbers = pd.to_numeric(rows[measure.column])
-        if np.isinf(numbers).any():
+    for measure, mean in zip(measures, means, strict=True):
+        if mean is not None and math.isinf(mean["mean"]):
             record |= {f"{measure.column}_mean": math.inf}
-            continue
-        named = pd.DataFrame({"all": "all", measure.column: numbers})
-        summary = summarize(named, ["all"], measure.column).to_dict("records")
-        record |= record_of(measure.column, summary[0] if summary else None)
+        else:
+            record |= record_of(measure.column, mean)
     return record
 
 
-def _cell(rows: pd.DataFrame, measure: Measure) -> str:
+def _cell(mean: dict[str, Any] | None, measure: Measure) -> str:
     """Return a measure's mean over seeds, and half its interval if seeds differ."""
-    numbers = pd.to_numeric(rows[measure.column])
-    if numbers.isna().all():
+    if mean is None:
         return "-"
-    if np.isinf(numbers).any():
-        return measure.text(float("inf"))
-    named = pd.DataFrame({"all": "all", "value": numbers})
-    summary = summarize(named, ["all"], "value").iloc[0]
-    text = measure.text(float(summary["mean"]))
-    half = measure.half(float(summary["high"] - summary["mean"]))
+    text = measure.text(float(mean["mean"]))
+    if math.isinf(mean["mean"]):
+        return text
+    half = measure.half(float(mean["half"]))
     # What rounds to nothing, and the missing interval of one seed, are left out.
     return f"{text} ± {half}" if _NOT_ZERO.search(half) else text

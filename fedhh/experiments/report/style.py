@@ -35,6 +35,7 @@ STYLE: Any = {
 
 SIZE = (6.4, 4.0)
 FORMATS = ("png", "pdf", "svg")
+DPI = 160
 
 _COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -114,4 +115,4 @@ def save(figure: Figure, target: Any, kind: str) -> None:
     with mpl.rc_context({"svg.hashsalt": "fedhh", "pdf.fonttype": 42}), warnings.catch_warnings():
         # Labels may be in any script; what the font lacks is a box.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(target, format=kind, dpi=160, metadata=_METADATA[kind])
+        figure.savefig(target, format=kind, dpi=DPI, metadata=_METADATA[kind])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -24,8 +23,8 @@ from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
+from fedhh.experiments.run.checkpoint import Checkpoint
 from fedhh.experiments.run.heard_round import HeardRound
-from fedhh.experiments.run.heard_rounds import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
@@ -40,14 +39,7 @@ from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress, Worker
-from fedhh.validation import InputError
-from fedhh.version import __version__
-
-CHECKPOINT = Path("checkpoint") / "state.npz"
-CANDIDATES = "candidates"
-"""Folder of the rounds' candidates, beside the checkpoint's state."""
 
 _log = logging.getLogger(__name__)
 
@@ -159,15 +151,19 @@ def _run(
 ) -> RunResult:
     """Follow the rounds from the start or a checkpoint, and measure the end."""
     started = time.perf_counter()
-    identity = "" if checkpoint_in is None else _identity(protocol, population, seed, fidelity)
-    state, rows, spent = _resume(protocol, checkpoint_in, identity)
-    folder = None if checkpoint_in is None else (checkpoint_in / CHECKPOINT).parent
-    heard = None if folder is None else HeardRounds(folder / CANDIDATES, len(rows))
+    rows: list[LayerRow]
+    if checkpoint_in is None:
+        checkpoint, heard = None, None
+        state, rows, spent = protocol.initialize(), [], 0.0
+    else:
+        checkpoint = Checkpoint(checkpoint_in, protocol, population, seed=seed, fidelity=fidelity)
+        state, rows, spent = checkpoint.load()
+        heard = checkpoint.heard_rounds(len(rows))
     observer = Observer(
         protocol,
         population,
         rows=rows,
-        folder=folder,
+        folder=None if checkpoint is None else checkpoint.folder,
         progress=listener.count,
         state=state,
         heard=heard,
@@ -179,11 +175,8 @@ def _run(
     for finished in follow:
         state = finished.state
         server_seconds += finished.server_seconds
-        if checkpoint_in is not None:
-            seconds = spent + time.perf_counter() - started
-            layers = [asdict(row) for row in rows]
-            notes = {"identity": identity, "layers": layers, "seconds": seconds}
-            save_checkpoint(checkpoint_in / CHECKPOINT, state, notes)
+        if checkpoint is not None:
+            checkpoint.save(state, rows, spent + time.perf_counter() - started)
     asked = time.perf_counter()
     truth = observer.finish(rows)
     table = discoveries_table(
@@ -355,41 +348,6 @@ def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Execu
     from fedhh.simulation.ray_executor import RayExecutor
 
     return RayExecutor(worker, num_workers=workers, address=ray_address)
-
-
-def _identity(protocol: AnyProtocol, population: Population, seed: int, fidelity: Fidelity) -> str:
-    """Return a hash of all that decides how a run goes on: version, settings, seed and clients."""
-    parts = (__version__, protocol, seed, fidelity, population.fingerprint())
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-def _resume(
-    protocol: AnyProtocol, folder: Path | None, identity: str
-) -> tuple[Any, list[LayerRow], float]:
-    """Return the state to go on from, the rows of finished layers, and the seconds they took.
-
-    Raises:
-        InputError: The checkpoint is damaged, or of a run that is not this one.
-    """
-    if folder is None or not (folder / CHECKPOINT).exists():
-        return protocol.initialize(), [], 0.0
-    path = folder / CHECKPOINT
-    state, notes = load_checkpoint(path, protocol.state_types)
-    try:
-        of, seconds = notes["identity"], float(notes["seconds"])
-        rows = [LayerRow(**row) for row in notes["layers"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"Cannot go on from the checkpoint {path}: its notes are damaged ({error!r}). Start "
-            "the run again in a new directory."
-        ) from None
-    if of != identity:
-        raise InputError(
-            f"The checkpoint {path} is of another run: its clients, its settings, its seed or its "
-            "fedhh are not those of this one. Put back what changed, or start again in a new "
-            "directory."
-        )
-    return state, rows, seconds
 
 
 def _follow(

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import DEFAULT_ALPHA, DEFAULT_DELTA
-from fedhh.experiments.run.result import MetricSettings, RunResult
-from fedhh.experiments.run.run import check_cluster, simulate
+from fedhh.experiments.run.result import MetricSettings
+from fedhh.experiments.run.run import check_cluster
 from fedhh.experiments.sweep import directory as results
-from fedhh.experiments.sweep.axes import PROTOCOL, Settings
+from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import (
     Drawn,
@@ -30,73 +27,19 @@ from fedhh.experiments.sweep.execution import (
     recorded,
     side_by_side,
 )
-from fedhh.experiments.sweep.totals import (
-    COHORT,
-    TOTAL,
-    Asked,
-    check_equal,
-    cohort_of,
-    total_line,
+from fedhh.experiments.sweep.object_cells import (
+    ORIGIN,
+    Job,
+    ObjectCell,
+    listed_axes,
+    listed_protocols,
+    listed_seeds,
+    make_cells,
+    path_of,
 )
-from fedhh.protocol import AnyProtocol, DiscoveryProtocol
-from fedhh.settings import AUTO, alternatives, config_path, settings_of
-from fedhh.validation import InputError, did_you_mean, shown
-
-_ORIGIN = "sweep_over"
-_SEED = "seed"
-_SECTIONS = ("population", PROTOCOL, "privacy")
-"""Of a configuration, in its order: columns stand as in the results of one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One run: all that a worker needs beside the population.
-
-    Attributes:
-        protocol: The settings.
-        seed: The run's seed.
-        options: Further arguments of `simulate`.
-    """
-
-    protocol: AnyProtocol
-    seed: int
-    options: dict[str, Any]
-
-    def run(self, population: Population) -> RunResult:
-        """Return the run's result."""
-        return simulate(self.protocol, population, seed=self.seed, **self.options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ObjectCell:
-    """A protocol with one seed.
-
-    Attributes:
-        job: What runs.
-        asked: What it asks of the clients.
-        settled: The protocol, every "auto" decided.
-        label: What the sweep calls the protocol; empty if there is one alone.
-        varied: The values that differ between cells, by path.
-        beside_grid: Never; cells of a configuration may stand beside the grid.
-    """
-
-    job: Job
-    asked: Asked
-    settled: AnyProtocol
-    label: str
-    varied: Settings
-    beside_grid: bool = field(default=False, init=False)
-
-    @property
-    def seed(self) -> int:
-        """The run's seed."""
-        return self.job.seed
-
-    @property
-    def id(self) -> str:
-        """Hexadecimal hash of the settings and the seed."""
-        content = repr((self.settled, self.seed, sorted(self.job.options.items())))
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+from fedhh.experiments.sweep.totals import check_equal, total_line
+from fedhh.protocol import AnyProtocol
+from fedhh.validation import InputError, shown
 
 
 def sweep_over(
@@ -157,21 +100,20 @@ def sweep_over(
     >>> results[["privacy.local_epsilon", "seed", "status"]].values.tolist()
     [[2.0, 0, 'done'], [2.0, 1, 'done'], [8.0, 0, 'done'], [8.0, 1, 'done']]
     """
-    listed = _listed(protocols)
+    listed = listed_protocols(protocols)
     store = _Store(population)
-    numbers = _seeds(seeds)
+    numbers = listed_seeds(seeds)
     options = {
         "fidelity": fidelity, "settings": settings, "delta": delta, "alpha": alpha,
     }  # fmt: skip
     check_cluster(workers, ray_address)
-    values = {name: _values(name, each) for name, each in (axes or {}).items()}
-    _check_axes(values, listed)
-    cells = _cells(listed, values, numbers, store.num_clients(numbers[0]), options)
-    paths = [_path(name, next(iter(listed.values()))) for name in values]
+    values = listed_axes(axes or {}, listed)
+    cells = make_cells(listed, values, numbers, store.num_clients(numbers[0]), options)
+    paths = [path_of(name, next(iter(listed.values()))) for name in values]
     several = len(listed) > 1
     asked = [cell.asked for cell in cells]
     if several and not unequal_clients:
-        check_equal(asked, _ORIGIN, meant="unequal_clients=True")
+        check_equal(asked, ORIGIN, meant="unequal_clients=True")
     description = {
         "schema_version": results.SCHEMA_VERSION,
         "title": title,
@@ -237,156 +179,6 @@ class _Store:
                 f"for seed {seed}."
             )
         return population
-
-
-def _listed(protocols: Any) -> dict[str, AnyProtocol]:
-    """Return the protocols by label; the label of one alone is empty."""
-    listed = dict(protocols) if isinstance(protocols, Mapping) else {"": protocols}
-    if not listed:
-        raise InputError("Expected a protocol, or several by label, got none.")
-    for label, protocol in listed.items():
-        named = isinstance(label, str) and bool(label) == isinstance(protocols, Mapping)
-        if not (named and isinstance(protocol, DiscoveryProtocol)):
-            raise InputError(
-                "Expected a protocol such as fedhh.LdpTrieHH(...), or several by label, got "
-                f"{shown(label)}: {shown(protocol)}."
-            )
-    return listed
-
-
-def _seeds(seeds: Any) -> list[int]:
-    is_count = isinstance(seeds, int) and not isinstance(seeds, bool)
-    listed = [_plain(x) for x in (range(max(seeds, 0)) if is_count else seeds)]
-    whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
-    if not (listed and whole) or len(set(listed)) < len(listed):
-        raise InputError(
-            f"Expected seeds as a number of at least 1 or as different integers >= 0, got "
-            f"seeds={shown(seeds)}."
-        )
-    return listed
-
-
-def _values(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise InputError(f"Expected axis {name} as a list of values, got {shown(values)}.")
-    listed = [_plain(x) for x in values]
-    if not listed:
-        raise InputError(f"Expected axis {name} as a list of values, got none.")
-    return listed
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _check_axes(axes: Mapping[str, Sequence[Any]], listed: Mapping[str, AnyProtocol]) -> None:
-    """Raise InputError unless every protocol has the field that an axis names."""
-    for name in axes:
-        for protocol in listed.values():
-            known = [
-                *(f for f, a in settings_of(type(protocol)).items() if config_path(a) != _SEED),
-                TOTAL,
-            ]
-            if name not in known:
-                cure = "; give seeds" if name in (_SEED, "hash_seed") else did_you_mean(name, known)
-                raise InputError(f"Unknown axis {name!r} of {protocol.title}{cure}")
-    if TOTAL in axes and COHORT in axes:
-        raise InputError(f"Axis {TOTAL} sets {COHORT}; vary one of the two.")
-
-
-def _cells(
-    listed: Mapping[str, AnyProtocol],
-    axes: Mapping[str, Sequence[Any]],
-    seeds: Sequence[int],
-    num_clients: int,
-    options: dict[str, Any],
-) -> list[ObjectCell]:
-    """Return all cells, every one of them checked, in the order of the grid."""
-    cells: list[ObjectCell] = []
-    for label, protocol in listed.items():
-        for values in itertools.product(*axes.values()):
-            chosen = dict(zip(axes, values, strict=True))
-            named = {PROTOCOL: label} if label else {}
-            where = ", ".join(f"{name}={shown(x)}" for name, x in {**named, **chosen}.items())
-            try:
-                changed = _changed(protocol, chosen)
-                settled = [changed.settle(num_clients=num_clients, seed=seed) for seed in seeds]
-                (options["fidelity"] or Fidelity()).check(settled[0])
-            except InputError as error:
-                raise InputError(f"{_ORIGIN}, {where or 'the protocol'}: {error}") from None
-            cells += [
-                ObjectCell(
-                    job=Job(protocol=changed, seed=seed, options=options),
-                    asked=Asked.of(
-                        each,
-                        label=label,
-                        is_set=getattr(changed, COHORT, AUTO) != AUTO,
-                        beside=(*map(repr, values), seed),
-                    ),
-                    settled=each,
-                    label=label,
-                    varied=named
-                    | {_path(n, changed): _at(changed, n, x) for n, x in chosen.items()},
-                )
-                for seed, each in zip(seeds, settled, strict=True)
-            ]
-    seen: set[str] = set()
-    for cell in cells:
-        if cell.id in seen:
-            raise InputError(f"{_ORIGIN}: {cell.varied} repeats a cell; leave it out.")
-        seen.add(cell.id)
-    return cells if any(listed) else _with_decided(cells)
-
-
-def _changed(protocol: AnyProtocol, chosen: Settings) -> AnyProtocol:
-    """Return a protocol with some fields changed."""
-    settings: Any = protocol
-    fields = {
-        name: _of_kind(value, settings_of(type(protocol))[name])
-        for name, value in chosen.items()
-        if name != TOTAL
-    }
-    changed: Any = replace(settings, **fields)
-    if TOTAL in chosen:
-        changed = replace(changed, **{COHORT: cohort_of(changed, chosen[TOTAL])})
-    made: AnyProtocol = changed
-    return made
-
-
-def _of_kind(value: Any, annotation: Any) -> Any:
-    """Return a whole number as floating point where a field is, as a configuration has it."""
-    kinds = [(get_args(member) or (member,))[0] for member in alternatives(annotation)]
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if is_whole and float in kinds and int not in kinds else value
-
-
-def _at(protocol: AnyProtocol, name: str, value: Any) -> Any:
-    return value if name == TOTAL else getattr(protocol, name)
-
-
-def _path(name: str, protocol: AnyProtocol) -> str:
-    """Return where a configuration keeps a field."""
-    if name == TOTAL:
-        return TOTAL
-    return config_path(settings_of(type(protocol))[name]) or f"{PROTOCOL}.{name}"
-
-
-def _with_decided(cells: Sequence[ObjectCell]) -> list[ObjectCell]:
-    """Return the cells with those values, too, that "auto" decides differently among them."""
-    dumps = [
-        {_path(name, each): getattr(each, name) for name in settings_of(type(each))}
-        for each in (cell.settled for cell in cells)
-    ]
-    differ = [
-        path
-        for path in dumps[0]
-        if path != _SEED and len({repr(dump.get(path)) for dump in dumps}) > 1
-    ]
-    differ.sort(key=lambda path: _SECTIONS.index(path.partition(".")[0]))
-    return [
-        replace(cell, varied={**cell.varied, **{path: dump[path] for path in differ}})
-        for cell, dump in zip(cells, dumps, strict=True)
-    ]
 
 
 def _run(

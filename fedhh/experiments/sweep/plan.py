@@ -18,19 +18,12 @@ import tomli_w
 from pydantic import ValidationError
 
 from fedhh import doors
+from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text
 from fedhh.experiments.config.changes import apply_settings, put_settings
 from fedhh.experiments.config.population import check_population, says_its_size
 from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL, switch_protocol
-from fedhh.experiments.config.schema import (
-    SWEEPS,
-    Config,
-    explain,
-    parse_config,
-    preset_names,
-    preset_text,
-    use_data,
-)
+from fedhh.experiments.config.schema import Config, explain, parse_config, use_data
 from fedhh.experiments.config.toml_file import literal, read_toml
 from fedhh.experiments.sweep.axes import (
     NO_AXES,

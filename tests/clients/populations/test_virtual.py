@@ -25,6 +25,8 @@ from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
 
+pytestmark = pytest.mark.usefixtures("virtual_lexicon")
+
 CLIENTS = 6_000
 
 

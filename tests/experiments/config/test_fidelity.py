@@ -19,6 +19,8 @@ from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
 
+pytestmark = pytest.mark.usefixtures("virtual_lexicon")
+
 PROTOCOL = LdpTrieHH(
     clients_per_layer=1_000, depth=6, passes=1, eta_max=200, local_epsilon=8.0, max_items=5
 )

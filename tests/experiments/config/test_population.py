@@ -13,6 +13,8 @@ from fedhh.experiments.run.run import simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
 
+pytestmark = pytest.mark.usefixtures("virtual_lexicon")
+
 SAMPLED = ["missed_mass"]
 
 

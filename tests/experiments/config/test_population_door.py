@@ -46,7 +46,7 @@ def config(tmp_path):
 
 
 @pytest.mark.usefixtures("shared_ray")
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, 1])
 def test_a_class_beside_the_config_gives_the_clients(config, workers):
     execution = config.execution.model_copy(update={"workers": workers})
     config = config.model_copy(update={"execution": execution})

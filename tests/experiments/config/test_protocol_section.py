@@ -98,9 +98,9 @@ def test_the_json_schema_has_every_protocol_with_bounds_and_texts():
 
 def test_sfp_splits_the_epsilon_of_a_contribution():
     protocol = built("protocol.name=sfp", "protocol.word_share=0.5", "privacy.local_epsilon=6")
-    assert (protocol.word_epsilon, protocol.fragment_epsilon) == (3.0, 3.0)
+    assert (protocol.word_epsilon, protocol.part_epsilon) == (3.0, 3.0)
     apple = built("protocol.name=sfp")
-    assert (apple.word_epsilon, apple.fragment_epsilon) == (2.0, 6.0)
+    assert (apple.word_epsilon, apple.part_epsilon) == (2.0, 6.0)
 
 
 @pytest.mark.parametrize("name", ["sfp", "pem", "treehist", "bitstogram", "rappor-unknown"])

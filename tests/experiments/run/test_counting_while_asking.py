@@ -12,6 +12,8 @@ from fedhh.experiments.run.run import Silence, simulate
 from fedhh.queries.base import Cohort, Counted
 from fedhh.server.ldp_triehh import LdpTrieHH
 
+pytestmark = pytest.mark.usefixtures("virtual_lexicon")
+
 PROTOCOL = LdpTrieHH(
     alphabet="lower",
     clients_per_layer=300,
@@ -69,9 +71,8 @@ def test_measures_are_those_of_clients_counted_before(counted_first):
     assert counted_first.layers["coverage"].iloc[-1] > 0.05
 
 
-@pytest.mark.parametrize("stops", [(3,), (3, 2)])
-def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_first, stops):
-    for stop_in in stops:
+def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_first):
+    for stop_in in (3, 2):
         steps = Steps(stop_in)
         with pytest.raises(KeyboardInterrupt):
             simulate(PROTOCOL, population(), seed=4, checkpoint_in=tmp_path, listener=steps)
@@ -108,7 +109,11 @@ def counts_of(clients, *cohorts: Cohort) -> Counted:
     return total
 
 
-@pytest.mark.parametrize("counted_clients", [None, 1_100])
+@pytest.fixture(scope="module", params=[None, 1_100])
+def whole(request):
+    return population(counted_clients=request.param)
+
+
 @pytest.mark.parametrize(
     "cohorts",
     [
@@ -118,12 +123,11 @@ def counts_of(clients, *cohorts: Cohort) -> Counted:
         [Cohort(start=0, size=800), Cohort(start=700, size=300)],
     ],
 )
-def test_a_census_of_parts_is_the_census(cohorts, counted_clients):
-    whole = population(counted_clients=counted_clients).census
-    clients = population(counted_clients=counted_clients)
+def test_a_census_of_parts_is_the_census(cohorts, whole):
+    clients = population(counted_clients=whole.counted_clients)
     clients.count(counted=counts_of(clients, *cohorts))
     for name in ("words", "beyond", "sample", "sample_counts", "squares"):
-        assert np.array_equal(getattr(clients.census, name), getattr(whole, name))
+        assert np.array_equal(getattr(clients.census, name), getattr(whole.census, name))
 
 
 def test_answers_made_one_onto_the_other_are_their_merged_answer():

@@ -87,7 +87,7 @@ PROTOCOL = LdpTrieHH(
 )  # fmt: skip
 
 
-def audited_run(protocol=PROTOCOL, *, num_runs: int = 2_500, **changes):
+def audited_run(protocol=PROTOCOL, *, num_runs: int = 1_800, **changes):
     return audit_run(
         protocol, POPULATION, num_runs=num_runs, delta=1e-2, confidence=SURE, seed=4, **changes
     )
@@ -114,13 +114,13 @@ def test_a_runs_audit_stays_below_what_the_run_claims():
 def test_a_run_whose_randomizer_understates_its_epsilon_is_caught(monkeypatch):
     right = claims(audited_run(num_runs=4))
     monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilon")
-    audit = audited_run()
+    audit = audited_run(num_runs=2_500)
     assert claims(audit) == right
     assert audit.found.epsilon > min(right.values())
 
 
 def test_a_run_without_a_randomizer_shows_its_clients_word():
-    audit = audited_run(replace(PROTOCOL, oracle="none"), num_runs=1_000)
+    audit = audited_run(replace(PROTOCOL, oracle="none"), num_runs=300)
     assert audit.found.estimate == np.inf
     assert {each.epsilon for each in audit.claims} == {np.inf}
 
@@ -140,7 +140,7 @@ def test_the_words_may_be_chosen_and_must_differ_in_the_layer():
 
 def test_layers_that_decide_nothing_are_passed_over():
     protocol = replace(PROTOCOL, skip_free_layers=False, eta_max=60)
-    audit = audited_run(protocol, num_runs=300)
+    audit = audited_run(protocol, num_runs=150)
     assert audit.layer == 2
     assert audit.found.epsilon <= min(claims(audit).values())
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.experiments.run.checkpoint import CHECKPOINT
 from fedhh.experiments.run.directory import CONFIG, resumed_config
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.run import CHECKPOINT, Silence, simulate
+from fedhh.experiments.run.run import Silence, simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
@@ -87,7 +88,7 @@ def test_whatever_differs_is_refused_and_nothing_is_lost(stopped, protocol, popu
 
 
 def test_a_checkpoint_of_another_version_is_refused(stopped, monkeypatch):
-    monkeypatch.setattr("fedhh.experiments.run.run.__version__", "0.0.1")
+    monkeypatch.setattr("fedhh.experiments.run.checkpoint.__version__", "0.0.1")
     with pytest.raises(InputError, match="is of another run"):
         simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fedhh.experiments.config.schema import SWEEPS, preset_names, preset_text
+from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text
 from fedhh.experiments.sweep.plan import (
     load_sweep_table,
     parse_sweep,

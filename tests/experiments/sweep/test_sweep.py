@@ -260,7 +260,7 @@ def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
 @pytest.mark.usefixtures("shared_ray")
 def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path):
     plan = plan_of({})
-    sweep.run_sweep(plan, tmp_path / "clients", workers=2, parallel="clients")
+    sweep.run_sweep(plan, tmp_path / "clients", workers=1, parallel="clients")
     sweep.run_sweep(plan, tmp_path / "alone", workers=0)
     assert same_bytes(tmp_path / "clients", tmp_path / "alone")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fedhh.clients.populations.population import ClientBlock
@@ -18,15 +17,18 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import ExecutionConfig, parse_config
-from fedhh.experiments.run.run import run_config, simulate
+from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.directory import read_results
 from fedhh.experiments.sweep.execution import Drawn
 from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
 from fedhh.experiments.sweep.together import run_together, sharing_clients
+from fedhh.protocol import Discoveries
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
+
+pytestmark = pytest.mark.usefixtures("virtual_lexicon")
 
 TABLE = {
     "seed": 3,
@@ -136,15 +138,14 @@ def test_runs_of_different_rounds_and_items_give_the_bits_of_each_alone(fidelity
     ]
     chosen = Fidelity(name=fidelity)
     shared = SharedDrawing(InProcessExecutor(ClientWorker(clients, seed=7)), len(protocols))
-    found: dict[int, pd.DataFrame] = {}
+    found: dict[int, Discoveries] = {}
 
     def run(number: int) -> None:
         with shared.run(number) as own:
             executor = chosen.wrap(own, seed=7)
             protocol = protocols[number].settle(num_clients=2_000, seed=7)
             *_, last = engine.rounds(protocol, executor)
-            words = protocol.discoveries(last.state)
-            found[number] = pd.DataFrame({"word": words.words, "estimate": words.estimate})
+            found[number] = protocol.discoveries(last.state)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
     for thread in threads:
@@ -152,11 +153,10 @@ def test_runs_of_different_rounds_and_items_give_the_bits_of_each_alone(fidelity
     for thread in threads:
         thread.join(timeout=120)
     for number, protocol in enumerate(protocols):
-        alone = simulate(protocol, population(2_000), seed=7, fidelity=chosen).discoveries
-        together = found[number].set_index("word")["estimate"]
-        expected = alone.set_index("word")["estimated_clients"]
-        assert len(together)
-        assert set(together.index) == set(expected.index)
-        # A cohort's count, scaled to all clients.
-        scale = 2_000 / int(protocol.clients_per_layer)
-        np.testing.assert_allclose(together[expected.index] * scale, expected, rtol=1e-12)
+        executor = chosen.wrap(InProcessExecutor(ClientWorker(clients, seed=7)), seed=7)
+        settled = protocol.settle(num_clients=2_000, seed=7)
+        *_, last = engine.rounds(settled, executor)
+        alone = settled.discoveries(last.state)
+        assert len(alone.words)
+        assert found[number].words == alone.words
+        assert np.array_equal(found[number].estimate, alone.estimate)

@@ -1,0 +1,89 @@
+"""Where a run goes on that was stopped: its state after each round on disk, and whose it is."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fedhh.clients.populations.population import Population
+from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.run.heard_rounds import HeardRounds
+from fedhh.experiments.run.layers import LayerRow
+from fedhh.protocol import AnyProtocol
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.validation import InputError
+from fedhh.version import __version__
+
+CHECKPOINT = Path("checkpoint") / "state.npz"
+_CANDIDATES = "candidates"
+"""Folder of the rounds' candidates, beside the checkpoint's state."""
+
+
+class Checkpoint:
+    """The checkpoint of one run, which no other run goes on from."""
+
+    def __init__(
+        self,
+        directory: Path,
+        protocol: AnyProtocol,
+        population: Population,
+        *,
+        seed: int,
+        fidelity: Fidelity,
+    ) -> None:
+        """Name the run by a hash of all that decides how it goes on.
+
+        Args:
+            directory: The run's own.
+            protocol: Its settled settings.
+            population: Its clients.
+            seed: Its seed.
+            fidelity: How its clients are simulated.
+        """
+        self._path = directory / CHECKPOINT
+        self._protocol = protocol
+        parts = (__version__, protocol, seed, fidelity, population.fingerprint())
+        self._identity = hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of everything that is for a resume only."""
+        return self._path.parent
+
+    def load(self) -> tuple[Any, list[LayerRow], float]:
+        """Return the state to go on from, the rows of finished layers, and the seconds they took.
+
+        Raises:
+            InputError: The checkpoint is damaged, or of a run that is not this one.
+        """
+        path = self._path
+        if not path.exists():
+            return self._protocol.initialize(), [], 0.0
+        state, notes = load_checkpoint(path, self._protocol.state_types)
+        try:
+            of, seconds = notes["identity"], float(notes["seconds"])
+            rows = [LayerRow(**row) for row in notes["layers"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"Cannot go on from the checkpoint {path}: its notes are damaged ({error!r}). "
+                "Start the run again in a new directory."
+            ) from None
+        if of != self._identity:
+            raise InputError(
+                f"The checkpoint {path} is of another run: its clients, its settings, its seed or "
+                "its fedhh are not those of this one. Put back what changed, or start again in a "
+                "new directory."
+            )
+        return state, rows, seconds
+
+    def save(self, state: Any, rows: list[LayerRow], seconds: float) -> None:
+        """Keep the state after a round, the rows of all finished layers, and what they took."""
+        layers = [asdict(row) for row in rows]
+        notes = {"identity": self._identity, "layers": layers, "seconds": seconds}
+        save_checkpoint(self._path, state, notes)
+
+    def heard_rounds(self, num_rounds: int) -> HeardRounds:
+        """Return the rounds' candidates, as many rounds as are finished."""
+        return HeardRounds(self.folder / _CANDIDATES, num_rounds)
