@@ -129,6 +129,15 @@ def test_ones_own_log_is_held_against_published_caps(fedhh, tmp_path):
     assert result["num_days"] == 3
 
 
+@pytest.mark.parametrize("name", ["seen.png", "seen.svg"])
+def test_a_figure_is_written(fedhh, tmp_path, name):
+    words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "2", "--devices", "50")
+    code, out, err = fedhh(*words, "--plot", str(tmp_path / name))
+    assert (code, err) == (0, "")
+    assert "Wrote" in out
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_an_audit_says_what_it_cannot_refute(fedhh):
     few = fedhh(*EMOJI, "--days", "2", "--devices", "8")[1]
     assert "refute no number of records, however large; use more --devices." in few
@@ -205,6 +214,8 @@ def test_a_log_that_is_none_is_refused_in_one_line(fedhh, tmp_path, content, mes
         ((*EMOJI, "--transcript", "x.txt"), "known extensions"),
         (("--preset", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
         (("--answer", "rappor"), "Expected --local-epsilon with --answer"),
+        ((*EMOJI, "--plot", "a.txt"), "a.txt"),
+        (("--preset", "macos-10.12", "--plot", "a.png"), "--plot only where reports are read"),
         (("--answer", "rapor", "--local-epsilon", "1"), "did you mean 'rappor'"),
         (("--answer", "rappor", "--local-epsilon", "0"), "local_epsilon"),
         (("--answer", "rappor", "--local-epsilon", "1", "--drawn", "2"), "no --drawn"),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.account.options import SampleSeed
+from fedhh.cli.account.options import Plot, SampleSeed
 from fedhh.cli.options import Format, FormatOption
 
 
@@ -69,6 +69,7 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the verdict, all parts together.")] = 0.99,
     seed: SampleSeed = 0,
+    plot: Plot = None,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Lower bounds on what devices gave away in their lives; a verdict.
@@ -81,8 +82,16 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account audit-life --use-case emoji=4:1 --days 30
     """
     from fedhh.cli.account.life_audit_request import LifeAuditRequest, audit_lives
-    from fedhh.cli.account.life_audit_tables import print_life_audit
+    from fedhh.cli.account.life_audit_tables import plot_life_audit, print_life_audit
+    from fedhh.cli.console import print_written
+    from fedhh.validation import InputError
 
+    if plot is not None:
+        from fedhh.experiments.report.account_figures import check_figure
+
+        check_figure(plot)
+        if transcript is not None or preset not in {None, "apple"}:
+            raise InputError("Expected --plot only where reports are read: with simulated devices.")
     verdict = audit_lives(
         LifeAuditRequest(
             preset=preset,
@@ -106,6 +115,10 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
             seed=seed,
         )
     )
+    if plot is not None:
+        plot_life_audit(plot, verdict)
     print_life_audit(verdict, as_json=output_format is Format.JSON)
+    if plot is not None and output_format is Format.TABLE:
+        print_written(plot)
     if verdict.refuted:
         raise typer.Exit(1)

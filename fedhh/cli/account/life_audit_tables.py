@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -42,6 +43,19 @@ def print_life_audit(verdict: LifeVerdict, *, as_json: bool) -> None:
     for note in verdict.notes:
         print_line(console, f"- {note}")
     print_line(console, f"verdict: {_word(verdict.refuted)}")
+
+
+def plot_life_audit(path: Path, verdict: LifeVerdict) -> None:
+    """Draw what reports show beside what is stated."""
+    from fedhh.experiments.report.life_audit_figures import SeenLives, plot_trade_offs
+
+    plot_trade_offs(
+        path,
+        [
+            SeenLives(title=part.audited, unit=part.unit, found=part.found, control=part.control)
+            for part in verdict.shown
+        ],
+    )
 
 
 def _table_of_sent(parts: tuple[SentRecords, ...]) -> Table:
