@@ -13,7 +13,7 @@ from fedhh.kernels.sketches import hadamard_rows
 from fedhh.kernels.structured_reports import draw_hadamard_responses
 from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, ServerWork, Tally, Values
 from fedhh.oracles.counted_outputs import CountedOutputs
-from fedhh.oracles.hadamard_count_mean_sketch import hadamard_entries
+from fedhh.oracles.hadamard_sketch import hadamard_entries
 from fedhh.oracles.scored import Moments, ScoredOracle
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError, require_at_least

@@ -229,14 +229,34 @@ class SketchOracle(PureOracle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanSketchOracle(SketchOracle):
-    """What Apple's two sketches share: k m sums, row by row, and then k numbers of reports.
+class TableSketch(SketchOracle):
+    """A sketch of k m sums, row by row, and then k numbers of reports.
 
     Attributes:
         num_cells: m.
     """
 
     num_cells: int = 1024
+
+    @property
+    def aggregate_size(self) -> int:
+        """Number of sums, k m, and k more for the numbers of reports."""
+        return self.num_hashes * (self.num_cells + 1)
+
+    def _split(self, sketch: Sketch) -> tuple[Sketch, Sketch]:
+        """Return views of the ``(k, m)`` sums and of the ``(k,)`` numbers of reports."""
+        sums = self.num_hashes * self.num_cells
+        return sketch[:sums].reshape(self.num_hashes, self.num_cells), sketch[sums:]
+
+    def _tables(self, sketches: Sketch) -> Sketch:
+        """Return the ``(t, k, m)`` sums of ``(t, aggregate_size)`` sketches; perhaps a view."""
+        sums = self.num_hashes * self.num_cells
+        return sketches[:, :sums].reshape(-1, self.num_hashes, self.num_cells)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanSketchOracle(TableSketch):
+    """What Apple's two sketches share, whose estimates are means over rows."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -246,11 +266,6 @@ class MeanSketchOracle(SketchOracle):
     def row_size(self) -> int:
         """The field ``num_cells``."""
         return self.num_cells
-
-    @property
-    def aggregate_size(self) -> int:
-        """Number of sums, k m, and k more for the numbers of reports."""
-        return self.num_hashes * (self.num_cells + 1)
 
     @abstractmethod
     def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
@@ -296,13 +311,3 @@ class MeanSketchOracle(SketchOracle):
         collisions = (squares.sum() - squares) / (self.num_hashes * self.num_cells)
         scale = (self.num_cells / (self.num_cells - 1)) ** 2
         return np.asarray(scale * (per_report * counts.sum() + collisions), dtype=np.float64)
-
-    def _split(self, sketch: Sketch) -> tuple[Sketch, Sketch]:
-        """Return views of the ``(k, m)`` sums and of the ``(k,)`` numbers of reports."""
-        sums = self.num_hashes * self.num_cells
-        return sketch[:sums].reshape(self.num_hashes, self.num_cells), sketch[sums:]
-
-    def _tables(self, sketches: Sketch) -> Sketch:
-        """Return the ``(t, k, m)`` sums of ``(t, aggregate_size)`` sketches; perhaps a view."""
-        sums = self.num_hashes * self.num_cells
-        return sketches[:, :sums].reshape(-1, self.num_hashes, self.num_cells)

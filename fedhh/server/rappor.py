@@ -23,7 +23,7 @@ from fedhh.queries.blooms import BloomQuery
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.rappor_decoding import decode
+from fedhh.server.rappor_decoding import credible_words, decode
 from fedhh.settings import FromConfig, decided
 from fedhh.validation import InputError
 
@@ -163,17 +163,11 @@ class Rappor(
         aggregate.check_answers(query)
         keys = query.names.keys(self.domain[:, : query.longest_word])
         decoded = decode(query.reports, aggregate.tally, keys)
-        kept = np.flatnonzero(decoded.p_value < self.familywise_error / len(keys))
-        kept = kept[np.argsort(-decoded.estimate[kept], kind="stable")]
-        found = Found(
-            codes=self.domain[decoded.candidates[kept]],
-            pass_index=np.zeros(len(kept), dtype=np.int64),
-            layer=np.ones(len(kept), dtype=np.int64),
-            estimate=decoded.estimate[kept],
-            variance=decoded.variance[kept],
-            z=decoded.z[kept],
-            num_clients=np.full(len(kept), aggregate.num_clients),
-            interval_z=np.full(len(kept), np.nan),
+        found = credible_words(
+            decoded,
+            self.domain,
+            num_clients=aggregate.num_clients,
+            familywise_error=self.familywise_error,
         )
         return RapporState(
             found=found,

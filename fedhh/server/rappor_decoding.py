@@ -17,6 +17,8 @@ from scipy.sparse import csc_array
 from scipy.special import ndtr
 
 from fedhh.oracles.bloom_filters import BloomReports
+from fedhh.server.found import Found
+from fedhh.words.trie import Codes
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
@@ -111,6 +113,32 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
         z=z,
         p_value=np.asarray(ndtr(-z)),
         others=float(solution[-1]),
+    )
+
+
+def credible_words(
+    decoded: Decoded, codes: Codes, *, num_clients: int, familywise_error: float
+) -> Found:
+    """Return the words of the first layer that some client holds, most frequent first.
+
+    Args:
+        decoded: What the reports say of them.
+        codes: ``(c, width) uint16``: all candidates that were tested.
+        num_clients: Clients that were asked.
+        familywise_error: Chance that any word is returned which nobody holds, by Bonferroni's
+            correction of the p-values.
+    """
+    kept = np.flatnonzero(decoded.p_value < familywise_error / len(codes))
+    kept = kept[np.argsort(-decoded.estimate[kept], kind="stable")]
+    return Found(
+        codes=codes[decoded.candidates[kept]],
+        pass_index=np.zeros(len(kept), dtype=np.int64),
+        layer=np.ones(len(kept), dtype=np.int64),
+        estimate=decoded.estimate[kept],
+        variance=decoded.variance[kept],
+        z=decoded.z[kept],
+        num_clients=np.full(len(kept), num_clients),
+        interval_z=np.full(len(kept), np.nan),
     )
 
 

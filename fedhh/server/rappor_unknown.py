@@ -32,7 +32,7 @@ from fedhh.server.ngram_association import (
     joint_shares,
     pairs_of,
 )
-from fedhh.server.rappor_decoding import decode
+from fedhh.server.rappor_decoding import credible_words, decode
 from fedhh.server.record_discovery import RecordState
 from fedhh.settings import Count, FromConfig, Layers, Positive, decided
 from fedhh.validation import InputError
@@ -218,17 +218,11 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
         found = Found.nothing(self.length)
         if len(codes):
             decoded = decode(query.words, words, query.puzzle.names.keys(codes))
-            chosen = np.flatnonzero(decoded.p_value < self.familywise_error / len(codes))
-            chosen = chosen[np.argsort(-decoded.estimate[chosen], kind="stable")]
-            found = Found(
-                codes=codes[decoded.candidates[chosen]],
-                pass_index=np.zeros(len(chosen), dtype=np.int64),
-                layer=np.ones(len(chosen), dtype=np.int64),
-                estimate=decoded.estimate[chosen],
-                variance=decoded.variance[chosen],
-                z=decoded.z[chosen],
-                num_clients=np.full(len(chosen), aggregate.num_clients),
-                interval_z=np.full(len(chosen), np.nan),
+            found = credible_words(
+                decoded,
+                codes,
+                num_clients=aggregate.num_clients,
+                familywise_error=self.familywise_error,
             )
         summary = self._summary(query, aggregate, found, looked_up=len(codes))
         return RecordState(found=found, decoding=kept, history=(summary,))
