@@ -27,7 +27,7 @@ PAGES = [
     *sorted(DOCS.glob("*.md")),
     *(
         path
-        for folder in ("tutorials", "howto", "explanation")
+        for folder in ("tutorials", "howto", "explanation", "device-life")
         for path in (DOCS / folder).glob("*")
     ),
 ]
