@@ -18,7 +18,7 @@ format: ## rewrite in the project's style
 	$(PYTHON) -m ruff format $(CODE)
 	$(PYTHON) -m ruff check --fix $(CODE)
 
-BENCHMARKS = adaptive startup commands accounting subset_selection exact_tally gboard_pass rounds decoding sweep files live table1
+BENCHMARKS = adaptive startup commands accounting subset_selection exact_tally pipeline gboard_pass rounds decoding sweep files live table1
 # They wait, or install other packages.
 MORE_BENCHMARKS = subset_selection_peer oracle_peers discovery_peer stopping scaling
 

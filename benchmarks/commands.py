@@ -24,7 +24,6 @@ from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import load_config
 
 COMMANDS = {
-    "run": ["run"],
     "run --workers 0": ["run", "--workers", "0"],
     "run --preset small --workers 0": ["run", "--preset", "small", "--workers", "0"],
 }

@@ -38,7 +38,7 @@ for line in urllib.request.urlopen(f"{address}events"):
 def main() -> None:
     """Measure, and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clients", type=int, default=2_000_000)
+    parser.add_argument("--clients", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=2)
     add_options(parser)
     options = parser.parse_args()

@@ -106,7 +106,7 @@ def measure(
 def main() -> None:
     """Print the table; save it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--rounds", type=int, default=5, help="timed rounds (at least 3)")
+    parser.add_argument("--rounds", type=int, default=3, help="timed rounds (at least 3)")
     add_options(parser)
     options = parser.parse_args()
     rows = []

@@ -11,6 +11,8 @@ Beside the names of this module, these modules are public, for those who add to 
 of it; everything else may change in any release:
 
 * `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it
+* `fedhh.accounting.ledger`: what a device loses per day and over its life
+* `fedhh.accounting.answer_audit`: what a device's answers, day after day, give away at least
 * `fedhh.oracles`: local randomizers with their estimators
 * `fedhh.protocol`: what a discovery protocol implements
 * `fedhh.queries.base`: what a protocol asks, and what comes back

@@ -105,12 +105,36 @@ def test_the_page_of_keys_has_bounds_defaults_and_meanings():
     assert "## `[population.model]`" in page
 
 
-def test_every_key_has_a_meaning():
-    whole = config_keys.json_schema()
+SCHEMAS = [
+    config_keys.json_schema,
+    config_keys.longitudinal_schema,
+    config_keys.pipeline_schema,
+]
+
+
+@pytest.mark.parametrize("of", SCHEMAS)
+def test_every_key_has_a_meaning(of):
+    whole = of()
     for title, section in config_keys.sections(whole):
         for key, field in section["properties"].items():
             if config_keys.is_leaf(field, whole):
                 assert config_keys.meaning(key, section), (title, key)
+
+
+def test_the_page_of_months_has_its_tables_and_the_presets():
+    page = config_keys.longitudinal_page()
+    assert "## `[longitudinal]`" in page
+    assert "## `[longitudinal.cap]`" in page
+    assert '| `days` | integer, 1 to 36,500 or `"all"` | `182` |' in page
+    assert "`fedhh longitudinal run --preset weekly`" in components.presets_page()
+
+
+def test_the_page_of_a_pipelines_keys_has_its_use_cases():
+    page = config_keys.pipeline_page()
+    assert "## `[pipeline.use_cases.NAME]`" in page
+    assert "## `[pipeline.use_cases.NAME.domain.population]`" in page
+    assert "| `records_per_day` | integer, 1 to 10,000 | required |" in page
+    assert '| `rollover` | integer, 0 to 10,000 or `"unlimited"` | `0` |' in page
 
 
 def test_public_names_are_those_of_the_modules_that_fedhh_names():
@@ -125,7 +149,9 @@ def test_public_names_are_those_of_the_modules_that_fedhh_names():
 def test_oracles_and_presets_are_all_there():
     page = components.page()
     assert all(f"| `{name}` |" in page for name in components.ORACLES)
-    assert "### gboard-table1\n" in components.presets_page()
+    presets = components.presets_page()
+    assert "### gboard-table1\n" in presets
+    assert "`fedhh pipeline run --preset apple`" in presets
 
 
 def test_a_column_without_docstring_ends_the_build():

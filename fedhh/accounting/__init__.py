@@ -10,7 +10,11 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * approximate k-anonymity: `anonymity`
 * a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
   central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`
-* lower bounds from samples: `audit_oracle`, `audit_epsilon`
+* lower bounds from samples: `audit_oracle`, `audit_epsilon`; of a device's whole life:
+  `audit_device`, and `replay_cap` of the numbers that it sent; of memoised answers, the module
+  `fedhh.accounting.answer_audit`
+* what a device loses per day and over its life: `fedhh.accounting.ledger`
+* all reports of a device, day after day: the package `fedhh.accounting.longitudinal`
 """
 
 from fedhh.accounting.account import account
@@ -27,6 +31,7 @@ from fedhh.accounting.bounds.tightness import (
     blanket_jensen,
     subset_selection_lower_bound,
 )
+from fedhh.accounting.cap_replay import CapReplay, Overspending, replay_cap
 from fedhh.accounting.empirical_epsilon import (
     AuditResult,
     audit_epsilon,
@@ -36,10 +41,23 @@ from fedhh.accounting.empirical_epsilon import (
 )
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
 from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.life_audit import (
+    NO_EVENT,
+    LifeAudit,
+    LivingDevice,
+    NeighboringLives,
+    Transcripts,
+    audit_device,
+    neighboring_lives,
+    stated_trade_off,
+    telling_epsilon,
+)
+from fedhh.accounting.life_findings import LifeFinding
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
 from fedhh.accounting.planner import largest_local_epsilon, smallest_num_reports
 from fedhh.accounting.report import PrivacyReport, account_local
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
+from fedhh.accounting.trade_off import Answers, TradeOff
 from fedhh.accounting.triehh import account_triehh
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
 from fedhh.mechanisms.sampled_threshold import (
@@ -51,20 +69,30 @@ from fedhh.mechanisms.sampled_threshold import (
 
 __all__ = [
     "BOUNDS",
+    "NO_EVENT",
     "AnonymityGuarantee",
+    "Answers",
     "AuditResult",
     "Blanket",
+    "CapReplay",
     "Clones",
     "Clones2023",
     "Guarantee",
     "LayerAnonymity",
     "LayerRecord",
+    "LifeAudit",
+    "LifeFinding",
+    "LivingDevice",
+    "NeighboringLives",
     "NotApplicable",
+    "Overspending",
     "Precision",
     "PrivacyReport",
     "Selection",
     "ShuffleBound",
     "ShuffleLowerBound",
+    "TradeOff",
+    "Transcripts",
     "TrieHHParameters",
     "Use",
     "UserLevelEpsilon",
@@ -72,6 +100,7 @@ __all__ = [
     "account_local",
     "account_triehh",
     "anonymity",
+    "audit_device",
     "audit_epsilon",
     "audit_oracle",
     "blanket_jensen",
@@ -86,14 +115,18 @@ __all__ = [
     "largest_refutable",
     "local_item_epsilon",
     "local_user_epsilon",
+    "neighboring_lives",
     "paper_subset_size",
     "probability_surfacing",
+    "replay_cap",
     "shuffle_bound",
     "shuffle_delta",
     "shuffle_epsilon",
     "smallest_num_reports",
+    "stated_trade_off",
     "subset_selection_blanket",
     "subset_selection_lower_bound",
+    "telling_epsilon",
     "triehh_delta",
     "triehh_epsilon",
     "triehh_parameters",

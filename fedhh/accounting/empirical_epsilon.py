@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fedhh.oracles.base import FrequencyOracle, Reports
 
 Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.intp]
 
 _MOST_THRESHOLDS = 2000
 _REPORTS_AT_ONCE = 20_000
@@ -107,27 +108,15 @@ def audit_epsilon(
     >>> 1.05 < audit_epsilon(*bits).epsilon < 1.0987
     True
     """
-    _check_levels(delta, confidence)
+    check_levels(delta, confidence)
     a, b = (np.asarray(samples, dtype=np.float64).ravel() for samples in (samples_a, samples_b))
     require_at_least(4, num_samples_a=a.size, num_samples_b=b.size)
     if np.isnan(a).any() or np.isnan(b).any():
         raise InputError("Expected samples without NaN.")
-    threshold, above, swapped = _choose_event(a[: a.size // 2], b[: b.size // 2], delta)
-    hits = [
-        np.count_nonzero((half >= threshold) == above)
-        for half in (a[a.size // 2 :], b[b.size // 2 :])
-    ]
-    sizes = [a.size - a.size // 2, b.size - b.size // 2]
-    if swapped:
-        hits.reverse()
-        sizes.reverse()
-    return _result(
-        hits=(int(hits[0]), int(hits[1])),
-        sizes=(sizes[0], sizes[1]),
-        delta=delta,
-        confidence=confidence,
-        event=f"statistic {'>=' if above else '<'} {threshold:g}, "
-        f"{'second' if swapped else 'first'} input over the other",
+    event = choose_event(a[: a.size // 2], b[: b.size // 2], delta)
+    hits, sizes = event.tested(a[a.size // 2 :], b[b.size // 2 :])
+    return result_of_event(
+        hits=hits, sizes=sizes, delta=delta, confidence=confidence, event=str(event)
     )
 
 
@@ -169,31 +158,77 @@ def audit_oracle(
         for start in range(0, num_samples, _REPORTS_AT_ONCE):
             size = min(_REPORTS_AT_ONCE, num_samples - start)
             reports = oracle.privatize(np.full(size, held, dtype=np.int64), rng=rng)
-            parts.append(_log_ratio(oracle, reports, value, other))
+            parts.append(log_ratio(oracle, reports, value, other))
         ratios.append(np.concatenate(parts))
     return audit_epsilon(ratios[0], ratios[1], confidence=confidence)
 
 
-def _log_ratio(oracle: FrequencyOracle, reports: Reports, value: int, other: int) -> Floats:
-    """Return the stated log-likelihood ratio of each report, finite, rounded to 1e-9.
+def log_ratio(oracle: FrequencyOracle, reports: Reports, value: int, other: int) -> Floats:
+    """Return the stated log-likelihood ratio of each report, see `rounded_ratio`."""
+    return rounded_ratio(oracle.log_prob(reports, value), oracle.log_prob(reports, other))
+
+
+def rounded_ratio(first: Floats, second: Floats) -> Floats:
+    """Return log-likelihood ratios, finite, rounded to 1e-9.
 
     Rounding keeps reports of equal ratio equal; a report impossible under both values counts 0.
     """
-    first, second = oracle.log_prob(reports, value), oracle.log_prob(reports, other)
     impossible = np.isneginf(first) & np.isneginf(second)
     with np.errstate(invalid="ignore"):
         ratio = np.where(impossible, 0.0, first - second)
     return np.round(np.clip(ratio, -1e6, 1e6), 9)
 
 
-def _choose_event(a: Floats, b: Floats, delta: float) -> tuple[float, bool, bool]:
-    """Return the threshold, side and direction with the largest lower bound on these samples."""
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that a number may do, likelier under one of two inputs.
+
+    Attributes:
+        threshold: What the number is compared with.
+        above: Whether the event is a number of at least the threshold, or one below it.
+        swapped: Whether it is the second input that it speaks for.
+        gain: How good it looked where it was chosen.
+    """
+
+    threshold: float
+    above: bool
+    swapped: bool
+    gain: float
+
+    def __str__(self) -> str:
+        return (
+            f"statistic {'>=' if self.above else '<'} {self.threshold:g}, "
+            f"{'second' if self.swapped else 'first'} input over the other"
+        )
+
+    def tested(self, a: Floats, b: Floats) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return how often it happened, and among how many: for its input, then the other's."""
+        hits = [int(np.count_nonzero((each >= self.threshold) == self.above)) for each in (a, b)]
+        sizes = [a.size, b.size]
+        if self.swapped:
+            hits.reverse()
+            sizes.reverse()
+        return (hits[0], hits[1]), (sizes[0], sizes[1])
+
+
+def hits_of_thresholds(a: Floats, b: Floats) -> tuple[Floats, Numbers, Numbers]:
+    """Return thresholds, and how many samples of either kind reach each; at most 2,000."""
     values = np.unique(np.concatenate([a, b]))
     if values.size > _MOST_THRESHOLDS:
         values = values[np.linspace(0, values.size - 1, _MOST_THRESHOLDS).astype(np.intp)]
-    a, b = np.sort(a), np.sort(b)
-    hits_a = a.size - np.searchsorted(a, values)
-    hits_b = b.size - np.searchsorted(b, values)
+    hits = [each.size - np.searchsorted(np.sort(each), values) for each in (a, b)]
+    return values, hits[0], hits[1]
+
+
+def choose_event(a: Floats, b: Floats, delta: float = 0.0) -> Event:
+    """Return the event that seems to bound epsilon best on these samples.
+
+    Args:
+        a: ``(n,)`` samples under the first input, without NaN.
+        b: ``(m,)`` samples under the second.
+        delta: Allowed delta.
+    """
+    values, hits_a, hits_b = hits_of_thresholds(a, b)
     best = (-math.inf, float(values[0]), True, False)
     for above in (True, False):
         for swapped in (False, True):
@@ -201,16 +236,20 @@ def _choose_event(a: Floats, b: Floats, delta: float) -> tuple[float, bool, bool
             n, m = (b.size, a.size) if swapped else (a.size, b.size)
             if not above:
                 first, second = n - first, m - second
-            # A one-sided bound at a fixed small error serves to rank events.
-            low = special.betaincinv(np.maximum(first, 1), n - first + 1, 1e-3)
-            high = special.betaincinv(second + 1, np.maximum(m - second, 1), 1 - 1e-3)
-            gain = np.where(first > 0, low - delta, 0.0) / np.where(second < m, high, 1.0)
-            i = int(np.argmax(gain))
-            best = max(best, (float(gain[i]), float(values[i]), above, swapped))
-    return best[1:]
+            gains = _ratio_of_bounds(first, n, second, m, delta)
+            i = int(np.argmax(gains))
+            best = max(best, (float(gains[i]), float(values[i]), above, swapped))
+    return Event(gain=best[0], threshold=best[1], above=best[2], swapped=best[3])
 
 
-def _result(
+def _ratio_of_bounds(first: Numbers, n: int, second: Numbers, m: int, delta: float) -> Floats:
+    """Return the least ratio of two probabilities, at a fixed small error, which ranks events."""
+    low = special.betaincinv(np.maximum(first, 1), n - first + 1, 1e-3)
+    high = special.betaincinv(second + 1, np.maximum(m - second, 1), 1 - 1e-3)
+    return np.asarray(np.where(first > 0, low - delta, 0.0) / np.where(second < m, high, 1.0))
+
+
+def result_of_event(
     *,
     hits: tuple[int, int],
     sizes: tuple[int, int],
@@ -236,7 +275,7 @@ def _result(
     )
 
 
-def _check_levels(delta: float, confidence: float) -> None:
+def check_levels(delta: float, confidence: float) -> None:
     """Raise InputError unless 0 <= delta < 1 and 0 < confidence < 1."""
     if not 0 <= delta < 1:
         raise InputError(f"Expected 0 <= delta < 1, got delta={delta!r}.")

@@ -7,14 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-Unit = Literal["item", "user"]
-"""What one of the two neighboring data sets changes: one contribution, or all of one client's."""
+Unit = Literal["item", "event", "day", "24 hours", "user"]
+"""What one of the two neighboring data sets changes.
+
+One contribution, or all of one client's; of a device that lives for some days, also all that it
+sends about one event, in one day, or in any 24 hours.
+"""
 
 Trust = Literal["local", "central"]
 """Who may be curious: the server that reads each report, or whoever reads what it publishes."""
 
 SWAP = "swap"
 """Neighbors have the same size; one item (or one client's items) is replaced by any other."""
+VALUE_SWAP = "swap of values"
+"""A swap under permanent responses: each value in question is replaced, wherever the client has it,
+by one that the client has nowhere else. That two records are about the same value is not hidden."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Guarantee:
     """(epsilon, delta)-differential privacy of one thing, against one reader, by one theorem.
 
     Attributes:
-        unit: "item" or "user".
+        unit: "item" or "user"; of a ledger also "event", "day" and "24 hours".
         trust: "local" (against the server) or "central" (against readers of the results).
         method: Short name of the bound, for example "clones".
         epsilon: An upper bound, math.inf for no privacy; NotApplicable with the reason if the
@@ -41,11 +48,11 @@ class Guarantee:
         theorem: Source, down to the theorem.
         assumptions: One line.
         smallest_cohort: Fewest clients in one of the layers that the claim covers.
-        neighboring: Always "swap" here.
+        neighboring: "swap", or "swap of values" where permanent responses answer.
         best: True for the smallest valid epsilon of its unit and trust.
         claimed_in_paper: True for what Sun et al. (2024) claim of their own run.
-        realised: True if the number rests on the domain sizes that earlier votes decided, and so
-            on what happened; all others hold before the run.
+        realised: True if the number rests on what happened: the domain sizes that earlier votes
+            decided, or the records that devices sent; all others hold before the run.
     """
 
     unit: Unit

@@ -21,6 +21,14 @@ COMPOSITION = "composition over slots (Zhu, Dong, Wang 2022, Theorem 10)"
 PADDED_SAMPLE = "padding and sampling, after Wang, Li, Jha (2018) (docs/accounting.md, section 7)"
 RAPPOR = "Erlingsson, Pihur, Korolova (2014), epsilon_1 of one report"
 
+BASIC = "basic composition: epsilons add up (Dwork, Roth 2014, Theorem 3.14)"
+ADVANCED_2010 = "Dwork, Rothblum, Vadhan (2010), Theorem III.3, summed over records"
+ADVANCED = "Kairouz, Oh, Viswanath (2015), Theorem 3.5"
+OPTIMAL = (
+    "optimal composition of pure privacy (Kairouz, Oh, Viswanath 2015, Theorem 3.3; Murtagh, "
+    "Vadhan 2016), by privacy-loss distributions of randomized responses"
+)
+
 CLONES_2023_OF_SELECTION = "clones of 2023, for Subset Selection by docs/accounting.md, section 2"
 CLOSED_FORM_OF_SELECTION = f"{SUN_CENTRAL}, for Subset Selection by docs/accounting.md, section 3"
 GROUPS = "group privacy with unequal steps (docs/accounting.md, section 4)"
@@ -29,5 +37,16 @@ RECOUNT = "Benjamini, Hochberg (1995), the rule: a p-value of at most its rate (
 CHECKED = (SUN_LOCAL, SUN_CENTRAL, SUN_ANONYMITY, APPLE_CMS, APPLE_HCMS, APPLE_SFP)
 """Numbers and statements stand so in the papers."""
 
-RECALLED = (CLONES, CLONES_2023, BLANKET, COMPOSITION, PADDED_SAMPLE, RAPPOR)
+RECALLED = (
+    CLONES,
+    CLONES_2023,
+    BLANKET,
+    COMPOSITION,
+    PADDED_SAMPLE,
+    RAPPOR,
+    BASIC,
+    ADVANCED_2010,
+    ADVANCED,
+    OPTIMAL,
+)
 """Numbering not verified."""

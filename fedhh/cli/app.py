@@ -17,8 +17,10 @@ import typer
 from fedhh.cli.account.app import account
 from fedhh.cli.compare import compare
 from fedhh.cli.data import data
+from fedhh.cli.longitudinal import longitudinal
 from fedhh.cli.options import QuietOption, VerboseOption
 from fedhh.cli.paper import paper
+from fedhh.cli.pipeline import pipeline
 from fedhh.cli.plot import plot
 from fedhh.cli.presets import presets
 from fedhh.cli.report import report
@@ -50,6 +52,8 @@ for command in (run, sweep, compare, paper, show, table, plot, report):
     app.command()(command)
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
+app.add_typer(longitudinal, name="longitudinal")
+app.add_typer(pipeline, name="pipeline")
 app.add_typer(presets, name="presets")
 
 

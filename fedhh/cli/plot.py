@@ -24,13 +24,16 @@ def plot(  # noqa: PLR0917 - typer makes these options, only the directory is po
         list[str] | None, typer.Option(help="A column of the results; repeatable.")
     ] = None,
 ) -> None:
-    """Draw the figures of a run or a sweep as PNG, PDF and SVG; --x and what follows: of a sweep.
+    """Draw the figures of a run, pipeline or sweep as PNG, PDF, SVG; --x and what follows: sweeps.
 
     Example: fedhh plot runs/map --x privacy.local_epsilon --facet protocol.clients_per_layer
     """
     from fedhh.cli.console import open_console, print_line, print_written
     from fedhh.cli.safe_text import LONGEST_LINE, safe_text
+    from fedhh.experiments.pipeline.directory import is_pipeline
+    from fedhh.experiments.report.pipeline_figures import write_pipeline_figures
     from fedhh.experiments.report.run_figures import plot_run
+    from fedhh.experiments.report.style import FORMATS
     from fedhh.experiments.report.sweep_figures import METRICS, sweep_figures, write_figures
     from fedhh.experiments.run.directory import is_finished
     from fedhh.validation import InputError
@@ -42,7 +45,10 @@ def plot(  # noqa: PLR0917 - typer makes these options, only the directory is po
                 f"{directory} holds a run, whose figures take no option but --out; --x, --by, "
                 "--facet, --where and --metric are for sweeps."
             )
-        paths = plot_run(directory, out=out)
+        if is_pipeline(directory):
+            paths = write_pipeline_figures(directory, out=out, formats=FORMATS)
+        else:
+            paths = plot_run(directory, out=out)
     else:
         drawn = sweep_figures(
             directory, x=x, by=by, facet=facet or (), where=where or (), metrics=metric or METRICS

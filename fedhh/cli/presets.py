@@ -22,9 +22,11 @@ def list_presets(output_format: FormatOption = Format.TABLE) -> None:
     """
     from fedhh.cli.console import print_json
     from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names
+    from fedhh.experiments.longitudinal import builtin as longitudinal
 
     kinds = ((RUNS, "fedhh run"), (SWEEPS, "fedhh sweep"))
     rows = [(name, command) for kind, command in kinds for name in preset_names(kind)]
+    rows += [(name, "fedhh longitudinal run") for name in longitudinal.preset_names()]
     if output_format is Format.JSON:
         print_json([{"name": name, "command": command} for name, command in rows])
         return
@@ -39,10 +41,14 @@ def show_preset(name: Annotated[str, typer.Argument(help="A preset's name.")]) -
     Example: fedhh presets show gboard-production > mine.toml
     """
     from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names, preset_text
+    from fedhh.experiments.longitudinal import builtin as longitudinal
     from fedhh.validation import require_choice
 
-    runs, sweeps = preset_names(RUNS), preset_names(SWEEPS)
-    require_choice([*runs, *sweeps], preset=name)
+    runs, sweeps, months = preset_names(RUNS), preset_names(SWEEPS), longitudinal.preset_names()
+    require_choice([*runs, *sweeps, *months], preset=name)
+    if name in months:
+        sys.stdout.write(longitudinal.preset_text(name))
+        return
     sys.stdout.write(preset_text(name, SWEEPS if name in sweeps else RUNS))
 
 

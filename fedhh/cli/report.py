@@ -24,6 +24,14 @@ def report(
     Example: fedhh report runs/mine
     """
     from fedhh.cli.console import print_written
+    from fedhh.experiments.pipeline.directory import is_pipeline
     from fedhh.experiments.report.explorer.write import write_report
+    from fedhh.validation import InputError
+
+    for each in (directory, other):
+        if each is not None and is_pipeline(each):
+            raise InputError(
+                f"{each} holds a pipeline, which has no page; fedhh pipeline show prints its table."
+            )
 
     print_written(write_report(directory, other, out=out))

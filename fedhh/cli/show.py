@@ -16,15 +16,18 @@ _WIDTH = 132
 
 
 def show(
-    directory: Annotated[Path, typer.Argument(help="A run's or a sweep's directory.")],
+    directory: Annotated[
+        Path, typer.Argument(help="A run's, a sweep's or a pipeline's directory.")
+    ],
     words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Print all tables of a finished run, comparison or sweep, from its files.
+    """Print all tables of a finished run, comparison, sweep or pipeline, from its files.
 
     Example: fedhh show runs/mine
     """
     from fedhh.cli.console import open_console, print_json
+    from fedhh.experiments.pipeline.directory import is_pipeline
     from fedhh.experiments.run.directory import is_finished
     from fedhh.experiments.sweep.directory import RESULTS, SWEEP_FILE
     from fedhh.system.files import is_there
@@ -32,7 +35,11 @@ def show(
 
     as_json = output_format is Format.JSON
     console = open_console(width_unless_terminal=_WIDTH)
-    if is_finished(directory):
+    if is_pipeline(directory):
+        from fedhh.cli.pipeline import show_pipeline
+
+        show_pipeline(directory, output_format)
+    elif is_finished(directory):
         if as_json:
             print_json(_run_records(directory))
         else:

@@ -67,7 +67,9 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     """Return how many new words each client types, repetitions included.
 
     Args:
-        keys: ``(2,) uint64``: the population's key of streams, and its key of adoption.
+        keys: ``(2,) uint64``: the population's key of streams, and its key of adoption. A third
+            key is that of a time: how many words a client types and which share of them is new
+            stay those of the first two, and what it types is drawn from a stream of that time.
         clients: ``(n,) int64`` client numbers.
         law: How clients type.
 
@@ -77,7 +79,7 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     state = np.empty(4, dtype=np.uint64)
     tokens = np.empty(len(clients), dtype=np.int64)
     for i in range(len(clients)):
-        tokens[i] = _begin(state, keys[0], clients[i], law)[0]
+        tokens[i] = _begin(state, keys, clients[i], law)[0]
     return tokens
 
 
@@ -92,7 +94,7 @@ def draw_ranks(
     earlier one. A fresh word is drawn from the table until it is one that the client adopts.
 
     Args:
-        keys: ``(2,) uint64``, as in `count_tokens`.
+        keys: ``(2,) or (3,) uint64``, as in `count_tokens`.
         clients: ``(n,) int64`` client numbers.
         law: How clients type.
         table: The law of ranks.
@@ -120,7 +122,7 @@ def draw_ranks(
     state = np.empty(4, dtype=np.uint64)
     rows = 0
     for i in range(len(clients)):
-        num_tokens, share = _begin(state, keys[0], clients[i], law)
+        num_tokens, share = _begin(state, keys, clients[i], law)
         adoption_key = mix(keys[1] + np.uint64(clients[i]) * _GOLDEN)
         stretched = share * law.copy_scale
         num_fresh = _choose_fresh(state, num_tokens, stretched, law.copy_exponent, is_fresh)
@@ -145,10 +147,12 @@ def draw_ranks(
 
 
 @compiled(nogil=True, error_model="numpy")
-def _begin(state: _Keys, key: np.uint64, client: int, law: TypingLaw) -> Any:
+def _begin(state: _Keys, keys: _Keys, client: int, law: TypingLaw) -> Any:
     """Start a client's stream, and return its number of new words and their share of all."""
-    seed_client(state, key, client)
+    seed_client(state, keys[0], client)
     words, share = typed_words(state, law)
+    if len(keys) > 2:
+        seed_client(state, keys[2], client)
     return new_words(state, law, words, share), share
 
 

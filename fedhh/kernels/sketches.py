@@ -69,7 +69,8 @@ def _multiply(a: Any, b: Any) -> Any:
 
 
 @numba.njit(inline="always")
-def _polynomial(coefficients: Any, row: Any, key: Any) -> Any:
+def polynomial(coefficients: Any, row: Any, key: Any) -> Any:
+    """Return a key's value under the hash function of a row, modulo the prime."""
     inner = _fold(_multiply(coefficients[row, 2], key) + coefficients[row, 1])
     return _fold(_multiply(inner, key) + coefficients[row, 0])
 
@@ -98,7 +99,7 @@ def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -
     """
     cells = np.empty(len(keys), dtype=np.int64)
     for i in range(len(keys)):
-        value = _polynomial(coefficients, rows[i], np.uint64(keys[i]))
+        value = polynomial(coefficients, rows[i], np.uint64(keys[i]))
         cells[i] = np.int64(value % np.uint64(num_cells))
     return cells
 

@@ -27,6 +27,7 @@ NOTHING = -1
 
 _BITS_AT_ONCE = 2**20
 _LARGEST_LOG = 700.0
+_LARGEST_OF_BIT = 30.0
 
 # Nanoseconds on one core: a noisy bit of a report, and two binomials for a cell of the table.
 _BIT_NS = 8.0
@@ -160,6 +161,28 @@ class BitResponse:
         x = 2 * left / (slope + math.sqrt(slope**2 - 4 * math.expm1(-epsilon / num_hashes) * left))
         # Rounding must not cost privacy.
         return cls(f=2 * x / (q - p) * (1 + 1e-12), p=p, q=q)
+
+    @classmethod
+    def of_all_reports(
+        cls, epsilon: float, *, num_hashes: int, p: float = 0.0, q: float = 1.0
+    ) -> Self:
+        """Return the response with this `epsilon_of_all_reports`.
+
+        Args:
+            epsilon: Privacy of a value, from any number of reports about it.
+            num_hashes: h.
+            p: Of the instantaneous response.
+            q: Likewise.
+        """
+        require_epsilon(epsilon=epsilon)
+        require_at_least(1, num_hashes=num_hashes)
+        if epsilon > 2 * num_hashes * _LARGEST_OF_BIT:
+            raise InputError(
+                f"Expected epsilon <= {2 * num_hashes * _LARGEST_OF_BIT:g}, "
+                f"{_LARGEST_OF_BIT:g} for each of 2 * {num_hashes} bits, got epsilon={epsilon!r}."
+            )
+        # Rounding must not cost privacy.
+        return cls(f=2 * (1 + 1e-12) / (1 + math.exp(epsilon / (2 * num_hashes))), p=p, q=q)
 
     @property
     def one(self) -> float:

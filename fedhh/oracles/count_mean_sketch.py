@@ -7,11 +7,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.lanes import lane_states
+from fedhh.kernels.packed_reports import add_vectors, noisy_vectors, vectors_supporting
 from fedhh.kernels.sketch_noise import add_noise
 from fedhh.kernels.sketches import add_noisy_rows
 from fedhh.kernels.subset_tally import count_into
@@ -80,6 +82,10 @@ class CountMeanSketch(MeanSketchOracle):
         """Chance that a report supports another value, over the draw of the hash functions."""
         return self.flip_probability + (self.p - self.flip_probability) / self.num_cells
 
+    @property
+    def _flip(self) -> np.uint64:
+        return np.uint64(round(self.flip_probability * 2.0**64))
+
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, 1 + ceil(m / 64)) int64``: the row, and the entries that are +1 as bits.
 
@@ -87,17 +93,21 @@ class CountMeanSketch(MeanSketchOracle):
         """
         values = self.check_values(values)
         rows = self._draw_rows(len(values), rng)
-        vectors = rng.random((len(values), self.num_cells)) < self.flip_probability
-        vectors[np.arange(len(values)), self.hashes.cells(rows, values)] ^= True
-        return self._pack(rows, vectors)
+        cells = self.hashes.cells(rows, values)
+        bits = noisy_vectors(cells, self.num_cells, self._flip, kernel_state(rng))
+        return np.concatenate([rows[:, None], bits.view(np.int64)], axis=1)
 
     def aggregate(self, reports: Reports) -> Sketch:
         """Return the counts of +1 by row and cell, and the number of reports by row."""
         sketch = np.zeros(self.aggregate_size, dtype=np.int64)
         table, reports_by_row = self._split(sketch)
-        np.add.at(table, reports[:, 0], self._unpack(reports))
+        self.add_reports(reports, table)
         reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
         return sketch
+
+    def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+        """Add reports' ones to their rows of a ``(k, m)`` table."""
+        add_vectors(np.ascontiguousarray(reports, dtype=np.int64), table)
 
     def privatize_and_aggregate(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
@@ -108,8 +118,7 @@ class CountMeanSketch(MeanSketchOracle):
         table, reports_by_row = self._split(out)
         rows = self._draw_rows(len(values), rng)
         cells = self.hashes.cells(rows, values)
-        flip = np.uint64(round(self.flip_probability * 2.0**64))
-        add_noisy_rows(rows, cells, flip, table, lane_states(rng))
+        add_noisy_rows(rows, cells, self._flip, table, lane_states(rng))
         reports_by_row += np.bincount(rows, minlength=self.num_hashes)
         return out
 
@@ -153,6 +162,12 @@ class CountMeanSketch(MeanSketchOracle):
     def support(self, sketch: Sketch, candidates: Values) -> Tally:
         """Return how many reports are +1 at each candidate's cell of their row."""
         supporters: Tally = self._row_sums(self._tables(sketch[None]), candidates)[0]
+        return supporters
+
+    def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
+        supporters: Tally = vectors_supporting(
+            self.hashes.coefficients, self.num_cells, reports, candidates
+        )
         return supporters
 
     def cells(self, sketch: Sketch) -> Tally:

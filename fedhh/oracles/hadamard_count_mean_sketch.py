@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import Floats, Values
+from fedhh.kernels.packed_reports import signs_supporting
+from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.hadamard_sketch import HadamardSketch, hadamard_entries
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch
 
@@ -60,6 +61,12 @@ class HadamardCountMeanSketch(HadamardSketch, MeanSketchOracle):
     def published_variance(self, true_counts: Values) -> Floats:
         """Return the paper's Theorem 4.4 for every value of a histogram, an upper bound."""
         return self._published_variance(true_counts, 1 / (self.p - self.flip_probability) ** 2)
+
+    def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
+        supporters: Tally = signs_supporting(
+            self.hashes.coefficients, self.num_cells, reports, candidates
+        )
+        return supporters
 
     def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
         """Return the Hadamard entries of cells."""

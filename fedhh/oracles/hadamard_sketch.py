@@ -7,10 +7,12 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.packed_reports import add_signs
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, ServerWork, Tally, Values
 from fedhh.oracles.sketch import Sketch, TableSketch
@@ -134,11 +136,14 @@ class HadamardSketch(TableSketch):
         return 1 + math.log2(self.num_hashes) + math.log2(self.num_cells)
 
     def _add(self, reports: Reports, sketch: Sketch) -> Sketch:
-        rows, coefficients, signs = reports.T
         table, reports_by_row = self._split(sketch)
-        np.add.at(table, (rows, coefficients), signs)
-        reports_by_row += np.bincount(rows, minlength=self.num_hashes)
+        self.add_reports(reports, table)
+        reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
         return sketch
+
+    def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+        """Add reports' signs to their rows and coefficients of a ``(k, m)`` table."""
+        add_signs(np.ascontiguousarray(reports, dtype=np.int64), table)
 
     def _transformed(self, sketches: Sketch) -> Sketch:
         """Return ``(t, k, m)``: the transform of each row."""

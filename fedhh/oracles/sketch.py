@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -266,6 +266,26 @@ class MeanSketchOracle(TableSketch):
     def row_size(self) -> int:
         """The field ``num_cells``."""
         return self.num_cells
+
+    @abstractmethod
+    def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+        """Add reports to the sums of a table, whose numbers may be narrower than a sketch's.
+
+        Args:
+            reports: What `privatize` returned.
+            table: ``(k, m)``, changed in place; wide enough for the reports of any row.
+        """
+
+    @abstractmethod
+    def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
+        """Return `tally` from each report and candidate; O(n c)."""
+
+    def tally(self, reports: Reports, candidates: Values) -> Tally:
+        """Return how many reports support each candidate; by way of their sketch if many."""
+        if len(reports) * len(candidates) > self.aggregate_size:
+            return super().tally(reports, candidates)
+        candidates = self.check_values(candidates, "candidates")
+        return self._supporters_among(np.ascontiguousarray(reports, dtype=np.int64), candidates)
 
     @abstractmethod
     def mean_sketch(self, sketch: Sketch) -> Floats:

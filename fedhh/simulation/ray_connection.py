@@ -67,6 +67,19 @@ def start_ray(num_workers: int | None, address: str) -> None:
             signal.signal(signal.SIGTERM, handler)
 
 
+@contextmanager
+def running_ray(num_workers: int | None, address: str) -> Iterator[None]:
+    """Keep one Ray for several calls that each would start their own; see `start_ray`."""
+    if ray.is_initialized():
+        yield
+        return
+    start_ray(num_workers, address)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
 def check_cluster(address: str) -> None:
     """Raise InputError unless a cluster answers at an address, as `start_ray` does; join nothing.
 

@@ -17,6 +17,8 @@ PAGES = {
     "components": components.page,
     "config": config_keys.page,
     "formats": formats.page,
+    "longitudinal": config_keys.longitudinal_page,
+    "pipeline": config_keys.pipeline_page,
     "presets": components.presets_page,
 }
 

@@ -8,6 +8,8 @@ import tomllib
 from typing import Any
 
 from fedhh.experiments.config.built_in import RUNS, SWEEPS, preset_names, preset_text
+from fedhh.experiments.longitudinal import builtin as longitudinal
+from fedhh.experiments.pipeline.config import pipeline_preset_text, pipeline_presets
 from fedhh.oracles.registry import ORACLES, oracle_class
 from fedhh.server.registry import PROTOCOLS, protocol_class
 from fedhh_reference.markdown import code, entries, first_line, prose, table
@@ -45,13 +47,27 @@ def source(kind: type[Any]) -> str:
 def presets_page() -> str:
     """Return the page of built-in configurations, whole."""
     parts = ["# Presets\n\nBuilt-in configurations; `fedhh presets show NAME` prints one.\n\n"]
-    for kind, title, use in (
-        (RUNS, "Runs", "fedhh run --preset"),
-        (SWEEPS, "Sweeps", "fedhh sweep --preset"),
-    ):
+    found = [
+        ("Runs", "fedhh run --preset", {n: preset_text(n, RUNS) for n in preset_names(RUNS)}),
+        (
+            "Sweeps",
+            "fedhh sweep --preset",
+            {n: preset_text(n, SWEEPS) for n in preset_names(SWEEPS)},
+        ),
+        (
+            "Discoveries over months",
+            "fedhh longitudinal run --preset",
+            {n: longitudinal.preset_text(n) for n in longitudinal.preset_names()},
+        ),
+        (
+            "Pipelines",
+            "fedhh pipeline run --preset",
+            {n: pipeline_preset_text(n) for n in pipeline_presets()},
+        ),
+    ]
+    for title, use, texts in found:
         parts.append(f"## {title}\n\n")
-        for name in preset_names(kind):
-            text = preset_text(name, kind)
+        for name, text in texts.items():
             tomllib.loads(text)
             parts.append(f"### {name}\n\n`{use} {name}`\n\n```toml\n{text.strip()}\n```\n\n")
     return "".join(parts)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fedhh.experiments.config.json_schema import json_schema
+from fedhh.experiments.longitudinal.config import SECTION, LongitudinalSection
+from fedhh.experiments.pipeline.config import PipelineConfig
 from fedhh_reference.markdown import code, entries, prose, table
 
 Schema = dict[str, Any]
@@ -19,11 +21,50 @@ or out of bounds is refused in one line before anything runs.
 
 """
 
+_LONGITUDINAL = """# Configuration keys of a discovery over months
+
+The file of `fedhh longitudinal run`: [that of a run](config.md) without `[baseline]`, and this
+table; `fedhh presets show weekly-small` prints one to start from.
+
+"""
+
+_PIPELINE = """# Configuration keys of a pipeline
+
+The file of `fedhh pipeline run`; `fedhh pipeline presets small` prints one to start from. NAME
+stands for the name of a use case, of which there is at least one.
+
+"""
+
 
 def page() -> str:
     """Return the page."""
-    whole = json_schema()
-    parts = [_INTRODUCTION]
+    return _page(_INTRODUCTION, json_schema())
+
+
+def pipeline_page() -> str:
+    """Return the page of a pipeline's keys."""
+    return _page(_PIPELINE, pipeline_schema())
+
+
+def pipeline_schema() -> Schema:
+    """Return the JSON schema of a pipeline."""
+    return PipelineConfig.model_json_schema()
+
+
+def longitudinal_page() -> str:
+    """Return the page of the keys of a discovery over months."""
+    return _page(_LONGITUDINAL, longitudinal_schema())
+
+
+def longitudinal_schema() -> Schema:
+    """Return the JSON schema of the table that a discovery over months has beside a run's."""
+    section = LongitudinalSection.model_json_schema()
+    kinds = {**section.pop("$defs", {}), SECTION: section}
+    return {"properties": {SECTION: {"$ref": f"#/$defs/{SECTION}"}}, "$defs": kinds}
+
+
+def _page(introduction: str, whole: Schema) -> str:
+    parts = [introduction]
     for title, section in sections(whole):
         rows = [
             (code(key), allowed(field, whole), default(key, field, section), meaning(key, section))
@@ -57,7 +98,7 @@ def _below(
                 continue
             seen.add(reference)
             inner = whole["$defs"][reference]
-            here = f"{path}{key}"
+            here = f"{path}{key}" + (".NAME" if "additionalProperties" in field else "")
             name = inner["properties"].get("name", {}).get("const") if len(references) > 1 else None
             yield f"`[{here}]`" + (f' with `name = "{name}"`' if name else ""), inner
             yield from _below(inner, whole, f"{here}.", seen)
@@ -86,6 +127,7 @@ def allowed(field: Schema, whole: Schema) -> str:
         "number": "number",
         "boolean": "`true`, `false`",
         "string": "text",
+        "object": "table",
     }
     return ", ".join([words[field["type"]], *_bounds(field)])
 
@@ -121,5 +163,7 @@ def _number(value: float) -> str:
 def _references(field: Schema) -> Iterator[str]:
     if "$ref" in field:
         yield field["$ref"].removeprefix("#/$defs/")
+    if isinstance(named := field.get("additionalProperties"), dict):
+        yield from _references(named)
     for option in (*field.get("anyOf", ()), *field.get("oneOf", ())):
         yield from _references(option)

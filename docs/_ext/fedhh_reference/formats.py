@@ -18,6 +18,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import fedhh
+from fedhh.experiments.longitudinal import tables as longitudinal_tables
+from fedhh.experiments.pipeline import directory as pipeline_directory
+from fedhh.experiments.pipeline import measures
+from fedhh.experiments.pipeline.run import Run as PipelineRun
 from fedhh.experiments.run import candidates, layers, metrics, run
 from fedhh.experiments.sweep import directory as sweep_directory
 from fedhh_reference.markdown import code, entries, table
@@ -29,6 +33,7 @@ _SETTINGS = (
     "execution.workers=0",
     "baseline.name=sfp",
 )
+_MONTHS = ("--workers", "0", "--set", "longitudinal.days=14", "--set", "population.clients=5000")
 _SWEEP = """[population]
 clients = 5_000
 [protocol]
@@ -63,7 +68,41 @@ SWEEP_FILES = {
     "identity.json": "what `--resume` compares: hashes of the configuration and of the files read",
     "cells/": "one JSON record per finished cell",
 }
-_SOMETIMES = {"checkpoint/"}
+PIPELINE_FILES = {
+    "config.toml": "the resolved configuration; running it again gives the same bits",
+    "result.json": "a row for each use case, losses before the run and spent, timings; says that "
+    "the pipeline is finished",
+    "days.parquet": "one row per use case and day",
+    "values.parquet": "one row per use case, day and watched value",
+    "published.parquet": "one row per published value",
+    "publications.parquet": "one row per use case and window",
+    "devices.parquet": "how many devices sent how many records",
+    **{f"{name}.csv": "the same" for name in pipeline_directory.TABLES},
+    "figures/": "error by day, loss over life, what became of records",
+    "pipeline.npz": "the state of the servers, once a minute; gone when the pipeline is finished, "
+    "see `output.keep_checkpoint`",
+}
+LONGITUDINAL_COLUMNS = {
+    "classes": longitudinal_tables.classes_table,
+    "losses": longitudinal_tables.losses_table,
+    "periods": longitudinal_tables.periods_table,
+    "published": longitudinal_tables.published_table,
+    "words": longitudinal_tables.words_table,
+}
+LONGITUDINAL_FILES = {
+    "config.toml": "the resolved configuration; running it again gives the same bits",
+    "result.json": "a row for each protocol and loss; says that all periods are done",
+    "classes.parquet": "one row per protocol, loss and class of words: days until they were found",
+    "losses.parquet": "one row per protocol and loss: what a device loses",
+    "periods.parquet": "one row per protocol, loss and period",
+    "published.parquet": "one row per published word",
+    "words.parquet": "one row per word that enough people use",
+    **{f"{name}.csv": "the same" for name in LONGITUDINAL_COLUMNS},
+    "identity.json": "what `--resume` compares: hashes of the configuration and of the file read",
+    "periods/": "one JSON record per finished period",
+    "figures/": "days until new words are found; coverage and false words by period",
+}
+_SOMETIMES = {"pipeline.npz", "checkpoint/"}
 _SECTIONS = {
     "schema_version": "Version of this format",
     "fedhh_version": "Version of fedhh",
@@ -84,6 +123,15 @@ _SECTIONS = {
 }
 
 
+PIPELINE_COLUMNS = {
+    "days": (measures.errors_of, PipelineRun._live),
+    "values": (measures.value_rows,),
+    "published": (measures.published_rows,),
+    "publications": (measures.publication_quality,),
+    "devices": (pipeline_directory.device_rows,),
+}
+
+
 def page() -> str:
     """Return the page."""
     with tempfile.TemporaryDirectory() as folder:
@@ -95,9 +143,14 @@ def _page(folder: Path) -> str:
     (folder / "sweep.toml").write_text(_SWEEP)
     settings = [word for setting in _SETTINGS for word in ("--set", setting)]
     _fedhh("run", "--preset", "small", *settings, "--out", str(made))
+    lived = folder / "pipeline"
+    few = [word for key in ("devices=500", "days=2") for word in ("--set", f"pipeline.{key}")]
+    _fedhh("pipeline", "run", "--preset", "small", *few, "--out", str(lived))
+    months = folder / "months"
+    _fedhh("longitudinal", "run", "--preset", "weekly-small", *_MONTHS, "--out", str(months))
     _fedhh("sweep", str(folder / "sweep.toml"), "--workers", "0", "--out", str(swept))
     result = json.loads((made / "result.json").read_text(encoding="utf-8"))
-    measures = {f"{name}_top_K": text for name, text in told_by(metrics.TopK).items()} | told_by(
+    kept = {f"{name}_top_K": text for name, text in told_by(metrics.TopK).items()} | told_by(
         metrics.Metrics
     )
     return "".join(
@@ -124,7 +177,7 @@ def _page(folder: Path) -> str:
             "## result.json\n\n",
             _described({key: type_name(value) for key, value in result.items()}, _SECTIONS),
             "### Metrics\n\n",
-            _keys(result["metrics"], measures),
+            _keys(result["metrics"], kept),
             "### Cost\n\n",
             _keys(result["cost"], told_by(run._cost)),
             "## A sweep's directory\n\n",
@@ -134,7 +187,19 @@ def _page(folder: Path) -> str:
             _columns(
                 swept / "results.parquet",
                 told_by(sweep_directory.result_row, sweep_directory.flat_result),
-                without=measures | told_by(run._cost) | {"privacy.local_epsilon": "set"},
+                without=kept | told_by(run._cost) | {"privacy.local_epsilon": "set"},
+            ),
+            "## The directory of a discovery over months\n\n",
+            _files(months, LONGITUDINAL_FILES),
+            *(
+                f"## {name} of months\n\n" + _columns(months / f"{name}.parquet", told_by(source))
+                for name, source in LONGITUDINAL_COLUMNS.items()
+            ),
+            "## A pipeline's directory\n\n",
+            _files(lived, PIPELINE_FILES),
+            *(
+                f"## {name}\n\n" + _columns(lived / f"{name}.parquet", told_by(*sources))
+                for name, sources in PIPELINE_COLUMNS.items()
             ),
         ]
     )

@@ -125,8 +125,7 @@ def composed_epsilon(
             use.times, tail_mass_truncation=_LOST_SHARE * delta / len(uses)
         )
         composed = losses if composed is None else composed.compose(losses)
-    # Measured against exponentially tilted transforms: the error of delta stays below this.
-    noise = 4e-17 * math.sqrt(composed.size)
+    noise = smallest_certified_delta(composed) / 2
     if noise > delta / 2:
         return NotApplicable(
             f"composition in double precision certifies delta >= {2 * noise:.1e}, got {delta:g}"
@@ -135,6 +134,14 @@ def composed_epsilon(
     with np.errstate(over="ignore"):
         epsilon = float(composed.get_epsilon_for_delta(delta - noise))
     return min(epsilon, sum(use.times * use.bound.local_epsilon for use in uses))
+
+
+def smallest_certified_delta(losses: PLDPmf) -> float:
+    """Return the smallest delta that convolved losses can be asked for; half of it is their error.
+
+    Measured against exponentially tilted transforms.
+    """
+    return 8e-17 * math.sqrt(losses.size)
 
 
 def _dominating_losses(bound: ShuffleBound, gap: float, points: int) -> PLDPmf:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -40,7 +41,12 @@ _MIN_HEAD = 16
 _MIN_LISTED = 100
 # The chance that a client adopts none of the words is then below 1e-43.
 _MIN_ADOPTED = 100
-_CLIENTS_AT_ONCE = 2**17
+CLIENTS_AT_ONCE = 2**17
+"""So many are drawn at a time, to be held in memory."""
+
+_TYPING = 0
+"""In paths of `Stream.CALENDAR`: what clients type in a period."""
+
 _MAX_TOKENS = 2**31
 # Ranks below are counted in an array; only rarer ones need a sort.
 _DENSE_RANKS = 2**22
@@ -200,15 +206,27 @@ class RankDrawer:
 
     A client's rows depend on the model, the seed and its number alone, not on which clients are
     drawn with it.
+
+    Attributes:
+        model: How clients type.
+        seed: The run's seed.
+        period: None for the one time of a population that knows none. Else in which period clients
+            type: a client has the same share of new words, the same number of words, and adopts
+            the same words in all of them, and draws its words anew in each.
     """
 
     model: PopulationModel
     seed: int
+    period: int | None = None
 
     @functools.cached_property
     def _keys(self) -> npt.NDArray[np.uint64]:
         rng = generator(self.seed, Stream.POPULATION)
-        return rng.integers(0, 2**64, size=2, dtype=np.uint64)
+        keys = rng.integers(0, 2**64, size=2, dtype=np.uint64)
+        if self.period is None:
+            return keys
+        rng = generator(self.seed, Stream.CALENDAR, _TYPING, self.period)
+        return np.append(keys, rng.integers(0, 2**64, size=1, dtype=np.uint64))
 
     def count_tokens(self, clients: _Ids) -> _Ids:
         """Return ``(n,) int64``: how many new words each client types, repetitions included."""
@@ -247,13 +265,21 @@ def synthetic_population(
     _refuse_too_large(drawer, num_clients)
     clients = np.arange(num_clients)
     blocks = [
-        drawer.draw(clients[first : first + _CLIENTS_AT_ONCE])
-        for first in range(0, num_clients, _CLIENTS_AT_ONCE)
+        drawer.draw(clients[first : first + CLIENTS_AT_ONCE])
+        for first in range(0, num_clients, CLIENTS_AT_ONCE)
     ]
+    name = f"{model.name}, {num_clients:,} clients, seed {seed}"
+    return stored_population(blocks, model, name=name)[0]
+
+
+def stored_population(
+    blocks: Sequence[RankRows], model: PopulationModel, *, name: str
+) -> tuple[StoredPopulation, _Ids]:
+    """Return the population of some rows of clients, and ``(V,) int64``: its words' ranks."""
     sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
     distinct, word_ids = _distinct_ranks([block.ranks for block in blocks])
-    return StoredPopulation(
-        name=f"{model.name}, {num_clients:,} clients, seed {seed}",
+    population = StoredPopulation(
+        name=name,
         lexicon=Lexicon(words=model.strings(distinct)),
         offsets=np.r_[0, np.cumsum(sizes)],
         word_ids=word_ids,
@@ -261,6 +287,7 @@ def synthetic_population(
         unit=model.unit,
         exchangeable=True,
     )
+    return population, distinct
 
 
 def model_of(preset: str | PopulationModel) -> PopulationModel:

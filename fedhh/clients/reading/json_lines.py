@@ -28,8 +28,9 @@ def read_json(path: Path, names: Mapping[str, str]) -> pa.Table:
     """Return the named columns, see `fedhh.clients.reading.tables.read_columns`."""
     # Arrow wants one type for all users; the first record tells which.
     _, first = next(_json_records(path))
-    whole_user = isinstance(first.get(names["user"]), int)
-    kinds = {"user": pa.int64() if whole_user else pa.string(), "count": pa.float64()}
+    whole = {role: isinstance(first.get(names.get(role, "")), int) for role in ("user", "day")}
+    kinds = {role: pa.int64() if whole[role] else pa.string() for role in whole}
+    kinds["count"] = pa.float64()
     schema = pa.schema([(name, kinds.get(role, pa.string())) for role, name in names.items()])
     try:
         with opened(path) as file:
@@ -42,7 +43,7 @@ def read_json(path: Path, names: Mapping[str, str]) -> pa.Table:
             )
         table.validate(full=True)
     except pa.ArrowInvalid:
-        _refuse_json(path, names, int if whole_user else str)
+        _refuse_json(path, names, {role: int if whole[role] else str for role in whole})
         raise
     table = table.select(list(names.values())).rename_columns(list(names))
     if "count" in names and table["count"].null_count == table.num_rows:
@@ -50,9 +51,10 @@ def read_json(path: Path, names: Mapping[str, str]) -> pa.Table:
     return table
 
 
-def _refuse_json(path: Path, names: Mapping[str, str], user_type: type) -> None:
+def _refuse_json(path: Path, names: Mapping[str, str], types: Mapping[str, type]) -> None:
     """Name the line that Arrow could not read; it counts within its own blocks."""
-    kinds: dict[str, tuple[type, ...]] = {"user": (user_type,), "count": (int, float)}
+    kinds: dict[str, tuple[type, ...]] = {role: (kind,) for role, kind in types.items()}
+    kinds["count"] = (int, float)
     words = {int: "an integer", str: "text", float: "a number"}
     for line, record in _json_records(path):
         for role, name in names.items():

@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 2**18
 _WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.0*)?\s*")
 
 
-def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+def dictionary_encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
     """Return a column as one array of codes into its distinct values."""
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()
@@ -79,14 +79,14 @@ def user_rows(column: pa.ChunkedArray, path: Path) -> UserRows:
         offsets = _offsets(column.to_numpy())
         if offsets is not None:
             return UserRows(num_clients=len(offsets) - 1, offsets=offsets)
-    encoded = _encoded(column)
+    encoded = dictionary_encoded(column)
     refuse_nulls(encoded, "user", path)
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     users = encoded.dictionary
     if is_text(users.type):
         _refuse_text(codes, users, "user", path)
         blank = np.asarray(pc.equal(users, "").to_numpy(zero_copy_only=False))
-        _refuse_first(blank[codes], "Expected a user, got none", path)
+        refuse_first(blank[codes], "Expected a user, got none", path)
     num_clients, numbers = _renumber_by_first_row(codes, len(users))
     return UserRows(num_clients=num_clients, numbers=numbers)
 
@@ -127,7 +127,7 @@ def _renumber_by_first_row(codes: Ids, size: int) -> tuple[int, Ids]:
 
 def word_rows(column: pa.ChunkedArray, path: Path) -> tuple[list[str], Whole]:
     """Return the sorted distinct words, and each row's word or -1 for none."""
-    encoded = _encoded(column)
+    encoded = dictionary_encoded(column)
     texts = encoded.dictionary
     codes: Whole = encoded.indices.fill_null(len(texts)).to_numpy()
     _refuse_text(codes, texts, "word", path)
@@ -149,7 +149,7 @@ def _refuse_text(codes: Whole, texts: Any, what: str, path: Path) -> None:
     refuse_bytes(texts, what, path, codes)
     breaks = pc.match_substring_regex(texts, r"[\r\n]").to_numpy(zero_copy_only=False)
     if breaks.any():
-        _refuse_first(
+        refuse_first(
             np.r_[breaks.astype(bool), False][codes],
             f"Expected a {what} without a line break (is a quote unclosed?), got one",
             path,
@@ -163,7 +163,7 @@ def refuse_bytes(texts: Any, what: str, path: Path, codes: Whole | None = None) 
     except pa.ArrowInvalid:
         bad = np.array([not _is_utf8(value.as_buffer()) for value in texts])
         bad = bad if codes is None else np.r_[bad, False][codes]
-        _refuse_first(bad, f"Expected a {what} in UTF-8", path)
+        refuse_first(bad, f"Expected a {what} in UTF-8", path)
 
 
 def _is_utf8(value: Any) -> bool:
@@ -177,7 +177,7 @@ def _is_utf8(value: Any) -> bool:
 def count_rows(column: pa.ChunkedArray, path: Path) -> Whole:
     """Return each row's count, at most 2^31 - 1; the caller refuses 0 where there is a word."""
     if pa.types.is_dictionary(column.type) or is_text(column.type):
-        encoded = _encoded(column)
+        encoded = dictionary_encoded(column)
         refuse_nulls(encoded, "count", path)
         codes = encoded.indices.to_numpy()
         texts = [str(value) for value in encoded.dictionary.to_pylist()]
@@ -217,7 +217,7 @@ def rows_with_a_word(word_ids: Whole, counts: Whole, path: Path) -> npt.NDArray[
         return None
     has_word = word_ids >= 0
     _refuse_counts(has_word & (counts == 0), lambda row: str(counts[row]), path)
-    _refuse_first(~has_word & (counts > 0), "Expected a word, got none", path)
+    refuse_first(~has_word & (counts > 0), "Expected a word, got none", path)
     return has_word
 
 
@@ -225,9 +225,10 @@ def refuse_nulls(column: Any, what: str, path: Path) -> None:
     """Refuse a column where a row has no value."""
     if column.null_count:
         missing = column.is_null().to_numpy(zero_copy_only=False)
-        _refuse_first(missing, f"Expected a {what}, got none", path)
+        refuse_first(missing, f"Expected a {what}, got none", path)
 
 
-def _refuse_first(bad: npt.NDArray[np.bool_], message: str, path: Path) -> None:
+def refuse_first(bad: npt.NDArray[np.bool_], message: str, path: Path) -> None:
+    """Refuse the first row of which something is bad."""
     if bad.any():
         raise InputError(f"{message} in row {int(bad.argmax()) + 1} of {path}.")

@@ -42,6 +42,8 @@ _NAMES = {
     "count": ("count",),
     "text": ("text",),
 }
+DAY = "day"
+"""The usual name of a column of days, and its role; no other reader asks for it."""
 
 
 def read_population(
@@ -90,10 +92,7 @@ def _read(
     path: Path, names: dict[str, str], unit: str
 ) -> tuple[StoredPopulation, Counter[tuple[str, str]]]:
     dropped: Counter[tuple[str, str]] = Counter()
-    if "word" in names and has_free_records(path):
-        # The first record tells the columns, but a later one may have the first count.
-        names.setdefault("count", _NAMES["count"][0])
-    table = read_columns(path, names)
+    table = read_columns(path, with_late_counts(names, path))
     if not table.num_rows:
         raise InputError(f"Expected at least one row, got only a header in {path}.")
     users = user_rows(table["user"], path)
@@ -137,6 +136,13 @@ def _read(
     return population, dropped
 
 
+def with_late_counts(names: dict[str, str], path: Path) -> dict[str, str]:
+    """Return the columns with that of counts, which a record after the first may have."""
+    if "word" in names and has_free_records(path):
+        return {**names, "count": names.get("count", _NAMES["count"][0])}
+    return names
+
+
 def write_population(population: StoredPopulation, path: str | Path) -> None:
     """Write a population as rows user, word, count; the extension tells the format.
 
@@ -169,22 +175,23 @@ def write_population(population: StoredPopulation, path: str | Path) -> None:
 
 
 def choose_columns(found: list[str], columns: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Return the file's columns for user, word and perhaps count, or for user and text.
+    """Return the file's columns for user, word and perhaps count, or user and text, or a day too.
 
     Args:
         found: The file's columns.
-        columns: Names that the caller gave.
+        columns: Names that the caller gave; a column of days only if it is among them.
         path: For the message.
 
     Raises:
         InputError: A name is missing, or a key of ``columns`` is unknown.
     """
+    roles = _NAMES | ({DAY: (columns[DAY],)} if DAY in columns else {})
     for role in columns:
-        require_choice(_NAMES, column=role)
-    wanted = {role: (columns[role],) if role in columns else _NAMES[role] for role in _NAMES}
+        require_choice(roles, column=role)
+    wanted = {role: (columns[role],) if role in columns else roles[role] for role in roles}
     names = {
         role: next(name for name in wanted[role] if name in found)
-        for role in _NAMES
+        for role in roles
         if any(name in found for name in wanted[role])
     }
     missing = [role for role in columns if role not in names]
@@ -201,5 +208,5 @@ def choose_columns(found: list[str], columns: Mapping[str, str], path: Path) -> 
     if "word" in names and "text" not in columns:
         names.pop("text", None)
     else:
-        names = {"user": names["user"], "text": names["text"]}
+        names = {role: names[role] for role in ("user", "text", DAY) if role in names}
     return names

@@ -1,7 +1,8 @@
 """Table files: Parquet, CSV and JSON Lines, read into columns and written whole or not at all.
 
 Text columns stay text: ``nan``, ``null``, ``NA``, ``true`` and ``007`` are words. Users are text or
-integers, words and texts are text, counts are numbers; a column of any other type is refused.
+integers, words and texts are text, counts are numbers, days are integers or dates; a column of any
+other type is refused.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def read_columns(path: Path, names: Mapping[str, str]) -> pa.Table:
 
     Args:
         path: A file whose header `read_header` has returned.
-        names: The file's column for each of ``user``, ``word`` or ``text``, and ``count``.
+        names: The file's column for each of ``user``, ``word`` or ``text``, ``count``, ``day``.
             Counts that no record of JSON Lines has are left out.
 
     Returns:
@@ -321,6 +322,7 @@ _ACCEPTED = {
     "word": ((is_text,), "words as text"),
     "text": ((is_text,), "texts as text"),
     "count": ((is_text, pa.types.is_integer, pa.types.is_floating), "counts as whole numbers"),
+    "day": ((is_text, pa.types.is_integer, pa.types.is_date), "days as integers or dates"),
 }
 """What a column of Parquet may hold, plain or as a dictionary, and how a message says it."""
 

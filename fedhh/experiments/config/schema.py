@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
 from annotated_types import Ge
@@ -36,6 +36,7 @@ from fedhh.settings import Count
 from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
 
 _SWEEP = "sweep"
+_LONGITUDINAL = "longitudinal"
 
 _BoolOrAuto = bool | Literal["auto"]
 _CountOrAll = Count | Literal["all"]
@@ -266,6 +267,11 @@ def load_config(
             raise InputError(
                 f"{file} has a table [{_SWEEP}], so it is many runs; give it to fedhh sweep."
             )
+        if _LONGITUDINAL in table:
+            raise InputError(
+                f"{file} has a table [{_LONGITUDINAL}], so it is runs over months; give it to "
+                "fedhh longitudinal run."
+            )
     else:
         name = preset or DEFAULT_PRESET
         table, origin = tomllib.loads(preset_text(name)), f"preset {name}"
@@ -368,6 +374,7 @@ def _keys_beside(loc: Sequence[str | int], section: type[BaseModel]) -> list[str
     for part in loc[:-1]:
         field = section.model_fields.get(str(part))
         annotation = None if field is None else field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            section = annotation
+        for option in (annotation, *get_args(annotation)):
+            if isinstance(option, type) and issubclass(option, BaseModel):
+                section = option
     return list(section.model_fields)

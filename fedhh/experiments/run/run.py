@@ -39,7 +39,7 @@ from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
-from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
+from fedhh.simulation.executor import Executor, InProcessExecutor, Progress, Worker
 
 _log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ def simulate(
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
     worker = _worker(population, seed)
-    with fidelity.wrap(_executor(worker, workers, ray_address), seed=seed) as executor:
+    with fidelity.wrap(open_workers(worker, workers, ray_address), seed=seed) as executor:
         return _run(
             protocol,
             population,
@@ -262,7 +262,7 @@ def open_clients(config: Config, population: Population, workers: Workers) -> Ex
     """Return the way to a population's clients, which make their reports; close it after use."""
     _log.info("clients are asked %s", workers.why)
     worker = _worker(population, config.seed)
-    return _executor(worker, workers.number, config.execution.ray_address)
+    return open_workers(worker, workers.number, config.execution.ray_address)
 
 
 def run_config(
@@ -341,7 +341,8 @@ def _worker(population: Population, seed: int) -> ClientWorker:
     return ClientWorker(population, seed=seed, counts=not population.is_counted)
 
 
-def _executor(worker: ClientWorker, workers: int | None, ray_address: str) -> Executor:
+def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Executor:
+    """Return the way to so many copies of a worker; 0: this process, None: each free core."""
     if workers == 0:
         return InProcessExecutor(worker)
     from fedhh.simulation.ray_executor import RayExecutor

@@ -59,7 +59,7 @@ def test_the_first_clients_do_not_depend_on_how_many_there_are(chat):
 
 
 def test_blocks_of_any_size_give_the_same_population(chat, monkeypatch):
-    monkeypatch.setattr("fedhh.clients.populations.synthetic._CLIENTS_AT_ONCE", 999)
+    monkeypatch.setattr("fedhh.clients.populations.synthetic.CLIENTS_AT_ONCE", 999)
     again = synthetic_population("chat", 5000, seed=3)
     assert rows_by_word(again) == rows_by_word(chat)
 

@@ -1,0 +1,124 @@
+"""What a pipeline saves by making records only when they are sent, and by sums in few bytes.
+
+Three rows, each of two ways to the same, in turn and in the same run:
+
+* devices: a day of a use case, records made of what is sent, next to the same day with a record
+  made of every event at once, as a device does;
+* sums: a day's reports added to Apple's sketch of emoji in 16 bits, next to 64;
+* top: the ten most frequent values of a day asked of its reports, next to asking their sketch.
+
+Times are the thread's own, medians of at least three rounds.
+
+Run: python -m benchmarks.pipeline [--json FILE] [--rounds N] [--devices N]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from benchmarks.measuring import add_options, medians, save
+from fedhh.budgets.cap import Cap
+from fedhh.clients.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
+from fedhh.clients.devices.worker import DayDiagnostics, DeviceWorker
+from fedhh.kernels.device_days import values_of
+from fedhh.oracles import CountMeanSketch, OracleSpec
+from fedhh.queries.base import Cohort
+from fedhh.queries.records import OracleRecords, RecordQuery
+from fedhh.server.aggregation.sums import SketchSums
+from fedhh.words.alphabet import Alphabet
+
+EPSILON, VALUES = 4.0, 2_600
+SKETCH: dict[str, str | int | float] = {"num_hashes": 65_536, "num_cells": 1024}
+EVENTS_PER_DAY = 4.0
+
+
+def measure_devices(options: argparse.Namespace) -> dict[str, object]:
+    """Return the row of devices."""
+    form = OracleRecords(
+        spec=OracleSpec(name="cms", epsilon=EPSILON, params=SKETCH), domain_size=VALUES
+    )
+    events = EventLaw(mean=EVENTS_PER_DAY, spread=1.0, weights=1 / np.arange(1.0, VALUES + 1))
+    emoji = DeviceUseCase(name="emoji", form=form, cap=Cap(amount=1), events=events)
+    model = DeviceModel(
+        num_devices=options.devices, opt_in=1.0, delay=Delay(), store_days=14, use_cases=(emoji,)
+    )
+    worker = DeviceWorker(model, seed=0)
+    rng = np.random.default_rng(0)
+    day, sent, made = 0, 0, 0
+
+    def live() -> None:
+        nonlocal day, sent, made
+        day += 1
+        query = RecordQuery(
+            pass_index=0,
+            layer=day,
+            cohort=Cohort(start=0, size=options.devices),
+            alphabet=Alphabet.named("lower"),
+            max_items=1,
+            sampler="random",
+            use_case="emoji",
+            form=form,
+        )
+        answer = worker.answer(query, range(query.cohort.num_blocks))
+        assert isinstance(answer.diagnostics, DayDiagnostics)
+        sent, made = answer.aggregate.num_reports, int(answer.diagnostics.counts[1].sum())
+
+    def make_all() -> None:
+        numbers = np.arange(made)
+        values = values_of(np.zeros(made, dtype=np.uint64), numbers, events.values)
+        for part in np.array_split(values, 64):
+            form.oracle.privatize(part, rng=rng)
+
+    live()
+    live_s, all_s = medians([live, make_all], rounds=options.rounds)
+    return {
+        "what": f"devices: {options.devices:,}, {made:,} events, {sent:,} sent",
+        "slow_s": live_s + all_s * (1 - sent / made),
+        "fast_s": live_s,
+    }
+
+
+def measure_sums(options: argparse.Namespace) -> list[dict[str, object]]:
+    """Return the rows of sums and of the top values."""
+    oracle = CountMeanSketch(epsilon=EPSILON, domain_size=VALUES, num_hashes=65_536, num_cells=1024)
+    rng = np.random.default_rng(0)
+    values = np.minimum(rng.zipf(1.5, options.devices), VALUES) - 1
+    reports = oracle.privatize(values, rng=rng)
+    narrow = SketchSums(oracle)
+    wide = np.zeros((oracle.num_hashes, oracle.num_cells), dtype=np.int64)
+    top = np.arange(10)
+    wide_s, narrow_s, sketch_s, direct_s = medians(
+        [
+            lambda: oracle.add_reports(reports, wide),
+            lambda: narrow.add(reports),
+            lambda: oracle.support(oracle.aggregate(reports), top),
+            lambda: oracle.tally(reports, top),
+        ],
+        rounds=options.rounds,
+    )
+    return [
+        {"what": f"sums: {len(reports):,} reports", "slow_s": wide_s, "fast_s": narrow_s},
+        {"what": f"top: {len(reports):,} reports", "slow_s": sketch_s, "fast_s": direct_s},
+    ]
+
+
+def main() -> None:
+    """Print the table; save it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--rounds", type=int, default=3, help="timed rounds per row (at least 3)")
+    parser.add_argument("--devices", type=int, default=50_000, help="devices, and reports")
+    add_options(parser)
+    options = parser.parse_args()
+    rows = [measure_devices(options), *measure_sums(options)]
+    print(f"{'what':<55s} {'plain, s':>9s} {'here, s':>9s} {'ratio':>6s}")
+    for row in rows:
+        slow, fast = float(str(row["slow_s"])), float(str(row["fast_s"]))
+        row["ratio"] = slow / fast
+        print(f"{row['what']:<55s} {slow:9.3f} {fast:9.3f} {slow / fast:6.1f}", flush=True)
+    save(options, "pipeline", rows)
+
+
+if __name__ == "__main__":
+    main()

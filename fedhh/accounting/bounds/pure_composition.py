@@ -1,0 +1,231 @@
+"""Composition of pure local privacy: the epsilons of many records, added up in four ways.
+
+A record with epsilon tells its reader at most what randomized response with that epsilon tells
+(Kairouz, Oh, Viswanath 2015). So the privacy-loss distribution of a randomized response is that of
+any record in the worst case: +epsilon with probability e**epsilon / (1 + e**epsilon), else
+-epsilon. Which records are sent, and their epsilons, must not depend on what earlier ones said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.accounting.bounds.composition import smallest_certified_delta
+from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.guarantees import NotApplicable
+from fedhh.validation import InputError, require_at_least
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
+
+Numbers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_LOST_SHARE = 1e-6
+"""Share of delta spent on losses that are hardly ever seen, and counted as infinite."""
+_STEPS = 1000
+"""Grid steps of the smallest epsilon, where the epsilons have no common divisor."""
+_LARGEST_GRID, _LARGEST_EXACT_GRID = 1 << 18, 1 << 21
+_LARGEST_RATIO = 64
+"""Denominators up to this are tried for a common divisor."""
+_SAME = 1e-12
+_REMEMBERED = 4096
+
+
+def basic_composition(epsilons: Sequence[float], counts: Numbers) -> Floats:
+    """Return the sum of the records' epsilons, at delta 0 (Dwork, Roth 2014, Theorem 3.14).
+
+    Args:
+        epsilons: ``(k,)``: of each kind of record, above 0; infinite for no privacy.
+        counts: ``(..., k) int64``: how many records of each kind.
+
+    Returns:
+        ``(...) float64``.
+    """
+    return _weighted(counts, np.asarray(epsilons, dtype=np.float64))
+
+
+def early_advanced_composition(
+    epsilons: Sequence[float], counts: Numbers, *, delta: float
+) -> Floats:
+    """Return sqrt(2 ln(1/delta) sum epsilon**2) + sum epsilon (e**epsilon - 1).
+
+    Dwork, Rothblum, Vadhan (2010), Theorem III.3 (Dwork, Roth 2014, Theorem 3.20), with sums over
+    records in place of k times one of them. For epsilons above 1 it is mostly above the plain sum.
+
+    Args:
+        epsilons: As in `basic_composition`.
+        counts: As there.
+        delta: From 1e-14 to 0.1.
+    """
+    check_delta(delta)
+    each = np.asarray(epsilons, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        means = each * np.expm1(each)
+    return _weighted(counts, means) + _spread(counts, each, math.log(1 / delta))
+
+
+def advanced_composition(epsilons: Sequence[float], counts: Numbers, *, delta: float) -> Floats:
+    """Return the heterogeneous bound of Kairouz, Oh, Viswanath (2015), Theorem 3.5.
+
+    The smallest of the sum of the epsilons and, with a = sum epsilon tanh(epsilon / 2) and
+    s = sum epsilon**2, of a + sqrt(2 s ln(e + sqrt(s) / delta)) and a + sqrt(2 s ln(1 / delta)).
+    For equal epsilons this is their Theorem 3.4.
+
+    Args:
+        epsilons: As in `basic_composition`.
+        counts: As there.
+        delta: From 1e-14 to 0.1.
+    """
+    check_delta(delta)
+    each = np.asarray(epsilons, dtype=np.float64)
+    means = _weighted(counts, each * np.tanh(each / 2))
+    squares = _weighted(counts, each**2)
+    logs = np.minimum(np.log(math.e + np.sqrt(squares) / delta), math.log(1 / delta))
+    with np.errstate(invalid="ignore"):
+        bound = means + np.sqrt(2 * squares * logs)
+    return np.minimum(basic_composition(epsilons, counts), bound)
+
+
+def optimal_composition(
+    epsilons: Sequence[float], counts: Sequence[int], *, delta: float
+) -> float | NotApplicable:
+    """Return the smallest epsilon that holds for all such records, by privacy-loss distributions.
+
+    Equal epsilons: Kairouz, Oh, Viswanath (2015), Theorem 3.3; different ones: Murtagh, Vadhan
+    (2016). The loss of n randomized responses is a shifted binomial, and losses of different
+    kinds are convolved (dp-accounting). Exact, up to the rounding of floating point and 1e-6 of
+    delta, where the epsilons are multiples of a common number; else each is rounded up by at most
+    a part in 1000 of the smallest, or more where that grid would be too long.
+
+    Args:
+        epsilons: ``(k,)``, as in `basic_composition`.
+        counts: ``(k,)``: how many records of each kind.
+        delta: From 1e-14 to 0.1.
+
+    Returns:
+        At most the sum of the epsilons; NotApplicable where delta is too small to be told from the
+        rounding of a Fourier transform.
+    """
+    check_delta(delta)
+    kinds: dict[float, int] = {}
+    for epsilon, count in zip(epsilons, counts, strict=True):
+        require_at_least(0, count=count)
+        if not epsilon > 0:
+            raise InputError(f"Expected 0 < epsilon <= inf, got epsilon={epsilon!r}.")
+        if count:
+            kinds[float(epsilon)] = kinds.get(float(epsilon), 0) + int(count)
+    if not kinds or math.inf in kinds:
+        return math.inf if kinds else 0.0
+    return _optimal(tuple(sorted(kinds.items())), delta)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float | NotApplicable:
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
+
+    total = math.fsum(epsilon * count for epsilon, count in kinds)
+    share = _LOST_SHARE * delta / len(kinds)
+    ranges = [_range(epsilon, count, share) for epsilon, count in kinds]
+    gap, steps = _grid([epsilon for epsilon, _ in kinds], [high - low for low, high in ranges])
+    composed: Any = None
+    for (epsilon, count), (low, high), step in zip(kinds, ranges, steps, strict=True):
+        probabilities, lost = _truths(epsilon, count, low, high)
+        losses: Floats = np.zeros((high - low) * 2 * step + 1)
+        losses[:: 2 * step] = probabilities
+        here = DensePLDPmf(gap, (2 * low - count) * step, losses, lost, True)
+        composed = here if composed is None else composed.compose(here)
+    if len(kinds) > 1 and (certified := smallest_certified_delta(composed)) > delta:
+        return NotApplicable(
+            f"composition in double precision certifies delta >= {certified:.1e}, got {delta:g}"
+        )
+    top = sum(step * count for step, (_, count) in zip(steps, kinds, strict=True))
+    noise = smallest_certified_delta(composed) / 2 if len(kinds) > 1 else 0.0
+    return min(total, _epsilon_of_losses(composed, gap, top, delta - noise))
+
+
+def _epsilon_of_losses(losses: DensePLDPmf, gap: float, top: int, delta: float) -> float:
+    """Return the epsilon at which a distribution on a grid has this delta, up to 1e-12 relative.
+
+    dp-accounting's own search steps through all losses and loses those above 700, whose
+    exponential is no double; its delta at one epsilon has neither limit. Between two losses,
+    delta(epsilon) = U - W e**(epsilon - upper), and two of its values give U and W.
+    """
+
+    def delta_at(index: int) -> float:
+        return float(losses.get_delta_for_epsilon(index * gap))
+
+    if delta_at(0) <= delta:
+        return 0.0
+    low, high = 0, top
+    while high - low > 1:
+        middle = (low + high) // 2
+        if delta_at(middle) <= delta:
+            high = middle
+        else:
+            low = middle
+    upper = delta_at(high)
+    weight = (delta_at(low) - upper) / -math.expm1(-gap)
+    inside = math.log((upper + weight - delta) / weight)
+    return (high * gap + min(0.0, max(-gap, inside))) * (1 + _SAME)
+
+
+def _truths(epsilon: float, count: int, low: int, high: int) -> tuple[Floats, float]:
+    """Return the law of how many of ``count`` responses are true, within a range, and the rest."""
+    from scipy import stats
+
+    law = stats.binom(count, 1 / (1 + math.exp(-epsilon)))
+    # What lies outside counts as an infinite loss, on either side.
+    lost = float(law.cdf(low - 1) + law.sf(high))
+    return np.asarray(law.pmf(np.arange(low, high + 1)), dtype=np.float64), lost
+
+
+def _range(epsilon: float, count: int, share: float) -> tuple[int, int]:
+    """Return fewest and most true responses, but for a share of the probability."""
+    from scipy import stats
+
+    law = stats.binom(count, 1 / (1 + math.exp(-epsilon)))
+    return int(law.ppf(share / 2)), min(count, int(law.isf(share / 2)) + 1)
+
+
+def _grid(epsilons: list[float], widths: list[int]) -> tuple[float, list[int]]:
+    """Return a grid's gap, and how many gaps each epsilon is, rounded up.
+
+    Args:
+        epsilons: Ascending, distinct.
+        widths: Numbers of true responses that are kept of each.
+    """
+    smallest = epsilons[0]
+    ratios = [Fraction(each / smallest).limit_denominator(_LARGEST_RATIO) for each in epsilons]
+    parts = math.lcm(*(ratio.denominator for ratio in ratios))
+    whole = [int(ratio * parts) for ratio in ratios]
+    exact = all(
+        abs(float(ratio) * smallest - each) <= _SAME * each
+        for ratio, each in zip(ratios, epsilons, strict=True)
+    )
+    if exact and sum(2 * n * w for n, w in zip(whole, widths, strict=True)) <= _LARGEST_EXACT_GRID:
+        return smallest / parts, whole
+    span = sum(2 * width * each for width, each in zip(widths, epsilons, strict=True))
+    gap = max(smallest / _STEPS, span / _LARGEST_GRID)
+    return gap, [math.ceil(each / gap * (1 - _SAME)) for each in epsilons]
+
+
+def _weighted(counts: Numbers, values: Floats) -> Floats:
+    """Return sums of ``counts`` times values, where no record costs nothing, infinite or not."""
+    infinite = np.isinf(values)
+    sums = counts @ np.where(infinite, 0.0, values)
+    if infinite.any():
+        sums = np.where(counts[..., infinite].any(axis=-1), np.inf, sums)
+    return np.asarray(sums, dtype=np.float64)
+
+
+def _spread(counts: Numbers, epsilons: Floats, log: float) -> Floats:
+    """Return sqrt(2 log sum epsilon**2)."""
+    return np.asarray(np.sqrt(2 * log * _weighted(counts, epsilons**2)), dtype=np.float64)

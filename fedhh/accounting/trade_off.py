@@ -1,0 +1,165 @@
+"""What several answers can show together at most: the trade-off of composed randomizers.
+
+An observer who must not take one life for another with probability above beta recognises that other
+life with some probability at most. Of any k answers, each epsilon-differentially private and each
+perhaps chosen by the earlier ones, it recognises no more than of k times binary randomized
+response: Kairouz, Oh, Viswanath (2015), "The composition theorem for differential privacy", ICML,
+Theorem 3.3; for answers of different epsilons, Murtagh, Vadhan (2016), "The complexity of computing
+the optimal composition of differential privacy", TCC, Theorem 1.5 (numbering not verified).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from fedhh.validation import InputError, require_at_least, require_positive
+
+Floats = npt.NDArray[np.float64]
+
+_EXACT_PARTS = 16
+_LARGEST_GRID = 20_000
+_RATIO = 1e-9
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Some answers of the same privacy.
+
+    Attributes:
+        epsilon: Of each, for any two values; above 0.
+        times: How many at most, at least 0.
+    """
+
+    epsilon: float
+    times: int
+
+    def __post_init__(self) -> None:
+        require_positive(epsilon=self.epsilon)
+        require_at_least(0, times=self.times)
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """The most that some answers together can show of one life against another.
+
+    Attributes:
+        answers: What is stated of each.
+    """
+
+    answers: tuple[Answers, ...]
+
+    @property
+    def epsilon(self) -> float:
+        """Basic composition: the sum over all answers."""
+        return math.fsum(each.epsilon * each.times for each in self.answers)
+
+    @property
+    def num_answers(self) -> int:
+        """How many answers at most."""
+        return sum(each.times for each in self.answers)
+
+    def power(self, false_alarms: npt.ArrayLike) -> Floats:
+        """Return the largest probability of an event under one life.
+
+        Rounded up, by 1e-12 and where the epsilons have no common measure.
+
+        Args:
+            false_alarms: ``(m,)`` probabilities of the event under the other life, in [0, 1].
+
+        Returns:
+            ``(m,) float64``, concave and growing in ``false_alarms``.
+        """
+        under_other, under_one = self.corners
+        found = np.interp(np.asarray(false_alarms, dtype=np.float64), under_other, under_one)
+        return np.minimum(found + _ROUNDING, 1.0)
+
+    @cached_property
+    def corners(self) -> tuple[Floats, Floats]:
+        """Return the probabilities of all likeliest events, under the other life and under one."""
+        step, counted = _on_a_grid(self.answers)
+        law = np.ones(1)
+        for steps, times in counted:
+            law = np.convolve(law, _spread(_binomial(times, step * steps), 2 * steps))
+        # The law of the loss under one life; under the other, it is that of its negative.
+        possible = (law > 0) | (law[::-1] > 0)
+        one, other = np.cumsum(law[::-1][possible]), np.cumsum(law[possible])
+        return np.r_[0.0, other[:-1], 1.0], np.r_[0.0, one[:-1], 1.0]
+
+
+def fewest_answers(epsilon: float, *, false_alarm: float, power: float, most: int) -> int:
+    """Return how few answers of some epsilon can show so much.
+
+    Args:
+        epsilon: Of each answer.
+        false_alarm: Upper bound on an event's probability under one life.
+        power: Lower bound on its probability under another.
+        most: Where the search ends.
+
+    Returns:
+        The smallest k whose trade-off allows such an event; ``most`` if it is not below.
+    """
+    enough, too_few = 0, -1
+    while enough < most and _refutes(epsilon, enough, false_alarm, power):
+        too_few, enough = enough, min(most, max(1, 2 * enough))
+    while enough - too_few > 1:
+        middle = (enough + too_few) // 2
+        if _refutes(epsilon, middle, false_alarm, power):
+            too_few = middle
+        else:
+            enough = middle
+    return enough
+
+
+def _refutes(epsilon: float, times: int, false_alarm: float, power: float) -> bool:
+    allowed = TradeOff((Answers(epsilon=epsilon, times=times),)).power([false_alarm])
+    return bool(power > allowed[0])
+
+
+def _binomial(times: int, epsilon: float) -> Floats:
+    """Return the law of how many of some binary randomized responses are true."""
+    true = np.arange(times + 1)
+    log_choices = (
+        special.gammaln(times + 1) - special.gammaln(true + 1) - special.gammaln(times - true + 1)
+    )
+    log_lie = -np.logaddexp(0.0, epsilon)
+    law = np.exp(log_choices + times * log_lie + true * epsilon)
+    return np.asarray(law / law.sum(), dtype=np.float64)
+
+
+def _spread(law: Floats, step: int) -> Floats:
+    """Return a law on the multiples of a step as one on all integers."""
+    spread = np.zeros((law.size - 1) * step + 1)
+    spread[::step] = law
+    return spread
+
+
+def _on_a_grid(answers: Sequence[Answers]) -> tuple[float, list[tuple[int, int]]]:
+    """Return a step, and each epsilon as so many steps, rounded up, with its answers."""
+    present = [each for each in answers if each.times]
+    if not present:
+        return 1.0, []
+    smallest = min(each.epsilon for each in present)
+    total = math.fsum(each.epsilon * each.times for each in present)
+    step = max(smallest / _EXACT_PARTS, total / _LARGEST_GRID)
+    for parts in range(1, _EXACT_PARTS + 1):
+        ratios = [each.epsilon * parts / smallest for each in present]
+        if total * parts / smallest <= _LARGEST_GRID and all(
+            abs(ratio - round(ratio)) <= _RATIO * ratio for ratio in ratios
+        ):
+            # A hair more than it is, so that what is rounded to whole steps is rounded up.
+            step = smallest / parts * (1 + 2 * _RATIO)
+            break
+    if step > 1.01 * smallest:
+        raise InputError(
+            f"Expected answers of at most {_LARGEST_GRID} times the smallest epsilon, got "
+            f"{total:g} in all and epsilon={smallest:g}; audit fewer days, or parts alone."
+        )
+    return step, [(math.ceil(each.epsilon / step), each.times) for each in present]

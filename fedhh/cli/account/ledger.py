@@ -1,0 +1,110 @@
+"""`fedhh account ledger`: what a device loses per day and over its life."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedhh.cli.account.options import SampleSeed
+from fedhh.cli.options import Format, FormatOption, SettingsOption
+
+
+def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Rules of a system: apple (its published caps), or as audited by Tang et al. "
+            "(2017): macos-10.12, macos-10.12.1, ios-10.1.1, ios-11-beta."
+        ),
+    ] = None,
+    use_case: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=EPSILON:RECORDS",
+            help="Rules of your own; repeatable. In full "
+            "NAME=EPSILON:RECORDS/DAYS:ROLLOVER:LIFETIME: the epsilon of a record (2+6 if it is "
+            "two reports), how many are sent in so many days (one if not said), how many unused "
+            "ones are kept (0 if not said; or unlimited), how many are ever sent.",
+        ),
+    ] = None,
+    permanent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=EPSILON:VALUES",
+            help="A use case of permanent responses; repeatable: the epsilon of all answers about "
+            "one value, and how many values a device has in its life.",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(help="A discovery run, started anew every so many days: preset or file."),
+    ] = None,
+    settings: SettingsOption = None,
+    every: Annotated[
+        int | None, typer.Option(help="With --run: days between two starts; 7 if not said.")
+    ] = None,
+    days: Annotated[int, typer.Option(help="Days of the device's life, from opt-in.")] = 365,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Leave out a use case; repeatable. Of a budget, the last word will do.",
+        ),
+    ] = None,
+    key_names: Annotated[
+        int | None,
+        typer.Option(
+            help="Audited systems: names (languages) of a budget that a device uses; 1 if not said."
+        ),
+    ] = None,
+    idle_days: Annotated[
+        int | None,
+        typer.Option(help="Audited systems: first days on which nothing happens; 0 if not said."),
+    ] = None,
+    busy_days: Annotated[
+        int | None,
+        typer.Option(help="Audited systems: days after those on which something does; else all."),
+    ] = None,
+    events: Annotated[
+        int | None,
+        typer.Option(help="Audited systems: events of each name on a busy day; 10 if not said."),
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="Of advanced and PLD composition, 1e-14 to 0.1.")
+    ] = 1e-10,
+    seed: SampleSeed = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", "--figure", help="Draw the loss over life: PNG, PDF or SVG."),
+    ] = None,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """What a device loses per record, event, day, 24 hours and over its life: local privacy.
+
+    By the sum of epsilons, by advanced and by optimal (PLD) composition, of each use case and of
+    all together. An audited system is also run, day by day, as a device that is always busy.
+
+    Example: fedhh account ledger --preset macos-10.12 --days 365
+    """
+    from fedhh.cli.account.ledger_request import LedgerRequest
+    from fedhh.cli.account.ledger_tables import print_ledger
+
+    request = LedgerRequest(
+        preset=preset,
+        use_cases=tuple(use_case or ()),
+        permanent=tuple(permanent or ()),
+        run=run,
+        settings=tuple(settings or ()),
+        every=every,
+        num_days=days,
+        without=tuple(without or ()),
+        key_names=key_names,
+        idle_days=idle_days,
+        busy_days=busy_days,
+        events=events,
+        delta=delta,
+        seed=seed,
+    )
+    print_ledger(request, plot=plot, as_json=output_format is Format.JSON)

@@ -1,0 +1,111 @@
+"""`fedhh account audit-life`: what devices gave away over their lives, beside what is stated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedhh.cli.account.options import SampleSeed
+from fedhh.cli.options import Format, FormatOption
+
+
+def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Rules of a system: apple (its published caps), or as audited by Tang et al. "
+            "(2017): macos-10.12, macos-10.12.1, ios-10.1.1, ios-11-beta."
+        ),
+    ] = None,
+    use_case: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=EPSILON:RECORDS",
+            help="Rules of your own; repeatable. In full "
+            "NAME=EPSILON:RECORDS/DAYS:ROLLOVER:LIFETIME, as in fedhh account ledger.",
+        ),
+    ] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option(help="Rules of a pipeline: preset or file; its devices wait as it says."),
+    ] = None,
+    transcript: Annotated[
+        Path | None,
+        typer.Option(
+            help="A log of what devices sent: columns device, day, use_case and perhaps records; "
+            "Parquet, CSV or JSON Lines. Without it, devices are simulated."
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(help="Audit a memoised answer: rappor, one-bit-mean or dbitflip."),
+    ] = None,
+    local_epsilon: Annotated[
+        float | None, typer.Option(help="With --answer: of all reports about one value.")
+    ] = None,
+    bits: Annotated[int | None, typer.Option(help="rappor: bits of a filter; 128 if none.")] = None,
+    hashes: Annotated[int | None, typer.Option(help="rappor: hash functions; 2 if none.")] = None,
+    p: Annotated[
+        float | None, typer.Option("--p", help="rappor: chance of a 1 for a permanent 0; 0.5.")
+    ] = None,
+    q: Annotated[
+        float | None, typer.Option("--q", help="rappor: chance of a 1 for a permanent 1; 0.75.")
+    ] = None,
+    gamma: Annotated[
+        float | None, typer.Option(help="one-bit-mean, dbitflip: chance of a flip; 0 if none.")
+    ] = None,
+    buckets: Annotated[int | None, typer.Option(help="dbitflip: buckets; 32 if none.")] = None,
+    drawn: Annotated[
+        int | None, typer.Option(help="dbitflip: buckets that a device draws; 4 if none.")
+    ] = None,
+    days: Annotated[
+        int | None, typer.Option(help="Days of a life; 30 if not said, 60 with --answer.")
+    ] = None,
+    devices: Annotated[
+        int | None,
+        typer.Option(help="That live each life; 20000 if not said, 3000 with --answer."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the verdict, all parts together.")] = 0.99,
+    seed: SampleSeed = 0,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Lower bounds on what devices gave away in their lives; a verdict.
+
+    How many records were sent is held against every window of the caps, and how many the reports
+    show against how many are stated, at a smaller epsilon. With --answer, all reports of a device
+    are held against what is stated of its permanent responses. Exit code 1 if a claim is refuted.
+    Some 5 seconds for a use case, 20 for an answer.
+
+    Example: fedhh account audit-life --use-case emoji=4:1 --days 30
+    """
+    from fedhh.cli.account.life_audit_request import LifeAuditRequest, audit_lives
+    from fedhh.cli.account.life_audit_tables import print_life_audit
+
+    verdict = audit_lives(
+        LifeAuditRequest(
+            preset=preset,
+            use_cases=tuple(use_case or ()),
+            pipeline=pipeline,
+            transcript=transcript,
+            answer=answer,
+            local_epsilon=local_epsilon,
+            given={
+                "bits": bits,
+                "hashes": hashes,
+                "p": p,
+                "q": q,
+                "gamma": gamma,
+                "buckets": buckets,
+                "drawn": drawn,
+            },
+            days=days,
+            devices=devices,
+            confidence=confidence,
+            seed=seed,
+        )
+    )
+    print_life_audit(verdict, as_json=output_format is Format.JSON)
+    if verdict.refuted:
+        raise typer.Exit(1)

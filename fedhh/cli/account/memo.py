@@ -1,0 +1,78 @@
+"""`fedhh account memo`: what all reports of a device say, memoised and with fresh noise."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fedhh.cli.account.options import Plot, SampleSeed
+from fedhh.cli.options import Format, FormatOption
+
+
+def memo(  # noqa: PLR0917 - typer makes these options, none is positional
+    answer: Annotated[
+        str, typer.Option(help="rappor, one-bit-mean, dbitflip, or fresh for any oracle's noise.")
+    ],
+    local_epsilon: Annotated[
+        float,
+        typer.Option(help="Of all reports about one value, however many; with fresh, of one."),
+    ],
+    days: Annotated[int, typer.Option(help="A report on each, 1 to 1000.")],
+    changes: Annotated[int, typer.Option(help="How often the value of a life changes.")] = 1,
+    bits: Annotated[int | None, typer.Option(help="RAPPOR: bits of a filter; 128 if none.")] = None,
+    hashes: Annotated[int | None, typer.Option(help="RAPPOR: hash functions; 2 if none.")] = None,
+    p: Annotated[
+        float | None, typer.Option("--p", help="RAPPOR: chance of a 1 for a permanent 0; 0.5.")
+    ] = None,
+    q: Annotated[
+        float | None, typer.Option("--q", help="RAPPOR: chance of a 1 for a permanent 1; 0.75.")
+    ] = None,
+    gamma: Annotated[
+        float | None, typer.Option(help="one-bit-mean, dbitflip: chance of a flip; 0 if none.")
+    ] = None,
+    buckets: Annotated[int | None, typer.Option(help="dbitflip: buckets; 32 if none.")] = None,
+    drawn: Annotated[
+        int | None, typer.Option(help="dbitflip: buckets that a device draws; 4 if none.")
+    ] = None,
+    oracle: Annotated[str | None, typer.Option(help="fresh: an oracle's key; grr if none.")] = None,
+    domain_size: Annotated[int | None, typer.Option(help="fresh: values; 10 if none.")] = None,
+    crowd: Annotated[
+        int | None,
+        typer.Option(help="Find the device again among so many, by simulation; 2 to 10000."),
+    ] = None,
+    seed: SampleSeed = 0,
+    plot: Plot = None,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """What an observer of all reports of a device learns over days: memoised against fresh noise.
+
+    Of the two values that are told apart best: the epsilon of always the one against always the
+    other, how often the best observer is right which it was, and whether the value changed. 50% is
+    guessing. Unit: all reports of one device, linked.
+
+    Example: fedhh account memo --answer rappor --local-epsilon 4.4 --days 365 --plot memo.png
+    """
+    from fedhh.cli.account.memo_table import memo_command
+
+    memo_command(
+        answer,
+        local_epsilon=local_epsilon,
+        days=days,
+        changes=changes,
+        given={
+            "bits": bits,
+            "hashes": hashes,
+            "p": p,
+            "q": q,
+            "gamma": gamma,
+            "buckets": buckets,
+            "drawn": drawn,
+            "oracle": oracle,
+            "domain_size": domain_size,
+        },
+        crowd=crowd,
+        seed=seed,
+        plot=plot,
+        as_json=output_format is Format.JSON,
+    )

@@ -1,0 +1,176 @@
+"""`fedhh longitudinal`: a discovery that is repeated over months."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedhh.cli.options import (
+    DataOption,
+    Format,
+    FormatOption,
+    KnownOption,
+    QuietOption,
+    RayAddressOption,
+    SeedOption,
+    SettingsOption,
+    VerboseOption,
+    changes,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fedhh.experiments.longitudinal.config import Plan
+
+_WIDTH = 160
+
+longitudinal = typer.Typer(
+    help="A discovery repeated over months, under a cap for each device.\n\n"
+    "Example: fedhh longitudinal run --preset weekly-small",
+    no_args_is_help=True,
+)
+
+
+def _presets(incomplete: str) -> list[str]:
+    from fedhh.experiments.longitudinal.builtin import preset_names
+
+    return [name for name in preset_names() if name.startswith(incomplete)]
+
+
+@longitudinal.command("run")
+def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is positional
+    preset: Annotated[
+        str | None, typer.Option(autocompletion=_presets, help="A built-in configuration.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file.")] = None,
+    data: DataOption = None,
+    known: KnownOption = None,
+    settings: SettingsOption = None,
+    protocols: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...", help="Protocols to compare, in place of those configured."
+        ),
+    ] = None,
+    seed: SeedOption = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|auto", help="Protocols side by side; 0: no Ray; auto: what is sooner done."
+        ),
+    ] = None,
+    ray_address: RayAddressOption = None,
+    out: Annotated[Path | None, typer.Option(help="The directory.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the one in --out.")] = False,
+    output_format: FormatOption = Format.TABLE,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Repeat a discovery week by week: days until new words are found, and what devices lose.
+
+    Words that are found are known to all devices from then on; only devices with budget left are
+    asked.
+
+    Example: fedhh longitudinal run --preset weekly --protocols ldp-triehh,sfp
+    """
+    from fedhh.cli.console import open_console, print_directory, print_json, print_line
+    from fedhh.cli.longitudinal_progress import LivePeriods
+    from fedhh.cli.text_tables import print_table
+    from fedhh.experiments.longitudinal.directory import write_result, write_table
+    from fedhh.experiments.longitudinal.run import run_plan
+    from fedhh.experiments.longitudinal.tables import all_tables
+    from fedhh.experiments.report.longitudinal_figures import plot_longitudinal
+    from fedhh.experiments.report.longitudinal_table import longitudinal_table
+    from fedhh.experiments.run.directory import check_directory, plain, unused_directory
+    from fedhh.experiments.run.run import check_cluster
+
+    plan = _plan(
+        preset=preset,
+        config=config,
+        data=data,
+        settings=changes(
+            settings, known=known, seed=seed, workers=workers, ray_address=ray_address
+        ),
+        protocols=protocols,
+        out=out,
+        resume=resume,
+    )
+    execution = plan.config.execution
+    check_cluster(execution.workers, execution.ray_address)
+    directory = out
+    if directory is None:
+        name = preset or (config.stem if config is not None else "longitudinal")
+        directory = unused_directory(Path(plan.config.output.directory), name)
+    if not resume:
+        check_directory(directory)
+    with LivePeriods(open_console(stderr=True), quiet=quiet) as progress:
+        outcome = run_plan(plan, directory, resume=resume, listener=progress)
+    tables = all_tables(outcome)
+    for name, table in tables.items():
+        write_table(directory, name, table)
+    summary = longitudinal_table(outcome, tables)
+    figures = plot_longitudinal(outcome, tables, directory / "figures")
+    rows = [plain(record) for record in summary.records]
+    write_result(directory, {"days": outcome.days, "protocols": rows})
+    if output_format is Format.JSON:
+        print_json({"days": outcome.days, "protocols": rows})
+    elif quiet:
+        print_directory(directory)
+    else:
+        console = open_console(width_unless_terminal=_WIDTH)
+        print_table(console, summary)
+        for line in _skipped(outcome.plan, tables["periods"]):
+            print_line(console, line)
+        print_line(console, f"Files: {directory}")
+        print_line(console, f"Days until found: {figures[0]}")
+
+
+def _plan(
+    *,
+    preset: str | None,
+    config: Path | None,
+    data: Path | None,
+    settings: tuple[str, ...],
+    protocols: str | None,
+    out: Path | None,
+    resume: bool,
+) -> Plan:
+    """Return what is asked for; a resumed discovery's is the one in its directory."""
+    from fedhh.experiments.config.changes import apply_settings
+    from fedhh.experiments.config.toml_file import read_toml
+    from fedhh.experiments.longitudinal.config import load_plan, parse_plan
+    from fedhh.experiments.longitudinal.directory import CONFIG, stored_plan
+    from fedhh.validation import InputError
+
+    names = [name.strip() for name in (protocols or "").split(",") if name.strip()]
+    if protocols is not None and not names:
+        raise InputError("Expected --protocols NAME,..., got no name.")
+    if resume and out is None:
+        raise InputError("Expected --out DIR with --resume: the directory to go on with.")
+    if resume and out is not None and not (preset or config or data or names):
+        stored_plan(out)
+        table = read_toml(out / CONFIG)
+        apply_settings(table, settings)
+        return parse_plan(table, str(out))
+    return load_plan(
+        preset=preset, file=config, settings=settings, data=data, protocols=tuple(names)
+    )
+
+
+def _skipped(plan: Plan, periods: pd.DataFrame) -> list[str]:
+    """Return a line for each protocol that made fewer runs than there were periods."""
+    lines = []
+    for arm in plan.arms:
+        own = periods[(periods["protocol"] == arm.label) & (periods["status"] != "run")]
+        if arm.asked_loss is not None:
+            own = own[own["yearly_loss"] == arm.asked_loss]
+        if len(own):
+            first = own.iloc[0]
+            lines.append(
+                f"{arm.name}: no run in {len(own)} periods, first in period {first['period']}: "
+                f"{first['reason']}"
+            )
+    return lines

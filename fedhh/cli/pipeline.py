@@ -1,0 +1,225 @@
+"""`fedhh pipeline`: devices that live for days, what they send, and what is learned from it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedhh.cli.options import (
+    Format,
+    FormatOption,
+    QuietOption,
+    RayAddressOption,
+    SeedOption,
+    SettingsOption,
+    VerboseOption,
+    changes,
+)
+
+if TYPE_CHECKING:
+    from fedhh.experiments.pipeline.config import PipelineConfig
+
+_WIDTH = 165
+
+pipeline = typer.Typer(
+    help="Devices over days: caps, an ingestor, an aggregator, and what devices lose.\n\n"
+    "Example: fedhh pipeline run --preset small",
+    no_args_is_help=True,
+)
+
+
+def _presets(incomplete: str) -> list[str]:
+    from fedhh.experiments.pipeline.config import pipeline_presets
+
+    return [name for name in pipeline_presets() if name.startswith(incomplete)]
+
+
+@pipeline.command("run")
+def run_pipeline(  # noqa: PLR0917 - typer makes these options, none is positional
+    preset: Annotated[
+        str | None, typer.Option(autocompletion=_presets, help="A built-in pipeline.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file.")] = None,
+    days: Annotated[int | None, typer.Option(help="How many days.")] = None,
+    devices: Annotated[int | None, typer.Option(help="How many devices.")] = None,
+    use_cases: Annotated[
+        list[str] | None, typer.Option("--use-case", help="Keep only this one; repeatable.")
+    ] = None,
+    settings: SettingsOption = None,
+    seed: SeedOption = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="Ray actors that hold devices; 0: no Ray; auto: what is sooner done.",
+        ),
+    ] = None,
+    ray_address: RayAddressOption = None,
+    out: Annotated[Path | None, typer.Option(help="The pipeline's directory.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the one in --out.")] = False,
+    output_format: FormatOption = Format.TABLE,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Let devices live for some days, and print what was learned and what it cost them.
+
+    Example: fedhh pipeline run --preset apple --days 30 --devices 100000
+    """
+    given = [f"pipeline.{k}={json.dumps(v)}" for k, v in (("days", days), ("devices", devices))
+             if v is not None]  # fmt: skip
+    changed = (
+        *changes(settings, seed=seed, workers=workers, ray_address=ray_address),
+        *given,
+    )
+    chosen = _resolve(
+        preset=preset,
+        file=config,
+        settings=changed,
+        use_cases=tuple(use_cases or ()),
+        out=out,
+        resume=resume,
+    )
+    _run(chosen, preset or (config.stem if config else ""), out, resume=resume,
+         as_json=output_format is Format.JSON, quiet=quiet)  # fmt: skip
+
+
+@pipeline.command("show")
+def show_pipeline(
+    directory: Annotated[Path, typer.Argument(help="A pipeline's directory.")],
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Print the table of a finished pipeline again.
+
+    Example: fedhh pipeline show runs/mine
+    """
+    from fedhh.cli.console import print_json
+    from fedhh.experiments.pipeline.directory import read_record
+
+    record = read_record(directory)
+    if output_format is Format.JSON:
+        print_json({**record, "directory": str(directory)})
+    else:
+        _print(record, directory)
+
+
+@pipeline.command("presets")
+def list_pipelines(
+    name: Annotated[
+        str | None,
+        typer.Argument(autocompletion=_presets, help="Which to print; without it, all names."),
+    ] = None,
+) -> None:
+    """Print the names of the built-in pipelines, or one of them, ready to be saved and changed.
+
+    Example: fedhh pipeline presets apple > mine.toml
+    """
+    from fedhh.experiments.pipeline.config import pipeline_preset_text, pipeline_presets
+
+    if name is None:
+        for each in pipeline_presets():
+            typer.echo(each)
+    else:
+        sys.stdout.write(pipeline_preset_text(name))
+
+
+def _resolve(
+    *,
+    preset: str | None,
+    file: Path | None,
+    settings: tuple[str, ...],
+    use_cases: tuple[str, ...],
+    out: Path | None,
+    resume: bool,
+) -> PipelineConfig:
+    """Return the configuration; a resumed pipeline's is the one in its directory."""
+    from fedhh.experiments.pipeline.config import change_pipeline, load_pipeline
+    from fedhh.experiments.pipeline.directory import stored_config
+    from fedhh.experiments.run.directory import is_finished
+    from fedhh.validation import InputError
+
+    if not resume:
+        return load_pipeline(preset=preset, file=file, settings=settings, use_cases=use_cases)
+    if out is None:
+        raise InputError("Expected --out DIR with --resume: the directory to go on with.")
+    stored = stored_config(out)
+    if is_finished(out):
+        raise InputError(f"The pipeline in {out} is finished; there is nothing to resume.")
+    if preset is not None or file is not None or use_cases:
+        asked = load_pipeline(preset=preset, file=file, settings=settings, use_cases=use_cases)
+    else:
+        asked = change_pipeline(stored, settings, str(out))
+    if asked.result_key != stored.result_key:
+        raise InputError(
+            f"The pipeline in {out} has another configuration; resume it without options that "
+            "change the result, or start a new one in another directory."
+        )
+    return stored.model_copy(update={"execution": asked.execution})
+
+
+def _run(
+    config: PipelineConfig, name: str, out: Path | None, *, resume: bool, as_json: bool, quiet: bool
+) -> None:
+    from fedhh.cli.console import open_console, print_directory, print_json
+    from fedhh.cli.pipeline_progress import DaysProgress
+    from fedhh.clients.devices.worker import DeviceWorker
+    from fedhh.experiments.pipeline.build import build_model, build_use_cases
+    from fedhh.experiments.pipeline.directory import make_directory, read_record, write_pipeline
+    from fedhh.experiments.pipeline.run import CHECKPOINT, Run, opted_in, seconds_of_devices
+    from fedhh.experiments.run.directory import check_directory
+    from fedhh.experiments.run.run import check_cluster, open_workers
+    from fedhh.experiments.run.workers import choose_workers
+
+    if out is not None and not resume:
+        check_directory(out)
+    check_cluster(config.execution.workers, config.execution.ray_address)
+    days = config.pipeline
+    progress = DaysProgress(
+        open_console(stderr=True),
+        days=days.days,
+        steps_per_day=days.devices * len(days.use_cases),
+        quiet=quiet,
+    )
+    with progress:
+        use_cases = build_use_cases(config)
+        model = build_model(config, use_cases)
+        opted_in(model, config.seed)
+        workers = choose_workers(config.execution, seconds_of_devices(config))
+        worker = DeviceWorker(model, seed=config.seed)
+        with open_workers(worker, workers.number, config.execution.ray_address) as executor:
+            if resume:
+                assert out is not None
+                directory = out
+            else:
+                label = f"pipeline_{name}_seed{config.seed}"
+                directory = make_directory(config, out, name=label)
+            run = Run(config, use_cases, executor, checkpoint=directory / CHECKPOINT)
+            progress.start(run.days_done)
+            result = run.finish(progress=progress.advance, after_day=progress.finish_day)
+        write_pipeline(directory, result)
+        # Figures load matplotlib, which what is refused does without.
+        from fedhh.experiments.report.pipeline_figures import write_pipeline_figures
+
+        write_pipeline_figures(directory)
+    record = read_record(directory)
+    if as_json:
+        print_json({**record, "directory": str(directory)})
+    elif quiet:
+        print_directory(directory)
+    else:
+        _print(record, directory)
+
+
+def _print(record: dict[str, Any], directory: Path) -> None:
+    from fedhh.cli.console import open_console, print_line, quoted_path
+    from fedhh.cli.safe_text import safe_text
+    from fedhh.cli.text_tables import print_table
+    from fedhh.experiments.report.pipeline_table import pipeline_table
+
+    console = open_console(width_unless_terminal=_WIDTH)
+    print_table(console, pipeline_table(record))
+    print_line(console, f"Files: {safe_text(directory, longest=None)}")
+    print_line(console, f"This table again: fedhh pipeline show {quoted_path(directory)}")

@@ -1,0 +1,166 @@
+"""The directory of a discovery over months: one whole file for each period, and tables of all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fedhh import doors
+from fedhh.experiments.config.population import is_synthetic
+from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.longitudinal.config import Plan, parse_plan
+from fedhh.experiments.longitudinal.one_run import Record
+from fedhh.experiments.run.csv_file import write_csv
+from fedhh.experiments.run.directory import check_directory, plain
+from fedhh.system.files import is_there, whole_file, write_text
+from fedhh.validation import InputError
+from fedhh.version import __version__
+
+SCHEMA_VERSION = 1
+CONFIG = "config.toml"
+IDENTITY = "identity.json"
+PERIODS = "periods"
+RESULT = "result.json"
+
+_BYTES_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeriodRecord:
+    """What is kept of a period.
+
+    Attributes:
+        number: Which period, from 0.
+        first_day: Its first day.
+        devices: Devices that are there; 0 where none is.
+        contributions: What they typed of new words, repetitions included.
+        words: Words that enough devices hold to be in a class, ...
+        clients: ... how many hold each, ...
+        born_days: ... and when it was new; None for words that were there from the start.
+        arms: For each arm its record, see `one_run.run_job`, with ``with_budget``, ``wanted``,
+            ``asked`` and ``coverage`` of all words published so far.
+    """
+
+    number: int
+    first_day: int
+    devices: int
+    contributions: int
+    words: list[str]
+    clients: list[int]
+    born_days: list[float | None]
+    arms: list[Record]
+
+
+def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:
+    """Make a directory, or make sure that it is this plan's.
+
+    Raises:
+        InputError: The directory holds something else, or cannot be written.
+    """
+    identity = _identity(plan)
+    if not resume:
+        check_directory(directory)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            doors.save_sources(directory)
+            write_text(directory / CONFIG, plan.to_toml())
+            write_text(directory / IDENTITY, json.dumps(identity, indent=2) + "\n")
+        except OSError as error:
+            raise InputError(f"Cannot write to {directory}: {error.strerror}.") from None
+        return
+    stored = _read_json(directory / IDENTITY)
+    if stored != identity:
+        changed = [key for key in identity if stored.get(key) != identity[key]]
+        raise InputError(
+            f"{directory} holds another discovery over months (differs in: {', '.join(changed)}); "
+            "resume it without changes, or give another --out."
+        )
+
+
+def stored_plan(directory: Path) -> Plan:
+    """Return the plan of the discovery that a directory holds."""
+    path = directory / CONFIG
+    doors.add_folder(directory)
+    if not is_there(path) or not is_there(directory / IDENTITY):
+        raise InputError(
+            f"{directory} holds no discovery over months to resume: {path} is missing."
+        )
+    return parse_plan(read_toml(path), str(path))
+
+
+def write_period(directory: Path, record: PeriodRecord) -> None:
+    """Write a period's record, whole or not at all."""
+    content = {"schema_version": SCHEMA_VERSION, **asdict(record)}
+    write_text(_path(directory, record.number), json.dumps(plain(content)) + "\n")
+
+
+def read_period(directory: Path, number: int) -> PeriodRecord | None:
+    """Return a period's record, or None if it has none yet."""
+    path = _path(directory, number)
+    if not path.exists():
+        return None
+    content = _read_json(path)
+    content.pop("schema_version", None)
+    try:
+        return PeriodRecord(**content)
+    except TypeError as error:
+        raise InputError(f"{path} is damaged ({error}); remove it, and resume.") from None
+
+
+def write_table(directory: Path, name: str, table: pd.DataFrame) -> None:
+    """Write a table as Parquet and as CSV."""
+    with whole_file(directory / f"{name}.parquet") as temporary:
+        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), temporary)
+    write_csv(table, directory / f"{name}.csv")
+
+
+def write_result(directory: Path, content: dict[str, Any]) -> None:
+    """Write what is said of the whole; last, since it says "done"."""
+    record = {"schema_version": SCHEMA_VERSION, "fedhh_version": __version__, **content}
+    write_text(directory / RESULT, json.dumps(plain(record), indent=2) + "\n")
+
+
+def is_finished(directory: Path) -> bool:
+    """Return whether all of it has run."""
+    return is_there(directory / RESULT)
+
+
+def _path(directory: Path, number: int) -> Path:
+    return directory / PERIODS / f"{number:04d}.json"
+
+
+def _identity(plan: Plan) -> dict[str, Any]:
+    source = plan.config.population
+    return {
+        "version": __version__,
+        "configuration": plan.result_key,
+        "file": "" if is_synthetic(source) else _file_hash(Path(source.source)),
+    }
+
+
+def _file_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(_BYTES_AT_ONCE):
+                digest.update(piece)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
+    return digest.hexdigest()
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot read {path}: {error}.") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is damaged: expected a table; remove it, and resume.")
+    return content

@@ -1,0 +1,108 @@
+"""The table that ends a discovery over months."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from fedhh.accounting.sources import BASIC
+from fedhh.experiments.longitudinal.config import Arm
+from fedhh.experiments.longitudinal.run import Outcome
+from fedhh.experiments.report.longitudinal_figures import class_label
+from fedhh.experiments.report.text_table import TextTable
+
+
+def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> TextTable:
+    """Return one row for each protocol and yearly loss: what it costs and what it finds."""
+    bounds = outcome.plan.section.classes
+    rows, records = [], []
+    for arm in outcome.plan.arms:
+        losses, periods, classes = (
+            _of(tables[name], arm) for name in ("losses", "periods", "classes")
+        )
+        loss, last = losses.iloc[0], periods.iloc[-1]
+        new = classes[classes["is_new"]].set_index("per_1000_at_least")
+        skipped = int((periods["status"] != "run").sum())
+        cells = [_cell(row) for _, row in new.loc[list(bounds)].iterrows()]
+        rows.append(
+            (
+                arm.label,
+                f"{loss['year_basic']:g}",
+                f"{loss['year_runs']}",
+                f"{loss['most_runs']}",
+                f"{periods['asked'].mean():,.0f}",
+                f"{len(periods) - skipped} of {len(periods)}",
+                f"{last['published_so_far']}",
+                f"{last['false_so_far']}",
+                f"{last['coverage']:.1%}",
+                *cells,
+            )
+        )
+        records.append(_record(loss, last, periods, new))
+    columns = (
+        "protocol",
+        "loss in a year",
+        "answers in a year",
+        "most answers so far",
+        "devices asked",
+        "runs",
+        "words",
+        "false",
+        "coverage",
+        *(f"{class_label(bounds, place)} in 1,000" for place in range(len(bounds))),
+    )
+    return TextTable(
+        title=f"Days until a new word is found, {outcome.days} days, a run every "
+        f"{outcome.every_days}",
+        columns=columns,
+        rows=tuple(rows),
+        note=(
+            "Loss: the most that a device's first year can take, local epsilon of all that it "
+            f"sends, delta 0, by {BASIC}; neighbors differ in all words of one device; losses.csv "
+            "has the optimal composition, and any 365 days in a row. False: words that no device "
+            "typed when they were published. Coverage: of what was typed in the last period. The "
+            "rest, by how many people in 1,000 use a word at its best: median days from the first "
+            f"period in which {bounds[0]:g} in 1,000 do, with a 95 % interval (Kaplan and Meier "
+            "1958), and how many of the words were found; -: fewer than half were."
+        ),
+        records=tuple(records),
+    )
+
+
+def _cell(row: pd.Series[Any]) -> str:
+    found = f"{row['found']}/{row['words']}"
+    if not row["words"]:
+        return ""
+    if math.isinf(row["median_days"]):
+        return f"- {found}"
+    low, high = row["median_days_low"], row["median_days_high"]
+    end = "" if math.isinf(high) else f"{high:.0f}"
+    return f"{row['median_days']:.0f} ({low:.0f}-{end}) {found}"
+
+
+def _record(
+    loss: pd.Series[Any], last: pd.Series[Any], periods: pd.DataFrame, new: pd.DataFrame
+) -> dict[str, Any]:
+    record = {
+        "protocol": loss["protocol"],
+        "year_basic": loss["year_basic"],
+        "year_runs": int(loss["year_runs"]),
+        "most_runs": int(loss["most_runs"]),
+        "mean_asked": float(periods["asked"].mean()),
+        "skipped": int((periods["status"] != "run").sum()),
+        "published": int(last["published_so_far"]),
+        "false": int(last["false_so_far"]),
+        "coverage": float(last["coverage"]),
+    }
+    for bound, row in new.iterrows():
+        record[f"median_days_{bound:g}"] = float(row["median_days"])
+        record[f"found_{bound:g}"] = int(row["found"])
+        record[f"words_{bound:g}"] = int(row["words"])
+    return record
+
+
+def _of(table: pd.DataFrame, arm: Arm) -> pd.DataFrame:
+    own = table[table["protocol"] == arm.label]
+    return own if arm.asked_loss is None else own[own["yearly_loss"] == arm.asked_loss]

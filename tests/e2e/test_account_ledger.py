@@ -1,0 +1,192 @@
+"""`fedhh account ledger`: what it prints, draws and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def answer(command):
+    """The JSON that the command prints."""
+
+    def call(*words: str) -> dict[str, Any]:
+        done = command("account", "ledger", *words, "--format", "json")
+        assert (done.returncode, done.stderr) == (0, "")
+        return json.loads(done.stdout)
+
+    return call
+
+
+def epsilon(found: dict[str, Any], unit: str, method: str = "basic") -> float:
+    chosen = [each for each in found["together"]["guarantees"] if each["unit"] == unit]
+    return next((each for each in chosen if each["method"] == method), chosen[0])["epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("words", "announced", "busy_day"),
+    [
+        (("macos-10.12",), 16, 16 + 2),
+        (("macos-10.12", "--without", "AppDeepLink"), 6, 6 + 2),
+        (("macos-10.12.1",), 14, 14),
+        (("ios-10.1.1",), 14, 14),
+        (("ios-11-beta",), 33, 14 + 29),
+    ],
+)
+def test_audited_systems_permit_what_the_paper_says(answer, words, announced, busy_day):
+    # 20 events, since ten records of a name go out in a report of the iOS 11 beta.
+    found = answer("--preset", *words, "--days", "9", "--events", "20")
+    busy = found["busy_device"]
+    assert busy["permitted_per_day"]["announced in 2016"] == announced
+    assert max(busy["loss_by_day"]) == busy_day
+    assert busy["loss_by_day"][0] == busy_day
+    assert busy["spent"]["life"]["basic"]["largest"] == epsilon(found, "user")
+    assert {each["neighboring"] for each in found["together"]["guarantees"]} == {"swap"}
+    assert any("SubmissionPriorities" in note for note in found["notes"])
+
+
+def test_the_worked_example_of_the_paper(answer):
+    only_emoji = [
+        word
+        for name in ("AppDeepLink", "NewWords", "Search", "health")
+        for word in ("--without", name)
+    ]
+    found = answer(
+        "--preset", "macos-10.12", *only_emoji, "--days", "30", "--idle-days", "20",
+        "--busy-days", "1", "--events", "2", "--key-names", "10",
+    )  # fmt: skip
+    busy = found["busy_device"]
+    assert busy["loss_by_day"] == [0] * 20 + [10, 10] + [0] * 8
+    assert busy["largest_in_24_hours"] == 20
+
+
+def test_published_caps(answer):
+    found = answer("--preset", "apple", "--days", "30", "--delta", "1e-6")
+    assert [epsilon(found, unit) for unit in ("item", "day", "24 hours", "user")] == [
+        8, 54, 108, 1620,
+    ]  # fmt: skip
+    assert found["busy_device"] is None
+    assert found["use_cases"]["quicktype"]["reports"] == [2, 6]
+    assert found["curve"]["days"][-1] == 30
+    assert found["curve"]["together"]["basic"][-1] == 1620
+    assert {each["delta"] for each in found["together"]["guarantees"]} == {0.0, 1e-6}
+
+
+def test_rules_of_ones_own(answer):
+    found = answer(
+        "--use-case", "a=1:2/7:unlimited:30", "--use-case", "b=0.5+0.25:1:3",
+        "--permanent", "memo=4:3", "--days", "60",
+    )  # fmt: skip
+    assert found["use_cases"]["a"] == {
+        "epsilon": 1.0, "reports": [1.0], "once_per_value": False, "amount": 2, "session_days": 7,
+        "rollover": None, "lifetime": 30,
+    }  # fmt: skip
+    assert found["use_cases"]["b"]["reports"] == [0.5, 0.25]
+    assert found["use_cases"]["b"]["rollover"] == 3
+    # 18 records of a, 60 of b, 3 values.
+    assert epsilon(found, "user") == pytest.approx(18 + 45 + 12)
+    assert {each["neighboring"] for each in found["together"]["guarantees"]} >= {"swap of values"}
+
+
+def test_a_run_that_is_repeated(answer):
+    found = answer("--run", "small", "--every", "7", "--days", "365")
+    (name, rule), *others = found["use_cases"].items()
+    assert not others
+    assert found["rules"].endswith("every 7 days")
+    assert rule["session_days"] == 7
+    assert epsilon(found, "user") == pytest.approx(53 * rule["amount"] * rule["epsilon"])
+    changed = answer("--run", "small", "--set", "privacy.local_epsilon=2", "--days", "7")
+    assert changed["use_cases"][name]["epsilon"] == 2
+    assert epsilon(changed, "user") == 2 * rule["amount"]
+
+
+def test_tables_name_units_and_deltas(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    done = command("account", "ledger", "--preset", "macos-10.12", "--days", "365")
+    assert (done.returncode, done.stderr) == (0, "")
+    for text in ("5946", "swap; delta 0 for the sum, else 1e-10", "24 hours", "AppDeepLink",
+                 "16.28571", "of NewWords, in its life"):  # fmt: skip
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize(("name", "start"), [("b.png", b"\x89PNG"), ("new/b.svg", b"<?xml")])
+def test_a_figure_is_written_whole(command, tmp_path, name, start):
+    done = command(
+        "account", "ledger", "--preset", "ios-10.1.1", "--days", "20",
+        "--figure", str(tmp_path / name),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert [p.name for p in (tmp_path / name).parent.iterdir()] == [Path(name).name]
+    assert "Wrote" in done.stdout
+
+
+def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
+    done = command(
+        "account", "ledger", "--use-case", "$_a^{b}$=1:1", "--use-case", "_[/]\x1b[2J=1:1",
+        "--days", "3", "--plot", str(tmp_path / "names.png"),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "$_a^{b}$" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "one of --preset, --run, and rules of your own"),
+        (("--preset", "apple", "--use-case", "a=1:1"), "one of --preset"),
+        (("--preset", "appel"), "did you mean 'apple'"),
+        (("--preset", "macos-10.13"), "did you mean 'macos-10.12'"),
+        (("--preset", "apple", "--days", "0"), "days >= 1, got days=0"),
+        (("--preset", "apple", "--days", "-3"), "days >= 1, got days=-3"),
+        (("--preset", "apple", "--days", "99999"), "days <= 3650"),
+        (("--preset", "apple", "--delta", "0.5"), "delta=0.5"),
+        (("--preset", "apple", "--events", "3"), "--events only with a --preset"),
+        (("--preset", "apple", "--set", "seed=1"), "--set and --every only with --run"),
+        (("--preset", "apple", "--without", "emojis"), "did you mean 'emoji'"),
+        (("--preset", "macos-10.12", "--idle-days", "9", "--days", "8"), "idle_days <= num_days=8"),
+        (("--preset", "macos-10.12", "--idle-days", "-1"), "idle_days >= 0"),
+        (
+            ("--preset", "macos-10.12", "--idle-days", "9", "--busy-days", "2", "--days", "10"),
+            "0 <= busy_days <= 1",
+        ),
+        (("--preset", "macos-10.12", "--events", "1000"), "events <= 100"),
+        (
+            ("--preset", "macos-10.12", "--events", "100", "--key-names", "5"),
+            "events * key_names <= 400",
+        ),
+        (("--preset", "macos-10.12", "--key-names", "0"), "key_names >= 1"),
+        (("--preset", "macos-10.12", "--without", "Emojis"), "Unknown BudgetKeyName 'Emojis'"),
+        (("--use-case", "a"), "--use-case NAME=EPSILON:RECORDS"),
+        (("--use-case", "a=1"), "got 'a=1'"),
+        (("--use-case", "a=0:2"), "0 < epsilon of a"),
+        (("--use-case", "a=-1:2"), "0 < epsilon of a"),
+        (("--use-case", "a=e:2"), "a number as epsilon"),
+        (("--use-case", "a=1:0"), "amount >= 1, got amount=0"),
+        (("--use-case", "a=1:2/0"), "session_days >= 1"),
+        (("--use-case", "a=1:2:x"), "an integer for 'x'"),
+        (("--use-case", "a=1:2:0:0"), "lifetime >= 1"),
+        (("--use-case", "a=1:1", "--use-case", "a=2:1"), "several of 'a'"),
+        (("--use-case", "a=1:99999999999999999999999"), "at most 100000"),
+        (("--use-case", "a=nan:1"), "0 < epsilon of a"),
+        (("--use-case", "a=1e-9:1"), "1e-06 <= epsilon of a"),
+        (("--permanent", "a=1"), "--permanent NAME=EPSILON:VALUES"),
+        (("--permanent", "a=1+2:3"), "one epsilon in --permanent"),
+        (("--run", "no-such-preset"), "no-such-preset"),
+        (("--run", "small", "--every", "0"), "every >= 1"),
+        (("--preset", "apple", "--plot", "a.txt"), "ends in .png"),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_refused_in_one_line(command, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    done = command("account", "ledger", *words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert not list(tmp_path.iterdir())

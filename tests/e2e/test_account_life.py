@@ -1,0 +1,219 @@
+"""`fedhh account audit-life`: what it prints, finds and refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fedhh.cli.account import life_audit_request
+from tests.living_devices import RefilledTwice
+
+EMOJI = ("--use-case", "emoji=4:1")
+QUICK = ("--days", "4", "--devices", "1500")
+LOG = "device,day,use_case\na,0,emoji\na,0,emoji\nb,0,health\na,3,emoji\nb,20,emoji\n"
+
+
+@pytest.fixture
+def fedhh(command):
+    """Exit code, standard output, standard error."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        done = command("account", "audit-life", *words)
+        return done.returncode, done.stdout, done.stderr
+
+    return call
+
+
+def found(fedhh, *words: str) -> tuple[int, dict]:
+    code, out, err = fedhh(*words, "--format", "json")
+    assert err == ""
+    return code, json.loads(out)
+
+
+def test_devices_of_a_pipeline_are_consistent_with_their_caps(fedhh):
+    code, result = found(fedhh, *EMOJI, *QUICK)
+    assert (code, result["verdict"]) == (0, "consistent")
+    (sent,) = result["sent"]
+    assert (sent["most_in_a_day"], sent["most_in_life"], sent["loss_of_life"]) == (1, 4, 16.0)
+    day, life = result["shown"]
+    assert (day["stated_answers"], life["stated_answers"]) == (1, 4)
+    assert (day["stated_loss"], life["stated_loss"]) == (4.0, 16.0)
+    assert day["at_least_answers"] == 1
+    assert 3 <= life["at_least_answers"] <= 4 < life["refutes_from"]
+    assert life["at_least"] < life["claimed"] == pytest.approx(4.0)
+    code, table, _ = fedhh(*EMOJI, *QUICK)
+    assert code == 0
+    assert "verdict: consistent" in table
+
+
+def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(fedhh, monkeypatch):
+    def broken(cap, epsilon, waiting):
+        return device(RefilledTwice.of(cap), epsilon, waiting)
+
+    device = life_audit_request._device
+    monkeypatch.setattr(life_audit_request, "_device", broken)
+    code, result = found(fedhh, *EMOJI, *QUICK)
+    assert (code, result["verdict"]) == (1, "refuted")
+    assert result["sent"][0]["first"]["sent"] == 2
+    assert [part["verdict"] for part in result["shown"]] == ["refuted", "refuted"]
+    code, table, _ = fedhh(*EMOJI, *QUICK)
+    assert code == 1
+    assert "sent 2 in 1 day, stated at most 1 (loss 8, stated 4)" in table
+
+
+def test_the_rules_of_a_pipeline_are_those_of_its_file(fedhh, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        "[pipeline]\ndelay_hours = 30.0\n[pipeline.use_cases.taps]\noracle = 'grr'\n"
+        "epsilon = 3.0\nrecords_per_day = 2\nrollover = 1\ndomain = {values = 5}\n"
+    )
+    code, result = found(fedhh, "--pipeline", str(file), "--days", "4", "--devices", "800")
+    assert code == 0
+    (sent,) = result["sent"]
+    assert (sent["use_case"], sent["local_epsilon"], sent["stated_in_a_day"]) == ("taps", 3.0, 3)
+    # The first records wait for more than a day, the last ones are still there.
+    assert 4 <= sent["most_in_life"] <= 7
+    names = [each["use_case"] for each in found(
+        fedhh, "--pipeline", "small", "--days", "1", "--devices", "8"
+    )[1]["sent"]]  # fmt: skip
+    assert len(names) > 1
+
+
+def test_a_memoised_answer_is_held_against_its_permanent_bits(fedhh):
+    words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "10")
+    code, result = found(fedhh, *words)
+    assert code == 0
+    always, in_turn = result["shown"]
+    assert (always["stated_answers"], in_turn["stated_answers"]) == (1, 2)
+    assert 0.7 < always["at_least"] < 1.0
+    assert always["control"]["verdict"] == in_turn["control"]["verdict"] == "refuted"
+    assert "drawn again every day, it would be found out" in fedhh(*words)[1]
+    few = fedhh(*words[:-1], "2", "--devices", "500")[1]
+    assert "drawn again every day, it would not be found out" in few
+    one_day = ("--answer", "rappor", "--local-epsilon", "2", "--days", "1", "--devices", "2000")
+    assert len(found(fedhh, *one_day, "--bits", "16")[1]["shown"]) == 1
+
+
+def test_ones_own_log_is_held_against_published_caps(fedhh, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text(LOG)
+    code, result = found(fedhh, "--preset", "apple", "--transcript", str(log))
+    assert (code, result["verdict"]) == (1, "refuted")
+    emoji, health = result["sent"]
+    assert health["verdict"] == "consistent"
+    assert emoji["first"] == emoji["worst"]
+    assert emoji["first"]["device"] == "a"
+    assert (emoji["first"]["loss"], emoji["first"]["stated_loss"]) == (8.0, 4.0)
+    assert (result["num_devices"], result["num_days"], result["shown"]) == (2, 21, [])
+    # What was saved up may be sent at once, where that is stated.
+    own = ("--use-case", "emoji=1:2:unlimited", "--use-case", "health=2:2/7")
+    assert found(fedhh, *own, "--transcript", str(log))[0] == 0
+    whole = tmp_path / "log.parquet"
+    pq.write_table(
+        pa.table({"device": [7, 7], "day": [2, 2], "records": [3, 4], "report": ["x", "y"]}), whole
+    )
+    code, table, _ = fedhh("--use-case", "records=1:5", "--transcript", str(whole))
+    assert code == 1
+    assert "device 7 on day 2: sent 7 in 1 day, stated at most 5 (loss 7, stated 5)" in table
+    lines = tmp_path / "log.jsonl"
+    # What JSON leaves out is one record, also where a later line says how many.
+    lines.write_text('{"device": 1, "day": 0}\n{"device": 1, "day": 0, "records": 2}\n')
+    assert found(fedhh, "--use-case", "records=1:3", "--transcript", str(lines))[0] == 0
+    assert found(fedhh, "--use-case", "records=1:2", "--transcript", str(lines))[0] == 1
+    dates = tmp_path / "dates.csv"
+    dates.write_text("device,day\na,2024-02-28\na,2024-03-01\n")
+    _, result = found(fedhh, "--use-case", "records=1:1", "--transcript", str(dates))
+    assert result["num_days"] == 3
+
+
+def test_an_audit_says_what_it_cannot_refute(fedhh):
+    few = fedhh(*EMOJI, "--days", "2", "--devices", "8")[1]
+    assert "refute no number of records, however large; use more --devices." in few
+    words = ("--answer", "one-bit-mean", "--local-epsilon", "30", "--devices", "200")
+    large = fedhh(*words)[1]
+    assert "refute no number of permanent bits, however large" in large
+    assert "or a smaller --local-epsilon." in large
+    assert found(fedhh, *words)[1]["shown"][0]["refutes_from"] is None
+
+
+def test_a_busy_device_under_an_audited_budget_manager_keeps_its_balances(fedhh):
+    code, result = found(fedhh, "--preset", "macos-10.12", "--days", "5")
+    assert code == 0
+    # 16 a day for the four announced applications (Tang et al. 2017, section 4.2.3).
+    losses = {each["use_case"]: each["loss_of_life"] for each in result["sent"]}
+    del losses["com.apple.health"]
+    assert sum(losses.values()) == 16 * 5
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "Expected a header line"),
+        ("device,day,use_case\n", "only a header"),
+        ("device,use_case\na,emoji\n", "Expected a column 'day'"),
+        ("device,day,use_case\na,3,emoji\na,2,emoji\n", "time goes backwards"),
+        (
+            "device,day,use_case\na,-1,emoji\n",
+            "Expected days from 0, a device's opt-in, got day=-1",
+        ),
+        ("device,day,use_case\na,100000,emoji\n", "Expected days below 100,000"),
+        ("device,day,use_case\na,1.5,emoji\n", "whole number"),
+        ("device,day,use_case\na,1e9,emoji\n", "whole number"),
+        ("device,day,use_case\na,1,\n", "Expected a use case, got none"),
+        ("device,day,use_case\n,1,emoji\n", "Expected a user, got none"),
+        ("device,day,use_case\na,1,emjoi\n", "did you mean 'emoji'"),
+        ("device,day,use_case,records\na,1,emoji,-2\n", "whole count"),
+        ("device,day,use_case\na,1,emoji,7\n", "Expected 3 fields"),
+        ("device,day,device\na,1,a\n", "distinct columns"),
+        ("device,day,use_case\na,2024-01-03,emoji\na,4,emoji\n", "date like 2024-02-29"),
+    ],
+)
+def test_a_log_that_is_none_is_refused_in_one_line(fedhh, tmp_path, content, message):
+    log = tmp_path / "log.csv"
+    log.write_text(content)
+    code, out, err = fedhh("--preset", "apple", "--transcript", str(log))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Expected one of --preset, --use-case, --pipeline and --answer"),
+        (("--preset", "aple"), "did you mean 'apple'"),
+        ((*EMOJI, "--preset", "apple"), "Expected one of"),
+        (("--pipeline", "smal.toml"), "smal.toml"),
+        (("--answer", "rappor", "--pipeline", "small"), "it has no caps"),
+        (("--use-case", "emoji=4:0"), "amount"),
+        (("--use-case", "emoji=0:1"), "epsilon of emoji"),
+        (("--use-case", "emoji"), "Expected --use-case NAME=EPSILON:RECORDS"),
+        (("--use-case", f"emoji=1:{10**30}"), "Expected at most 100000"),
+        ((*EMOJI, *EMOJI), "each use case once"),
+        ((*EMOJI, "--days", "0"), "days >= 1"),
+        ((*EMOJI, "--days", "2000"), "days <= 1000"),
+        ((*EMOJI, "--devices", "7"), "devices >= 8"),
+        ((*EMOJI, "--devices", "100000000"), "use fewer --devices or --days"),
+        ((*EMOJI, "--confidence", "1"), "confidence=1.0"),
+        ((*EMOJI, "--local-epsilon", "1"), "--local-epsilon only with --answer"),
+        ((*EMOJI, "--bits", "8"), "--bits only with --answer"),
+        ((*EMOJI, "--transcript", "x.csv", "--days", "3"), "without --days and --devices"),
+        ((*EMOJI, "--transcript", "no-such.csv"), "no-such.csv"),
+        ((*EMOJI, "--transcript", "x.txt"), "known extensions"),
+        (("--preset", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
+        (("--answer", "rappor"), "Expected --local-epsilon with --answer"),
+        (("--answer", "rapor", "--local-epsilon", "1"), "did you mean 'rappor'"),
+        (("--answer", "rappor", "--local-epsilon", "0"), "local_epsilon"),
+        (("--answer", "rappor", "--local-epsilon", "1", "--drawn", "2"), "no --drawn"),
+        (("--answer", "fresh", "--local-epsilon", "1"), "Expected a memoised answer"),
+        (("--answer", "rappor", "--local-epsilon", "1", *EMOJI), "it has no caps"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_line(fedhh, words, message):
+    code, out, err = fedhh(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1

@@ -1,0 +1,169 @@
+"""`fedhh pipeline` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from fedhh.experiments.pipeline.directory import TABLES
+
+FEW = ("--days", "2", "--devices", "400", "--workers", "0")
+SMALL = ("pipeline", "run", "--preset", "small", *FEW)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return tmp_path_factory.mktemp("pipeline")
+
+
+@pytest.fixture
+def done(command, finished):
+    """The directory of a pipeline, and what a person saw of it."""
+    if not (finished / "seen.txt").exists():
+        ran = command(*SMALL, "--out", "mine", cwd=finished)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        (finished / "seen.txt").write_text(ran.stdout)
+    return finished / "mine", (finished / "seen.txt").read_text()
+
+
+def test_it_ends_with_a_table_of_its_use_cases(done):
+    directory, seen = done
+    flat = " ".join(seen.split())
+    assert "400 devices over 2 days" in flat
+    for name in ("words", "emoji", "health", "domains", "all together"):
+        assert name in seen
+    # 2 words of epsilon 10, an emoji of 4, three health types of 2 and two domains of 4.
+    record = json.loads((directory / "result.json").read_text())
+    together = record["ledger"]["before_run"]["together"]["guarantees"]
+    (day,) = [g for g in together if (g["unit"], g["method"]) == ("day", "basic")]
+    assert day["epsilon"] == 2 * 10 + 4 + 3 * 2 + 2 * 4
+    assert "3 in 7 d" in flat
+    assert "at delta 1e-10" in flat
+
+
+def test_it_leaves_whole_files(done):
+    directory, _ = done
+    names = {path.name for path in directory.iterdir()}
+    tables = {f"{name}.{kind}" for name in TABLES for kind in ("csv", "parquet")}
+    assert names == tables | {"config.toml", "result.json", "figures"}
+    assert {path.name for path in (directory / "figures").iterdir()} == {
+        "error_by_day.png",
+        "loss_over_life.png",
+        "records.png",
+    }
+    days = pd.read_parquet(directory / "days.parquet")
+    assert len(days) == 4 * 2
+    devices = pd.read_parquet(directory / "devices.parquet")
+    record = json.loads((directory / "result.json").read_text())
+    assert (devices.groupby("use_case")["devices"].sum() == record["devices_opted_in"]).all()
+    for row in record["use_cases"]:
+        mine = devices[devices["use_case"] == row["use_case"]]
+        assert (mine["records"] * mine["devices"]).sum() == row["sent"]
+
+
+def test_it_is_shown_again(done, command):
+    directory, seen = done
+    again = command("pipeline", "show", str(directory))
+    assert again.returncode == 0
+    assert again.stdout.splitlines()[:10] == seen.splitlines()[:10]
+    assert command("show", str(directory)).stdout == again.stdout
+    as_json = command("pipeline", "show", str(directory), "--format", "json")
+    assert json.loads(as_json.stdout)["kind"] == "pipeline"
+
+
+def test_its_figures_are_drawn_again_and_it_has_no_page(done, command, tmp_path):
+    directory, _ = done
+    assert command("plot", str(directory), "--out", str(tmp_path)).returncode == 0
+    assert len(list(tmp_path.iterdir())) == 3 * 3
+    refused = command("report", str(directory))
+    assert refused.returncode == 2
+    assert "fedhh pipeline show" in refused.stderr
+
+
+def test_its_configuration_gives_the_same_again(done, command, tmp_path):
+    directory, _ = done
+    ran = command(
+        "pipeline", "run", "--config", str(directory / "config.toml"), "-q", "--out", "again",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "again\n", "")
+    for name in TABLES:
+        assert (tmp_path / "again" / f"{name}.csv").read_text() == (
+            directory / f"{name}.csv"
+        ).read_text()
+
+
+def test_what_is_finished_is_not_resumed(done, command):
+    directory, _ = done
+    again = command("pipeline", "run", "--resume", "--out", str(directory))
+    assert again.returncode == 2
+    assert "nothing to resume" in again.stderr
+    (used,) = command(*SMALL, "--out", str(directory)).stderr.splitlines()
+    assert "holds another run" in used
+
+
+def test_one_that_was_stopped_goes_on_with_its_own_configuration(done, command, tmp_path):
+    directory, _ = done
+    stopped = tmp_path / "mine"
+    stopped.mkdir()
+    (stopped / "config.toml").write_text((directory / "config.toml").read_text())
+    other = command("pipeline", "run", "--resume", "--out", str(stopped), "--seed", "5")
+    assert other.returncode == 2
+    assert "another configuration" in other.stderr
+    ran = command(*SMALL, "--resume", "--out", str(stopped), "-q")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (stopped / "days.csv").read_text() == (directory / "days.csv").read_text()
+
+
+def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp_path):
+    settings = ("pipeline.delay_hours=30.0", "pipeline.store_days=1", "pipeline.opt_in=0.1")
+    quiet = [word for setting in settings for word in ("--set", setting)]
+    ran = command(*SMALL, "--devices", "30", *quiet, "--out", "few", "-q", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    days = pd.read_parquet(tmp_path / "few" / "days.parquet")
+    assert not days["sent"][days["day"] == 1].any()
+    published = pd.read_parquet(tmp_path / "few" / "published.parquet")
+    assert {"use_case", "estimate", "sent"} <= set(published.columns)
+    assert (published["estimate"] > 0).all()
+
+
+def test_presets_are_listed_and_printed(command):
+    assert command("pipeline", "presets").stdout.split() == ["apple", "small"]
+    assert "epsilon = [2.0, 6.0]" in command("pipeline", "presets", "apple").stdout
+    assert command("pipeline", "presets", "aple").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--preset", "small", "--days", "-3"), "pipeline.days = -3"),
+        (("--preset", "small", "--devices", "0"), "pipeline.devices = 0"),
+        (("--preset", "aple"), "did you mean 'apple'"),
+        (("--preset", "small", "--use-case", "emojis"), "did you mean 'emoji'"),
+        (("--preset", "small", "--set", "pipeline.use_cases.emoji.epsilon=0"), "epsilon = 0"),
+        (
+            ("--preset", "small", "--set", "pipeline.use_cases.emoji.records_per_day=0"),
+            "records_per_day = 0",
+        ),
+        (("--config", "no.toml"), "Cannot read the config"),
+        ((), "either --preset"),
+        (("--resume",), "--out DIR with --resume"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_leaves_nothing(command, tmp_path, words, complaint):
+    refused = command("pipeline", "run", *words, cwd=tmp_path)
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert complaint in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_pipeline_is_not_shown(command, tmp_path):
+    refused = command("pipeline", "show", str(tmp_path))
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    (tmp_path / "result.json").write_text("{}")
+    assert command("pipeline", "show", str(tmp_path)).returncode == 2
+    (tmp_path / "result.json").write_text("x")
+    assert "damaged" in command("pipeline", "show", str(tmp_path)).stderr

@@ -1,0 +1,79 @@
+"""Reports of mean sketches one by one: bits, sums, and what they say of a few values."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, chisquare
+
+from fedhh.kernels.packed_reports import noisy_vectors
+from fedhh.oracles.count_mean_sketch import CountMeanSketch
+from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+from fedhh.random import kernel_state
+
+ORACLES = [
+    CountMeanSketch(epsilon=2.0, domain_size=50, num_hashes=7, num_cells=70),
+    HadamardCountMeanSketch(epsilon=2.0, domain_size=50, num_hashes=7, num_cells=64),
+]
+
+
+@pytest.mark.parametrize("flip", [0.5, 0.3, 0.01])
+def test_every_vector_has_its_probability(flip):
+    n, cells = 60_000, 4
+    rng = np.random.default_rng(1)
+    own = np.full(n, 2, dtype=np.int64)
+    bits = noisy_vectors(own, cells, np.uint64(round(flip * 2.0**64)), kernel_state(rng))
+    found = np.bincount(bits[:, 0].astype(np.int64), minlength=16)
+
+    def chances(p):
+        return np.array(
+            [
+                np.prod([p if bit != (place == 2) else 1 - p for place, bit in enumerate(vector)])
+                for vector in (v[::-1] for v in itertools.product([0, 1], repeat=4))
+            ]
+        )
+
+    statistic = (found - n * chances(flip)) ** 2 / (n * chances(flip))
+    assert chi2.sf(statistic.sum(), 15) > 1e-9
+    wrong = chances(flip * 0.8)
+    assert chi2.sf(((found - n * wrong) ** 2 / (n * wrong)).sum(), 15) < 1e-9
+
+
+def test_coins_far_apart_are_independent():
+    """Bits of one word share random words, and must not know of each other."""
+    rng = np.random.default_rng(2)
+    own = np.zeros(100_000, dtype=np.int64)
+    bits = noisy_vectors(own, 130, np.uint64(round(0.25 * 2.0**64)), kernel_state(rng))
+    assert not (bits[:, 2] >> np.uint64(2)).any()
+
+    def bit(place):
+        return (bits[:, place // 64] >> np.uint64(place % 64)) & np.uint64(1)
+
+    for a, b in ((1, 2), (5, 63), (63, 64), (7, 129)):
+        pairs = np.bincount((2 * bit(a) + bit(b)).astype(np.int64), minlength=4)
+        expected = len(own) * np.array([9, 3, 3, 1]) / 16
+        assert chisquare(pairs, expected).pvalue > 1e-9
+
+
+@pytest.mark.parametrize("oracle", ORACLES, ids=["cms", "hcms"])
+def test_a_few_values_are_asked_without_the_sketch(oracle):
+    values = np.random.default_rng(3).integers(50, size=40)
+    reports = oracle.privatize(values, rng=np.random.default_rng(4))
+    candidates = np.array([0, 7, 49])
+    direct = oracle.tally(reports, candidates)
+    assert direct.tolist() == oracle.support(oracle.aggregate(reports), candidates).tolist()
+    # A sketch is the way where it is the smaller one.
+    many = np.tile(reports, (100, 1))
+    assert oracle.tally(many, candidates).tolist() == (100 * direct).tolist()
+
+
+@pytest.mark.parametrize("oracle", ORACLES, ids=["cms", "hcms"])
+def test_narrow_tables_hold_the_same_sums(oracle):
+    reports = oracle.privatize(np.arange(50), rng=np.random.default_rng(5))
+    narrow = np.zeros((7, oracle.num_cells), dtype=np.int16)
+    oracle.add_reports(reports, narrow)
+    assert (narrow.ravel() == oracle.aggregate(reports)[: narrow.size]).all()
+    if isinstance(oracle, CountMeanSketch):
+        assert narrow.sum() == oracle._unpack(reports).sum()
