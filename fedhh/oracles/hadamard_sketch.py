@@ -145,6 +145,10 @@ class HadamardSketch(TableSketch):
         reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
         return sketch
 
+    def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+        """Add reports' signs to their rows and coefficients of a ``(k, m)`` table."""
+        add_signs(np.ascontiguousarray(reports, dtype=np.int64), table)
+
     def _transformed(self, sketches: Sketch) -> Sketch:
         """Return ``(t, k, m)``: the transform of each row."""
         tables = self._tables(sketches).copy()
