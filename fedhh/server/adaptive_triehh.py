@@ -19,6 +19,7 @@ from annotated_types import Ge, Le
 
 from fedhh.oracles import make_pure_oracle
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.server import public_list
 from fedhh.server.adaptive_state import AdaptiveState
 from fedhh.server.character_model import CharacterModel, contexts
 from fedhh.server.cohorts import cohort_sizes
@@ -85,6 +86,9 @@ class AdaptiveTrieHH(LdpTrieHH):
         public_words: What the prior of the next symbol is counted on: "scowl70", public English
             words, or "none"; it loses its say where it does not fit. Needs a posterior.
         public_context: By how many preceding symbols these are counted, at most.
+        ask_public_words: Ask about one in eight of these words themselves in the first layer, and
+            about all of them in later ones, if at least one in a hundred is held often enough to
+            be found; needs public words and carried words.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
         guess_words: Ask about whole words that live prefixes are likely to go on to, up to four
             symbols before the trie gets there: pays where clients hold many long words. Needs
@@ -107,6 +111,7 @@ class AdaptiveTrieHH(LdpTrieHH):
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
     public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
+    ask_public_words: bool = True
     learn_symbols: bool = True
     guess_words: bool = False
     false_discovery_rate: FalseDiscoveryRate = 0.05
@@ -207,7 +212,12 @@ class AdaptiveTrieHH(LdpTrieHH):
             belief=belief,
             model=model,
             evidence=Evidence.nothing(0),
-            guesses=self._guesses(state.trie, belief, model, known=state.finished),
+            guesses=self._guesses(
+                state.trie,
+                belief,
+                model,
+                known=np.concatenate([state.finished, self._sampled_list]),
+            ),
         )
 
     def next_query(self, state: TrieState) -> PrefixQuery | None:
@@ -227,6 +237,8 @@ class AdaptiveTrieHH(LdpTrieHH):
         if query is None or not self._carries:
             return query
         asked = [query.finished, state.found.codes, state.guesses.codes]
+        if query.layer == self._first_layer:
+            asked.insert(1, self._sampled_list)
         return replace(query, finished=np.concatenate(asked))
 
     def finish_round(self, state: TrieState, query: PrefixQuery, aggregate: Aggregate) -> TrieState:
@@ -266,10 +278,16 @@ class AdaptiveTrieHH(LdpTrieHH):
             carried = aggregate.tally[len(votes) : len(votes) + len(state.found.codes)]
             evidence = evidence.heard(noise.oracle, carried, aggregate)
         chosen = votes[np.concatenate([kept, words])]
+        # What was guessed or listed is asked about already.
+        (new,) = np.nonzero(match_rows(found.codes, state.found.codes) < 0)
+        found = found.only(new)
         if self.guess_words:
-            # What was guessed before is asked about already.
-            (new,) = np.nonzero(match_rows(found.codes, state.found.codes) < 0)
-            found = found.only(new).append(self._guessed(state, query, aggregate, noise))
+            found = found.append(self._guessed(state, query, aggregate, noise))
+        if query.layer == self._first_layer:
+            sampled = aggregate.tally[len(votes) : len(votes) + len(self._sampled_list)]
+            if public_list.pays(self._seen(sampled, noise, aggregate)):
+                others = match_rows(self._listed, found.codes) < 0
+                found = found.append(Found.unheard(query, self._listed[others]))
         summary = replace(
             self._summary(
                 query,
@@ -311,6 +329,17 @@ class AdaptiveTrieHH(LdpTrieHH):
 
     def _public_law(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
         return None if self._public is None else self._public.law(prefixes)
+
+    @cached_property
+    def _listed(self) -> Codes:
+        """The public words that may be candidates themselves."""
+        codes = public_list.listed_words(scowl_words(), self.symbols, self.depth + 1)
+        is_asked = self.ask_public_words and self.public_words != "none"
+        return codes if is_asked and self.has_posterior and self._carries else codes[:0]
+
+    @cached_property
+    def _sampled_list(self) -> Codes:
+        return public_list.sample_of(self._listed, longer_than=self._first_layer)
 
     def _guesses(
         self, trie: PrefixTrie, belief: TriePosterior, model: CharacterModel, *, known: Codes
@@ -380,8 +409,9 @@ class AdaptiveTrieHH(LdpTrieHH):
         size = self.symbols.size
         most = trie.width * size + len(finished)
         guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
-        domains = [(trie.length, most + 1, most + guesses + 1)]
-        words = trie.width + len(finished) + guesses
+        sampled = len(self._sampled_list)
+        domains = [(trie.length, most + sampled + 1, most + sampled + guesses + 1)]
+        words = trie.width + len(finished) + guesses + len(self._listed)
         for layer in range(trie.length + 1, self.depth + 1):
             carried = words if self._carries else 0
             domains.append((layer, size + 1, self.most_kept * size + carried + guesses + 1))
