@@ -32,7 +32,7 @@ from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
 from fedhh.server.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
-from fedhh.settings import AUTO, Passes, decided
+from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.rows import match_rows
@@ -86,9 +86,10 @@ class AdaptiveTrieHH(LdpTrieHH):
         public_words: What the prior of the next symbol is counted on: "scowl70", public English
             words, or "none"; it loses its say where it does not fit. Needs a posterior.
         public_context: By how many preceding symbols these are counted, at most.
-        ask_public_words: Ask about one in eight of these words themselves in the first layer, and
-            about all of them in later ones, if at least one in a hundred is held often enough to
-            be found; needs public words and carried words.
+        known_words: What devices know and keep to themselves: "scowl70", "none", or a "file".
+        ask_public_words: Ask about one in eight of the public words themselves in the first layer,
+            and about all of them in later ones, if at least one in a hundred is held often enough
+            to be found; only where devices do not know them, and words are carried.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
         guess_words: Ask about whole words that live prefixes are likely to go on to, up to four
             symbols before the trie gets there: pays where clients hold many long words. Needs
@@ -111,6 +112,9 @@ class AdaptiveTrieHH(LdpTrieHH):
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
     public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
+    known_words: Annotated[Literal["scowl70", "none", "file"], FromConfig("population.known")] = (
+        "scowl70"
+    )
     ask_public_words: bool = True
     learn_symbols: bool = True
     guess_words: bool = False
@@ -333,9 +337,11 @@ class AdaptiveTrieHH(LdpTrieHH):
     @cached_property
     def _listed(self) -> Codes:
         """The public words that may be candidates themselves."""
-        codes = public_list.listed_words(scowl_words(), self.symbols, self.depth + 1)
-        is_asked = self.ask_public_words and self.public_words != "none"
-        return codes if is_asked and self.has_posterior and self._carries else codes[:0]
+        width = self.depth + 1
+        is_public = self.public_words not in ("none", self.known_words)
+        if not (self.ask_public_words and is_public and self.has_posterior and self._carries):
+            return np.zeros((0, width), dtype=np.uint16)
+        return public_list.listed_words(scowl_words(), self.symbols, width)
 
     @cached_property
     def _sampled_list(self) -> Codes:

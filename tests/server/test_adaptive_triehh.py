@@ -109,7 +109,7 @@ def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
         {"carry_words": False},
         {"public_words": "none"},
         {"public_context": 3},
-        {"ask_public_words": False},
+        {"known_words": "none"},
         {"learn_symbols": False},
         {"guess_words": True},
         {"false_discovery_rate": 0.0},
@@ -193,7 +193,7 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
 
 
 def test_guessed_words_are_asked_about_at_once_and_found_once(clients):
-    guessing = replace(FULL, guess_words=True, ask_public_words=False, eta_max=9)
+    guessing = replace(FULL, guess_words=True, eta_max=9)
     settled = guessing.settle(num_clients=clients.num_clients, seed=0)
     done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
     early = 0

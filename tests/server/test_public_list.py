@@ -81,7 +81,13 @@ def test_a_list_is_spelled_in_the_alphabet_and_sampled_evenly():
 
 
 PROTOCOL = AdaptiveTrieHH(
-    alphabet=LETTERS, depth=6, eta_max=12, max_items=4, local_epsilon=6.0, skip_free_layers=False
+    alphabet=LETTERS,
+    depth=6,
+    eta_max=12,
+    max_items=4,
+    local_epsilon=6.0,
+    skip_free_layers=False,
+    known_words="none",
 )
 
 
@@ -147,6 +153,7 @@ def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypat
     for change in (
         {"ask_public_words": False},
         {"public_words": "none"},
+        {"known_words": "scowl70"},
         {"carry_words": False},
         {"false_discovery_rate": 0.0},
         {"ranking": "votes"},
