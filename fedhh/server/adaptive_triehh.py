@@ -54,7 +54,7 @@ _CREDIBLE, _LIKELY = 0.002, 0.5
 """The least probability of a word: to be recounted, and to be returned without a recount."""
 
 _CREDIBLE_GUESS = 0.005
-"""Likewise of a guess: to be recounted."""
+"""Likewise of a guess, or of a public word that was sampled: to be recounted."""
 
 _LIKELIEST = 4
 """How many times as many children as are kept have their worth computed."""
@@ -88,7 +88,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         public_context: By how many preceding symbols these are counted, at most.
         known_words: What devices know and keep to themselves: "scowl70", "none", or a "file".
         ask_public_words: Ask about one in eight of the public words themselves in the first layer,
-            and about all of them in later ones, if at least one in a hundred is held often enough
+            and about all of them in later ones if at least one in a hundred is held often enough
             to be found; only where devices do not know them, and words are carried.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
         guess_words: Ask about whole words that live prefixes are likely to go on to, up to four
@@ -288,10 +288,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         if self.guess_words:
             found = found.append(self._guessed(state, query, aggregate, noise))
         if query.layer == self._first_layer:
-            sampled = aggregate.tally[len(votes) : len(votes) + len(self._sampled_list)]
-            if public_list.pays(self._seen(sampled, noise, aggregate)):
-                others = match_rows(self._listed, found.codes) < 0
-                found = found.append(Found.unheard(query, self._listed[others]))
+            found = found.append(self._listed_found(query, aggregate, noise, found.codes))
         summary = replace(
             self._summary(
                 query,
@@ -346,6 +343,20 @@ class AdaptiveTrieHH(LdpTrieHH):
     @cached_property
     def _sampled_list(self) -> Codes:
         return public_list.sample_of(self._listed, longer_than=self._first_layer)
+
+    def _listed_found(
+        self, query: PrefixQuery, aggregate: Aggregate, noise: Noise, known: Codes
+    ) -> Found:
+        """Return the listed words that the first layer makes candidates: some sampled, or all."""
+        first = query.num_extensions + len(self._initial_trie(self.symbols)[1])
+        votes = aggregate.tally[first : first + len(self._sampled_list)]
+        findable = public_list.findable(self._seen(votes, noise, aggregate))
+        if public_list.pays(findable):
+            return Found.unheard(query, self._listed[match_rows(self._listed, known) < 0])
+        (likely,) = np.nonzero(findable > _CREDIBLE_GUESS)
+        return Found.counted(
+            query, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
+        )
 
     def _guesses(
         self, trie: PrefixTrie, belief: TriePosterior, model: CharacterModel, *, known: Codes

@@ -43,21 +43,31 @@ def sample_of(listed: Codes, *, longer_than: int) -> Codes:
     return np.asarray(listed[listed[:, longer_than] != END][::_ONE_IN])
 
 
-def pays(seen: LayerEvidence) -> bool:
-    """Return whether at least one in a hundred of sampled words is held often enough to be found.
-
-    See `findable_share`: of 20,000 words that nobody holds, it hardly says four in a thousand.
-    """
-    return len(seen.which) > 0 and findable_share(seen) >= _ENOUGH_HELD
-
-
-def findable_share(seen: LayerEvidence) -> float:
-    """Return how many of some words, of all, are held often enough to be found.
+def findable(seen: LayerEvidence) -> npt.NDArray[np.float64]:
+    """Return how likely each of some words is held often enough to be found.
 
     Args:
-        seen: The evidence of the words.
+        seen: The evidence of the words, which differ in nothing but their votes.
+
+    Returns:
+        ``(n,) float64``: by Bayes' rule, with `likeliest_law` as the prior.
     """
-    return float(likeliest_law(seen)[1:][_FINDABLE].sum())
+    if not len(seen.which):
+        return np.zeros(0)
+    posterior = likeliest_law(seen) * _ratios(seen)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    return np.asarray((posterior[:, 1:] @ _FINDABLE)[seen.which])
+
+
+def pays(likely: npt.NDArray[np.float64]) -> bool:
+    """Return whether at least one in a hundred of sampled words is held often enough to be found.
+
+    Of 20,000 words that nobody holds, `findable` hardly says so of four in a thousand.
+
+    Args:
+        likely: What `findable` says of each.
+    """
+    return bool(len(likely)) and float(likely.mean()) >= _ENOUGH_HELD
 
 
 def likeliest_law(seen: LayerEvidence) -> npt.NDArray[np.float64]:
@@ -74,10 +84,15 @@ def likeliest_law(seen: LayerEvidence) -> npt.NDArray[np.float64]:
         ``(29,) float64``: first of the words that nobody holds, then of each share.
     """
     counts = np.bincount(seen.which, minlength=len(seen.logs)).astype(np.float64)
-    logs = np.concatenate([np.zeros((len(seen.logs), 1)), seen.logs], axis=1)
-    ratios = np.exp(logs - logs.max(axis=1, keepdims=True))
+    ratios = _ratios(seen)
     weights = np.full(ratios.shape[1], 0.5 / (ratios.shape[1] - 1))
     weights[0] = 0.5
     for _ in range(_STEPS):
         weights = weights * ((counts / (ratios @ weights)) @ ratios) / counts.sum()
     return weights
+
+
+def _ratios(seen: LayerEvidence) -> npt.NDArray[np.float64]:
+    """Return ``(u, 29) float64``: the likelihoods of numbers of votes, each row up to a factor."""
+    logs = np.concatenate([np.zeros((len(seen.logs), 1)), seen.logs], axis=1)
+    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))

@@ -41,17 +41,24 @@ def test_the_share_of_findable_words_is_estimated_from_votes_alone(share, limits
     for seed in range(3):
         seen = votes_of(held, np.random.default_rng(seed))
         # At one limit, a word's votes are 2.8 deviations above chance.
-        found = public_list.findable_share(seen)
+        likely = public_list.findable(seen)
+        found = likely.mean()
         assert found == pytest.approx(share, rel=0.05, abs=0.005 if limits == 1 else 0.001)
-        assert public_list.pays(seen) == (share > 0.01)
+        assert public_list.pays(likely) == (share > 0.01)
+        # Those that are held are told from the others, one by one.
+        if limits > 1:
+            assert likely[held > 0].min() > 0.99
+            assert likely[held == 0].mean() < 1e-3
 
 
 def test_words_that_nobody_holds_do_not_pay():
     for seed in range(12):
-        nothing = votes_of(np.zeros(20_000), np.random.default_rng(seed))
-        assert public_list.findable_share(nothing) < 0.006
+        nothing = public_list.findable(votes_of(np.zeros(20_000), np.random.default_rng(seed)))
+        assert nothing.mean() < 0.006
         assert not public_list.pays(nothing)
-    assert not public_list.pays(votes_of(np.zeros(0), np.random.default_rng(0)))
+    nothing = public_list.findable(votes_of(np.zeros(0), np.random.default_rng(0)))
+    assert len(nothing) == 0
+    assert not public_list.pays(nothing)
 
 
 def test_the_estimate_is_the_likeliest_law():
