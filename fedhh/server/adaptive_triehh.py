@@ -54,7 +54,7 @@ _CREDIBLE, _LIKELY = 0.002, 0.5
 """The least probability of a word: to be recounted, and to be returned without a recount."""
 
 _CREDIBLE_GUESS = 0.005
-"""Likewise of a guess, or of a public word that was sampled: to be recounted."""
+"""Likewise of a guess: to be recounted."""
 
 _LIKELIEST = 4
 """How many times as many children as are kept have their worth computed."""
@@ -353,7 +353,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         findable = public_list.findable(self._seen(votes, noise, aggregate))
         if public_list.pays(findable):
             return Found.unheard(query, self._listed[match_rows(self._listed, known) < 0])
-        (likely,) = np.nonzero(findable > _CREDIBLE_GUESS)
+        (likely,) = np.nonzero(findable > public_list.CREDIBLE)
         return Found.counted(
             query, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
         )

@@ -25,6 +25,9 @@ _ONE_IN = 8
 _ENOUGH_HELD = 0.01
 """The list pays where so many of its words, of all, are held often enough to be found."""
 
+CREDIBLE = 0.005
+"""How likely a sampled word must be findable to be recounted, where the list does not pay."""
+
 _FINDABLE = GRID >= 0.4
 """Shares that all clients together are likely to tell from nothing: from 3.2 deviations."""
 
