@@ -19,6 +19,7 @@ from annotated_types import Ge, Le
 
 from fedhh.oracles import make_pure_oracle
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.server import public_list
 from fedhh.server.adaptive_state import AdaptiveState
 from fedhh.server.character_model import CharacterModel, contexts
 from fedhh.server.cohorts import cohort_sizes
@@ -32,7 +33,7 @@ from fedhh.server.posterior_pruning import likeliest
 from fedhh.server.pruning import top_eta
 from fedhh.server.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
-from fedhh.settings import AUTO, Passes, decided
+from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.rows import match_rows
@@ -77,6 +78,10 @@ class AdaptiveTrieHH(LdpTrieHH):
         public_words: What the prior of the next symbol is counted on: "scowl70", public English
             words, or "none"; it loses its say where it does not fit. Needs a posterior.
         public_context: By how many preceding symbols these are counted, at most.
+        known_words: What devices know and keep to themselves: "scowl70", "none", or a "file".
+        ask_public_words: Ask about one in eight of the public words themselves in the first layer,
+            and about all of them in later ones if at least one in a hundred is held often enough
+            to be found; only where devices do not know them, and words are carried.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
         guess_words: Ask about whole words that live prefixes are likely to go on to, up to four
             symbols before the trie gets there: pays where clients hold many long words. Needs
@@ -99,6 +104,10 @@ class AdaptiveTrieHH(LdpTrieHH):
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
     public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
+    known_words: Annotated[Literal["scowl70", "none", "file"], FromConfig("population.known")] = (
+        "scowl70"
+    )
+    ask_public_words: bool = True
     learn_symbols: bool = True
     guess_words: bool = False
     false_discovery_rate: FalseDiscoveryRate = 0.05
@@ -199,7 +208,12 @@ class AdaptiveTrieHH(LdpTrieHH):
             belief=belief,
             model=model,
             evidence=Evidence.nothing(0),
-            guesses=self._guesses(state.trie, belief, model, known=state.finished),
+            guesses=self._guesses(
+                state.trie,
+                belief,
+                model,
+                known=np.concatenate([state.finished, self._sampled_list]),
+            ),
         )
 
     def next_query(self, state: TrieState) -> PrefixQuery | None:
@@ -219,6 +233,8 @@ class AdaptiveTrieHH(LdpTrieHH):
         if query is None or not self._carries:
             return query
         asked = [query.finished, state.found.codes, state.guesses.codes]
+        if query.layer == self._first_layer:
+            asked.insert(1, self._sampled_list)
         return replace(query, finished=np.concatenate(asked))
 
     def finish_round(self, state: TrieState, query: PrefixQuery, aggregate: Aggregate) -> TrieState:
@@ -261,10 +277,13 @@ class AdaptiveTrieHH(LdpTrieHH):
             carried = aggregate.tally[len(votes) : len(votes) + len(state.found.codes)]
             evidence = evidence.heard(noise.oracle, carried, aggregate)
         chosen = votes[np.concatenate([kept, words])]
+        # What was guessed or listed is asked about already.
+        (new,) = np.nonzero(match_rows(found.codes, state.found.codes) < 0)
+        found = found.only(new)
         if self.guess_words:
-            # What was guessed before is asked about already.
-            (new,) = np.nonzero(match_rows(found.codes, state.found.codes) < 0)
-            found = found.only(new).append(self._guessed(state, query, aggregate, noise))
+            found = found.append(self._guessed(state, query, aggregate, noise))
+        if query.layer == self._first_layer:
+            found = found.append(self._listed_found(query, aggregate, noise, found.codes))
         summary = replace(
             self._summary(
                 query,
@@ -307,6 +326,33 @@ class AdaptiveTrieHH(LdpTrieHH):
     def _public_law(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
         return None if self._public is None else self._public.law(prefixes)
 
+    @cached_property
+    def _listed(self) -> Codes:
+        """The public words that may be candidates themselves."""
+        width = self.depth + 1
+        is_public = self.public_words not in ("none", self.known_words)
+        if not (self.ask_public_words and is_public and self.has_posterior and self._carries):
+            return np.zeros((0, width), dtype=np.uint16)
+        return public_list.listed_words(scowl_words(), self.symbols, width)
+
+    @cached_property
+    def _sampled_list(self) -> Codes:
+        return public_list.sample_of(self._listed, longer_than=self._first_layer)
+
+    def _listed_found(
+        self, query: PrefixQuery, aggregate: Aggregate, noise: Noise, known: Codes
+    ) -> Found:
+        """Return the listed words that the first layer makes candidates: some sampled, or all."""
+        first = query.num_extensions + len(self._initial_trie(self.symbols)[1])
+        votes = aggregate.tally[first : first + len(self._sampled_list)]
+        findable = public_list.findable(self._seen(votes, noise, aggregate))
+        if public_list.pays(findable):
+            return Found.unheard(query, self._listed[match_rows(self._listed, known) < 0])
+        (likely,) = np.nonzero(findable > public_list.CREDIBLE)
+        return Found.counted(
+            query, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
+        )
+
     def _guesses(
         self, trie: PrefixTrie, belief: TriePosterior, model: CharacterModel, *, known: Codes
     ) -> Guesses:
@@ -339,8 +385,9 @@ class AdaptiveTrieHH(LdpTrieHH):
         size = self.symbols.size
         most = trie.width * size + len(finished)
         guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
-        domains = [(trie.length, most + 1, most + guesses + 1)]
-        words = trie.width + len(finished) + guesses
+        sampled = len(self._sampled_list)
+        domains = [(trie.length, most + sampled + 1, most + sampled + guesses + 1)]
+        words = trie.width + len(finished) + guesses + len(self._listed)
         for layer in range(trie.length + 1, self.depth + 1):
             carried = words if self._carries else 0
             domains.append((layer, size + 1, self.most_kept * size + carried + guesses + 1))

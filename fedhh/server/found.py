@@ -97,6 +97,26 @@ class Found:
             interval_z=np.full(len(codes), np.nan),
         )
 
+    @classmethod
+    def unheard(cls, query: Query, codes: Codes) -> Found:
+        """Return words that become candidates after a round that did not ask about them.
+
+        Args:
+            query: The round.
+            codes: ``(h, width) uint16``.
+        """
+        nothing = np.zeros(len(codes))
+        return cls(
+            codes=codes,
+            pass_index=np.full(len(codes), query.pass_index),
+            layer=np.full(len(codes), query.layer),
+            estimate=nothing,
+            variance=nothing,
+            z=nothing,
+            num_clients=np.zeros(len(codes), dtype=np.int64),
+            interval_z=np.full(len(codes), np.nan),
+        )
+
     def discoveries(self, alphabet: Alphabet) -> Discoveries:
         """Return the words as text, with the rest."""
         return Discoveries(

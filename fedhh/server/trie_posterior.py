@@ -21,7 +21,7 @@ from fedhh.words.alphabet import END
 _Floats = npt.NDArray[np.float64]
 _Counts = npt.NDArray[np.int64]
 
-_GRID = np.geomspace(0.25, 400, 28)
+GRID = np.geomspace(0.25, 400, 28)
 """Shares of clients that a held prefix may have, in units of the limit."""
 
 _ENOUGH = 0.8
@@ -46,7 +46,7 @@ class TriePosterior:
 
     Attributes:
         lives: ``(P,) float64``: probability that each lives.
-        shares: ``(P, 28) float64``: of the share of clients that hold it, if it does, over `_GRID`
+        shares: ``(P, 28) float64``: of the share of clients that hold it, if it does, over `GRID`
             times the limit.
     """
 
@@ -56,13 +56,13 @@ class TriePosterior:
     @classmethod
     def before_any_vote(cls, width: int) -> TriePosterior:
         """Return the belief that every prefix lives, with any share."""
-        size = len(_GRID)
+        size = len(GRID)
         return cls(lives=np.ones(width), shares=np.full((width, size), 1 / size))
 
     @property
     def num_children(self) -> _Floats:
         """``(P,) float64``: how many children each is taken to have that live, if it does."""
-        return np.asarray(np.clip(self.shares @ _GRID, 1, _MOST_CHILDREN))
+        return np.asarray(np.clip(self.shares @ GRID, 1, _MOST_CHILDREN))
 
 
 def inherited_shares(shares: _Floats, *, length: int) -> _Floats:
@@ -74,7 +74,7 @@ def inherited_shares(shares: _Floats, *, length: int) -> _Floats:
     """
     low, high = _INHERITS
     chain = min(low + (high - low) * (length - 1) / (_CHAINS_FROM - 1), high)
-    size = len(_GRID)
+    size = len(GRID)
     below = np.tril(np.ones((size, size)))
     below /= below.sum(axis=1, keepdims=True)
     return np.asarray(chain * shares + (1 - chain) * (shares @ below))
@@ -113,7 +113,7 @@ class LayerEvidence:
         """
         different, which = np.unique(votes, return_inverse=True)
         reports, q = max(num_reports, 1), max(oracle.q, 1e-12)
-        gain = _GRID * limit * num_clients * (oracle.p - q) / reports
+        gain = GRID * limit * num_clients * (oracle.p - q) / reports
         logs = different[:, None] * np.log1p(gain / q)
         logs = logs + (reports - different[:, None]) * np.log1p(-np.minimum(gain / (1 - q), 0.999))
         return cls(logs=logs.astype(np.float64), which=which, limit=limit)
@@ -198,7 +198,7 @@ class Children:
     def worth(self, children: _Counts) -> _Floats:
         """Return the probability that each of some children lives, with a share worth finding."""
         believed = self.posterior(children)
-        return np.asarray(believed.lives * (believed.shares @ (_GRID >= _ENOUGH)))
+        return np.asarray(believed.lives * (believed.shares @ (GRID >= _ENOUGH)))
 
     @property
     def extended(self) -> _Counts:

@@ -109,6 +109,7 @@ def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
         {"carry_words": False},
         {"public_words": "none"},
         {"public_context": 3},
+        {"known_words": "none"},
         {"learn_symbols": False},
         {"guess_words": True},
         {"false_discovery_rate": 0.0},

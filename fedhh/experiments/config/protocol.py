@@ -16,6 +16,8 @@ from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError
 
+_KNOWN_BY_NAME = ("scowl70", "none")
+
 
 def build_protocol(config: Config, words: Sequence[str] | None = None) -> AnyProtocol:
     """Return the protocol, its "auto" settings not decided yet.
@@ -37,6 +39,8 @@ def build_protocol(config: Config, words: Sequence[str] | None = None) -> AnyPro
             value = alphabet_or_stand_in(value)
         elif path == CANDIDATES:
             value = candidates_of(config, words)
+        elif path == "population.known" and value not in _KNOWN_BY_NAME:
+            value = "file"
         values[key] = value
     return kind(**values)
 

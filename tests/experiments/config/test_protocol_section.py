@@ -76,7 +76,16 @@ def test_a_table_has_the_settings_of_its_class_but_for_those_that_stand_elsewher
     table = section_class(name).model_fields
     assert list(table) == ["name", *own_settings(CLASSES[name])]
     elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "noise_seed", "candidates"}
+    elsewhere |= {"known_words"}
     assert {field.name for field in fields(CLASSES[name])} - set(table) <= elsewhere
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"), [("scowl70", "scowl70"), ("none", "none"), ("words.txt", "file")]
+)
+def test_adaptive_triehh_is_told_what_devices_know(known, expected):
+    table = {"protocol": {"name": "adaptive-triehh"}, "population": {"known": known}}
+    assert build_protocol(parse_config(table, "known")).known_words == expected
 
 
 def test_the_json_schema_has_every_protocol_with_bounds_and_texts():
