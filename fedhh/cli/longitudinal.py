@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fedhh.experiments.longitudinal.config import Plan
+    from fedhh.experiments.report.text_table import TextTable
 
 _WIDTH = 160
 
@@ -78,7 +80,7 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     """
     from fedhh.cli.console import open_console, print_directory, print_json, print_line
     from fedhh.cli.longitudinal_progress import LivePeriods
-    from fedhh.cli.text_tables import print_table
+    from fedhh.cli.safe_text import safe_text
     from fedhh.experiments.longitudinal.directory import write_result, write_table
     from fedhh.experiments.longitudinal.run import run_plan
     from fedhh.experiments.longitudinal.tables import all_tables
@@ -120,12 +122,38 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     elif quiet:
         print_directory(directory)
     else:
-        console = open_console(width_unless_terminal=_WIDTH)
-        print_table(console, summary)
-        for line in _skipped(outcome.plan, tables["periods"]):
-            print_line(console, line)
-        print_line(console, f"Files: {directory}")
-        print_line(console, f"Days until found: {figures[0]}")
+        _print(summary, _skipped(outcome.plan, tables["periods"]), directory)
+        print_line(open_console(), f"Days until found: {safe_text(figures[0], longest=None)}")
+
+
+def show_longitudinal(directory: Path, output_format: Format) -> None:
+    """Print the table of a finished discovery over months again."""
+    from fedhh.cli.console import print_json
+    from fedhh.experiments.longitudinal.directory import read_result, stored_plan
+    from fedhh.experiments.longitudinal.run import run_plan
+    from fedhh.experiments.longitudinal.tables import all_tables
+    from fedhh.experiments.report.longitudinal_table import longitudinal_table
+
+    if output_format is Format.JSON:
+        print_json({**read_result(directory), "directory": str(directory)})
+        return
+    # All periods have their records, so nothing runs.
+    outcome = run_plan(stored_plan(directory), directory, resume=True)
+    tables = all_tables(outcome)
+    summary = longitudinal_table(outcome, tables)
+    _print(summary, _skipped(outcome.plan, tables["periods"]), directory)
+
+
+def _print(summary: TextTable, skipped: Sequence[str], directory: Path) -> None:
+    from fedhh.cli.console import open_console, print_line
+    from fedhh.cli.safe_text import safe_text
+    from fedhh.cli.text_tables import print_table
+
+    console = open_console(width_unless_terminal=_WIDTH)
+    print_table(console, summary)
+    for line in skipped:
+        print_line(console, line)
+    print_line(console, f"Files: {safe_text(directory, longest=None)}")
 
 
 def _plan(

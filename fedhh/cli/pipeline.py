@@ -86,15 +86,8 @@ def run_pipeline(  # noqa: PLR0917 - typer makes these options, none is position
          as_json=output_format is Format.JSON, quiet=quiet)  # fmt: skip
 
 
-@pipeline.command("show")
-def show_pipeline(
-    directory: Annotated[Path, typer.Argument(help="A pipeline's directory.")],
-    output_format: FormatOption = Format.TABLE,
-) -> None:
-    """Print the table of a finished pipeline again.
-
-    Example: fedhh pipeline show runs/mine
-    """
+def show_pipeline(directory: Path, output_format: Format) -> None:
+    """Print the table of a finished pipeline again."""
     from fedhh.cli.console import print_json
     from fedhh.experiments.pipeline.directory import read_record
 
@@ -201,4 +194,4 @@ def _print(record: dict[str, Any], directory: Path) -> None:
     console = open_console(width_unless_terminal=_WIDTH)
     print_table(console, pipeline_table(record))
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
-    print_line(console, f"This table again: fedhh pipeline show {quoted_path(directory)}")
+    print_line(console, f"This table again: fedhh show {quoted_path(directory)}")

@@ -24,14 +24,16 @@ def report(
     Example: fedhh report runs/mine
     """
     from fedhh.cli.console import print_written
+    from fedhh.experiments.longitudinal.directory import is_longitudinal
     from fedhh.experiments.pipeline.directory import is_pipeline
     from fedhh.experiments.report.explorer.write import write_report
     from fedhh.validation import InputError
 
     for each in (directory, other):
-        if each is not None and is_pipeline(each):
+        if each is not None and (is_pipeline(each) or is_longitudinal(each)):
+            what = "a pipeline" if is_pipeline(each) else "a discovery over months"
             raise InputError(
-                f"{each} holds a pipeline, which has no page; fedhh pipeline show prints its table."
+                f"{each} holds {what}, which has no page; fedhh show prints its table."
             )
 
     print_written(write_report(directory, other, out=out))

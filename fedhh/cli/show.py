@@ -16,29 +16,36 @@ _WIDTH = 132
 
 
 def show(
-    directory: Annotated[
-        Path, typer.Argument(help="A run's, a sweep's or a pipeline's directory.")
-    ],
+    directory: Annotated[Path, typer.Argument(help="What a command has left: its directory.")],
     words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Print all tables of a finished run, comparison, sweep or pipeline, from its files.
+    """Print all tables of what is finished, from its files: runs, sweeps, pipelines, months.
 
     Example: fedhh show runs/mine
     """
     from fedhh.cli.console import open_console, print_json
+    from fedhh.experiments.longitudinal.directory import IDENTITY, is_longitudinal
     from fedhh.experiments.pipeline.directory import is_pipeline
+    from fedhh.experiments.pipeline.run import CHECKPOINT
     from fedhh.experiments.run.directory import is_finished
     from fedhh.experiments.sweep.directory import RESULTS, SWEEP_FILE
     from fedhh.system.files import is_there
     from fedhh.validation import InputError
 
+    begun = {
+        SWEEP_FILE: "sweep", IDENTITY: "longitudinal run", CHECKPOINT: "pipeline run"
+    }  # fmt: skip
     as_json = output_format is Format.JSON
     console = open_console(width_unless_terminal=_WIDTH)
     if is_pipeline(directory):
         from fedhh.cli.pipeline import show_pipeline
 
         show_pipeline(directory, output_format)
+    elif is_longitudinal(directory):
+        from fedhh.cli.longitudinal import show_longitudinal
+
+        show_longitudinal(directory, output_format)
     elif is_finished(directory):
         if as_json:
             print_json(_run_records(directory))
@@ -50,7 +57,7 @@ def show(
         else:
             _print_tables(console, directory)
     else:
-        command = "sweep" if is_there(directory / SWEEP_FILE) else "run"
+        command = next((of for file, of in begun.items() if is_there(directory / file)), "run")
         raise InputError(
             f"{directory} holds nothing that is finished; go on with fedhh {command} --resume "
             "--out, if it was stopped."

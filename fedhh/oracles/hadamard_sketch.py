@@ -135,10 +135,6 @@ class HadamardSketch(TableSketch):
         """One bit, log2 k for the row, and log2 m for the coefficient."""
         return 1 + math.log2(self.num_hashes) + math.log2(self.num_cells)
 
-    def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
-        """Add reports' signs to their rows and coefficients of a ``(k, m)`` table."""
-        add_signs(np.ascontiguousarray(reports, dtype=np.int64), table)
-
     def _add(self, reports: Reports, sketch: Sketch) -> Sketch:
         table, reports_by_row = self._split(sketch)
         self.add_reports(reports, table)

@@ -65,11 +65,11 @@ def test_it_leaves_whole_files(done):
 
 def test_it_is_shown_again(done, command):
     directory, seen = done
-    again = command("pipeline", "show", str(directory))
+    again = command("show", str(directory))
     assert again.returncode == 0
     assert again.stdout.splitlines()[:10] == seen.splitlines()[:10]
     assert command("show", str(directory)).stdout == again.stdout
-    as_json = command("pipeline", "show", str(directory), "--format", "json")
+    as_json = command("show", str(directory), "--format", "json")
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
 
 
@@ -79,7 +79,7 @@ def test_its_figures_are_drawn_again_and_it_has_no_page(done, command, tmp_path)
     assert len(list(tmp_path.iterdir())) == 3 * 3
     refused = command("report", str(directory))
     assert refused.returncode == 2
-    assert "fedhh pipeline show" in refused.stderr
+    assert "fedhh show" in refused.stderr
 
 
 def test_its_configuration_gives_the_same_again(done, command, tmp_path):
@@ -164,9 +164,9 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(command, tmp_path, words,
 
 
 def test_what_is_no_pipeline_is_not_shown(command, tmp_path):
-    refused = command("pipeline", "show", str(tmp_path))
+    refused = command("show", str(tmp_path))
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
     (tmp_path / "result.json").write_text("{}")
-    assert command("pipeline", "show", str(tmp_path)).returncode == 2
+    assert command("show", str(tmp_path)).returncode == 2
     (tmp_path / "result.json").write_text("x")
-    assert "damaged" in command("pipeline", "show", str(tmp_path)).stderr
+    assert "damaged" in command("show", str(tmp_path)).stderr

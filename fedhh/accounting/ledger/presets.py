@@ -56,7 +56,7 @@ APPLE = Rules(
         Charge(use_case="emoji", epsilon=4, theorem=APPLE_CMS),
         Charge(use_case="lookup-hints", epsilon=4),
         Charge(use_case="health", epsilon=2, theorem=APPLE_CMS),
-        Charge(use_case="safari-energy-and-crashes", epsilon=4, theorem=APPLE_HCMS),
+        Charge(use_case="safari-energy-crash", epsilon=4, theorem=APPLE_HCMS),
         Charge(use_case="safari-autoplay", epsilon=8, theorem=APPLE_CMS),
     ),
     caps={
@@ -64,7 +64,7 @@ APPLE = Rules(
         "emoji": Cap(amount=1),
         "lookup-hints": Cap(amount=2),
         "health": Cap(amount=1),
-        "safari-energy-and-crashes": Cap(amount=2),
+        "safari-energy-crash": Cap(amount=2),
         "safari-autoplay": Cap(amount=2),
     },
     notes=(

@@ -127,9 +127,14 @@ def write_result(directory: Path, content: dict[str, Any]) -> None:
     write_text(directory / RESULT, json.dumps(plain(record), indent=2) + "\n")
 
 
-def is_finished(directory: Path) -> bool:
-    """Return whether all of it has run."""
-    return is_there(directory / RESULT)
+def is_longitudinal(directory: Path) -> bool:
+    """Return whether a directory holds a finished discovery over months."""
+    return is_there(directory / RESULT) and is_there(directory / IDENTITY)
+
+
+def read_result(directory: Path) -> dict[str, Any]:
+    """Return the ``result.json`` of a finished discovery over months."""
+    return _read_json(directory / RESULT)
 
 
 def _path(directory: Path, number: int) -> Path:

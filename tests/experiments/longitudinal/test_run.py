@@ -256,6 +256,15 @@ def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
     assert again.returncode == 0, again.stderr
     assert "ldp-triehh" in again.stdout
     assert "days-until-found.png" in again.stdout
+    shown = command("show", "mine", cwd=tmp_path)
+    assert shown.stdout.splitlines() == again.stdout.splitlines()[:-1]
+    as_json = command("show", "mine", "--format", "json", cwd=tmp_path)
+    assert json.loads(as_json.stdout)["protocols"] == rows
+    refused = command("report", "mine", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    (tmp_path / "mine" / "result.json").unlink()
+    unfinished = command("show", "mine", cwd=tmp_path)
+    assert "fedhh longitudinal run --resume" in unfinished.stderr
     listed = command("presets", "list")
     assert "fedhh longitudinal run" in listed.stdout
     shown = command("presets", "show", "weekly")

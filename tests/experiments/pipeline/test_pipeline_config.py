@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fedhh.accounting.ledger import APPLE
 from fedhh.experiments.config.built_in import PIPELINES, preset_names
 from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.pipeline.build import build_use_cases
@@ -118,3 +119,10 @@ def test_apples_numbers_are_the_published_ones():
     assert sizes["safari-energy-crash"] == ("hcms", 32_768, 1024, 250_000)
     assert sizes["safari-autoplay"] == ("cms", 1024, 65_536, 250_000)
     assert load_pipeline(preset="apple").pipeline.retention_days == 90
+
+
+def test_apples_pipeline_and_apples_ledger_state_the_same_rules():
+    use_cases = load_pipeline(preset="apple").pipeline.use_cases
+    charges = {charge.use_case: charge.epsilon for charge in APPLE.charges}
+    assert {name: sum(each.epsilons) for name, each in use_cases.items()} == charges
+    assert {name: each.cap for name, each in use_cases.items()} == dict(APPLE.caps)
