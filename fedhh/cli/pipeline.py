@@ -139,8 +139,13 @@ def _run(
     from fedhh.cli.pipeline_progress import DaysProgress
     from fedhh.clients.devices.worker import DeviceWorker
     from fedhh.experiments.pipeline.build import build_model, build_use_cases
-    from fedhh.experiments.pipeline.directory import make_directory, read_record, write_pipeline
-    from fedhh.experiments.pipeline.run import CHECKPOINT, Run, opted_in, seconds_of_devices
+    from fedhh.experiments.pipeline.directory import (
+        CHECKPOINT,
+        make_directory,
+        read_record,
+        write_pipeline,
+    )
+    from fedhh.experiments.pipeline.run import Run, opted_in, seconds_of_devices
     from fedhh.experiments.run.directory import check_directory
     from fedhh.experiments.run.run import check_cluster, open_workers
     from fedhh.experiments.run.workers import choose_workers

@@ -26,8 +26,7 @@ def show(
     """
     from fedhh.cli.console import open_console, print_json
     from fedhh.experiments.longitudinal.directory import IDENTITY, is_longitudinal
-    from fedhh.experiments.pipeline.directory import is_pipeline
-    from fedhh.experiments.pipeline.run import CHECKPOINT
+    from fedhh.experiments.pipeline.directory import CHECKPOINT, is_pipeline
     from fedhh.experiments.run.directory import is_finished
     from fedhh.experiments.sweep.directory import RESULTS, SWEEP_FILE
     from fedhh.system.files import is_there

@@ -8,7 +8,6 @@ what each of these brings.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -17,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.oracles import make_pure_oracle
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.server import public_list
 from fedhh.server.adaptive_state import AdaptiveState
 from fedhh.server.character_model import CharacterModel, contexts
 from fedhh.server.cohorts import cohort_sizes
+from fedhh.server.eta_rule import fitting_eta, share_noise
 from fedhh.server.evidence import Evidence
 from fedhh.server.found import Found
 from fedhh.server.guesses import GUESSES_PER_PREFIX, Guesses
@@ -42,14 +41,6 @@ from fedhh.words.trie import Codes, PrefixTrie
 
 _LIMIT = 8.0
 """The least share of clients to look for, in standard deviations of noise over all clients."""
-
-_DETECTABLE = 2.5
-_PREFIXES_PER_WORD = 0.15
-_FEWEST_PREFIXES, _MOST_PREFIXES = 2_000, 30_000
-"""See `AdaptiveTrieHH.settle`."""
-
-_LARGE_DOMAIN = 100_000
-"""The noise of Subset Selection hardly depends on the domain beyond so many values."""
 
 _CREDIBLE_GUESS = 0.005
 """The least probability of a guess to be recounted."""
@@ -146,10 +137,7 @@ class AdaptiveTrieHH(LdpTrieHH):
     def settle(self, *, num_clients: int, seed: int) -> Self:
         """Return the settings for a population; decides ``eta_max`` where that is "auto".
 
-        The least share of clients that an estimate by all of them could tell from nothing is 2.5
-        standard deviations of its noise. Words of that share, with B of them for each client, would
-        be as many as B over the share. A seventh of that is kept, since clients hold less than B
-        words and most are held by more; and between 2,000 and 30,000.
+        See `eta_rule.fitting_eta`.
         """
         settled = self
         if self.eta_max == AUTO:
@@ -157,9 +145,7 @@ class AdaptiveTrieHH(LdpTrieHH):
             if self.clients_per_layer != AUTO:
                 size = decided(self.clients_per_layer, "clients_per_layer")
                 asked = min(asked, size * self.depth)
-            words = self.max_items / (_DETECTABLE * self._share_noise(asked))
-            wanted = round(_PREFIXES_PER_WORD * words)
-            eta_max = min(max(wanted, _FEWEST_PREFIXES), _MOST_PREFIXES)
+            eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
             settled = replace(self, eta_max=eta_max)
         return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
 
@@ -320,7 +306,7 @@ class AdaptiveTrieHH(LdpTrieHH):
             noise.oracle,
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
-            limit=_LIMIT * self._share_noise(self._clients_in_all),
+            limit=_LIMIT * self._share_noise,
         )
 
     def _public_law(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
@@ -409,12 +395,8 @@ class AdaptiveTrieHH(LdpTrieHH):
             return None
         return public_prior(scowl_words(), self.symbols, self.public_context)
 
-    @property
-    def _clients_in_all(self) -> int:
-        return sum(self._cohort_sizes) + (self.num_recount_clients if self.recounts else 0)
-
-    def _share_noise(self, num_clients: int) -> float:
-        """Return the deviation of an estimated share of clients, by so many, of nobody's word."""
-        oracle = make_pure_oracle(self.oracle_spec, _LARGE_DOMAIN)
-        variance = float(oracle.variance(0, 1)) if math.isfinite(oracle.epsilon) else 0.0
-        return math.sqrt(max(variance, 1e-9) * self.max_items / num_clients)
+    @cached_property
+    def _share_noise(self) -> float:
+        """See `share_noise`, of all clients together."""
+        asked = sum(self._cohort_sizes) + (self.num_recount_clients if self.recounts else 0)
+        return share_noise(self.oracle_spec, max_items=self.max_items, num_clients=asked)

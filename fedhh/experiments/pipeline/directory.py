@@ -12,7 +12,7 @@ import pandas as pd
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.pipeline.config import PipelineConfig, parse_pipeline
 from fedhh.experiments.pipeline.measures import PUBLISHED
-from fedhh.experiments.pipeline.run import CHECKPOINT, PipelineResult
+from fedhh.experiments.pipeline.result import PipelineResult
 from fedhh.experiments.run.csv_file import write_csv
 from fedhh.experiments.run.directory import (
     CONFIG,
@@ -27,6 +27,7 @@ from fedhh.validation import InputError
 from fedhh.version import __version__
 
 KIND = "pipeline"
+CHECKPOINT = "pipeline.npz"
 SCHEMA_VERSION = 1
 TABLES = ("days", "values", "published", "publications", "devices")
 """Stems of the tables, each as Parquet and as CSV."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from fedhh.experiments.pipeline import measures
 from fedhh.experiments.pipeline.build import UseCase, build_model, fingerprint
 from fedhh.experiments.pipeline.config import PipelineConfig
 from fedhh.experiments.pipeline.measures import ALL, OPTED_IN, SENT, Row, ShuffledDays
+from fedhh.experiments.pipeline.result import PipelineResult, Tables
 from fedhh.queries.base import Answer, Cohort
 from fedhh.queries.records import Arrivals, Batch, RecordQuery
 from fedhh.server.aggregation.aggregator import Floats, Publication
@@ -37,7 +38,6 @@ from fedhh.words.alphabet import Alphabet
 
 Numbers = npt.NDArray[np.int64]
 
-CHECKPOINT = "pipeline.npz"
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
 
 _SECONDS_PER_EVENT, _SECONDS_PER_RECORD = 1e-7, 1.5e-6
@@ -61,46 +61,6 @@ class PipelineState:
     window: tuple[Numbers, ...]
     total: tuple[Numbers, ...]
     sent: tuple[npt.NDArray[np.unsignedinteger[Any]], ...]
-
-
-@dataclass(kw_only=True)
-class Tables:
-    """Rows of a run's tables.
-
-    Attributes:
-        days: One for each use case and day.
-        values: One for each use case, day and watched value; day 0: all days.
-        published: One for each use case, window and published value; window 0: all windows.
-        publications: One for each use case and window.
-    """
-
-    days: list[Row] = field(default_factory=list)
-    values: list[Row] = field(default_factory=list)
-    published: list[Row] = field(default_factory=list)
-    publications: list[Row] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PipelineResult:
-    """What a pipeline learned, and what it cost.
-
-    Attributes:
-        config: Its configuration.
-        tables: Rows.
-        use_cases: One row for each use case, of all days.
-        num_opted_in: Devices that took part.
-        before: What caps allow a device to lose, whatever happens.
-        spent: What devices that opted in lost.
-        seconds: Of the run's parts.
-    """
-
-    config: PipelineConfig
-    tables: Tables
-    use_cases: list[Row]
-    num_opted_in: int
-    before: LedgerReport
-    spent: Spending
-    seconds: dict[str, float]
 
 
 def ledger_of(config: PipelineConfig, use_cases: tuple[UseCase, ...]) -> Ledger:
