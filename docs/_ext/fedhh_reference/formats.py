@@ -142,7 +142,7 @@ def _page(folder: Path) -> str:
     made, swept = folder / "run", folder / "sweep"
     (folder / "sweep.toml").write_text(_SWEEP)
     settings = [word for setting in _SETTINGS for word in ("--set", setting)]
-    _fedhh("run", "--preset", "pipeline-small", *settings, "--out", str(made))
+    _fedhh("run", "--preset", "small", *settings, "--out", str(made))
     lived = folder / "pipeline"
     few = [word for key in ("devices=500", "days=2") for word in ("--set", f"pipeline.{key}")]
     _fedhh("pipeline", "run", "--preset", "pipeline-small", *few, "--out", str(lived))
