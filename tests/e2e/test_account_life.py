@@ -77,7 +77,7 @@ def test_the_rules_of_a_pipeline_are_those_of_its_file(fedhh, tmp_path):
     # The first records wait for more than a day, the last ones are still there.
     assert 4 <= sent["most_in_life"] <= 7
     names = [each["use_case"] for each in found(
-        fedhh, "--pipeline", "small", "--days", "1", "--devices", "8"
+        fedhh, "--pipeline", "pipeline-small", "--days", "1", "--devices", "8"
     )[1]["sent"]]  # fmt: skip
     assert len(names) > 1
 
@@ -196,7 +196,7 @@ def test_a_log_that_is_none_is_refused_in_one_line(fedhh, tmp_path, content, mes
         (("--preset", "aple"), "did you mean 'apple'"),
         ((*EMOJI, "--preset", "apple"), "Expected one of"),
         (("--pipeline", "smal.toml"), "smal.toml"),
-        (("--answer", "rappor", "--pipeline", "small"), "it has no caps"),
+        (("--answer", "rappor", "--pipeline", "pipeline-small"), "it has no caps"),
         (("--use-case", "emoji=4:0"), "amount"),
         (("--use-case", "emoji=0:1"), "epsilon of emoji"),
         (("--use-case", "emoji"), "Expected --use-case NAME=EPSILON:RECORDS"),
