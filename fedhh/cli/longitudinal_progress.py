@@ -6,8 +6,9 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
+from fedhh.cli.bar import Bar
 from fedhh.cli.console import print_line
 from fedhh.cli.minute_lines import MinuteLines
 from fedhh.experiments.longitudinal.config import Plan
@@ -22,7 +23,7 @@ class LivePeriods:
         self._console, self._quiet = console, quiet
         self._done = self._periods = 0
         self._last = ""
-        self._bar = Progress(
+        self._bar = Bar(
             TextColumn("period"),
             BarColumn(),
             MofNCompleteColumn(),

@@ -8,7 +8,6 @@ from functools import partial
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    Progress,
     SpinnerColumn,
     TaskID,
     TextColumn,
@@ -16,6 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from fedhh.cli.bar import Bar
 from fedhh.cli.console import print_line
 from fedhh.cli.minute_lines import MinuteLines, duration
 from fedhh.kernels.cache import hearing_of_compilations
@@ -33,7 +33,7 @@ class DaysProgress:
             steps_per_day: What `advance` adds up to in a day.
             quiet: Whether to say nothing.
         """
-        self._progress = Progress(
+        self._progress = Bar(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),

@@ -11,7 +11,6 @@ from functools import partial
 from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
-    Progress,
     ProgressColumn,
     SpinnerColumn,
     Task,
@@ -21,6 +20,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from fedhh.cli.bar import Bar
 from fedhh.cli.console import print_line
 from fedhh.cli.minute_lines import MinuteLines, duration
 from fedhh.cli.safe_text import safe_text
@@ -35,7 +35,7 @@ from fedhh.protocol import AnyProtocol
 _COMPILING = "  compiling, which only the first run after an installation does"
 
 
-class _TwoLines(Progress):
+class _TwoLines(Bar):
     """A bar, and below it a line of text."""
 
     text = ""

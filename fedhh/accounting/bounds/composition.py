@@ -125,7 +125,7 @@ def composed_epsilon(
             use.times, tail_mass_truncation=_LOST_SHARE * delta / len(uses)
         )
         composed = losses if composed is None else composed.compose(losses)
-    noise = smallest_certified_delta(composed) / 2
+    noise = smallest_certified_delta(composed.size) / 2
     if noise > delta / 2:
         return NotApplicable(
             f"composition in double precision certifies delta >= {2 * noise:.1e}, got {delta:g}"
@@ -136,12 +136,12 @@ def composed_epsilon(
     return min(epsilon, sum(use.times * use.bound.local_epsilon for use in uses))
 
 
-def smallest_certified_delta(losses: PLDPmf) -> float:
+def smallest_certified_delta(num_losses: int) -> float:
     """Return the smallest delta that convolved losses can be asked for; half of it is their error.
 
     Measured against exponentially tilted transforms.
     """
-    return 8e-17 * math.sqrt(losses.size)
+    return 8e-17 * math.sqrt(num_losses)
 
 
 def _dominating_losses(bound: ShuffleBound, gap: float, points: int) -> PLDPmf:

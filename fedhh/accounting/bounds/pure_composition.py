@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,6 @@ from fedhh.accounting.bounds.composition import smallest_certified_delta
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.validation import InputError, require_at_least
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.pld_pmf import DensePLDPmf
 
 Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -101,7 +98,7 @@ def optimal_composition(
 
     Equal epsilons: Kairouz, Oh, Viswanath (2015), Theorem 3.3; different ones: Murtagh, Vadhan
     (2016). The loss of n randomized responses is a shifted binomial, and losses of different
-    kinds are convolved (dp-accounting). Exact, up to the rounding of floating point and 1e-6 of
+    kinds are convolved. Exact, up to the rounding of floating point and 1e-6 of
     delta, where the epsilons are multiples of a common number; else each is rounded up by at most
     a part in 1000 of the smallest, or more where that grid would be too long.
 
@@ -129,38 +126,73 @@ def optimal_composition(
 
 @lru_cache(maxsize=_REMEMBERED)
 def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float | NotApplicable:
-    from dp_accounting.pld.pld_pmf import DensePLDPmf
-
     total = math.fsum(epsilon * count for epsilon, count in kinds)
     share = _LOST_SHARE * delta / len(kinds)
     ranges = [_range(epsilon, count, share) for epsilon, count in kinds]
     gap, steps = _grid([epsilon for epsilon, _ in kinds], [high - low for low, high in ranges])
-    composed: Any = None
+    composed: _LossLaw | None = None
     for (epsilon, count), (low, high), step in zip(kinds, ranges, steps, strict=True):
         probabilities, lost = _truths(epsilon, count, low, high)
-        losses: Floats = np.zeros((high - low) * 2 * step + 1)
-        losses[:: 2 * step] = probabilities
-        here = DensePLDPmf(gap, (2 * low - count) * step, losses, lost, True)
-        composed = here if composed is None else composed.compose(here)
-    if len(kinds) > 1 and (certified := smallest_certified_delta(composed)) > delta:
+        masses: Floats = np.zeros((high - low) * 2 * step + 1)
+        masses[:: 2 * step] = probabilities
+        here = _LossLaw(lowest=(2 * low - count) * step, masses=masses, lost=lost)
+        composed = here if composed is None else composed.and_also(here)
+    assert composed is not None
+    certified = smallest_certified_delta(len(composed.masses)) if len(kinds) > 1 else 0.0
+    if certified > delta:
         return NotApplicable(
             f"composition in double precision certifies delta >= {certified:.1e}, got {delta:g}"
         )
     top = sum(step * count for step, (_, count) in zip(steps, kinds, strict=True))
-    noise = smallest_certified_delta(composed) / 2 if len(kinds) > 1 else 0.0
-    return min(total, _epsilon_of_losses(composed, gap, top, delta - noise))
+    return min(total, _epsilon_of_losses(composed, gap, top, delta - certified / 2))
 
 
-def _epsilon_of_losses(losses: DensePLDPmf, gap: float, top: int, delta: float) -> float:
-    """Return the epsilon at which a distribution on a grid has this delta, up to 1e-12 relative.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _LossLaw:
+    """A law of privacy losses on a grid.
 
-    dp-accounting's own search steps through all losses and loses those above 700, whose
-    exponential is no double; its delta at one epsilon has neither limit. Between two losses,
-    delta(epsilon) = U - W e**(epsilon - upper), and two of its values give U and W.
+    dp-accounting's laws are not used: up to some versions, they lose losses above 700, whose
+    exponential is no double.
+
+    Attributes:
+        lowest: The least loss, in gaps of the grid.
+        masses: ``(n,) float64``: probabilities of this loss and those above it, gap by gap.
+        lost: Probability of what is left, which counts as an infinite loss.
+    """
+
+    lowest: int
+    masses: Floats
+    lost: float
+
+    def and_also(self, other: _LossLaw) -> _LossLaw:
+        """Return the law of the sum of both losses, independent of each other."""
+        from scipy import signal
+
+        masses = signal.fftconvolve(self.masses, other.masses)
+        return _LossLaw(
+            lowest=self.lowest + other.lowest,
+            # Rounding may leave less than nothing, which would hide losses.
+            masses=np.asarray(np.maximum(masses, 0.0), dtype=np.float64),
+            lost=self.lost + other.lost,
+        )
+
+    def delta(self, index: int, gap: float) -> float:
+        """Return delta at so many gaps: the sum of mass (1 - e**(epsilon - loss)) beyond it."""
+        first = max(index + 1 - self.lowest, 0)
+        beyond = self.masses[first:]
+        losses = np.arange(first, len(self.masses)) + (self.lowest - index)
+        return self.lost + float(beyond @ -np.expm1(-gap * losses))
+
+
+def _epsilon_of_losses(law: _LossLaw, gap: float, top: int, delta: float) -> float:
+    """Return the epsilon at which a law on a grid has this delta, up to 1e-12 relative.
+
+    Between two losses, delta(epsilon) = U - W e**(epsilon - upper), and two of its values give U
+    and W.
     """
 
     def delta_at(index: int) -> float:
-        return float(losses.get_delta_for_epsilon(index * gap))
+        return law.delta(index, gap)
 
     if delta_at(0) <= delta:
         return 0.0
