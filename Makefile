@@ -18,9 +18,9 @@ format: ## rewrite in the project's style
 	$(PYTHON) -m ruff format $(CODE)
 	$(PYTHON) -m ruff check --fix $(CODE)
 
-BENCHMARKS = adaptive startup commands accounting ledger subset_selection exact_tally pipeline gboard_pass rounds decoding sweep files live table1
+BENCHMARKS = adaptive startup commands accounting subset_selection exact_tally pipeline gboard_pass rounds decoding sweep files live table1
 # They wait, or install other packages.
-MORE_BENCHMARKS = subset_selection_peer oracle_peers discovery_peer stopping scaling
+MORE_BENCHMARKS = ledger subset_selection_peer oracle_peers discovery_peer stopping scaling
 
 bench: ## speed, as ratios measured in one run, saved in benchmarks/results; five to seven minutes
 	for name in $(BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done
