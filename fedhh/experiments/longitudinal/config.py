@@ -280,6 +280,11 @@ def cap_of_loss(loss: float, run_loss: float, *, label: str, cost: int) -> Cap:
             f"{label} takes from a device; raise it, or lower privacy.local_epsilon or "
             "protocol.max_items."
         )
+    if runs > YEAR:
+        raise InputError(
+            f"{SECTION}.yearly_loss = {loss:g}: expected at most {YEAR * run_loss:g}, what a run "
+            f"of {label} every day takes from a device; lower it."
+        )
     return Cap(amount=cost * runs, session_days=YEAR)
 
 

@@ -284,6 +284,7 @@ def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
         (["longitudinal.born_share=2"], "longitudinal.born_share = 2: expected"),
         (["longitudinal.cap.amount=2"], "yearly_loss: expected it or .longitudinal.cap., got both"),
         (["longitudinal.classes=[5, 2]"], "longitudinal.classes: expected rising"),
+        (["longitudinal.yearly_loss=[1e99]"], "yearly_loss = 1e.99: expected at most 2920, what"),
         (["longitudinal.publish=some"], "longitudinal.publish"),
         (["longitudinal.day_column=when"], "expected a file as population.source"),
         (["privacy.local_epsilon=0"], "privacy.local_epsilon = 0: expected"),
