@@ -7,18 +7,12 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.account.options import Plot, SampleSeed
+from fedhh.cli.account.options import Plot, RulesPreset, SampleSeed
 from fedhh.cli.options import Format, FormatOption
 
 
 def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="Rules of a system: apple (its published caps), or as audited by Tang et al. "
-            "(2017): macos-10.12, macos-10.12.1, ios-10.1.1, ios-11-beta."
-        ),
-    ] = None,
+    preset: RulesPreset = None,
     use_case: Annotated[
         list[str] | None,
         typer.Option(

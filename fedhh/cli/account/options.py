@@ -15,3 +15,10 @@ DomainSize = Annotated[
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw it: PNG, PDF or SVG.")]
 SampleSeed = Annotated[int, typer.Option("--seed", help="Seed of what is simulated.")]
+RulesPreset = Annotated[
+    str | None,
+    typer.Option(
+        help="Rules of a system: apple (its published caps), or as audited by Tang et al. "
+        "(2017): macos-10.12, macos-10.12.1, ios-10.1.1, ios-11-beta."
+    ),
+]

@@ -29,8 +29,6 @@ IDENTITY = "identity.json"
 PERIODS = "periods"
 RESULT = "result.json"
 
-_BYTES_AT_ONCE = 2**20
-
 
 @dataclass(frozen=True, kw_only=True)
 class PeriodRecord:
@@ -151,14 +149,11 @@ def _identity(plan: Plan) -> dict[str, Any]:
 
 
 def _file_hash(path: Path) -> str:
-    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            while piece := file.read(_BYTES_AT_ONCE):
-                digest.update(piece)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from None
-    return digest.hexdigest()
 
 
 def _read_json(path: Path) -> dict[str, Any]:
