@@ -147,6 +147,10 @@ def test_presets_are_listed_and_printed(command):
             "epsilon = 0",
         ),
         (
+            ("--preset", "pipeline-small", "--set", "pipeline.use_cases.emoji.epsilon=1e9"),
+            "from 1e-06 to 700",
+        ),
+        (
             ("--preset", "pipeline-small", "--set", "pipeline.use_cases.emoji.records_per_day=0"),
             "records_per_day = 0",
         ),

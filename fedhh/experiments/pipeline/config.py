@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +35,8 @@ _LONGEST_LIFE = 3_660
 _MOST_RECORDS = 10_000
 _MOST_DEVICES = 50_000_000
 _MOST_VALUES = 10_000_000
+_LARGEST_EPSILON = 700.0
+"""Beyond it, e**epsilon is no double."""
 
 
 def _epsilons(value: Any) -> float | tuple[float, ...]:
@@ -43,8 +44,9 @@ def _epsilons(value: Any) -> float | tuple[float, ...]:
     parts = value if isinstance(value, list | tuple) else [value]
     for part in parts:
         is_number = isinstance(part, int | float) and not isinstance(part, bool)
-        if not is_number or not SMALLEST_EPSILON <= part < math.inf:
-            raise PydanticCustomError("epsilon", f"a number from {SMALLEST_EPSILON:g}, finite")
+        if not is_number or not SMALLEST_EPSILON <= part <= _LARGEST_EPSILON:
+            bounds = f"from {SMALLEST_EPSILON:g} to {_LARGEST_EPSILON:g}"
+            raise PydanticCustomError("epsilon", f"a number {bounds}")
     if parts is not value:
         return float(value)
     if len(parts) != 2:
