@@ -186,8 +186,8 @@ def test_presets_can_be_listed_shown_and_used(tmp_path, command):
 
 
 PACKAGES = {
-    "ray", "numba", "pandas", "matplotlib", "pyarrow", "scipy", "scipy.stats", "dp_accounting",
-    "wordfreq", "platformdirs",
+    "ray", "numba", "pandas", "matplotlib", "pyarrow", "scipy", "scipy.stats", "wordfreq",
+    "platformdirs",
 }  # fmt: skip
 
 

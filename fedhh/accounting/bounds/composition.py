@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedhh.accounting.bounds.loss_law import LossLaw, smallest_certified_delta
 from fedhh.accounting.bounds.search import smallest_epsilon
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound, check_delta
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.validation import require_at_least, require_positive
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.pld_pmf import PLDPmf
 
 _LOST_SHARE = 1e-3
 """Share of delta spent on each of the two truncations: of the losses, and of their sum."""
@@ -118,42 +114,29 @@ def composed_epsilon(
         smallest_epsilon(bound.delta, delta=_LOST_SHARE * delta / total, upper=bound.local_epsilon)
         for bound in quick
     )
-    composed: Any = None
+    composed: LossLaw | None = None
     for bound, use in zip(quick, uses, strict=True):
         losses = _dominating_losses(bound, largest / precision.grid_points, precision.grid_points)
-        losses = losses.self_compose(
-            use.times, tail_mass_truncation=_LOST_SHARE * delta / len(uses)
-        )
+        losses = losses.self_compose(use.times, lost=_LOST_SHARE * delta / len(uses))
         composed = losses if composed is None else composed.compose(losses)
-    noise = smallest_certified_delta(composed.size) / 2
+    assert composed is not None
+    noise = smallest_certified_delta(len(composed.masses)) / 2
     if noise > delta / 2:
         return NotApplicable(
             f"composition in double precision certifies delta >= {2 * noise:.1e}, got {delta:g}"
         )
-    # Where hardly any mass is left, a ratio of masses overflows, and the sum below is the answer.
-    with np.errstate(over="ignore"):
-        epsilon = float(composed.get_epsilon_for_delta(delta - noise))
-    return min(epsilon, sum(use.times * use.bound.local_epsilon for use in uses))
+    whole = sum(use.times * use.bound.local_epsilon for use in uses)
+    return min(composed.epsilon(delta - noise), whole)
 
 
-def smallest_certified_delta(num_losses: int) -> float:
-    """Return the smallest delta that convolved losses can be asked for; half of it is their error.
-
-    Measured against exponentially tilted transforms.
-    """
-    return 8e-17 * math.sqrt(num_losses)
-
-
-def _dominating_losses(bound: ShuffleBound, gap: float, points: int) -> PLDPmf:
+def _dominating_losses(bound: ShuffleBound, gap: float, points: int) -> LossLaw:
     """Return a privacy-loss distribution whose delta is at least ``bound``'s everywhere.
 
     The bounds are the same in both directions, so
     delta(-epsilon) = 1 - e**-epsilon + e**-epsilon delta(epsilon).
     """
-    from dp_accounting.pld import pld_pmf
-
     epsilons = np.arange(points + 1) * gap
     positive = np.minimum.accumulate([bound.delta(float(epsilon)) for epsilon in epsilons])
     negative = -np.expm1(-epsilons) + np.exp(-epsilons) * positive
     deltas = np.minimum.accumulate(np.concatenate([negative[:0:-1], positive]))
-    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(gap, -points, points, deltas)
+    return LossLaw.dominating(deltas, gap=gap)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.composition import smallest_certified_delta
+from fedhh.accounting.bounds.loss_law import LossLaw, smallest_certified_delta
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.validation import InputError, require_at_least
@@ -130,83 +129,20 @@ def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float | NotA
     share = _LOST_SHARE * delta / len(kinds)
     ranges = [_range(epsilon, count, share) for epsilon, count in kinds]
     gap, steps = _grid([epsilon for epsilon, _ in kinds], [high - low for low, high in ranges])
-    composed: _LossLaw | None = None
+    composed: LossLaw | None = None
     for (epsilon, count), (low, high), step in zip(kinds, ranges, steps, strict=True):
         probabilities, lost = _truths(epsilon, count, low, high)
         masses: Floats = np.zeros((high - low) * 2 * step + 1)
         masses[:: 2 * step] = probabilities
-        here = _LossLaw(lowest=(2 * low - count) * step, masses=masses, lost=lost)
-        composed = here if composed is None else composed.and_also(here)
+        here = LossLaw(gap=gap, lowest=(2 * low - count) * step, masses=masses, lost=lost)
+        composed = here if composed is None else composed.compose(here)
     assert composed is not None
     certified = smallest_certified_delta(len(composed.masses)) if len(kinds) > 1 else 0.0
     if certified > delta:
         return NotApplicable(
             f"composition in double precision certifies delta >= {certified:.1e}, got {delta:g}"
         )
-    top = sum(step * count for step, (_, count) in zip(steps, kinds, strict=True))
-    return min(total, _epsilon_of_losses(composed, gap, top, delta - certified / 2))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _LossLaw:
-    """A law of privacy losses on a grid.
-
-    dp-accounting's laws are not used: up to some versions, they lose losses above 700, whose
-    exponential is no double.
-
-    Attributes:
-        lowest: The least loss, in gaps of the grid.
-        masses: ``(n,) float64``: probabilities of this loss and those above it, gap by gap.
-        lost: Probability of what is left, which counts as an infinite loss.
-    """
-
-    lowest: int
-    masses: Floats
-    lost: float
-
-    def and_also(self, other: _LossLaw) -> _LossLaw:
-        """Return the law of the sum of both losses, independent of each other."""
-        from scipy import signal
-
-        masses = signal.fftconvolve(self.masses, other.masses)
-        return _LossLaw(
-            lowest=self.lowest + other.lowest,
-            # Rounding may leave less than nothing, which would hide losses.
-            masses=np.asarray(np.maximum(masses, 0.0), dtype=np.float64),
-            lost=self.lost + other.lost,
-        )
-
-    def delta(self, index: int, gap: float) -> float:
-        """Return delta at so many gaps: the sum of mass (1 - e**(epsilon - loss)) beyond it."""
-        first = max(index + 1 - self.lowest, 0)
-        beyond = self.masses[first:]
-        losses = np.arange(first, len(self.masses)) + (self.lowest - index)
-        return self.lost + float(beyond @ -np.expm1(-gap * losses))
-
-
-def _epsilon_of_losses(law: _LossLaw, gap: float, top: int, delta: float) -> float:
-    """Return the epsilon at which a law on a grid has this delta, up to 1e-12 relative.
-
-    Between two losses, delta(epsilon) = U - W e**(epsilon - upper), and two of its values give U
-    and W.
-    """
-
-    def delta_at(index: int) -> float:
-        return law.delta(index, gap)
-
-    if delta_at(0) <= delta:
-        return 0.0
-    low, high = 0, top
-    while high - low > 1:
-        middle = (low + high) // 2
-        if delta_at(middle) <= delta:
-            high = middle
-        else:
-            low = middle
-    upper = delta_at(high)
-    weight = (delta_at(low) - upper) / -math.expm1(-gap)
-    inside = math.log((upper + weight - delta) / weight)
-    return (high * gap + min(0.0, max(-gap, inside))) * (1 + _SAME)
+    return min(total, composed.epsilon(delta - certified / 2))
 
 
 def _truths(epsilon: float, count: int, low: int, high: int) -> tuple[Floats, float]:
