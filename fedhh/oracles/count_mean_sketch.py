@@ -18,7 +18,7 @@ from fedhh.kernels.sketch_noise import add_noise
 from fedhh.kernels.sketches import add_noisy_rows
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Floats, Reports, ServerWork, Tally, Values
-from fedhh.oracles.sketch import MeanSketchOracle, Sketch
+from fedhh.oracles.sketch import MeanSketchOracle, Sketch, odds
 from fedhh.random import kernel_state
 
 _BITS = 64
@@ -70,7 +70,7 @@ class CountMeanSketch(MeanSketchOracle):
     @cached_property
     def flip_probability(self) -> float:
         """Chance that an entry is flipped."""
-        return 1 / (1 + math.exp(self.epsilon / 2))
+        return 1 / (1 + odds(self.epsilon / 2))
 
     @cached_property
     def p(self) -> float:
@@ -267,5 +267,5 @@ def deviation_surface(
 
 def deviation_floor(*, epsilon: float, num_reports: int) -> float:
     """Return the limit of `deviation_surface` for many hash functions and many cells."""
-    growth = math.exp(epsilon / 2)
+    growth = odds(epsilon / 2)
     return math.sqrt(num_reports * growth) / (growth - 1)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fedhh.kernels.packed_reports import add_signs
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, ServerWork, Tally, Values
-from fedhh.oracles.sketch import Sketch, TableSketch
+from fedhh.oracles.sketch import Sketch, TableSketch, odds
 from fedhh.validation import InputError
 
 
@@ -50,7 +50,7 @@ class HadamardSketch(TableSketch):
     @cached_property
     def flip_probability(self) -> float:
         """Chance that the sign is negated."""
-        return 1 / (1 + math.exp(self.epsilon))
+        return 1 / (1 + odds(self.epsilon))
 
     @cached_property
     def p(self) -> float:

@@ -7,6 +7,7 @@ a report supports its client's value with probability p and any other value with
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,12 @@ Sketch = npt.NDArray[np.int64]
 
 _LARGEST_ENUMERATION = 2**28
 _LARGEST_SKETCH = 2**30
+_LARGEST_EXPONENT = 700.0
+
+
+def odds(epsilon: float) -> float:
+    """Return e**epsilon, or, where that is no double, a number whose inverse is next to 0 too."""
+    return math.exp(min(epsilon, _LARGEST_EXPONENT))
 
 
 @dataclass(frozen=True, kw_only=True)
