@@ -25,9 +25,10 @@ def show(
     Example: fedhh show runs/mine
     """
     from fedhh.cli.console import open_console, print_json
-    from fedhh.experiments.longitudinal.directory import IDENTITY, is_longitudinal
+    from fedhh.experiments.longitudinal.directory import is_longitudinal
     from fedhh.experiments.pipeline.directory import CHECKPOINT, is_pipeline
     from fedhh.experiments.run.directory import is_finished
+    from fedhh.experiments.run.identity import IDENTITY
     from fedhh.experiments.sweep.directory import RESULTS, SWEEP_FILE
     from fedhh.system.files import is_there
     from fedhh.validation import InputError

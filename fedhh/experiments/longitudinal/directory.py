@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,15 +16,15 @@ from fedhh.experiments.config.population import is_synthetic
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.longitudinal.config import Plan, parse_plan
 from fedhh.experiments.longitudinal.one_run import Record
+from fedhh.experiments.run import identity
 from fedhh.experiments.run.csv_file import write_csv
-from fedhh.experiments.run.directory import check_directory, plain
+from fedhh.experiments.run.directory import plain
 from fedhh.system.files import is_there, whole_file, write_text
 from fedhh.validation import InputError
 from fedhh.version import __version__
 
 SCHEMA_VERSION = 1
 CONFIG = "config.toml"
-IDENTITY = "identity.json"
 PERIODS = "periods"
 RESULT = "result.json"
 
@@ -62,31 +61,20 @@ def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:
     Raises:
         InputError: The directory holds something else, or cannot be written.
     """
-    identity = _identity(plan)
-    if not resume:
-        check_directory(directory)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            doors.save_sources(directory)
-            write_text(directory / CONFIG, plan.to_toml())
-            write_text(directory / IDENTITY, json.dumps(identity, indent=2) + "\n")
-        except OSError as error:
-            raise InputError(f"Cannot write to {directory}: {error.strerror}.") from None
-        return
-    stored = _read_json(directory / IDENTITY)
-    if stored != identity:
-        changed = [key for key in identity if stored.get(key) != identity[key]]
-        raise InputError(
-            f"{directory} holds another discovery over months (differs in: {', '.join(changed)}); "
-            "resume it without changes, or give another --out."
-        )
+    identity.open_directory(
+        directory,
+        _identity(plan),
+        resume=resume,
+        what="discovery over months",
+        write=lambda: write_text(directory / CONFIG, plan.to_toml()),
+    )
 
 
 def stored_plan(directory: Path) -> Plan:
     """Return the plan of the discovery that a directory holds."""
     path = directory / CONFIG
     doors.add_folder(directory)
-    if not is_there(path) or not is_there(directory / IDENTITY):
+    if not is_there(path) or not is_there(directory / identity.IDENTITY):
         raise InputError(
             f"{directory} holds no discovery over months to resume: {path} is missing."
         )
@@ -104,7 +92,7 @@ def read_period(directory: Path, number: int) -> PeriodRecord | None:
     path = _path(directory, number)
     if not path.exists():
         return None
-    content = _read_json(path)
+    content = identity.read_json(path)
     content.pop("schema_version", None)
     try:
         return PeriodRecord(**content)
@@ -127,12 +115,12 @@ def write_result(directory: Path, content: dict[str, Any]) -> None:
 
 def is_longitudinal(directory: Path) -> bool:
     """Return whether a directory holds a finished discovery over months."""
-    return is_there(directory / RESULT) and is_there(directory / IDENTITY)
+    return is_there(directory / RESULT) and is_there(directory / identity.IDENTITY)
 
 
 def read_result(directory: Path) -> dict[str, Any]:
     """Return the ``result.json`` of a finished discovery over months."""
-    return _read_json(directory / RESULT)
+    return identity.read_json(directory / RESULT)
 
 
 def _path(directory: Path, number: int) -> Path:
@@ -144,23 +132,5 @@ def _identity(plan: Plan) -> dict[str, Any]:
     return {
         "version": __version__,
         "configuration": plan.result_key,
-        "file": "" if is_synthetic(source) else _file_hash(Path(source.source)),
+        "file": "" if is_synthetic(source) else identity.file_hash(Path(source.source)),
     }
-
-
-def _file_hash(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"Cannot read {path}: {error}.") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path} is damaged: expected a table; remove it, and resume.")
-    return content

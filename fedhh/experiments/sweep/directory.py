@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 from fedhh import doors
 from fedhh.experiments.config.schema import Config, parse_config
 from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.run import identity
 from fedhh.experiments.run.csv_file import write_csv
-from fedhh.experiments.run.directory import check_directory, plain
+from fedhh.experiments.run.directory import plain
 from fedhh.experiments.run.privacy import (
     central_before_run,
     central_epsilon,
@@ -42,7 +43,6 @@ from fedhh.version import __version__
 
 SCHEMA_VERSION = 1
 SWEEP_FILE = "sweep.toml"
-IDENTITY = "identity.json"
 CELLS = "cells"
 RESULTS = "results.parquet"
 TIMINGS = "timings.csv"
@@ -83,24 +83,12 @@ def open_directory(directory: Path, sweep: Sweep, *, resume: bool) -> None:
     Raises:
         InputError: The directory holds something else, or cannot be written.
     """
-    identity = _identity(sweep)
-    if not resume:
-        check_directory(directory)
-        try:
-            doors.save_sources(directory)
-            write_text(directory / SWEEP_FILE, sweep.to_toml())
-            write_csv(_grid(sweep), directory / "grid.csv")
-            write_text(directory / IDENTITY, json.dumps(identity, indent=2) + "\n")
-        except OSError as error:
-            raise InputError(f"Cannot write to {directory}: {error.strerror}.") from None
-        return
-    stored = _read_json(directory / IDENTITY)
-    if stored != identity:
-        changed = [key for key in identity if stored.get(key) != identity[key]]
-        raise InputError(
-            f"{directory} holds another sweep (differs in: {', '.join(changed)}), and cells of two "
-            "must not be mixed; resume it without changes, or give another --out."
-        )
+
+    def write() -> None:
+        write_text(directory / SWEEP_FILE, sweep.to_toml())
+        write_csv(_grid(sweep), directory / "grid.csv")
+
+    identity.open_directory(directory, _identity(sweep), resume=resume, what="sweep", write=write)
 
 
 def stored_sweep_table(directory: Path) -> dict[str, Any]:
@@ -121,7 +109,7 @@ def write_record(directory: Path, cell: Cell, record: Record) -> None:
 def read_record(directory: Path, cell: Cell) -> Record | None:
     """Return a cell's record, or None if it has none yet."""
     path = _cell_path(directory, cell)
-    return _read_json(path) if path.exists() else None
+    return identity.read_json(path) if path.exists() else None
 
 
 def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
@@ -321,17 +309,14 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
     files = set()
     for cell in sweep.to_run:
         files |= {cell.config.population.source, cell.config.population.known}
-    hashes = {name: _file_hash(Path(name)) for name in sorted(files) if Path(name).is_file()}
-    identity = {"schema_version": SCHEMA_VERSION, "configuration": sweep.key, "files": hashes}
+    hashes = {
+        name: identity.file_hash(Path(name)) for name in sorted(files) if Path(name).is_file()
+    }
+    made = {"schema_version": SCHEMA_VERSION, "configuration": sweep.key, "files": hashes}
     modules = {
         path: hashlib.sha256(text.encode()).hexdigest() for path, text in doors.sources().items()
     }
-    return {**identity, "modules": modules} if modules else identity
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {**made, "modules": modules} if modules else made
 
 
 def _grid(sweep: Sweep) -> pd.DataFrame:
@@ -351,18 +336,6 @@ def _grid(sweep: Sweep) -> pd.DataFrame:
 
 def _cell_path(directory: Path, cell: Cell) -> Path:
     return directory / CELLS / f"{cell.id}.json"
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(
-            f"{path.parent} holds no sweep to resume: {path.name} is missing."
-        ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path} is damaged ({error}); delete it.") from None
-    return content
 
 
 def _number(value: Any) -> Any:
