@@ -6,6 +6,7 @@ import what they need when they run, so that `fedhh --help` loads neither Ray no
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import logging
@@ -86,6 +87,8 @@ def main() -> None:
     """Run the command line and exit."""
     # Packages are made of objects that stay: to look through them again and again finds nothing.
     gc.set_threshold(*_COLLECTED_AFTER)
+    # What is there at the end goes with the process; to look for cycles first takes half a second.
+    atexit.register(gc.freeze)
     stop_at_signals(_INTERRUPTED)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character is shown its escape.
@@ -110,8 +113,6 @@ def main() -> None:
         _say(f"fedhh failed: {type(error).__name__}: {error}")
         _say("Set FEDHH_TRACEBACK=1 to see where.")
         status = 1
-    # What is still there ends with the process. To look through it for cycles takes half a second.
-    gc.freeze()
     sys.exit(status)
 
 
