@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.account.options import Plot, RulesPreset, SampleSeed
+from fedhh.cli.account.options import (
+    Bits,
+    Buckets,
+    ChanceFromOne,
+    ChanceFromZero,
+    Drawn,
+    Gamma,
+    Hashes,
+    Plot,
+    RulesPreset,
+    SampleSeed,
+)
 from fedhh.cli.options import Format, FormatOption
 
 
@@ -39,21 +50,13 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
     local_epsilon: Annotated[
         float | None, typer.Option(help="With --answer: of all reports about one value.")
     ] = None,
-    bits: Annotated[int | None, typer.Option(help="rappor: bits of a filter; 128 if none.")] = None,
-    hashes: Annotated[int | None, typer.Option(help="rappor: hash functions; 2 if none.")] = None,
-    p: Annotated[
-        float | None, typer.Option("--p", help="rappor: chance of a 1 for a permanent 0; 0.5.")
-    ] = None,
-    q: Annotated[
-        float | None, typer.Option("--q", help="rappor: chance of a 1 for a permanent 1; 0.75.")
-    ] = None,
-    gamma: Annotated[
-        float | None, typer.Option(help="one-bit-mean, dbitflip: chance of a flip; 0 if none.")
-    ] = None,
-    buckets: Annotated[int | None, typer.Option(help="dbitflip: buckets; 32 if none.")] = None,
-    drawn: Annotated[
-        int | None, typer.Option(help="dbitflip: buckets that a device draws; 4 if none.")
-    ] = None,
+    bits: Bits = None,
+    hashes: Hashes = None,
+    p: ChanceFromZero = None,
+    q: ChanceFromOne = None,
+    gamma: Gamma = None,
+    buckets: Buckets = None,
+    drawn: Drawn = None,
     days: Annotated[
         int | None, typer.Option(help="Days of a life; 30 if not said, 60 with --answer.")
     ] = None,

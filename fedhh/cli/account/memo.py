@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.account.options import Plot, SampleSeed
+from fedhh.cli.account.options import (
+    Bits,
+    Buckets,
+    ChanceFromOne,
+    ChanceFromZero,
+    Drawn,
+    Gamma,
+    Hashes,
+    Plot,
+    SampleSeed,
+)
 from fedhh.cli.options import Format, FormatOption
 
 
@@ -20,21 +30,13 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
     ],
     days: Annotated[int, typer.Option(help="A report on each, 1 to 1000.")],
     changes: Annotated[int, typer.Option(help="How often the value of a life changes.")] = 1,
-    bits: Annotated[int | None, typer.Option(help="RAPPOR: bits of a filter; 128 if none.")] = None,
-    hashes: Annotated[int | None, typer.Option(help="RAPPOR: hash functions; 2 if none.")] = None,
-    p: Annotated[
-        float | None, typer.Option("--p", help="RAPPOR: chance of a 1 for a permanent 0; 0.5.")
-    ] = None,
-    q: Annotated[
-        float | None, typer.Option("--q", help="RAPPOR: chance of a 1 for a permanent 1; 0.75.")
-    ] = None,
-    gamma: Annotated[
-        float | None, typer.Option(help="one-bit-mean, dbitflip: chance of a flip; 0 if none.")
-    ] = None,
-    buckets: Annotated[int | None, typer.Option(help="dbitflip: buckets; 32 if none.")] = None,
-    drawn: Annotated[
-        int | None, typer.Option(help="dbitflip: buckets that a device draws; 4 if none.")
-    ] = None,
+    bits: Bits = None,
+    hashes: Hashes = None,
+    p: ChanceFromZero = None,
+    q: ChanceFromOne = None,
+    gamma: Gamma = None,
+    buckets: Buckets = None,
+    drawn: Drawn = None,
     oracle: Annotated[str | None, typer.Option(help="fresh: an oracle's key; grr if none.")] = None,
     domain_size: Annotated[int | None, typer.Option(help="fresh: values; 10 if none.")] = None,
     crowd: Annotated[

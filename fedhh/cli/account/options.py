@@ -22,3 +22,20 @@ RulesPreset = Annotated[
         "(2017): macos-10.12, macos-10.12.1, ios-10.1.1, ios-11-beta."
     ),
 ]
+
+# Of memoised answers.
+Bits = Annotated[int | None, typer.Option(help="rappor: bits of a filter; 128 if none.")]
+Hashes = Annotated[int | None, typer.Option(help="rappor: hash functions; 2 if none.")]
+ChanceFromZero = Annotated[
+    float | None, typer.Option("--p", help="rappor: chance of a 1 for a permanent 0; 0.5.")
+]
+ChanceFromOne = Annotated[
+    float | None, typer.Option("--q", help="rappor: chance of a 1 for a permanent 1; 0.75.")
+]
+Gamma = Annotated[
+    float | None, typer.Option(help="one-bit-mean, dbitflip: chance of a flip; 0 if none.")
+]
+Buckets = Annotated[int | None, typer.Option(help="dbitflip: buckets; 32 if none.")]
+Drawn = Annotated[
+    int | None, typer.Option(help="dbitflip: buckets that a device draws; 4 if none.")
+]
