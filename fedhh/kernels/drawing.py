@@ -33,6 +33,7 @@ _INVERSION_BELOW = 10.0
 # More than what rounding moves a chance or its bounds by; they are at most 1.
 _ROUNDING = 1e-14
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_0 = np.uint64(0)
 _1 = np.uint64(1)
 _11 = np.uint64(11)
 _32 = np.uint64(32)
@@ -192,19 +193,19 @@ def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids
     """
     mask = np.uint64(_slot_count(len(fresh_ranks)) - 1)
     slots[: mask + _1] = -1
-    rows = 0
+    rows = _0
     for j in range(len(fresh_ranks)):
         rank = fresh_ranks[j]
         ranks[rows] = rank
         slot = (np.uint64(rank) * _GOLDEN) >> _32 & mask
-        row = rows if slots[slot] < 0 else slots[slot]
+        row = rows if slots[slot] < 0 else np.uint64(slots[slot])
         while ranks[row] != rank:
             slot = (slot + _1) & mask
-            row = rows if slots[slot] < 0 else slots[slot]
-        slots[slot] = row
-        fresh_rows[j] = row
-        rows += int(row == rows)
-    return rows
+            row = rows if slots[slot] < 0 else np.uint64(slots[slot])
+        slots[slot] = np.int32(row)
+        fresh_rows[j] = np.int32(row)
+        rows += np.uint64(row == rows)
+    return np.int64(rows)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -216,16 +217,15 @@ def _count_rows(
     Which of the two is as random as a coin, so both are looked up and no branch has to guess.
     """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
-    drawn = 0
+    drawn = _0
     for j in range(len(is_fresh)):
         word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
         earlier = np.int64(np.float64(word >> _11) * 2.0**-53 * j)
-        fresh = int(is_fresh[j])
-        copied = row_of[earlier]
-        row = copied + fresh * (fresh_rows[drawn] - copied)
-        drawn += fresh
+        copied, new = row_of[np.uint64(earlier)], fresh_rows[drawn]
+        row = new if is_fresh[j] else copied
+        drawn += np.uint64(is_fresh[j])
         row_of[j] = row
-        counts[row] += 1
+        counts[np.uint64(row)] += 1
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 

@@ -29,6 +29,7 @@ _Words = npt.NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _GROUPS_PER_RANK = 16
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_0 = np.uint64(0)
 _1 = np.uint64(1)
 _11 = np.uint64(11)
 _64 = np.uint64(64)
@@ -157,14 +158,14 @@ def draw_adopted(
     entries, starts, widths = table.entries, table.starts, table.widths
     # Most columns hold one rank, which needs no look-up: all of them share the last one's.
     singles = np.uint64(table.singles)
-    last_single = max(table.singles - 1, 0)
+    last_single = np.uint64(max(table.singles - 1, 0))
     # As integers, k * 2**-53 < adoption is k < ceil(adoption * 2**53): the product is exact.
     adopted_below = np.uint64(math.ceil(adoption * 2.0**53))
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     filled = 0
     while filled < size:
         number = min(BATCH, 4 * (size - filled) + 8)
-        groups = 0
+        groups = _0
         for i in range(number):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
             other, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
@@ -175,24 +176,26 @@ def draw_adopted(
             ranks[i] = np.int64(column + _1)
             words[i] = np.int64(other >> _11)
             listed[groups] = i
-            groups += int(column >= singles)
+            groups += np.uint64(column >= singles)
         for j in range(groups):
-            i = listed[j]
+            i = np.uint64(listed[j])
+            column = np.uint64(columns[i])
             inside = np.float64(words[i]) * 2.0**-53
-            ranks[i] = starts[columns[i]] + np.int64(widths[columns[i]] * inside)
+            ranks[i] = starts[column] + np.int64(widths[column] * inside)
         # By itself, this loop becomes vector code.
         for i in range(number):
             scattered = mix(adoption_key + np.uint64(ranks[i]) * _GOLDEN)
             words[i] = np.int64(scattered >> _11 < adopted_below)
-        adopted = 0
+        adopted = _0
         for i in range(number):
             listed[adopted] = i
-            adopted += words[i]
+            adopted += np.uint64(words[i])
         for j in range(adopted):
             if filled == size:
                 break
-            rank = ranks[listed[j]]
-            start = min(starts[max(columns[listed[j]], last_single)], rank)
+            i = np.uint64(listed[j])
+            rank = ranks[i]
+            start = min(starts[max(np.uint64(columns[i]), last_single)], rank)
             # A column of one rank has x = 0, and passes as all others do: without a branch.
             x = np.float64(rank) / np.float64(start) - 1.0
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
@@ -203,6 +206,6 @@ def draw_adopted(
                 u >= line + 0.5 * exponent * (exponent + 1.0) * x * x or u >= (1.0 + x) ** -exponent
             ):
                 continue
-            out[filled] = rank
+            out[np.uint64(filled)] = rank
             filled += 1
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
