@@ -164,9 +164,10 @@ def _choose_fresh(
     start, end, least = 0, 1, 1.0
     while start < num_tokens:
         most, least = least, (1.0 + end / stretched) ** -exponent
-        slope = (least - most) / (end - start)
-        bend = exponent * (exponent + 1.0) * most / (stretched + start) ** 2
-        half = 0.25 * bend * ((end - start) ** 2 // 4)
+        length = end - start
+        slope = (least - most) / length
+        away = stretched + start
+        half = 0.25 * exponent * (exponent + 1.0) * most / (away * away) * (length * length // 4)
         middle = most - half
         half += _ROUNDING
         for j in range(start, min(end, num_tokens)):
