@@ -1,86 +1,201 @@
-"""What a pass over Gboard's clients costs, next to drawing them and to a bare scatter.
+"""What the whole pass over Gboard's clients costs, next to drawing them and to a bare scatter.
 
-A pass is what a layer asks of its clients in the setting gboard-random-one-pass, with the default
-fidelity: every client is drawn, counted for the truth, and chooses 60 contributions, which are
-added up; the noise of the whole tally comes after, see `benchmarks.exact_tally`. In turn, in the
-same run: drawing the same clients and doing nothing with them; and as many plain increments as they
-make contributions, of a table of the layer's size, at random places that are there already.
+The setting is the preset gboard-random-one-pass, all 15 layers; of each layer's million clients,
+some blocks of 8,192 are asked. Two processes do the same at once, each for blocks of its own, as
+two workers do in a run: they share the outer cache. In turn, block by block,
 
-Times are the thread's own, medians of at least three rounds.
+* clients make their reports: they are drawn, counted for the truth, choose 60 contributions, and
+  each of these is randomized and counted;
+* clients bring their hits, which is all that they do for an exact tally: the same without noise;
+* clients are drawn, and nothing else;
+* and ones are scattered over a table as large as the tally, as many as reports have members: at
+  random places that are drawn in the same loop, and at places that are ready.
 
-Run: python -m benchmarks.gboard_pass [--json FILE] [--rounds N] [--layers N]
+Times are each process's own; to those of clients is added what matching the lexicon takes, once per
+worker and layer. Which prefixes go on is decided as for all clients of the layer: the hits of one
+block are scaled up, and votes have the mean and the variance of a million clients' reports, here as
+independent normal numbers.
+
+Run: python -m benchmarks.gboard_pass [--json FILE] [--blocks N] [--processes N]
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
 
 import numpy as np
 
-from benchmarks.measuring import add_options, medians, save
-from benchmarks.subset_selection import add_ready
+from benchmarks.measuring import add_options, save
+from benchmarks.subset_selection import add_drawn, add_ready
 from fedhh.clients.answers.hits import HitsQuery
-from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
+from fedhh.oracles import SubsetSelection, make_oracle
+from fedhh.queries.base import Aggregate, Answer, PrefixQuery, Query
+from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import InProcessExecutor
 
-BLOCK = 8_192
-CLIENTS = 8 * BLOCK
-ITEMS = 60
+LAYERS = 15
+CLIENTS = 1_000_000
+SCATTERED = 4_000_000
+TASKS = ("reports_us", "hits_us", "drawing_us", "drawn_us", "ready_us")
+
+Row = dict[str, float]
+
+
+def gboard() -> tuple[VirtualPopulation, LdpTrieHH]:
+    """Return the preset's population and protocol."""
+    protocol = LdpTrieHH(
+        clients_per_layer=CLIENTS, depth=LAYERS, passes=1, eta_max=10_000, max_items=60,
+        local_epsilon=10.0, alphabet="printable", ties="paper", skip_free_layers=False,
+        subset_size="paper",
+    )  # fmt: skip
+    return VirtualPopulation("keyboard60d", LAYERS * CLIENTS, seed=0), protocol
+
+
+def oracle_of(query: PrefixQuery) -> SubsetSelection:
+    """Return a query's oracle."""
+    oracle = make_oracle(query.oracle, query.domain_size)
+    assert isinstance(oracle, SubsetSelection)
+    return oracle
+
+
+def queries(protocol: LdpTrieHH, worker: ClientWorker) -> Iterator[tuple[PrefixQuery, HitsQuery]]:
+    """Yield each layer's query, and that for its hits, as the answers before them make it."""
+    rng = np.random.default_rng(0)
+    state = protocol.initialize()
+    while isinstance(query := protocol.next_query(state), PrefixQuery):
+        hits_query = HitsQuery.of(query, query.cohort)
+        yield query, hits_query
+        asked = worker.answer(hits_query, [0]).aggregate
+        hits = asked.tally * (query.cohort.size / asked.num_clients)
+        num_reports = query.cohort.size * query.max_items
+        p, q = oracle_of(query).p, oracle_of(query).q
+        mean = hits * p + (num_reports - hits) * q
+        variance = hits * p * (1 - p) + (num_reports - hits) * q * (1 - q)
+        votes = mean + np.sqrt(variance) * rng.standard_normal(len(mean))
+        aggregate = Aggregate(
+            tally=np.rint(np.clip(votes, 0, num_reports)).astype(np.int64),
+            num_reports=num_reports,
+            num_clients=query.cohort.size,
+        )
+        state = protocol.finish_round(state, query, aggregate)
+
+
+class Clients:
+    """A worker's clients, answering one kind of query."""
+
+    def __init__(self, population: VirtualPopulation) -> None:
+        """Start without a query."""
+        self.worker = ClientWorker(population, seed=0, counts=True)
+        self._answer = Answer(aggregate=Aggregate.empty(1))
+
+    def begin(self, query: Query) -> None:
+        """Take up a query: match the lexicon, and have the tally in memory."""
+        self._query = query
+        aggregate = Aggregate.empty(query.tally_size)
+        aggregate.tally[:] = 0
+        onto = Answer(aggregate=aggregate, diagnostics=self._answer.diagnostics)
+        self._answer = self.worker.answer(query, [], onto=onto)
+
+    def answer(self, block: int) -> None:
+        """Answer for a block."""
+        self._answer = self.worker.answer(self._query, [block], onto=self._answer)
+
+
+def measure(number: int, num_blocks: int, barrier: Barrier) -> list[Row]:
+    """Return a row for each layer, of the blocks of one of the processes that measure at once."""
+    population, protocol = gboard()
+    reporting, counting = Clients(population), Clients(population)
+    rng = np.random.default_rng(number)
+    state = kernel_state(rng)
+    rows = []
+    for query, hits_query in queries(protocol, counting.worker):
+        subset_size = oracle_of(query).d
+        votes = query.max_items * subset_size
+        table = np.ones(query.tally_size, dtype=np.int64)
+        ready = rng.integers(0, query.domain_size, size=SCATTERED)
+        row = {"layer": query.layer, "domain_size": query.domain_size, "subset_size": subset_size}
+        started = time.thread_time()
+        reporting.begin(query)
+        row["matching_ms"] = (time.thread_time() - started) * 1e3
+        counting.begin(hits_query)
+        tasks: list[tuple[Callable[[int], object], float]] = [
+            (reporting.answer, query.cohort.block_size),
+            (counting.answer, query.cohort.block_size),
+            (lambda block, q=query: population.block(_clients(q, block)), query.cohort.block_size),
+            (lambda _, t=table: add_drawn(t, SCATTERED, state), SCATTERED / votes),
+            (lambda _, t=table, r=ready: add_ready(t, r), SCATTERED / votes),
+        ]
+        if not rows:  # Compiled, or loaded, before the clock starts.
+            for task, _ in tasks:
+                task(0)
+        seconds = np.zeros(len(tasks))
+        for block in range(number * num_blocks, (number + 1) * num_blocks):
+            for i, (task, _) in enumerate(tasks):
+                barrier.wait()
+                started = time.thread_time()
+                task(block)
+                seconds[i] += time.thread_time() - started
+        for name, taken, (_, clients) in zip(TASKS, seconds, tasks, strict=True):
+            row[name] = taken / num_blocks / clients * 1e6
+        rows.append(row)
+    return rows
+
+
+def _clients(query: PrefixQuery, block: int) -> np.ndarray:
+    here = query.cohort.block(block)
+    return np.arange(here.start, here.stop)
+
+
+def partner(pipe: Connection, number: int, num_blocks: int, barrier: Barrier) -> None:
+    """Measure beside the main process."""
+    pipe.send(measure(number, num_blocks, barrier))
 
 
 def main() -> None:
     """Print the table; save it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--rounds", type=int, default=3, help="timed rounds (at least 3)")
-    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--blocks", type=int, default=2, help="per process and layer")
+    parser.add_argument("--processes", type=int, default=2, help="that measure at once")
     add_options(parser)
     options = parser.parse_args()
-    protocol = LdpTrieHH(
-        clients_per_layer=CLIENTS, depth=options.layers, passes=1, eta_max=10_000, max_items=ITEMS,
-        local_epsilon=10.0, alphabet="printable", ties="paper", skip_free_layers=False,
-        subset_size="paper",
-    )  # fmt: skip
-    population = VirtualPopulation("keyboard60d", options.layers * CLIENTS, seed=0)
-    worker = ClientWorker(population, seed=0, counts=True)
-    executor = ExactTallyExecutor(InProcessExecutor(worker), seed=0)
-    rows = []
-    print(f"layer{'s':>9}{'pass us':>9}{'draw us':>9}{'scatter us':>12}{'x draw':>8}{'x both':>8}")
-    for finished in rounds(protocol, executor):
-        query = finished.query
-        asked = HitsQuery.of(query, query.cohort)
-        blocks = range(query.cohort.num_blocks)
-        table = np.zeros(query.tally_size, dtype=np.int64)
-        indices = np.random.default_rng(0).integers(len(table), size=BLOCK * ITEMS)
-        starts = range(query.cohort.start, query.cohort.start + CLIENTS, BLOCK)
-        pass_s, draw_s, scatter_s = medians(
-            [
-                lambda q=asked, b=blocks: worker.answer(q, b),
-                lambda s=starts: [population.block(np.arange(at, at + BLOCK)) for at in s],
-                lambda t=table, i=indices, s=starts: [add_ready(t, i) for _ in s],
-            ],
-            rounds=options.rounds,
-        )
-        micro = 1e6 / CLIENTS
-        row = {
-            "layer": query.layer,
-            "domain_size": query.domain_size,
-            "pass_us": pass_s * micro,
-            "drawing_us": draw_s * micro,
-            "scatter_us": scatter_s * micro,
-            "ratio_drawing": pass_s / draw_s,
-            "ratio": pass_s / (draw_s + scatter_s),
-        }
-        rows.append(row)
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(options.processes)
+    pipes = []
+    for number in range(1, options.processes):
+        pipe, others_end = context.Pipe()
+        pipes.append(pipe)
+        arguments = (others_end, number, options.blocks, barrier)
+        context.Process(target=partner, args=arguments, daemon=True).start()
+    measured = [measure(0, options.blocks, barrier)] + [pipe.recv() for pipe in pipes]
+    rows = [mean(layers) for layers in zip(*measured, strict=True)]
+    # Of all layers together, times the mean ones.
+    rows.append(mean(rows) | {"layer": 0})
+    print("layer        s    d  match ms  reports     hits  drawing    drawn    ready us", end="")
+    print("  reports x drawn  x ready  hits x drawing")
+    for row in rows:
+        matching_us = row["matching_ms"] * 1e3 / (CLIENTS / options.processes)
+        row["ratio_drawn"] = (row["reports_us"] + matching_us) / row["drawn_us"]
+        row["ratio_ready"] = (row["reports_us"] + matching_us) / row["ready_us"]
+        row["ratio_drawing"] = (row["hits_us"] + matching_us) / row["drawing_us"]
         print(
-            f"{row['layer']:5d}{row['domain_size']:9d}{row['pass_us']:9.2f}{row['drawing_us']:9.2f}"
-            f"{row['scatter_us']:12.2f}{row['ratio_drawing']:8.2f}{row['ratio']:8.2f}",
-            flush=True,
+            f"{row['layer'] or 'all':>5}{row['domain_size']:9.0f}{row['subset_size']:5.0f}"
+            f"{row['matching_ms']:10.1f}"
+            + "".join(f"{row[name]:9.2f}" for name in TASKS)
+            + f"{row['ratio_drawn']:20.2f}{row['ratio_ready']:9.2f}{row['ratio_drawing']:16.2f}"
         )
     save(options, "gboard_pass", rows)
+
+
+def mean(rows: Sequence[Row]) -> Row:
+    """Return the mean of rows, field by field."""
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
 if __name__ == "__main__":

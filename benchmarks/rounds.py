@@ -2,9 +2,9 @@
 
 For Gboard's setting on a virtual population, and for the default's on one in memory. A stage is
 timed by itself on the same block of 8,192 clients: finding or drawing their items, choosing B
-contributions, and the randomized votes; and per layer, matching the lexicon and the server's part.
-The ratio is the clients' whole time over what as many plain scattered increments take, drawn and
-added in one loop on the same core in the same run.
+contributions, and the randomized votes; and per layer, matching the lexicon. The ratio is the
+clients' whole time over what as many plain scattered increments take, drawn and added in one loop
+on the same core in the same run. `benchmarks.gboard_pass` has the whole pass, over all layers.
 
 Run: python -m benchmarks.rounds [--json FILE] [--rounds N]
 """
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import gboard_pass
 from benchmarks.measuring import add_options, medians, save
 from benchmarks.subset_selection import add_drawn
 from fedhh.clients.answers.base import WordValues, contributions
@@ -26,37 +27,42 @@ from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.synthetic import synthetic_population
-from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_oracle
 from fedhh.queries.base import PrefixQuery
 from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import InProcessExecutor
 
 BLOCK = 8_192
-CLIENTS = 16 * BLOCK
 LAYERS = (1, 2, 3, 8)
 
 
-def settings() -> Iterator[tuple[str, Population, LdpTrieHH]]:
-    """Yield populations and protocols."""
-    gboard = LdpTrieHH(
-        clients_per_layer=CLIENTS, depth=15, passes=1, eta_max=10_000, max_items=60,
-        local_epsilon=10.0, alphabet="printable", ties="paper", skip_free_layers=False,
-        subset_size="paper",
-    )  # fmt: skip
-    yield "gboard, virtual", VirtualPopulation("keyboard60d", 15 * CLIENTS, seed=0), gboard
-    chat = LdpTrieHH(
+def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
+    """Yield the layers of Gboard's setting."""
+    population, protocol = gboard_pass.gboard()
+    words = WordMatcher(population.lexicon)
+    for query, _ in gboard_pass.queries(protocol, ClientWorker(population, seed=0)):
+        yield "gboard, virtual", population, words, query
+
+
+def chat() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
+    """Yield the layers of the default's setting, with the clients of one block."""
+    protocol = LdpTrieHH(
         clients_per_layer=BLOCK, depth=15, passes=1, eta_max=1_000, max_items=10,
         local_epsilon=8.0, skip_free_layers=False,
     )  # fmt: skip
-    yield "chat, in memory", synthetic_population("chat", 15 * BLOCK, seed=0), chat
+    population = synthetic_population("chat", 15 * BLOCK, seed=0)
+    words = WordMatcher(population.lexicon)
+    for finished in rounds(protocol, InProcessExecutor(ClientWorker(population, seed=0))):
+        yield "chat, in memory", population, words, finished.query
 
 
 def measure(
-    name: str, population: Population, words: WordMatcher, query: PrefixQuery, rounds: int
+    name: str, population: Population, words: WordMatcher, query: PrefixQuery, turns: int
 ) -> dict[str, Any]:
-    """Return one layer's row, but for the server's part."""
+    """Return one layer's row."""
     clients = np.arange(BLOCK) + query.cohort.start
     oracle = make_oracle(query.oracle, query.domain_size)
     started = time.thread_time()
@@ -86,7 +92,7 @@ def measure(
             lambda: answerer.add_block(population.block(clients), 0, tally),
             lambda: add_drawn(tally, num_votes, state),
         ],
-        rounds=rounds,
+        rounds=turns,
     )
     micro = 1e6 / BLOCK
     return {
@@ -112,28 +118,22 @@ def main() -> None:
     rows = []
     print(
         f"{'setting':<17}layer{'s':>9}{'d':>5}{'clients/s':>11}{'items':>7}{'choose':>8}"
-        f"{'votes us':>9}{'match':>8}{'server ms':>10}{'x plain':>9}"
+        f"{'votes us':>9}{'match ms':>9}{'x plain':>9}"
     )
-    for name, population, protocol in settings():
-        worker, words = ClientWorker(population, seed=0), WordMatcher(population.lexicon)
-        state = protocol.initialize()
-        while (query := protocol.next_query(state)) is not None and query.layer <= max(LAYERS):
-            answer = worker.answer(query, range(query.cohort.num_blocks))
-            started = time.thread_time()
-            following = protocol.finish_round(state, query, answer.aggregate)
-            server = time.thread_time() - started
-            if query.layer in LAYERS:
-                row = measure(name, population, words, query, options.rounds)
-                row["server_ms"] = server * 1e3
-                rows.append(row)
-                print(
-                    f"{name:<17}{row['layer']:5d}{row['domain_size']:9d}{row['subset_size']:5d}"
-                    f"{row['clients_per_s']:11,.0f}{row['items_us']:7.2f}{row['choose_us']:8.2f}"
-                    f"{row['votes_us']:9.2f}{row['matching_ms']:8.1f}{row['server_ms']:10.1f}"
-                    f"{row['ratio']:9.1f}",
-                    flush=True,
-                )
-            state = following
+    for layers in (gboard(), chat()):
+        for name, population, words, query in layers:
+            if query.layer > max(LAYERS):
+                break
+            if query.layer not in LAYERS:
+                continue
+            row = measure(name, population, words, query, options.rounds)
+            rows.append(row)
+            print(
+                f"{name:<17}{row['layer']:5d}{row['domain_size']:9d}{row['subset_size']:5d}"
+                f"{row['clients_per_s']:11,.0f}{row['items_us']:7.2f}{row['choose_us']:8.2f}"
+                f"{row['votes_us']:9.2f}{row['matching_ms']:9.1f}{row['ratio']:9.1f}",
+                flush=True,
+            )
     save(options, "rounds", rows)
 
 

@@ -148,14 +148,14 @@ def part_ranks(ranks: _Ids, largest: int) -> tuple[npt.NDArray[np.int32], _Ids]:
     """
     ids = np.empty(len(ranks), dtype=np.int32)
     beyond = np.empty(len(ranks) + 1, dtype=np.int64)
-    size = 0
+    size = np.uint64(0)
     for i in range(len(ranks)):
         rank = ranks[i]
         # Which it is, is hard to guess: so both are written, without a branch.
-        is_beyond = int(rank > largest)
-        ids[i] = rank - 1 + is_beyond * (largest + size - rank + 1)
+        is_beyond = rank > largest
+        ids[i] = largest + np.int64(size) if is_beyond else rank - 1
         beyond[size] = rank
-        size += is_beyond
+        size += np.uint64(is_beyond)
     return ids, beyond[:size].copy()
 
 
@@ -172,8 +172,10 @@ def count_words(
         counts: ``(rows,) int32``.
         totals: ``int32``, or ``int64`` where that may be too few bits; changed in place.
     """
+    size = np.uint64(len(totals))
     for i in range(len(word_ids)):
-        word = word_ids[i]
-        if word < len(totals):
+        # Unsigned, so that no negative index has to be provided for.
+        word = np.uint64(word_ids[i])
+        if word < size:
             totals[word, 0] += counts[i]
             totals[word, 1] += 1

@@ -30,10 +30,13 @@ _Rows = npt.NDArray[np.int32]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _INVERSION_BELOW = 10.0
-# So many words share the two powers that bound their chances of being fresh.
-_WORDS_PER_BOUND = 16
+# More than what rounding moves a chance or its bounds by; they are at most 1.
+_ROUNDING = 1e-14
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_0 = np.uint64(0)
+_1 = np.uint64(1)
 _11 = np.uint64(11)
+_32 = np.uint64(32)
 
 
 class TypingLaw(NamedTuple):
@@ -85,8 +88,8 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
 
 @compiled(nogil=True, error_model="numpy")
 def draw_ranks(
-    keys: _Keys, clients: _Ids, law: TypingLaw, table: RankTable, tokens: _Ids
-) -> tuple[_Ids, _Ids, npt.NDArray[np.int32]]:
+    keys: _Keys, clients: _Ids, law: TypingLaw, table: RankTable
+) -> tuple[_Ids, _Ids, _Rows]:
     """Return the ranks that each client types, and how often.
 
     Word j of a client's new words stands at about word j / share of all its words: there, it is
@@ -98,17 +101,22 @@ def draw_ranks(
         clients: ``(n,) int64`` client numbers.
         law: How clients type.
         table: The law of ranks.
-        tokens: ``(n,) int64``, from `count_tokens`.
 
     Returns:
         ``(n + 1,) int64`` offsets, ``(rows,) int64`` ranks in [1, MAX_RANK), distinct within a
-        client and in the order in which it first typed them, and ``(rows,) int32`` counts.
+        client and in the order in which it first typed them, and ``(rows,) int32`` counts. Both
+        begin arrays with room for as many rows as words.
     """
+    num_clients = len(clients)
+    tokens = np.empty(num_clients, dtype=np.int64)
+    shares = np.empty(num_clients, dtype=np.float64)
+    states = np.empty((num_clients, 4), dtype=np.uint64)
     total, most = 0, 0
-    for i in range(len(tokens)):
+    for i in range(num_clients):
+        tokens[i], shares[i] = _begin(states[i], keys, clients[i], law)
         total += tokens[i]
         most = max(most, tokens[i])
-    offsets = np.empty(len(clients) + 1, dtype=np.int64)
+    offsets = np.empty(num_clients + 1, dtype=np.int64)
     offsets[0] = 0
     ranks = np.empty(total, dtype=np.int64)
     counts = np.empty(total, dtype=np.int32)
@@ -116,34 +124,21 @@ def draw_ranks(
     fresh_ranks = np.empty(most, dtype=np.int64)
     fresh_rows = np.empty(most + 1, dtype=np.int32)
     row_of = np.empty(most, dtype=np.int32)
-    # A client's rows by hashed rank; at least half of the slots stay free.
     slots = np.empty(_slot_count(most), dtype=np.int32)
-    candidates = np.empty((2, BATCH + 1), dtype=np.int64)
-    state = np.empty(4, dtype=np.uint64)
+    candidates = np.empty((4, BATCH + 1), dtype=np.int64)
     rows = 0
-    for i in range(len(clients)):
-        num_tokens, share = _begin(state, keys, clients[i], law)
+    for i in range(num_clients):
+        state = states[i]
         adoption_key = mix(keys[1] + np.uint64(clients[i]) * _GOLDEN)
-        stretched = share * law.copy_scale
-        num_fresh = _choose_fresh(state, num_tokens, stretched, law.copy_exponent, is_fresh)
+        stretched = shares[i] * law.copy_scale
+        num_fresh = _choose_fresh(state, tokens[i], stretched, law.copy_exponent, is_fresh)
         draw_adopted(state, table, adoption_key, law.adoption, fresh_ranks, num_fresh, candidates)
-        mask = _slot_count(num_fresh) - 1
-        slots[: mask + 1] = -1
         first = rows
-        for j in range(num_fresh):
-            rank = fresh_ranks[j]
-            slot = np.int64(mix(np.uint64(rank)) & np.uint64(mask))
-            while slots[slot] >= 0 and ranks[first + slots[slot]] != rank:
-                slot = (slot + 1) & mask
-            if slots[slot] < 0:
-                slots[slot] = rows - first
-                ranks[rows] = rank
-                counts[rows] = 0
-                rows += 1
-            fresh_rows[j] = slots[slot]
-        _count_rows(state, is_fresh[:num_tokens], fresh_rows, row_of, counts[first:])
+        rows += _number_rows(fresh_ranks[:num_fresh], slots, fresh_rows, ranks[first:])
+        counts[first:rows] = 0
+        _count_rows(state, is_fresh[: tokens[i]], fresh_rows, row_of, counts[first:])
         offsets[i + 1] = rows
-    return offsets, ranks[:rows].copy(), counts[:rows].copy()
+    return offsets, ranks[:rows], counts[:rows]
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -163,22 +158,55 @@ def _choose_fresh(
     """Say of each word whether it is a fresh draw, and return how many are."""
     num_fresh = 0
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
-    # The chance falls with j: that of a range's ends decides for most words between them.
-    most = 1.0
-    for start in range(0, num_tokens, _WORDS_PER_BOUND):
-        end = start + _WORDS_PER_BOUND
-        least = (1.0 + end / stretched) ** -exponent
+    # The chance f falls with j, and is convex: from word a to word a + h, it lies below its chord,
+    # by at most f''(a) i (h - i) / 2 at word a + i. That decides for most words. A branch on which
+    # side of the chord a word lies would often be guessed wrong; one on the distance seldom is.
+    start, end, least = 0, 1, 1.0
+    while start < num_tokens:
+        most, least = least, (1.0 + end / stretched) ** -exponent
+        length = end - start
+        slope = (least - most) / length
+        away = stretched + start
+        half = 0.25 * exponent * (exponent + 1.0) * most / (away * away) * (length * length // 4)
+        middle = most - half
+        half += _ROUNDING
         for j in range(start, min(end, num_tokens)):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
             u = np.float64(word >> _11) * 2.0**-53
-            fresh = u < least
-            if fresh != (u < most):
+            above = u - (middle + slope * (j - start))
+            fresh = above < 0.0
+            if abs(above) <= half:
                 fresh = u < (1.0 + j / stretched) ** -exponent
             is_fresh[j] = fresh
             num_fresh += int(fresh)
-        most = least
+        start, end = end, 2 * end
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
     return num_fresh
+
+
+@compiled(nogil=True, error_model="numpy")
+def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids) -> int:
+    """Number the distinct ones among some ranks from 0, in their order; return how many they are.
+
+    Rows are found by hashed rank: at least half of the slots stay free, -1. Whether a rank is new
+    is hard to guess, so there is no branch on it: it is written as the next row, and a free slot
+    says just that row.
+    """
+    mask = np.uint64(_slot_count(len(fresh_ranks)) - 1)
+    slots[: mask + _1] = -1
+    rows = _0
+    for j in range(len(fresh_ranks)):
+        rank = fresh_ranks[j]
+        ranks[rows] = rank
+        slot = (np.uint64(rank) * _GOLDEN) >> _32 & mask
+        row = rows if slots[slot] < 0 else np.uint64(slots[slot])
+        while ranks[row] != rank:
+            slot = (slot + _1) & mask
+            row = rows if slots[slot] < 0 else np.uint64(slots[slot])
+        slots[slot] = np.int32(row)
+        fresh_rows[j] = np.int32(row)
+        rows += np.uint64(row == rows)
+    return np.int64(rows)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -190,16 +218,15 @@ def _count_rows(
     Which of the two is as random as a coin, so both are looked up and no branch has to guess.
     """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
-    drawn = 0
+    drawn = _0
     for j in range(len(is_fresh)):
         word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
         earlier = np.int64(np.float64(word >> _11) * 2.0**-53 * j)
-        fresh = int(is_fresh[j])
-        copied = row_of[earlier]
-        row = copied + fresh * (fresh_rows[drawn] - copied)
-        drawn += fresh
+        copied, new = row_of[np.uint64(earlier)], fresh_rows[drawn]
+        row = new if is_fresh[j] else copied
+        drawn += np.uint64(is_fresh[j])
         row_of[j] = row
-        counts[row] += 1
+        counts[np.uint64(row)] += 1
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled
-from fedhh.kernels.prng import advance, mix, next_float
+from fedhh.kernels.prng import advance, mix
 
 _Floats = npt.NDArray[np.float64]
 _Ids = npt.NDArray[np.int64]
@@ -137,8 +137,8 @@ def draw_adopted(
 ) -> None:
     """Fill ``out[:size]`` with independent ranks of the law, given that the client adopts them.
 
-    Candidates are drawn many at a time, without a branch, so that a processor works on several of
-    them at once; most are not adopted.
+    Candidates are drawn many at a time, in loops without a branch, so that a processor works on
+    several of them at once; most are not adopted.
 
     Args:
         state: ``(4,) uint64`` of the generator, changed in place.
@@ -147,55 +147,65 @@ def draw_adopted(
         adoption: this share.
         out: ``(>= size,) int64``.
         size: How many ranks to draw.
-        candidates: ``(2, BATCH + 1) int64`` to work in.
+        candidates: ``(4, BATCH + 1) int64`` to work in.
     """
     bits = np.uint64(table.bits)
     shift = _64 - bits
     column_mask = (_1 << bits) - _1
     fraction_mask = (_1 << shift) - _1
-    ranks, starts = candidates[0], candidates[1]
+    columns, words, ranks, listed = candidates[0], candidates[1], candidates[2], candidates[3]
     exponent = table.tail_exponent
+    entries, starts, widths = table.entries, table.starts, table.widths
     # Most columns hold one rank, which needs no look-up: all of them share the last one's.
     singles = np.uint64(table.singles)
     last_single = np.uint64(max(table.singles - 1, 0))
     # As integers, k * 2**-53 < adoption is k < ceil(adoption * 2**53): the product is exact.
     adopted_below = np.uint64(math.ceil(adoption * 2.0**53))
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     filled = 0
     while filled < size:
-        adopted = _0
-        s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
-        for _ in range(min(BATCH, 4 * (size - filled) + 8)):
+        number = min(BATCH, 4 * (size - filled) + 8)
+        groups = _0
+        for i in range(number):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
             other, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
-            inside = np.float64(other >> _11) * 2.0**-53
             drawn = word >> shift
-            entry = table.entries[drawn]
-            alias = entry & column_mask
-            own = np.uint64(word & fraction_mask < entry >> bits)
-            column = alias + own * (drawn - alias)
-            place = max(column, last_single)
-            first = table.starts[place]
-            # All bits of the mask are set for one rank: which it is has no branch to guess, either.
-            single = -np.int64(column < singles)
-            rank = np.int64(column) + 1
-            start = (rank & single) | (first & ~single)
-            rank = (rank & single) | ((first + np.int64(table.widths[place] * inside)) & ~single)
-            ranks[adopted] = rank
-            starts[adopted] = start
-            scattered = mix(adoption_key + np.uint64(rank) * _GOLDEN)
-            adopted += np.uint64(scattered >> _11 < adopted_below)
-        state[0], state[1], state[2], state[3] = s0, s1, s2, s3
-        for i in range(adopted):
+            entry = entries[drawn]
+            column = drawn if word & fraction_mask < entry >> bits else entry & column_mask
+            columns[i] = np.int64(column)
+            ranks[i] = np.int64(column + _1)
+            words[i] = np.int64(other >> _11)
+            listed[groups] = i
+            groups += np.uint64(column >= singles)
+        for j in range(groups):
+            i = np.uint64(listed[j])
+            column = np.uint64(columns[i])
+            inside = np.float64(words[i]) * 2.0**-53
+            ranks[i] = starts[column] + np.int64(widths[column] * inside)
+        # By itself, this loop becomes vector code.
+        for i in range(number):
+            scattered = mix(adoption_key + np.uint64(ranks[i]) * _GOLDEN)
+            words[i] = np.int64(scattered >> _11 < adopted_below)
+        adopted = _0
+        for i in range(number):
+            listed[adopted] = i
+            adopted += np.uint64(words[i])
+        for j in range(adopted):
             if filled == size:
                 break
+            i = np.uint64(listed[j])
+            rank = ranks[i]
+            start = min(starts[max(np.uint64(columns[i]), last_single)], rank)
             # A column of one rank has x = 0, and passes as all others do: without a branch.
-            x = np.float64(ranks[i]) / np.float64(starts[i]) - 1.0
-            u = next_float(state)
+            x = np.float64(rank) / np.float64(start) - 1.0
+            word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
+            u = np.float64(word >> _11) * 2.0**-53
             # (1 + x)^-a lies between its Taylor polynomials of degree one and two.
             line = 1.0 - exponent * x
             if u >= line and (
                 u >= line + 0.5 * exponent * (exponent + 1.0) * x * x or u >= (1.0 + x) ** -exponent
             ):
                 continue
-            out[filled] = ranks[i]
+            out[np.uint64(filled)] = rank
             filled += 1
+    state[0], state[1], state[2], state[3] = s0, s1, s2, s3

@@ -16,6 +16,12 @@ _Words = npt.NDArray[np.uint64]
 _Bits = npt.NDArray[np.uint8]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
+_0 = np.uint64(0)
+_1 = np.uint64(1)
+_3 = np.uint64(3)
+_7 = np.uint64(7)
+_32 = np.uint64(32)
 
 
 @compiled(nogil=True)
@@ -150,26 +156,26 @@ def _choose(
 ) -> Any:
     """Put one client's contributions first in ``work[0]``, and return how many they are."""
     values, totals, hashes, slots = work
-    num_words = len(word_values)
+    num_words = np.uint64(len(word_values))
     # Past the first layers few words have a value, which is hard to guess: so all are written down,
     # and those without are written over. Their bits stay in the cache, unlike their values.
-    found = 0
+    found = _0
     for row in range(len(word_ids)):
-        word = np.int64(word_ids[row])
+        word = np.uint64(word_ids[row])
         listed = word < num_words
-        place = np.uint64(int(listed) * word)
-        bit = int(live[place >> np.uint64(3)] >> (place & np.uint64(7))) & 1
-        values[found] = word
+        place = word if listed else _0
+        bit = np.uint64(live[place >> _3] >> (place & _7)) & _1
+        values[found] = np.int64(word)
         totals[found] = counts[row]
-        found += bit | int(not listed)
-    rows = 0
+        found += bit | np.uint64(not listed)
+    rows = _0
     for j in range(found):
-        held = values[j]
+        held = np.uint64(values[j])
         value = word_values[held] if held < num_words else coded_values[held - num_words]
         values[rows] = value
         totals[rows] = totals[j]
-        rows += int(value >= 0)
-    size = _merge_equal(values, totals, rows, slots)
+        rows += np.uint64(value >= 0)
+    size = _merge_equal(values, totals, np.int64(rows), slots)
     if size <= max_items:
         return size
     if greedy:
@@ -202,22 +208,22 @@ def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.in
 
     Equal values are found by hashing: clients hold some dozens, and sorting them costs more.
     """
-    mask = _slot_count(size) - 1
-    slots[: mask + 1] = -1
-    left = 0
+    mask = np.uint64(_slot_count(size) - 1)
+    slots[: mask + _1] = -1
+    left = _0
     for j in range(size):
         value = values[j]
         # The upper half of a product with the golden ratio (Knuth, TAOCP 3, section 6.4).
-        slot = np.int64((np.uint64(value) * _GOLDEN) >> np.uint64(32)) & mask
-        while slots[slot] >= 0 and values[slots[slot]] != value:
-            slot = (slot + 1) & mask
+        slot = (np.uint64(value) * _GOLDEN) >> _32 & mask
+        while slots[slot] >= 0 and values[np.uint64(slots[slot])] != value:
+            slot = (slot + _1) & mask
         if slots[slot] < 0:
-            slots[slot] = left
+            slots[slot] = np.int32(left)
             values[left], totals[left] = value, totals[j]
-            left += 1
+            left += _1
         else:
-            totals[slots[slot]] += totals[j]
-    return left
+            totals[np.uint64(slots[slot])] += totals[j]
+    return np.int64(left)
 
 
 @compiled(nogil=True)

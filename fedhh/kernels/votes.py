@@ -39,7 +39,8 @@ _TWO = np.uint64(2)
 _LARGEST_TABLE = 2**16
 _LARGEST_LOOKED_THROUGH = 2048
 _STAMPS_PER_MEMBER = 32
-_FEWEST_STAMPS = 2**12
+_FEWEST_STAMPS = 2**13
+_JUST_WRITTEN = 48
 
 
 def make_counters(domain_size: int) -> Counters:
@@ -208,24 +209,42 @@ def _looked_through(
                 if stamps[place] == stamp and _is_among(members, filled, draw):
                     continue
                 stamps[place] = stamp
-                members[filled] = draw
+                # Unsigned, so that no negative index has to be provided for.
+                members[np.uint64(filled)] = draw
                 filled += 1
+                _count(counts, overflows, draw)
             next_draw = stop
         if next_coin == len(coins):
             fill_words(states, coins)
             next_coin = 0
-        other = members[last]
-        members[last] = own if coins[next_coin] >= miss else other
+        # Heads, and the last draw gives its place to the client's value. Without a branch on it.
+        held = np.uint8(coins[next_coin] >= miss)
         next_coin += 1
-        for member in members[2:]:
-            _count(counts, overflows, member)
+        other = members[last]
+        count = counts[other]
+        counts[other] = np.uint8(count - held)
+        if count < held:
+            overflows[other] -= np.uint32(1)
+        count = np.uint8(counts[own] + held)
+        counts[own] = count
+        if count < held:
+            overflows[own] += np.uint32(1)
 
 
-@numba.njit(inline="always")
+@numba.njit
 def _is_among(members: _Halves, num_members: int, draw: np.uint32) -> bool:
+    """Return whether a draw is among the first members.
+
+    The last ones are compared one by one: a vector of them would wait until those just written
+    have left for the cache.
+    """
+    settled = max(num_members - _JUST_WRITTEN, 0)
     found = np.uint32(0)
-    for i in range(num_members):
+    for i in range(settled):
         found |= np.uint32(members[i] == draw)
+    for i in range(settled, num_members):
+        if members[i] == draw:
+            return True
     return bool(found != 0)
 
 

@@ -63,7 +63,7 @@ def flat_table(size):
 def draw(clients, law=CHAT, table=None, keys=KEYS):
     clients = np.asarray(clients)
     table = power_law() if table is None else table
-    return draw_ranks(keys, clients, law, table, count_tokens(keys, clients, law))
+    return draw_ranks(keys, clients, law, table)
 
 
 def rows_of(offsets, ranks, counts):
@@ -161,7 +161,7 @@ def test_columns_hold_every_rank_once_and_are_narrow():
 def draw_many(table, size, number=0):
     """Ranks of clients that adopt all words."""
     ranks = np.empty(size, dtype=np.int64)
-    candidates = np.empty((2, BATCH + 1), dtype=np.int64)
+    candidates = np.empty((4, BATCH + 1), dtype=np.int64)
     draw_adopted(new_state(number), table, np.uint64(0), 1.0, ranks, size, candidates)
     return ranks
 

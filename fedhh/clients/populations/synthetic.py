@@ -235,9 +235,8 @@ class RankDrawer:
 
     def draw(self, clients: _Ids) -> RankRows:
         """Return what these clients type; client numbers are ``(n,) int64``, at least 0."""
-        tokens = self.count_tokens(clients)
         offsets, ranks, counts = draw_ranks(
-            self._keys, clients, self.model.typing_law, self.model.rank_table, tokens
+            self._keys, clients, self.model.typing_law, self.model.rank_table
         )
         return RankRows(offsets=offsets, ranks=ranks, counts=counts)
 
