@@ -8,6 +8,7 @@ an address does not, and the two cannot work together.
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import logging
 import os
@@ -19,6 +20,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,8 @@ def start_ray(num_workers: int | None, address: str) -> None:
             the token, or runs other versions of Python, Ray or fedhh.
     """
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    # Before Ray does, so that it says nothing of a thread in which it cannot handle signals.
+    logging.getLogger("ray").setLevel(logging.ERROR)
     # Ray takes SIGTERM for itself; a run has its own way to stop.
     handler = signal.getsignal(signal.SIGTERM)
     try:
@@ -60,7 +64,7 @@ def start_ray(num_workers: int | None, address: str) -> None:
             _join(address, options)
         else:
             before_leaving(_kill_children)
-            with _authentication(os.environ.get(_MODE)):
+            with _authentication(os.environ.get(_MODE)), _few_processes():
                 ray.init(address="local", num_cpus=num_workers, include_dashboard=False, **options)
     finally:
         if threading.current_thread() is threading.main_thread():
@@ -288,6 +292,24 @@ def _authentication(mode: str | None) -> Iterator[None]:
         os.environ.pop(_MODE, None)
         if before is not None:
             os.environ[_MODE] = before
+
+
+@contextmanager
+def _few_processes() -> Iterator[None]:
+    """Have a local Ray start no autoscaler and no reader of logs: `ray.init` cannot be told so.
+
+    Nobody asks for either; they take a second of processor time as Ray starts, and one by the
+    clock as it ends.
+    """
+    parameter: Any = importlib.import_module("ray._private.parameter")
+    every = parameter.RayParams
+    spared = {"no_monitor": True, "include_log_monitor": False}
+    if spared.keys() <= inspect.signature(every).parameters.keys():
+        parameter.RayParams = partial(every, **spared)
+    try:
+        yield
+    finally:
+        parameter.RayParams = every
 
 
 def _kill_children() -> None:

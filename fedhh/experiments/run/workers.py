@@ -60,6 +60,17 @@ def seconds_of_run(config: Config, mechanism: Mechanism, population: Population)
     return seconds_of_answers(answers, config, is_held=isinstance(population, StoredPopulation))
 
 
+def certain_workers(execution: ExecutionConfig) -> Workers | None:
+    """Return who answers for clients if it does not depend on how much there is to do."""
+    if execution.workers != AUTO:
+        where = f"on Ray, {execution.workers} workers" if execution.workers else "in this process"
+        return Workers(number=execution.workers, why=f"{where}, as configured")
+    if execution.ray_address:
+        where = f"on the Ray cluster at {execution.ray_address}"
+        return Workers(number=None, why=f"{where}, a worker for each core that is free")
+    return None
+
+
 def choose_workers(
     execution: ExecutionConfig, seconds: float, *, most: int | None = None
 ) -> Workers:
@@ -70,12 +81,9 @@ def choose_workers(
         seconds: What the work takes on one core, see `seconds_of_run`.
         most: As many workers have something to do at a time; None for any number.
     """
-    if execution.workers != AUTO:
-        where = f"on Ray, {execution.workers} workers" if execution.workers else "in this process"
-        return Workers(number=execution.workers, why=f"{where}, as configured")
-    if execution.ray_address:
-        where = f"on the Ray cluster at {execution.ray_address}"
-        return Workers(number=None, why=f"{where}, a worker for each core that is free")
+    certain = certain_workers(execution)
+    if certain is not None:
+        return certain
     cores = _cores()
     number = cores if most is None else min(cores, most)
     if number < 2:
