@@ -1,5 +1,7 @@
 """The rule that decides between this process and Ray; the same bits are a test of executors."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from fedhh.experiments.config.schema import ExecutionConfig, load_config
@@ -43,6 +45,33 @@ def test_a_cluster_that_is_named_is_used_for_any_work(two_cores):
     chosen = choose_workers(ExecutionConfig(ray_address="head:6379"), 0.0)
     assert chosen.number is None
     assert "head:6379" in chosen.why
+
+
+@pytest.mark.parametrize(
+    ("execution", "number"),
+    [
+        (ExecutionConfig(workers=2), 2),
+        (ExecutionConfig(workers=2, ray_address="head:6379"), 2),
+        (ExecutionConfig(ray_address="head:6379"), None),
+    ],
+)
+def test_ray_starts_ahead_where_it_is_certainly_needed(monkeypatch, execution, number):
+    started = []
+
+    def ahead(workers, address, *, rehearsal):
+        started.append((workers, address))
+        return nullcontext()
+
+    monkeypatch.setattr(run, "ActorsAhead", ahead)
+    run.start_ahead(execution)
+    assert started == [(number, execution.ray_address)]
+
+
+@pytest.mark.parametrize("execution", [AUTO, ExecutionConfig(workers=0)])
+def test_no_ray_starts_ahead_that_may_not_be_needed(monkeypatch, execution):
+    monkeypatch.setattr(run, "ActorsAhead", None)
+    with run.start_ahead(execution) as ahead:
+        assert ahead is None
 
 
 def test_ray_is_started_where_it_saves_more_than_it_takes(two_cores):
