@@ -94,14 +94,8 @@ def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None
     from fedhh.experiments.config.protocol import build_protocol
     from fedhh.experiments.report.comparison import comparison_of_runs
     from fedhh.experiments.run import directory as output
-    from fedhh.experiments.run.run import (
-        check_cluster,
-        check_config,
-        open_executor,
-        run_config,
-        start_ahead,
-    )
-    from fedhh.experiments.run.workers import choose_workers, seconds_of_run
+    from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
+    from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
 
     config = resolve(request)
     baseline = config.of_baseline

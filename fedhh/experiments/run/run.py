@@ -15,13 +15,12 @@ from typing import Any, Literal, Protocol
 import pandas as pd
 
 from fedhh.clients.populations.population import Population
-from fedhh.clients.rehearsal import rehearse
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.alphabet import NOT_PRIVATE, is_from_data, settle_alphabet
 from fedhh.experiments.config.candidates import CLOSED_DOMAIN, is_closed
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.protocol import fidelity_of, settle
-from fedhh.experiments.config.schema import Config, ExecutionConfig
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
@@ -39,7 +38,6 @@ from fedhh.experiments.run.privacy import (
 from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.workers import (
     Workers,
-    certain_workers,
     choose_workers,
     seconds_of_run,
 )
@@ -255,17 +253,6 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     """
     settled = settle_alphabet(config, population)
     return settle(settled, population.num_clients, population.lexicon.words)
-
-
-def start_ahead(execution: ExecutionConfig) -> AbstractContextManager[ActorsAhead | None]:
-    """Return workers that get ready from now on, where it is certain that Ray is asked.
-
-    It is for who still has to make the population; None elsewhere.
-    """
-    workers = certain_workers(execution)
-    if workers is None or workers.number == 0:
-        return nullcontext()
-    return ActorsAhead(workers.number, execution.ray_address, rehearsal=rehearse)
 
 
 def open_executor(

@@ -6,7 +6,7 @@ import pytest
 
 from fedhh.experiments.config.schema import ExecutionConfig, load_config
 from fedhh.experiments.run import run, workers
-from fedhh.experiments.run.workers import choose_workers, seconds_of_run
+from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import workers_of_sweep
 from fedhh.simulation.executor import InProcessExecutor
@@ -58,19 +58,19 @@ def test_a_cluster_that_is_named_is_used_for_any_work(two_cores):
 def test_ray_starts_ahead_where_it_is_certainly_needed(monkeypatch, execution, number):
     started = []
 
-    def ahead(workers, address, *, rehearsal):
-        started.append((workers, address))
+    def ahead(number, address, *, rehearsal):
+        started.append((number, address))
         return nullcontext()
 
-    monkeypatch.setattr(run, "ActorsAhead", ahead)
-    run.start_ahead(execution)
+    monkeypatch.setattr(workers, "ActorsAhead", ahead)
+    start_ahead(execution)
     assert started == [(number, execution.ray_address)]
 
 
 @pytest.mark.parametrize("execution", [AUTO, ExecutionConfig(workers=0)])
 def test_no_ray_starts_ahead_that_may_not_be_needed(monkeypatch, execution):
-    monkeypatch.setattr(run, "ActorsAhead", None)
-    with run.start_ahead(execution) as ahead:
+    monkeypatch.setattr(workers, "ActorsAhead", None)
+    with start_ahead(execution) as ahead:
         assert ahead is None
 
 
