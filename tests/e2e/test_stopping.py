@@ -46,6 +46,7 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, comma
     output, complaint = process.communicate(timeout=60)
     assert (process.returncode, output) == (130, "")
     assert complaint.endswith(MESSAGE)  # after lines of progress, on a slow machine
+    assert "SIGTERM received" not in complaint  # which Ray would say, with a page of addresses
     _, alive = psutil.wait_procs(family, timeout=20)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
     assert sorted(p.name for p in checkpoint.parent.iterdir()) == ["candidates", "state.npz"]
