@@ -95,7 +95,7 @@ def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None
     from fedhh.experiments.report.comparison import comparison_of_runs
     from fedhh.experiments.run import directory as output
     from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
-    from fedhh.experiments.run.workers import choose_workers, seconds_of_run
+    from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
 
     config = resolve(request)
     baseline = config.of_baseline
@@ -108,6 +108,7 @@ def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None
     check_cluster(config.execution.workers, config.execution.ray_address)
     directories = Directories(request)
     with ExitStack() as stack:
+        ahead = stack.enter_context(start_ahead(config.execution))
         progress = LiveProgress(open_console(stderr=True), quiet=quiet)
         listener, server = _followed(stack, progress, configs, live=live)
         stack.enter_context(progress)
@@ -119,7 +120,7 @@ def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None
             seconds += seconds_of_run(settled, protocol.mechanism, population)
         workers = choose_workers(config.execution, seconds)
         progress.place(workers)
-        with open_executor(config, population, workers) as executor:
+        with open_executor(config, population, workers, ahead) as executor:
             runs = [
                 run_config(
                     each, population, executor=executor, listener=listener, checkpoint_in=make

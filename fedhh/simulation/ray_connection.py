@@ -7,7 +7,9 @@ an address does not, and the two cannot work together.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import inspect
 import json
 import logging
 import os
@@ -19,6 +21,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +56,15 @@ def start_ray(num_workers: int | None, address: str) -> None:
             the token, or runs other versions of Python, Ray or fedhh.
     """
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    # Ray takes SIGTERM for itself; a run has its own way to stop.
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
+    # Before Ray does, so that it says nothing of a thread in which it cannot handle signals.
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    with _own_way_to_stop():
         if address:
             _join(address, options)
         else:
             before_leaving(_kill_children)
-            with _authentication(os.environ.get(_MODE)):
+            with _authentication(os.environ.get(_MODE)), _few_processes():
                 ray.init(address="local", num_cpus=num_workers, include_dashboard=False, **options)
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)
 
 
 @contextmanager
@@ -290,14 +290,57 @@ def _authentication(mode: str | None) -> Iterator[None]:
             os.environ[_MODE] = before
 
 
+@contextmanager
+def _own_way_to_stop() -> Iterator[None]:
+    """Keep this process's handler of SIGTERM, which Ray takes for itself: in Python, and below it.
+
+    Only the main thread may set Python's, and only there does Ray set it.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    get, put = ctypes.pythonapi.PyOS_getsig, ctypes.pythonapi.PyOS_setsig
+    get.restype, put.argtypes = ctypes.c_void_p, (ctypes.c_int, ctypes.c_void_p)
+    below = get(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        put(signal.SIGTERM, below)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
+def _few_processes() -> Iterator[None]:
+    """Have a local Ray start no autoscaler and no reader of logs: `ray.init` cannot be told so.
+
+    Nobody asks for either; they take a second of processor time as Ray starts, and one by the
+    clock as it ends.
+    """
+    parameter: Any = importlib.import_module("ray._private.parameter")
+    every = parameter.RayParams
+    spared = {"no_monitor": True, "include_log_monitor": False}
+    if spared.keys() <= inspect.signature(every).parameters.keys():
+        parameter.RayParams = partial(every, **spared)
+    try:
+        yield
+    finally:
+        parameter.RayParams = every
+
+
 def _kill_children() -> None:
     """Kill the local Ray's processes, all below this one.
 
     `ray.shutdown` asks the raylet first and gives it a second. Of a raylet that is only killed,
-    Ray's agents notice the end half a minute later.
+    Ray's agents notice the end half a minute later. A thread that is still starting Ray starts no
+    more of them.
     """
     import psutil
 
+    sys.addaudithook(_refuse_processes)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             process.kill()
+
+
+def _refuse_processes(event: str, _: object) -> None:
+    if event == "subprocess.Popen":
+        raise RuntimeError("This process is about to end.")

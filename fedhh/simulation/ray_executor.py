@@ -1,28 +1,21 @@
-"""Executor on Ray: client actors answer for blocks, a server actor merges what they answer.
+"""Executor on Ray: client actors answer for blocks, and what they answer is merged.
 
-An actor is a shell around the same worker object that the in-process executor uses. Each client
-actor has a fixed share of the blocks and hands over one aggregate per round. If an actor dies, a
-new one takes over its whole share: answers are addressed by block, so the bits stay the same.
+Each client actor, see `ray_actors`, has a fixed share of the blocks and hands over one aggregate
+per round. If an actor dies, a new one takes over its whole share: answers are addressed by block,
+so the bits stay the same.
 
 `map_on_ray` is for many small runs side by side, in place of one large one.
 """
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any, TypeVar
 
 # First, since it sets what ray reads when it is imported.
-from fedhh.simulation.ray_connection import (  # isort: skip
-    alive_nodes,
-    free_cores,
-    require_same_fedhh,
-    start_ray,
-)
+from fedhh.simulation.ray_connection import free_cores, start_ray  # isort: skip
 
 import ray
 from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayError
@@ -30,10 +23,13 @@ from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayE
 from fedhh.doors import Carried
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Executor, Progress, Worker
+from fedhh.simulation.ray_actors import RayActors
+from fedhh.simulation.ray_ahead import ActorsAhead
 from fedhh.validation import InputError, require_at_least
 
-_CALLS_PER_SHARE = 16
-"""In how many calls an actor works off its share; each reports progress."""
+_MOST_CALLS_PER_SHARE, _CLIENTS_PER_CALL = 16, 2**15
+"""An actor works off its share in a number of calls, each of which reports progress; a call takes
+about as long as answers of 3,000 clients, so a small share is worked off in one."""
 
 _MOST_FAILURES = 20
 """Actor deaths in one round after which the run stops: something else is wrong then."""
@@ -42,46 +38,7 @@ _LOST = (RayActorError, ObjectLostError)
 
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
-_log = logging.getLogger(__name__)
-
 _Result = TypeVar("_Result")
-
-
-class _ClientActor:
-    """Holds clients; adds up the answers of its blocks until they are handed over."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-        self._query: Query | None = None
-        self._answer: Answer | None = None
-
-    def begin(self, query: Query) -> int:
-        """Take a round's query; the blocks follow in later calls."""
-        self._query, self._answer = query, None
-        return 0
-
-    def absorb(self, blocks: Sequence[int]) -> int:
-        """Answer for some blocks, and return how many clients they hold."""
-        assert self._query is not None
-        before = 0 if self._answer is None else self._answer.aggregate.num_clients
-        self._answer = self._worker.answer(self._query, blocks, onto=self._answer)
-        return self._answer.aggregate.num_clients - before
-
-    def hand_over(self) -> tuple[Answer | None, int]:
-        """Return the merged answer of the round, with its clients, and forget it."""
-        answer, self._answer = self._answer, None
-        return answer, 0 if answer is None else answer.aggregate.num_clients
-
-
-class _ServerActor:
-    """Merges the client actors' aggregates."""
-
-    def __init__(self, _: None) -> None:
-        """Take nothing, carried with the modules that an answer may need."""
-
-    def merge(self, *answers: Answer) -> Answer:
-        """Return one answer for all shares."""
-        return reduce(Answer.merge, answers)
 
 
 @dataclass(kw_only=True)
@@ -97,39 +54,38 @@ class _Share:
 
 
 class RayExecutor(Executor):
-    """Spreads a cohort's blocks over client actors.
+    """Spreads a cohort's blocks over client actors."""
 
-    Attributes:
-        clients: Handles of the client actors, replaced when one dies.
-    """
-
-    def __init__(self, worker: Worker, *, num_workers: int | None, address: str = "") -> None:
-        """Start or join Ray, and place the actors.
+    def __init__(
+        self,
+        worker: Worker,
+        *,
+        num_workers: int | None = None,
+        address: str = "",
+        ahead: ActorsAhead | None = None,
+    ) -> None:
+        """Start or join Ray, place the actors, and give them the worker.
 
         Args:
             worker: Answers for blocks; copied to every actor once.
             num_workers: How many client actors; None for one on each core that is free.
             address: A running cluster's address; a local Ray of our own if empty.
+            ahead: Actors that have been started for this, in place of the two before.
 
         Raises:
             InputError: The cluster cannot be joined, see `ray_connection.start_ray`.
         """
-        if num_workers is not None:
-            require_at_least(1, num_workers=num_workers)
-        self._owns_ray = not ray.is_initialized()
-        if self._owns_ray:
-            start_ray(num_workers, address)
-        num_workers = num_workers or free_cores()
-        self._nodes = alive_nodes()
-        self._worker = ray.put(Carried(worker))
-        # Blocks must not depend on a free slot: an actor asks for one core, the server for none.
-        self._client_class = ray.remote(num_cpus=1)(_ClientActor)
-        self._server_class = ray.remote(num_cpus=0)(_ServerActor)
-        self.clients = [self._client_class.remote(self._worker) for _ in range(num_workers)]
-        self._server = self._server_class.remote(Carried(None))
+        self._ahead = ahead
+        self._actors = RayActors(num_workers, address) if ahead is None else ahead.actors()
+        self._actors.hold(worker)
+
+    @property
+    def clients(self) -> list[Any]:
+        """Handles of the client actors, replaced when one dies."""
+        return self._actors.clients
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer for the whole cohort, merged by the server actor."""
+        """Yield one answer for the whole cohort."""
         reference = ray.put(Carried(query))
         num_blocks = query.cohort.num_blocks
         shares = [
@@ -140,44 +96,38 @@ class RayExecutor(Executor):
         lost = shares
         while True:
             for share in lost:
-                self._submit(share, reference)
+                self._submit(share, reference, query.cohort.block_size)
             try:
                 lost = self._work_off(shares, progress)
                 if not lost:
-                    yield ray.get(self._server.merge.remote(*(share.answer for share in shares)))
+                    yield self._actors.merge([share.answer for share in shares])
                     return
             except _LOST:
-                self._server = self._server_class.remote(Carried(None))
+                self._actors.replace_server()
                 lost = [share for share in shares if not _is_there(share.answer)]
             failures += 1
             if failures > _MOST_FAILURES:
                 raise RuntimeError(f"Ray actors were lost {failures} times in one round.")
-            self._check_new_nodes()
+            self._actors.check_new_nodes()
             for share in lost:
-                _log.info("client actor %d was lost; another takes over its blocks", share.index)
-                ray.kill(self.clients[share.index])
-                self.clients[share.index] = self._client_class.remote(self._worker)
+                self._actors.replace_client(share.index)
 
     def close(self) -> None:
-        """Stop the actors, and Ray if this executor started it."""
-        for actor in (*self.clients, self._server):
-            ray.kill(actor)
-        self.clients = []
-        if self._owns_ray:
-            ray.shutdown()
+        """Stop the actors, and Ray if it was started for them; actors started ahead end later."""
+        if self._ahead is None:
+            self._actors.close()
+        else:
+            self._ahead.release()
 
-    def _check_new_nodes(self) -> None:
-        """Refuse nodes that joined since and hold another fedhh, before an actor is placed."""
-        joined = {n: at for n, at in alive_nodes().items() if n not in self._nodes}
-        require_same_fedhh(joined)
-        self._nodes |= joined
-
-    def _submit(self, share: _Share, query: Any) -> None:
+    def _submit(self, share: _Share, query: Any, block_size: int) -> None:
         """Queue the calls for a whole share; an actor works them off in order."""
         actor = self.clients[share.index]
-        size = -(-len(share.blocks) // _CALLS_PER_SHARE)
+        size = max(
+            -(-len(share.blocks) // _MOST_CALLS_PER_SHARE), -(-_CLIENTS_PER_CALL // block_size)
+        )
         share.clients_done = 0
         share.pending = [
+            *self._actors.first_calls(share.index),
             actor.begin.remote(query),
             *(
                 actor.absorb.remote(share.blocks[start : start + size])

@@ -79,8 +79,12 @@ class PrefixTrie:
     def look_up(self, lookup: Indices, nodes: Indices, symbols: Codes) -> Indices:
         """Return ``lookup[node * A + symbol]`` of each word, ABSENT where there is none."""
         result = np.full(len(nodes), ABSENT, dtype=np.int64)
-        alive = np.flatnonzero((nodes != ABSENT) & (symbols < self.alphabet_size))
-        result[alive] = lookup[nodes[alive] * self.alphabet_size + symbols[alive]]
+        # Below the first layers few words are alive, so their symbols alone are looked at.
+        alive = np.flatnonzero(nodes != ABSENT)
+        found = symbols[alive]
+        known = found < self.alphabet_size
+        alive, found = alive[known], found[known]
+        result[alive] = lookup[nodes[alive] * self.alphabet_size + found]
         return result
 
     def walk(self, codes: Codes) -> Indices:

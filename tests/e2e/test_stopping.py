@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -45,6 +46,7 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, comma
     output, complaint = process.communicate(timeout=60)
     assert (process.returncode, output) == (130, "")
     assert complaint.endswith(MESSAGE)  # after lines of progress, on a slow machine
+    assert "SIGTERM received" not in complaint  # which Ray would say, with a page of addresses
     _, alive = psutil.wait_procs(family, timeout=20)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
     assert sorted(p.name for p in checkpoint.parent.iterdir()) == ["candidates", "state.npz"]
@@ -52,6 +54,47 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, comma
     go.touch()
     resumed = command("run", "--resume", "--workers", "0", "--out", "mine", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """All processes with a mark in their environment, which children have from their parents."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("MARK") == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def test_a_run_that_is_stopped_while_ray_starts_leaves_no_process(tmp_path):
+    mark = str(tmp_path)
+    process = start(
+        "-m", "fedhh", *SMALL, "--workers", "1", "--out", "mine", cwd=tmp_path,
+        env={**os.environ, "MARK": mark},
+    )  # fmt: skip
+    wait_until(lambda: len(marked(mark)) > 1, process)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert complaint.endswith(MESSAGE)
+    psutil.wait_procs(marked(mark), timeout=20)
+    assert marked(mark) == []
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_run_that_is_refused_while_ray_starts_leaves_no_process(tmp_path):
+    mark = str(tmp_path)
+    process = start(
+        "-m", "fedhh", *SMALL, "--set", "protocol.clients_per_layer=20001", "--workers", "1",
+        cwd=tmp_path, env={**os.environ, "MARK": mark},
+    )  # fmt: skip
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert complaint.startswith("Error: ")
+    assert complaint.count("\n") == 1
+    psutil.wait_procs(marked(mark), timeout=20)
+    assert marked(mark) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_a_script_started_in_the_background_stops_while_clients_are_drawn(tmp_path):

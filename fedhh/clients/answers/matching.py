@@ -39,10 +39,15 @@ class WordMatcher:
             self._excluded = query.excluded
             self._is_excluded = match_rows(codes, query.excluded) >= 0
         nodes = self._walk.nodes(query.trie)
-        symbols = codes[:, query.trie.length]
-        values = nodes * query.trie.alphabet_size + symbols
-        values[(nodes == ABSENT) | (symbols == FOREIGN)] = -1
-        finished = match_rows(codes, query.finished, hashes=self._hashes)
-        values[finished >= 0] = query.num_extensions + finished[finished >= 0]
-        values[self._is_excluded] = -1
+        alive = np.flatnonzero(nodes != ABSENT)
+        symbols = codes[alive, query.trie.length]
+        known = symbols != FOREIGN
+        alive, symbols = alive[known], symbols[known]
+        values = np.full(len(codes), -1, dtype=np.int64)
+        values[alive] = nodes[alive] * query.trie.alphabet_size + symbols
+        if len(query.finished):
+            finished = match_rows(codes, query.finished, hashes=self._hashes)
+            values[finished >= 0] = query.num_extensions + finished[finished >= 0]
+        if len(query.excluded):
+            values[self._is_excluded] = -1
         return values

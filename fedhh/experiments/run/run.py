@@ -36,10 +36,15 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
-from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
+from fedhh.experiments.run.workers import (
+    Workers,
+    choose_workers,
+    seconds_of_run,
+)
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress, Worker
+from fedhh.simulation.ray_ahead import ActorsAhead
 
 _log = logging.getLogger(__name__)
 
@@ -250,18 +255,31 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     return settle(settled, population.num_clients, population.lexicon.words)
 
 
-def open_executor(config: Config, population: Population, workers: Workers) -> Executor:
+def open_executor(
+    config: Config, population: Population, workers: Workers, ahead: ActorsAhead | None = None
+) -> Executor:
     """Return the way to a population's clients, see `choose_workers`; close it after use.
 
     It serves every configuration with the same seed, population and simulation.
+
+    Args:
+        config: Whose clients they are.
+        population: The clients.
+        workers: Who answers for them.
+        ahead: These workers, where they have been started, see `start_ahead`.
     """
-    return fidelity_of(config).wrap(open_clients(config, population, workers), seed=config.seed)
+    clients = open_clients(config, population, workers, ahead)
+    return fidelity_of(config).wrap(clients, seed=config.seed)
 
 
-def open_clients(config: Config, population: Population, workers: Workers) -> Executor:
+def open_clients(
+    config: Config, population: Population, workers: Workers, ahead: ActorsAhead | None = None
+) -> Executor:
     """Return the way to a population's clients, which make their reports; close it after use."""
     _log.info("clients are asked %s", workers.why)
     worker = _worker(population, config.seed)
+    if ahead is not None:
+        return ahead.executor(worker)
     return open_workers(worker, workers.number, config.execution.ray_address)
 
 

@@ -9,13 +9,16 @@ the number of answers alone, see `seconds_of_answers`: what comes out is the sam
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.rehearsal import rehearse
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.schema import Config, ExecutionConfig
 from fedhh.mechanisms.base import Mechanism
 from fedhh.settings import AUTO
+from fedhh.simulation.ray_ahead import ActorsAhead
 
 RAY_SECONDS = 10.0
 """What the start and the end of a local Ray take."""
@@ -60,6 +63,28 @@ def seconds_of_run(config: Config, mechanism: Mechanism, population: Population)
     return seconds_of_answers(answers, config, is_held=isinstance(population, StoredPopulation))
 
 
+def certain_workers(execution: ExecutionConfig) -> Workers | None:
+    """Return who answers for clients if it does not depend on how much there is to do."""
+    if execution.workers != AUTO:
+        where = f"on Ray, {execution.workers} workers" if execution.workers else "in this process"
+        return Workers(number=execution.workers, why=f"{where}, as configured")
+    if execution.ray_address:
+        where = f"on the Ray cluster at {execution.ray_address}"
+        return Workers(number=None, why=f"{where}, a worker for each core that is free")
+    return None
+
+
+def start_ahead(execution: ExecutionConfig) -> AbstractContextManager[ActorsAhead | None]:
+    """Return workers that get ready from now on, where it is certain that Ray is asked.
+
+    It is for who still has to make the population; None elsewhere.
+    """
+    workers = certain_workers(execution)
+    if workers is None or workers.number == 0:
+        return nullcontext()
+    return ActorsAhead(workers.number, execution.ray_address, rehearsal=rehearse)
+
+
 def choose_workers(
     execution: ExecutionConfig, seconds: float, *, most: int | None = None
 ) -> Workers:
@@ -70,12 +95,9 @@ def choose_workers(
         seconds: What the work takes on one core, see `seconds_of_run`.
         most: As many workers have something to do at a time; None for any number.
     """
-    if execution.workers != AUTO:
-        where = f"on Ray, {execution.workers} workers" if execution.workers else "in this process"
-        return Workers(number=execution.workers, why=f"{where}, as configured")
-    if execution.ray_address:
-        where = f"on the Ray cluster at {execution.ray_address}"
-        return Workers(number=None, why=f"{where}, a worker for each core that is free")
+    certain = certain_workers(execution)
+    if certain is not None:
+        return certain
     cores = _cores()
     number = cores if most is None else min(cores, most)
     if number < 2:

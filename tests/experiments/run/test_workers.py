@@ -1,10 +1,12 @@
 """The rule that decides between this process and Ray; the same bits are a test of executors."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from fedhh.experiments.config.schema import ExecutionConfig, load_config
 from fedhh.experiments.run import run, workers
-from fedhh.experiments.run.workers import choose_workers, seconds_of_run
+from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import workers_of_sweep
 from fedhh.simulation.executor import InProcessExecutor
@@ -43,6 +45,33 @@ def test_a_cluster_that_is_named_is_used_for_any_work(two_cores):
     chosen = choose_workers(ExecutionConfig(ray_address="head:6379"), 0.0)
     assert chosen.number is None
     assert "head:6379" in chosen.why
+
+
+@pytest.mark.parametrize(
+    ("execution", "number"),
+    [
+        (ExecutionConfig(workers=2), 2),
+        (ExecutionConfig(workers=2, ray_address="head:6379"), 2),
+        (ExecutionConfig(ray_address="head:6379"), None),
+    ],
+)
+def test_ray_starts_ahead_where_it_is_certainly_needed(monkeypatch, execution, number):
+    started = []
+
+    def ahead(number, address, *, rehearsal):
+        started.append((number, address))
+        return nullcontext()
+
+    monkeypatch.setattr(workers, "ActorsAhead", ahead)
+    start_ahead(execution)
+    assert started == [(number, execution.ray_address)]
+
+
+@pytest.mark.parametrize("execution", [AUTO, ExecutionConfig(workers=0)])
+def test_no_ray_starts_ahead_that_may_not_be_needed(monkeypatch, execution):
+    monkeypatch.setattr(workers, "ActorsAhead", None)
+    with start_ahead(execution) as ahead:
+        assert ahead is None
 
 
 def test_ray_is_started_where_it_saves_more_than_it_takes(two_cores):

@@ -1,0 +1,44 @@
+"""A first answer to nobody: it loads what answers take, in a process that waits for its clients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.worker import ClientWorker
+from fedhh.oracles import OracleSpec
+from fedhh.queries.base import Cohort, PrefixQuery
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.lexicon import Lexicon
+from fedhh.words.trie import PrefixTrie
+
+
+def rehearse() -> None:
+    """Answer a question about prefixes, of the kind that most runs ask, for one client.
+
+    Modules and compiled kernels that this loads need no loading later; nothing else stays.
+    """
+    symbols = Alphabet.named("lower")
+    query = PrefixQuery(
+        pass_index=0,
+        layer=1,
+        cohort=Cohort(start=0, size=1),
+        alphabet=symbols,
+        max_items=1,
+        sampler="random",
+        trie=PrefixTrie.all_of_length_one(symbols.size),
+        finished=np.zeros((1, 3), dtype=np.uint16),
+        excluded=np.zeros((0, 3), dtype=np.uint16),
+        oracle=OracleSpec(name="ss", epsilon=1.0),
+    )
+    population = StoredPopulation(
+        name="rehearsal",
+        lexicon=Lexicon(words=["a"]),
+        offsets=np.array([0, 1]),
+        word_ids=np.array([0]),
+        counts=np.array([1]),
+    )
+    worker = ClientWorker(population, seed=0)
+    for asked in (query, HitsQuery.of(query, query.cohort)):
+        worker.answer(asked, [0])

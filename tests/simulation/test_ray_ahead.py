@@ -1,0 +1,111 @@
+"""Actors that are started before there is a worker: same bits, and nothing hidden if they fail."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedhh.clients.answers import base
+from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.rehearsal import rehearse
+from fedhh.clients.worker import ClientWorker
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.simulation.ray_ahead import ActorsAhead
+from fedhh.validation import InputError
+from tests.conftest import LETTERS, zipf_population
+
+ray = pytest.importorskip("ray")
+
+PROTOCOL = LdpTrieHH(
+    alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
+)
+
+
+def worker() -> ClientWorker:
+    return ClientWorker(zipf_population(6_000), seed=9)
+
+
+def estimates(executor: Executor) -> np.ndarray:
+    with executor:
+        *_, last = rounds(PROTOCOL, executor)
+    return last.state.found.estimate
+
+
+def no_rehearsal() -> None:
+    pass
+
+
+class Fatal:
+    """Ends the process of the first actor that rehearses, and fails in the others."""
+
+    def __init__(self, marker: Path) -> None:
+        self._marker = str(marker)
+
+    def __call__(self) -> None:
+        try:
+            os.close(os.open(self._marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError as error:
+            raise ZeroDivisionError("of the rehearsal") from error
+        os._exit(1)
+
+
+@pytest.fixture(scope="module")
+def reference() -> np.ndarray:
+    return estimates(InProcessExecutor(worker()))
+
+
+def test_an_actor_that_dies_in_the_rehearsal_is_replaced_and_one_that_fails_goes_on(
+    tmp_path, reference, shared_ray
+):
+    marker = tmp_path / "died"
+    with ActorsAhead(2, "", rehearsal=Fatal(marker)) as ahead:
+        first = list(ahead.actors().clients)
+        executor = ahead.executor(worker())
+        query = PROTOCOL.next_query(PROTOCOL.initialize())
+        list(executor.answer(query))
+        replaced = [a is not b for a, b in zip(first, executor.clients, strict=True)]
+        found = estimates(executor)
+    assert marker.exists()
+    assert sum(replaced) == 1
+    assert np.array_equal(found, reference)
+    assert ahead.actors().clients == []
+    assert ray.is_initialized()  # it was there before
+
+
+def test_a_cluster_that_cannot_be_joined_is_named_to_who_wants_the_actors(monkeypatch):
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with (
+        ActorsAhead(2, "127.0.0.1:1", rehearsal=no_rehearsal) as ahead,
+        pytest.raises(InputError, match=r"No Ray cluster answers at ray_address='127\.0\.0\.1:1'"),
+    ):
+        ahead.executor(worker())
+
+
+def test_nobody_has_to_want_the_actors(monkeypatch):
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with ActorsAhead(2, "127.0.0.1:1", rehearsal=no_rehearsal):
+        pass
+
+
+def test_a_rehearsal_loads_the_kernels_of_real_answers(monkeypatch):
+    seen: set[tuple[object, ...]] = set()
+    for name in ("choose_contributions", "count_contributions"):
+        kernel = getattr(base, name)
+
+        def spy(*arguments, name=name, kernel=kernel):
+            seen.add((name, *map(kernel.typeof_pyval, arguments)))
+            return kernel(*arguments)
+
+        monkeypatch.setattr(base, name, spy)
+    rehearse()
+    rehearsed = set(seen)
+    assert len(rehearsed) == 2
+    query = PROTOCOL.next_query(PROTOCOL.initialize())
+    for asked in (query, HitsQuery.of(query, query.cohort)):
+        worker().answer(asked, [0])
+    assert seen == rehearsed
