@@ -90,8 +90,6 @@ def main() -> None:
     # What is there at the end goes with the process; to look for cycles first takes half a second.
     atexit.register(gc.freeze)
     stop_at_signals(_INTERRUPTED)
-    # Else Python searches a quarter of a million objects for garbage, several times, as it ends.
-    atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character is shown its escape.
         if hasattr(stream, "reconfigure"):

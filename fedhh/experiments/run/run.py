@@ -36,11 +36,7 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
-from fedhh.experiments.run.workers import (
-    Workers,
-    choose_workers,
-    seconds_of_run,
-)
+from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress, Worker
