@@ -249,8 +249,9 @@ def add_members(
     places = np.zeros(depth + 1, dtype=np.int64)
     tops = np.zeros(depth + 1, dtype=np.int64)
     levels = np.zeros(depth + 1, dtype=np.int64)
-    memory[: top + 1] = node.reports[0, : top + 1]
-    memory[top + 1 : 2 * top + 2] = node.reports[1, : top + 1]
+    for members in range(top + 1):
+        memory[members] = node.reports[0, members]
+        memory[top + 1 + members] = node.reports[1, members]
     starts[0], sizes[0], tops[0] = node.start, node.size, top
     waiting = 1
     while waiting:
@@ -260,8 +261,9 @@ def add_members(
         node_free, node_bound = memory[place : place + top], memory[place + top : place + 2 * top]
         if level > 0 and size <= smallest:
             ranges[left_over, 0], ranges[left_over, 1] = start, size
-            reports[left_over, 0, :top] = node_free
-            reports[left_over, 1, :top] = node_bound
+            for members in range(top):
+                reports[left_over, 0, members] = node_free[members]
+                reports[left_over, 1, members] = node_bound[members]
             left_over += 1
             continue
         if size == 1:
