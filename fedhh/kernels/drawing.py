@@ -62,7 +62,7 @@ class TypingLaw(NamedTuple):
     adoption: float
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     """Return how many new words each client types, repetitions included.
 
@@ -83,7 +83,7 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     return tokens
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def draw_ranks(
     keys: _Keys, clients: _Ids, law: TypingLaw, table: RankTable, tokens: _Ids
 ) -> tuple[_Ids, _Ids, npt.NDArray[np.int32]]:
@@ -146,7 +146,7 @@ def draw_ranks(
     return offsets, ranks[:rows].copy(), counts[:rows].copy()
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def _begin(state: _Keys, keys: _Keys, client: int, law: TypingLaw) -> Any:
     """Start a client's stream, and return its number of new words and their share of all."""
     seed_client(state, keys[0], client)
@@ -156,7 +156,7 @@ def _begin(state: _Keys, keys: _Keys, client: int, law: TypingLaw) -> Any:
     return new_words(state, law, words, share), share
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def _choose_fresh(
     state: _Keys, num_tokens: int, stretched: float, exponent: float, is_fresh: _Flags
 ) -> int:
@@ -181,7 +181,7 @@ def _choose_fresh(
     return num_fresh
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def _count_rows(
     state: _Keys, is_fresh: _Flags, fresh_rows: _Rows, row_of: _Rows, counts: _Rows
 ) -> None:
@@ -239,7 +239,7 @@ def new_words(state: _Keys, law: TypingLaw, words: Any, share: Any) -> Any:
     return poisson(state, words * share)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def poisson(state: _Keys, mean: float) -> Any:
     """Return a Poisson number with this mean, above 0."""
     if mean < _INVERSION_BELOW:

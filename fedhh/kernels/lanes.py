@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from fedhh.kernels.cache import subroutine
 
 LANES = 32
 
@@ -40,7 +41,7 @@ def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return raw[start : start + num_bytes].view(dtype)
 
 
-@numba.njit
+@subroutine
 def fill_words(states: _Words, out: _Words) -> None:
     """Fill ``out`` with fresh words, lane after lane.
 
@@ -65,7 +66,7 @@ def fill_words(states: _Words, out: _Words) -> None:
             s0[lane], s1[lane], s2[lane], s3[lane] = a, b, c, d
 
 
-@numba.njit
+@subroutine
 def bound_in_place(words: _Halves, bound: np.uint64) -> None:
     """Turn each 32-bit word into an exactly uniform integer in [0, bound), or into ``bound``.
 

@@ -125,7 +125,7 @@ def _group_starts(first: int) -> _Ids:
     return np.array(starts, dtype=np.int64)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def draw_adopted(
     state: _Words,
     table: RankTable,

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import mix, next_below
 
 _Ids = npt.NDArray[np.int64]
@@ -18,7 +18,7 @@ _Bits = npt.NDArray[np.uint8]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@compiled(nogil=True)
+@compiled
 def choose_contributions(
     clients: _Ids,
     offsets: _Ids,
@@ -71,7 +71,7 @@ def choose_contributions(
     return chosen, sizes
 
 
-@compiled(nogil=True)
+@compiled
 def count_contributions(
     clients: _Ids,
     offsets: _Ids,
@@ -120,7 +120,7 @@ def count_contributions(
     return contributions, clients_with_items
 
 
-@numba.njit
+@subroutine
 def _room(offsets: _Ids) -> Any:
     """Return arrays for values, their totals and hashes, and slots, for the longest client."""
     longest = 0
@@ -134,7 +134,7 @@ def _room(offsets: _Ids) -> Any:
     )
 
 
-@numba.njit
+@subroutine
 def _choose(
     client: int,
     word_ids: npt.NDArray[np.int32],
@@ -196,7 +196,7 @@ def _slot_count(size: int) -> int:
     return slots
 
 
-@compiled(nogil=True)
+@compiled
 def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.int32]) -> int:
     """Add up the totals of equal values among the first ``size``; return how many are left.
 
@@ -220,7 +220,7 @@ def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.in
     return left
 
 
-@compiled(nogil=True)
+@compiled
 def _move_largest_to_front(
     values: _Ids, totals: _Ids, hashes: _Words, size: int, front: int
 ) -> None:

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.variates import draw_binomial, draw_hypergeometric
 
 _Counts = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ def left_size(size: int) -> int:
     return left
 
 
-@numba.njit
+@subroutine
 def _weights(left: int, right: int, members: int, weights: _Floats, sums: _Floats) -> Any:
     """Fill in the law of how many of some members fall into the left part of a range.
 
@@ -88,7 +88,7 @@ def _weights(left: int, right: int, members: int, weights: _Floats, sums: _Float
     return first, last, mode
 
 
-@numba.njit
+@subroutine
 def _place(
     reports: int,
     left: int,
@@ -132,7 +132,7 @@ def _place(
         k += 1
 
 
-@numba.njit
+@subroutine
 def _last_class(reports: _Counts) -> int:
     """Return the largest number of members that a report of a node has, 0 if there is none."""
     last = len(reports) - 1
@@ -141,7 +141,7 @@ def _last_class(reports: _Counts) -> int:
     return last
 
 
-@numba.njit
+@subroutine
 def _halve(
     free: _Counts,
     bound: _Counts,
@@ -203,7 +203,7 @@ def root(bound: _Counts, num_free: int, subset_size: int) -> Node:
     return Node(0, len(bound), reports)
 
 
-@compiled(nogil=True)
+@compiled
 def add_members(
     node: Node,
     before: _Counts,
@@ -304,7 +304,7 @@ def add_members(
     return left_over
 
 
-@compiled()
+@compiled
 def count_into(values: _Counts, counts: _Counts) -> None:
     """Add one to the count of each value; values beyond the counts must have been refused."""
     for value in values:

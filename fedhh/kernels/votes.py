@@ -15,7 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
 from fedhh.kernels.prng import next_below, next_uint64
 
@@ -50,7 +50,7 @@ def make_counters(domain_size: int) -> Counters:
     return np.zeros(domain_size + 1, dtype=np.uint8), np.zeros(domain_size + 1, dtype=np.uint32)
 
 
-@compiled()
+@compiled
 def move_counts(counters: Counters, out: _Ints) -> None:
     """Add the counters to ``(s,) int64`` ``out``."""
     counts, overflows = counters
@@ -97,7 +97,7 @@ def _random_buffers() -> tuple[_Words, _Halves, _Words]:
     return words, words.view(np.uint32), aligned_empty(LANES, np.uint64)
 
 
-@compiled()
+@compiled
 def _stamped(
     values: _Ints,
     subset_size: int,
@@ -166,7 +166,7 @@ def add_looked_through_votes(
     _looked_through(values, miss, counters, states, _random_buffers(), stamps, members)
 
 
-@compiled()
+@compiled
 def _looked_through(
     values: _Ints,
     miss: np.uint64,
@@ -263,7 +263,7 @@ def add_quick_votes(
     return retry[: _quick(values, subset_size, miss, counters, retry, random, lanes)]
 
 
-@compiled()
+@compiled
 def _quick(
     values: _Ints,
     subset_size: int,
@@ -315,7 +315,7 @@ def _quick(
     return num_retry
 
 
-@numba.njit
+@subroutine
 def _flag_failures(
     draws: _Halves, own: _Halves, subset_size: int, spare: np.uint32, flags: _Halves
 ) -> None:
@@ -337,7 +337,7 @@ def _flag_failures(
                 flags[i] |= np.uint32(here[i] == there[i])
 
 
-@numba.njit
+@subroutine
 def _place_own(
     draws: _Halves, own: _Halves, coins: _Coins, coarse: np.uint16, flags: _Halves
 ) -> None:
@@ -350,7 +350,7 @@ def _place_own(
         draws[i] = value if coin > coarse else draw
 
 
-@compiled()
+@compiled
 def draw_subsets(
     values: _Ints, domain_size: int, miss: np.uint64, reports: _Ints, state: _Words
 ) -> None:

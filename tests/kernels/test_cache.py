@@ -34,7 +34,7 @@ def total(values):
 
 def compiled_total(values: np.ndarray) -> tuple[float, int]:
     """The total by code that is compiled or loaded now, and how often it was loaded."""
-    kernel = compiled()(total)
+    kernel = compiled(total)
     return kernel(values), sum(kernel.stats.cache_hits.values())
 
 
@@ -143,7 +143,7 @@ def test_a_damaged_file_costs_one_line_and_is_written_again(damage, caplog):
 
 def test_two_that_look_before_either_saves_keep_both_codes():
     """With an index they would give one name to two codes."""
-    first, second = compiled()(total), compiled()(total)
+    first, second = compiled(total), compiled(total)
     assert first(INTEGERS) == 10
     assert second(DECIMALS) == 5.0
     assert compiled_total(INTEGERS) == (10, 1)
