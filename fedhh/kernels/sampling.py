@@ -16,6 +16,8 @@ _Words = npt.NDArray[np.uint64]
 _Bits = npt.NDArray[np.uint8]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# With a literal 0, numba would compile what is called with it for the literal, and once more.
+_NONE = np.int64(0)
 
 
 @compiled
@@ -162,7 +164,7 @@ def _choose(
         values[found] = word
         totals[found] = counts[row]
         found += bit | int(not listed)
-    rows = 0
+    rows = _NONE
     for j in range(found):
         held = values[j]
         value = word_values[held] if held < num_words else coded_values[held - num_words]

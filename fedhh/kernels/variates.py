@@ -200,7 +200,8 @@ def _fewer_good(good: int, bad: int, sample: int, state: _State) -> Any:
     p = g / balls
     variance = (balls - n) / (balls - 1.0) * n * p * (1.0 - p)
     width = _HAT_SLOPE * math.sqrt(variance + 0.5) + _HAT_WIDTH
-    mode = math.floor((n + 1.0) * ((g + 1.0) / (balls + 2.0)))
+    # A float, like all that is compared with it: its functions are then compiled once.
+    mode = float(math.floor((n + 1.0) * ((g + 1.0) / (balls + 2.0))))
     center = n * p - mode + 0.5
     most = min(n, g)
     while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import hashlib
 import logging
 import os
@@ -139,6 +140,25 @@ def test_a_damaged_file_costs_one_line_and_is_written_again(damage, caplog):
     assert len(caplog.messages) == 1
     assert compiled_total(INTEGERS) == (10, 1)
     assert len(caplog.messages) == 1
+
+
+def test_pythons_search_for_cycles_goes_on_after_a_compilation_that_fails_or_not():
+    @compiled
+    def wrong(values):
+        return values.unknown
+
+    gc.enable()
+    with pytest.raises(numba.TypingError):
+        wrong(INTEGERS)
+    assert gc.isenabled()
+    compiled_total(INTEGERS)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        compiled_total(DECIMALS)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_two_that_look_before_either_saves_keep_both_codes():
