@@ -129,7 +129,7 @@ def _add_rows(
         while missing != 0:
             if next_draw == len(draws):
                 fill_words(states, draw_words)
-                bound_in_place(draws, num_values)
+                bound_in_place(draw_words, num_values)
                 next_draw = 0
             draw = np.uint64(draws[next_draw])
             next_draw += 1
