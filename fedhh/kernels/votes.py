@@ -98,8 +98,9 @@ def add_stamped_votes(
 
 
 def _random_buffers() -> tuple[_Words, _Halves, _Words]:
-    words = aligned_empty(_BUFFER // 2, np.uint64)
-    return words, words.view(np.uint32), aligned_empty(LANES, np.uint64)
+    room = aligned_empty(_BUFFER // 2 + LANES, np.uint64)
+    words, coins = room[: _BUFFER // 2], room[_BUFFER // 2 :]
+    return words, words.view(np.uint32), coins
 
 
 @compiled
@@ -257,17 +258,21 @@ def add_quick_votes(
         `add_looked_through_votes` once they are known to lie in [0, s).
     """
     retry = np.empty(len(values), dtype=np.int64)
-    # A chunk's draws, and then its coins.
-    words = aligned_empty(subset_size * CHUNK // 2 + CHUNK // 4, np.uint64)
-    draw_words, coin_words = words[: subset_size * CHUNK // 2], words[subset_size * CHUNK // 2 :]
-    more_words = aligned_empty(LANES, np.uint64)
+    # One array for all, since to align one takes as long as hundreds of votes: a chunk's draws and
+    # its coins, which are filled at once, a few words more, and what the kernel writes down.
+    num_draw_words, num_coin_words = subset_size * CHUNK // 2, CHUNK // 4
+    random_end = num_draw_words + num_coin_words
+    room = aligned_empty(random_end + LANES + CHUNK, np.uint64)
+    words, rest = room[:random_end], room[random_end:]
+    draw_words, coin_words = words[:num_draw_words], words[num_draw_words:]
+    notes = rest[LANES:].view(np.uint32)
     lanes = (
         draw_words.view(np.uint32),
         coin_words.view(np.uint16),
-        aligned_empty(CHUNK, np.uint32),
-        aligned_empty(CHUNK, np.uint32),
+        notes[:CHUNK],
+        notes[CHUNK:],
     )
-    random = (states, words, draw_words, more_words)
+    random = (states, words, draw_words, rest[:LANES])
     return retry[: _quick(values, subset_size, miss, counters, retry, random, lanes)]
 
 
