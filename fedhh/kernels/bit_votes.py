@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
 
 _Words = npt.NDArray[np.uint64]
@@ -97,7 +96,7 @@ def add_bit_votes(
     _add_rows(values, subset_size, miss, out, states, plan, planes, buffers)
 
 
-@compiled()
+@compiled
 def _add_rows(
     values: _Ints,
     subset_size: int,
@@ -130,7 +129,7 @@ def _add_rows(
         while missing != 0:
             if next_draw == len(draws):
                 fill_words(states, draw_words)
-                bound_in_place(draws, num_values)
+                bound_in_place(draw_words, num_values)
                 next_draw = 0
             draw = np.uint64(draws[next_draw])
             next_draw += 1
@@ -150,7 +149,7 @@ def _add_rows(
     _move_sums(planes, out)
 
 
-@numba.njit
+@subroutine
 def _fill_bernoulli(bits: _Words, scratch: _Words, plan: tuple[int, int], states: _Words) -> None:
     """Fill ``bits`` with independent bits, each set with probability k / 2**b exactly, k odd."""
     k, levels = plan
@@ -169,7 +168,7 @@ def _fill_bernoulli(bits: _Words, scratch: _Words, plan: tuple[int, int], states
                     block[i] &= fresh[i]
 
 
-@numba.njit
+@subroutine
 def _count_members(row: _Words) -> int:
     members = np.uint64(0)
     for word in row:
@@ -182,7 +181,7 @@ def _count_members(row: _Words) -> int:
     return int(members)
 
 
-@numba.njit
+@subroutine
 def _sum_row(row: _Words, planes: _Words) -> None:
     """Add a row to the sums, of which plane j holds binary digit j."""
     p0, p1, p2, p3, p4, p5 = planes[0], planes[1], planes[2], planes[3], planes[4], planes[5]
@@ -201,7 +200,7 @@ def _sum_row(row: _Words, planes: _Words) -> None:
         p5[i] ^= carry5
 
 
-@numba.njit
+@subroutine
 def _move_sums(planes: _Words, out: _Ints) -> None:
     """Add the planes' sums to ``out`` and clear them."""
     p0, p1, p2, p3, p4, p5 = planes[0], planes[1], planes[2], planes[3], planes[4], planes[5]

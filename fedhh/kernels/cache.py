@@ -8,6 +8,7 @@ read back only if its checksum holds. Whatever goes wrong costs a compilation.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import pickle
@@ -53,24 +54,42 @@ def _tell(name: str) -> None:
         hear(name)
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator: `numba.njit` with these options, whose code is kept on disk.
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function of this package that Python calls, and keep its code on disk.
 
-    It is for functions of this package, whose sources alone are searched for changes.
-
-    Args:
-        options: Of `numba.njit`, without ``cache``.
+    The sources of this package alone are searched for changes.
     """
+    dispatcher = subroutine(function)
+    # With NUMBA_DISABLE_JIT it is the function itself, which compiles nothing.
+    if dispatcher is not function:
+        dispatcher._cache = _Cache(function)
+        dispatcher.compile = _without_collections(dispatcher.compile)
+    return dispatcher
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        # Nobody takes a kernel for a C function; that wrapper would be compiled for each.
-        dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(function)
-        # With NUMBA_DISABLE_JIT it is the function itself, which compiles nothing.
-        if dispatcher is not function:
-            dispatcher._cache = _Cache(function)
-        return dispatcher
 
-    return decorate
+def subroutine(function: Callable[..., Any]) -> Any:
+    """Compile a function that other kernels call: its code is a part of theirs.
+
+    All have the same options, since numba compiles what they use of its own (`numpy.empty`, `min`)
+    again for every other set of options.
+    """
+    # Nobody takes a kernel for a C function; that wrapper would be compiled for each.
+    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+
+
+def _without_collections(compile_signature: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same without Python's search for cycles, a tenth of the time: few die so soon."""
+
+    def compile_at_once(signature: Any) -> Any:
+        if not gc.isenabled():
+            return compile_signature(signature)
+        gc.disable()
+        try:
+            return compile_signature(signature)
+        finally:
+            gc.enable()
+
+    return compile_at_once
 
 
 def cache_directory() -> Path:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 
 _Ids = npt.NDArray[np.int64]
 
@@ -22,7 +21,7 @@ PAIRS = SYLLABLES**2
 """How many ways there are to begin with two syllables; a word's is its number modulo this."""
 
 
-@compiled(nogil=True)
+@compiled
 def coded_values(
     numbers: _Ids,
     consonants: _Ids,
@@ -75,7 +74,7 @@ def coded_values(
     return values
 
 
-@numba.njit
+@subroutine
 def _follow(
     rest: int,
     node: int,
@@ -123,7 +122,7 @@ def _follow(
     return -1
 
 
-@numba.njit
+@subroutine
 def _first_from(wanted: int, sorted_values: _Ids, start: int, end: int) -> Any:
     """Return where the first value of a range stands that is not below another; else its end."""
     while start < end:
@@ -135,7 +134,7 @@ def _first_from(wanted: int, sorted_values: _Ids, start: int, end: int) -> Any:
     return start
 
 
-@compiled(nogil=True)
+@compiled
 def part_ranks(ranks: _Ids, largest: int) -> tuple[npt.NDArray[np.int32], _Ids]:
     """Return word ids, and the ranks above ``largest``.
 
@@ -159,7 +158,7 @@ def part_ranks(ranks: _Ids, largest: int) -> tuple[npt.NDArray[np.int32], _Ids]:
     return ids, beyond[:size].copy()
 
 
-@compiled(nogil=True)
+@compiled
 def count_words(
     word_ids: npt.NDArray[np.int32],
     counts: npt.NDArray[np.int32],

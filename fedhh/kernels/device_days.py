@@ -50,7 +50,7 @@ def value_law(weights: _Floats) -> ValueLaw:
     return ValueLaw(cuts=cuts, others=others)
 
 
-@compiled(nogil=True)
+@compiled
 def _alias_columns(heights: _Floats) -> Any:
     size = len(heights)
     cuts = np.ones(size)
@@ -79,7 +79,7 @@ def _alias_columns(heights: _Floats) -> Any:
     return cuts, others
 
 
-@compiled(nogil=True)
+@compiled
 def draw_day(
     rates: _Floats,
     is_in: _Flags,
@@ -150,7 +150,8 @@ def draw_day(
                 age += 1
             if num_picks == len(picks):
                 longer = np.empty((2 * num_picks, 2), dtype=np.int64)
-                longer[:num_picks] = picks
+                for pick in range(num_picks):
+                    longer[pick, 0], longer[pick, 1] = picks[pick, 0], picks[pick, 1]
                 picks = longer
             picks[num_picks, 0] = age
             picks[num_picks, 1] = taken[i, age]
@@ -174,7 +175,7 @@ def _value(key: Any, event: Any, law: ValueLaw) -> Any:
     return np.int64(law.others[column])
 
 
-@compiled(nogil=True)
+@compiled
 def values_of(keys: _Words, events: _Ints, law: ValueLaw) -> Any:
     """Return ``(n,) int64``: the value of each event, given its day's key and its number."""
     values = np.empty(len(events), dtype=np.int64)
@@ -183,7 +184,7 @@ def values_of(keys: _Words, events: _Ints, law: ValueLaw) -> Any:
     return values
 
 
-@compiled(nogil=True)
+@compiled
 def count_events(
     key: np.uint64, firsts: _Ints, is_in: _Flags, law: ValueLaw, counts: _Ints
 ) -> None:

@@ -65,7 +65,7 @@ class TypingLaw(NamedTuple):
     adoption: float
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     """Return how many new words each client types, repetitions included.
 
@@ -86,7 +86,7 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
     return tokens
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def draw_ranks(
     keys: _Keys, clients: _Ids, law: TypingLaw, table: RankTable
 ) -> tuple[_Ids, _Ids, _Rows]:
@@ -141,7 +141,7 @@ def draw_ranks(
     return offsets, ranks[:rows], counts[:rows]
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def _begin(state: _Keys, keys: _Keys, client: int, law: TypingLaw) -> Any:
     """Start a client's stream, and return its number of new words and their share of all."""
     seed_client(state, keys[0], client)
@@ -151,7 +151,7 @@ def _begin(state: _Keys, keys: _Keys, client: int, law: TypingLaw) -> Any:
     return new_words(state, law, words, share), share
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def _choose_fresh(
     state: _Keys, num_tokens: int, stretched: float, exponent: float, is_fresh: _Flags
 ) -> int:
@@ -184,8 +184,8 @@ def _choose_fresh(
     return num_fresh
 
 
-@compiled(nogil=True, error_model="numpy")
-def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids) -> int:
+@compiled
+def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids) -> np.int64:
     """Number the distinct ones among some ranks from 0, in their order; return how many they are.
 
     Rows are found by hashed rank: at least half of the slots stay free, -1. Whether a rank is new
@@ -209,7 +209,7 @@ def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids
     return np.int64(rows)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def _count_rows(
     state: _Keys, is_fresh: _Flags, fresh_rows: _Rows, row_of: _Rows, counts: _Rows
 ) -> None:
@@ -266,7 +266,7 @@ def new_words(state: _Keys, law: TypingLaw, words: Any, share: Any) -> Any:
     return poisson(state, words * share)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def poisson(state: _Keys, mean: float) -> Any:
     """Return a Poisson number with this mean, above 0."""
     if mean < _INVERSION_BELOW:

@@ -15,7 +15,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@compiled()
+@compiled
 def count_supports(
     low: _Words, high: _Words, offset: _Words, width: _Words, candidates: _Ints, wide: bool
 ) -> _Ints:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from fedhh.kernels.cache import subroutine
 
 LANES = 32
 
 _CACHE_LINE = 64
 
 _Words = npt.NDArray[np.uint64]
-_Halves = npt.NDArray[np.uint32]
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_2_POW_32 = np.uint64(0x100000000)
 
 
 def lane_states(rng: np.random.Generator) -> _Words:
@@ -40,7 +44,7 @@ def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return raw[start : start + num_bytes].view(dtype)
 
 
-@numba.njit
+@subroutine
 def fill_words(states: _Words, out: _Words) -> None:
     """Fill ``out`` with fresh words, lane after lane.
 
@@ -65,20 +69,24 @@ def fill_words(states: _Words, out: _Words) -> None:
             s0[lane], s1[lane], s2[lane], s3[lane] = a, b, c, d
 
 
-@numba.njit
-def bound_in_place(words: _Halves, bound: np.uint64) -> None:
-    """Turn each 32-bit word into an exactly uniform integer in [0, bound), or into ``bound``.
+@subroutine
+def bound_in_place(words: _Words, bound: np.uint64) -> None:
+    """Turn each half of a word into an exactly uniform integer in [0, bound), or into ``bound``.
 
     ``bound`` itself marks a draw that Lemire's method rejects, with probability below
     ``bound / 2**32``; the caller skips it.
 
     Args:
-        words: ``(n,) uint32``.
+        words: ``(n,) uint64``: whole ones, since vector code takes twice as long for 32-bit words.
         bound: In [1, 2**32).
     """
-    threshold = np.uint32((np.uint64(0x100000000) - bound) % bound)
-    rejected = np.uint32(bound)
+    threshold = (_2_POW_32 - bound) % bound
+    # Says that it has 32 bits, which makes the products one step of a vector unit.
+    bound &= _LOW
+    rejected_above = bound << _HALF
     for i in range(len(words)):
-        product = np.uint64(words[i]) * bound
-        uniform = np.uint32(product >> np.uint64(32))
-        words[i] = rejected if np.uint32(product) < threshold else uniform
+        below = (words[i] & _LOW) * bound
+        above = (words[i] >> _HALF) * bound
+        lower = bound if below & _LOW < threshold else below >> _HALF
+        upper = rejected_above if above & _LOW < threshold else above & ~_LOW
+        words[i] = lower | upper

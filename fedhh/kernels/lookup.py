@@ -12,7 +12,7 @@ _Ints = npt.NDArray[np.int64]
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-@compiled()
+@compiled
 def make_slots(keys: _Ints) -> _Ints:
     """Return a hash table of the rows of distinct keys, for `copy_entries`.
 
@@ -39,7 +39,7 @@ def make_slots(keys: _Ints) -> _Ints:
     return slots
 
 
-@compiled()
+@compiled
 def copy_entries(slots: _Ints, table: _Ints, keys: _Ints, columns: _Ints, out: _Ints) -> None:
     """Write ``table[row of the key, column]`` to ``out`` for each key that has a row.
 

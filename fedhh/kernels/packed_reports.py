@@ -41,7 +41,7 @@ def _ones(word: Any) -> Any:
     return (word * _SUM) >> _56
 
 
-@compiled(nogil=True)
+@compiled
 def noisy_vectors(cells: _Ints, num_cells: int, flip: np.uint64, state: _Words) -> Any:
     """Return one indicator vector per report, each entry flipped independently, as bits.
 
@@ -82,7 +82,7 @@ def noisy_vectors(cells: _Ints, num_cells: int, flip: np.uint64, state: _Words) 
     return vectors
 
 
-@compiled(nogil=True)
+@compiled
 def add_vectors(reports: _Ints, table: _Table) -> None:
     """Add each report's bits to its row of the table.
 
@@ -101,7 +101,7 @@ def add_vectors(reports: _Ints, table: _Table) -> None:
                 word &= word - _1
 
 
-@compiled(nogil=True)
+@compiled
 def add_signs(reports: _Ints, table: _Table) -> None:
     """Add each report's sign to the cell of its row and coefficient.
 
@@ -117,7 +117,7 @@ def add_signs(reports: _Ints, table: _Table) -> None:
             table[reports[i, 0], reports[i, 1]] -= one
 
 
-@compiled(nogil=True)
+@compiled
 def vectors_supporting(coefficients: _Words, num_cells: int, reports: _Ints, keys: _Ints) -> Any:
     """Return ``(c,) int64``: how many vectors have a one at each key's cell of their row.
 
@@ -138,7 +138,7 @@ def vectors_supporting(coefficients: _Words, num_cells: int, reports: _Ints, key
     return supporters
 
 
-@compiled(nogil=True)
+@compiled
 def signs_supporting(coefficients: _Words, num_cells: int, reports: _Ints, keys: _Ints) -> Any:
     """Return ``(c,) int64``: how many signs are the Hadamard entry of each key's cell.
 

@@ -13,6 +13,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.cache import subroutine
+
 _State = npt.NDArray[np.uint64]
 
 _2_POW_MINUS_53 = 2.0**-53
@@ -35,7 +37,7 @@ _FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 
 
-@numba.njit(inline="always")
+@subroutine
 def next_uint64(state: _State) -> Any:
     """Return 64 fresh bits."""
     result, s0, s1, s2, s3 = advance(state[0], state[1], state[2], state[3])
@@ -66,13 +68,13 @@ def advance(s0: Any, s1: Any, s2: Any, s3: Any) -> Any:
     return result, s0, s1, s2, s3
 
 
-@numba.njit(inline="always")
+@subroutine
 def next_float(state: _State) -> Any:
     """Return a float64 uniform on the multiples of 2**-53 in [0, 1)."""
     return np.float64(next_uint64(state) >> _11) * _2_POW_MINUS_53
 
 
-@numba.njit(inline="always")
+@subroutine
 def next_below(state: _State, bound: Any) -> Any:
     """Return an exactly uniform integer in [0, bound), for ``1 <= bound <= 2**32``."""
     product = (next_uint64(state) >> _32) * bound
@@ -85,7 +87,7 @@ def next_below(state: _State, bound: Any) -> Any:
     return product >> _32
 
 
-@numba.njit(inline="always")
+@subroutine
 def mix(word: Any) -> Any:
     """Return SplitMix64's finalizer of ``word``: a bijection of 64 bits that scatters them."""
     word = (word ^ (word >> _30)) * _FIRST_FACTOR

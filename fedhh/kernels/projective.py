@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import next_below, next_float
 
 _Ints = npt.NDArray[np.int64]
@@ -21,7 +20,7 @@ _Floats = npt.NDArray[np.float64]
 _State = npt.NDArray[np.uint64]
 
 
-@compiled()
+@compiled
 def inverses_modulo(prime: int) -> _Ints:
     """Return ``(prime,) int64``: each number's inverse modulo a prime; 0 for 0."""
     inverses = np.zeros(prime, dtype=np.int64)
@@ -31,7 +30,7 @@ def inverses_modulo(prime: int) -> _Ints:
     return inverses
 
 
-@numba.njit
+@subroutine
 def _write_point(number: int, prime: int, firsts: _Ints, out: _Ints) -> int:
     """Write a point's coordinates, and return where its 1 is.
 
@@ -54,7 +53,7 @@ def _write_point(number: int, prime: int, firsts: _Ints, out: _Ints) -> int:
     return last - after
 
 
-@numba.njit
+@subroutine
 def _orthogonal(
     choice: int, point: _Ints, first: int, firsts: _Ints, inverses: _Ints, other: _Ints
 ) -> Any:
@@ -92,7 +91,7 @@ def _orthogonal(
     return firsts[size - 1 - lead] + number
 
 
-@compiled()
+@compiled
 def draw_projective_responses(
     values: _Ints,
     num_coordinates: int,
@@ -126,7 +125,7 @@ def draw_projective_responses(
         out[i] = _orthogonal(choice, point, first, firsts, inverses, other)
 
 
-@compiled()
+@compiled
 def sum_orthogonal(
     counts: _Ints, candidates: _Ints, num_coordinates: int, firsts: _Ints, inverses: _Ints
 ) -> _Ints:
@@ -151,7 +150,7 @@ def sum_orthogonal(
     return sums
 
 
-@compiled()
+@compiled
 def spread_over_multiples(
     counts: _Ints, num_coordinates: int, firsts: _Ints, prime: int, out: _Floats
 ) -> None:

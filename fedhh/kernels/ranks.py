@@ -125,7 +125,7 @@ def _group_starts(first: int) -> _Ids:
     return np.array(starts, dtype=np.int64)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled
 def draw_adopted(
     state: _Words,
     table: RankTable,
@@ -178,10 +178,10 @@ def draw_adopted(
             listed[groups] = i
             groups += np.uint64(column >= singles)
         for j in range(groups):
-            i = np.uint64(listed[j])
-            column = np.uint64(columns[i])
-            inside = np.float64(words[i]) * 2.0**-53
-            ranks[i] = starts[column] + np.int64(widths[column] * inside)
+            place = np.uint64(listed[j])
+            column = np.uint64(columns[place])
+            inside = np.float64(words[place]) * 2.0**-53
+            ranks[place] = starts[column] + np.int64(widths[column] * inside)
         # By itself, this loop becomes vector code.
         for i in range(number):
             scattered = mix(adoption_key + np.uint64(ranks[i]) * _GOLDEN)
@@ -193,9 +193,9 @@ def draw_adopted(
         for j in range(adopted):
             if filled == size:
                 break
-            i = np.uint64(listed[j])
-            rank = ranks[i]
-            start = min(starts[max(np.uint64(columns[i]), last_single)], rank)
+            place = np.uint64(listed[j])
+            rank = ranks[place]
+            start = min(starts[max(np.uint64(columns[place]), last_single)], rank)
             # A column of one rank has x = 0, and passes as all others do: without a branch.
             x = np.float64(rank) / np.float64(start) - 1.0
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import mix, next_below
 
 _Ids = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ _7 = np.uint64(7)
 _32 = np.uint64(32)
 
 
-@compiled(nogil=True)
+@compiled
 def choose_contributions(
     clients: _Ids,
     offsets: _Ids,
@@ -77,7 +77,7 @@ def choose_contributions(
     return chosen, sizes
 
 
-@compiled(nogil=True)
+@compiled
 def count_contributions(
     clients: _Ids,
     offsets: _Ids,
@@ -126,7 +126,7 @@ def count_contributions(
     return contributions, clients_with_items
 
 
-@numba.njit
+@subroutine
 def _room(offsets: _Ids) -> Any:
     """Return arrays for values, their totals and hashes, and slots, for the longest client."""
     longest = 0
@@ -140,7 +140,7 @@ def _room(offsets: _Ids) -> Any:
     )
 
 
-@numba.njit
+@subroutine
 def _choose(
     client: int,
     word_ids: npt.NDArray[np.int32],
@@ -202,8 +202,10 @@ def _slot_count(size: int) -> int:
     return slots
 
 
-@compiled(nogil=True)
-def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.int32]) -> int:
+@compiled
+def _merge_equal(
+    values: _Ids, totals: _Ids, size: np.int64, slots: npt.NDArray[np.int32]
+) -> np.int64:
     """Add up the totals of equal values among the first ``size``; return how many are left.
 
     Equal values are found by hashing: clients hold some dozens, and sorting them costs more.
@@ -226,7 +228,7 @@ def _merge_equal(values: _Ids, totals: _Ids, size: int, slots: npt.NDArray[np.in
     return np.int64(left)
 
 
-@compiled(nogil=True)
+@compiled
 def _move_largest_to_front(
     values: _Ids, totals: _Ids, hashes: _Words, size: int, front: int
 ) -> None:

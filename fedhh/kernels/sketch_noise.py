@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import next_float, next_uint64
 from fedhh.kernels.variates import draw_binomial
 
@@ -25,7 +24,7 @@ _GUIDE_SHIFT = np.uint64(56)
 _MOST_COINS = 16
 
 
-@compiled()
+@compiled
 def add_noise(hits: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Words) -> None:
     """Fill in the counts of ones of a sketch whose reports are indicators with flipped entries.
 
@@ -68,7 +67,7 @@ def add_noise(hits: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Word
             out[row, cell] = flips + own - 2 * flipped_hits
 
 
-@numba.njit
+@subroutine
 def _binomial_law(n: int, flip: float, kept: float, room: int, weights: _Floats) -> Any:
     """Fill in the chances of Binomial(n, flip), up to a factor.
 
@@ -103,7 +102,7 @@ def _binomial_law(n: int, flip: float, kept: float, room: int, weights: _Floats)
     return first, last - first + 1
 
 
-@numba.njit
+@subroutine
 def _lay_out(weights: _Floats, size: int, law: _Words, guide: _Ints) -> None:
     """Turn chances into thresholds of a random word, and say where to begin for its first bits.
 

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.lanes import LANES, aligned_empty, fill_words
 
 _Words = npt.NDArray[np.uint64]
@@ -75,7 +75,7 @@ def polynomial(coefficients: Any, row: Any, key: Any) -> Any:
     return _fold(_multiply(inner, key) + coefficients[row, 0])
 
 
-@compiled()
+@compiled
 def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
     """Return each row of ``(n, width)`` codes as a polynomial at ``point``, modulo the prime."""
     keys = np.empty(len(codes), dtype=np.int64)
@@ -87,7 +87,7 @@ def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
     return keys
 
 
-@compiled()
+@compiled
 def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -> _Ints:
     """Return ``(n,) int64``: the cell of each key under the hash function of its row.
 
@@ -183,7 +183,7 @@ def _ends(spreads: _Ints, bits: int) -> _Ints | None:
     return None if len(ends) > len(spreads) // _ROWS_PER_END else np.array([*ends, len(spreads)])
 
 
-@compiled()
+@compiled
 def _add_cells(
     coefficients: _Words, lines: _Words, ends: _Ints, bits: int, keys: _Ints, sums: _Ints
 ) -> None:
@@ -202,7 +202,7 @@ def _add_cells(
             _unpack(packed, bits, len(here), sums[:, start:])
 
 
-@compiled()
+@compiled
 def _add_cells_of_range(
     coefficients: _Words, lines: _Words, ends: _Ints, bits: int, sums: _Ints
 ) -> None:
@@ -244,7 +244,7 @@ def _add_cells_of_range(
 # Each loop is a function of its own: in a larger one, LLVM does not make vector code of it.
 
 
-@numba.njit
+@subroutine
 def _evaluate(coefficients: _Words, keys: _Ints, values: _Words) -> None:
     """Write a row's polynomial at some keys."""
     c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
@@ -253,7 +253,7 @@ def _evaluate(coefficients: _Words, keys: _Ints, values: _Words) -> None:
         values[i] = _fold(_multiply(_fold(_multiply(c2, key) + c1), key) + c0)
 
 
-@numba.njit
+@subroutine
 def _go_on(values: _Words, steps: _Words, bend: np.uint64, out: _Words, size: int) -> None:
     """Write LANES interleaved sequences with constant second differences, and move on."""
     for block in range(0, size, LANES):
@@ -264,7 +264,7 @@ def _go_on(values: _Words, steps: _Words, bend: np.uint64, out: _Words, size: in
             steps[lane] = _add(step, bend)
 
 
-@numba.njit
+@subroutine
 def _gather(line: _Words, values: _Words, size: int, sums: _Words) -> None:
     """Add to each sum the cell that its value is reduced to."""
     num_cells = np.uint64(len(line))
@@ -284,7 +284,7 @@ def _add(a: Any, b: Any) -> Any:
     return total - _PRIME if total >= _PRIME else total
 
 
-@numba.njit
+@subroutine
 def _unpack(packed: _Words, bits: int, size: int, sums: _Ints) -> None:
     """Add each table's part of packed sums to its own."""
     mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
@@ -320,7 +320,7 @@ def add_noisy_rows(
     _noisy_rows(rows, cells, flip, table, states, buffers, reports_at_once)
 
 
-@compiled()
+@compiled
 def _noisy_rows(
     rows: _Ints,
     cells: _Ints,
@@ -355,7 +355,7 @@ def _noisy_rows(
                             counts[cell] += np.int64(-1 if cell == own else 1)
 
 
-@compiled()
+@compiled
 def hadamard_rows(table: _Ints) -> None:
     """Replace each row of ``(k, m) int64`` by its product with the Hadamard matrix, in place.
 

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import next_below, next_float, next_uint64
 
 _Ints = npt.NDArray[np.int64]
@@ -23,7 +23,7 @@ def _is_odd(word: Any) -> Any:
     return word & 1
 
 
-@compiled()
+@compiled
 def draw_hadamard_responses(
     symbols: _Ints, block_size: int, num_outputs: int, own_share: float, out: _Ints, state: _State
 ) -> None:
@@ -52,7 +52,7 @@ def draw_hadamard_responses(
         out[i] = symbols[i] - row + column
 
 
-@compiled()
+@compiled
 def draw_sampled_bits(
     values: _Ints, domain_size: int, own: float, other: float, out: _Ints, state: _State
 ) -> None:
@@ -71,7 +71,7 @@ def draw_sampled_bits(
         _draw_sampled_bits(i, values[i], own, other, drawn_by, out[i], state)
 
 
-@compiled()
+@compiled
 def add_sampled_bits(
     values: _Ints, num_bits: int, own: float, other: float, scores: _Ints, out: _Ints, state: _State
 ) -> None:
@@ -94,7 +94,7 @@ def add_sampled_bits(
             out[entry >> 1] += scores[entry & 1]
 
 
-@numba.njit
+@subroutine
 def _draw_sampled_bits(
     i: int, value: int, own: float, other: float, drawn_by: _Ints, out: _Ints, state: _State
 ) -> None:

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.variates import draw_binomial, draw_hypergeometric
 
 _Counts = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ def left_size(size: int) -> int:
     return left
 
 
-@numba.njit
+@subroutine
 def _weights(left: int, right: int, members: int, weights: _Floats, sums: _Floats) -> Any:
     """Fill in the law of how many of some members fall into the left part of a range.
 
@@ -88,7 +88,7 @@ def _weights(left: int, right: int, members: int, weights: _Floats, sums: _Float
     return first, last, mode
 
 
-@numba.njit
+@subroutine
 def _place(
     reports: int,
     left: int,
@@ -132,7 +132,7 @@ def _place(
         k += 1
 
 
-@numba.njit
+@subroutine
 def _last_class(reports: _Counts) -> int:
     """Return the largest number of members that a report of a node has, 0 if there is none."""
     last = len(reports) - 1
@@ -141,7 +141,7 @@ def _last_class(reports: _Counts) -> int:
     return last
 
 
-@numba.njit
+@subroutine
 def _halve(
     free: _Counts,
     bound: _Counts,
@@ -203,7 +203,7 @@ def root(bound: _Counts, num_free: int, subset_size: int) -> Node:
     return Node(0, len(bound), reports)
 
 
-@compiled(nogil=True)
+@compiled
 def add_members(
     node: Node,
     before: _Counts,
@@ -249,8 +249,9 @@ def add_members(
     places = np.zeros(depth + 1, dtype=np.int64)
     tops = np.zeros(depth + 1, dtype=np.int64)
     levels = np.zeros(depth + 1, dtype=np.int64)
-    memory[: top + 1] = node.reports[0, : top + 1]
-    memory[top + 1 : 2 * top + 2] = node.reports[1, : top + 1]
+    for members in range(top + 1):
+        memory[members] = node.reports[0, members]
+        memory[top + 1 + members] = node.reports[1, members]
     starts[0], sizes[0], tops[0] = node.start, node.size, top
     waiting = 1
     while waiting:
@@ -260,8 +261,9 @@ def add_members(
         node_free, node_bound = memory[place : place + top], memory[place + top : place + 2 * top]
         if level > 0 and size <= smallest:
             ranges[left_over, 0], ranges[left_over, 1] = start, size
-            reports[left_over, 0, :top] = node_free
-            reports[left_over, 1, :top] = node_bound
+            for members in range(top):
+                reports[left_over, 0, members] = node_free[members]
+                reports[left_over, 1, members] = node_bound[members]
             left_over += 1
             continue
         if size == 1:
@@ -302,7 +304,7 @@ def add_members(
     return left_over
 
 
-@compiled()
+@compiled
 def count_into(values: _Counts, counts: _Counts) -> None:
     """Add one to the count of each value; values beyond the counts must have been refused."""
     for value in values:

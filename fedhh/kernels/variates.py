@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import next_float, next_uint64
 
 _State = npt.NDArray[np.uint64]
@@ -49,7 +49,7 @@ _EVERY_NIBBLE = np.uint64(0x0F0F0F0F0F0F0F0F)
 _EVERY_BYTE = np.uint64(0x0101010101010101)
 
 
-@numba.njit
+@subroutine
 def _stirling(k: float) -> Any:
     """Return ln k! less (k + 1/2) ln(k + 1) - (k + 1) + ln(2 pi) / 2."""
     if k < 10.0:
@@ -59,7 +59,7 @@ def _stirling(k: float) -> Any:
     return (1 / 12 - (1 / 360 - square / 1260) * square) * inverse
 
 
-@numba.njit
+@subroutine
 def _log_factorial_ratio(k: float, m: float) -> Any:
     """Return ln(k! / m!), relative to its size, for whole numbers."""
     gap = k - m
@@ -71,7 +71,7 @@ def _log_factorial_ratio(k: float, m: float) -> Any:
     )
 
 
-@numba.njit
+@subroutine
 def draw_binomial(trials: int, heads: float, tails: float, state: _State) -> Any:
     """Return how many of so many trials succeed, each with chance heads / (heads + tails).
 
@@ -107,7 +107,7 @@ def _ones(word: Any) -> Any:
     return np.int64((word * _EVERY_BYTE) >> _56)
 
 
-@numba.njit
+@subroutine
 def _fewer(trials: int, heads: float, tails: float, total: float, state: _State) -> Any:
     """Return a binomial number whose successes are at most as likely as its failures."""
     n, p = float(trials), heads / total
@@ -156,7 +156,7 @@ def _fewer(trials: int, heads: float, tails: float, total: float, state: _State)
             return np.int64(k)
 
 
-@numba.njit
+@subroutine
 def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> Any:
     """Return how many of ``sample`` balls, drawn without replacement, are good.
 
@@ -179,7 +179,7 @@ def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> Any:
     return draw_hypergeometric_half(good, bad, sample, state)
 
 
-@numba.njit
+@subroutine
 def draw_hypergeometric_half(good: int, bad: int, sample: int, state: _State) -> Any:
     """Return `draw_hypergeometric` for a sample of at most half of the balls."""
     if good > bad:
@@ -187,7 +187,7 @@ def draw_hypergeometric_half(good: int, bad: int, sample: int, state: _State) ->
     return _fewer_good(good, bad, sample, state)
 
 
-@numba.njit
+@subroutine
 def _fewer_good(good: int, bad: int, sample: int, state: _State) -> Any:
     # Which balls are good and which are drawn are two independent subsets: the roles can change.
     if sample <= _MOST_URN_DRAWS:
@@ -200,7 +200,8 @@ def _fewer_good(good: int, bad: int, sample: int, state: _State) -> Any:
     p = g / balls
     variance = (balls - n) / (balls - 1.0) * n * p * (1.0 - p)
     width = _HAT_SLOPE * math.sqrt(variance + 0.5) + _HAT_WIDTH
-    mode = math.floor((n + 1.0) * ((g + 1.0) / (balls + 2.0)))
+    # A float, like all that is compared with it: its functions are then compiled once.
+    mode = float(math.floor((n + 1.0) * ((g + 1.0) / (balls + 2.0))))
     center = n * p - mode + 0.5
     most = min(n, g)
     while True:
@@ -224,7 +225,7 @@ def _fewer_good(good: int, bad: int, sample: int, state: _State) -> Any:
             return np.int64(k)
 
 
-@numba.njit
+@subroutine
 def _urn(good: int, balls: int, sample: int, state: _State) -> Any:
     """Return how many of a few balls are good, drawn one by one."""
     found = 0
@@ -234,7 +235,7 @@ def _urn(good: int, balls: int, sample: int, state: _State) -> Any:
     return found
 
 
-@compiled()
+@compiled
 def binomials(trials: npt.NDArray[np.int64], heads: float, tails: float, state: _State) -> Any:
     """Return ``(n,) int64``: `draw_binomial` for each number of trials."""
     drawn = np.empty(len(trials), dtype=np.int64)
@@ -243,7 +244,7 @@ def binomials(trials: npt.NDArray[np.int64], heads: float, tails: float, state: 
     return drawn
 
 
-@compiled()
+@compiled
 def hypergeometrics(good: int, bad: int, sample: int, size: int, state: _State) -> Any:
     """Return ``(size,) int64``: so many draws of `draw_hypergeometric`."""
     drawn = np.empty(size, dtype=np.int64)

@@ -15,9 +15,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
-from fedhh.kernels.prng import next_below, next_uint64
 
 _Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
@@ -28,11 +27,16 @@ Counters = tuple[_Bytes, _Halves]
 
 CHUNK = 2048
 _BUFFER = 4096
+# Flags are looked at in blocks of so many, and those of a block with any in blocks of so few.
 _SCAN = 128
+_FEW = 16
+_UNFLAGGED = np.uint32(0)
 _FAILED = np.uint32(1)
 _UNDECIDED = np.uint32(2)
 _ONE = np.uint64(1)
-_TWO = np.uint64(2)
+_COUNT = np.uint64(0xFFFFFFFF)
+_NONE = np.uint64(0)
+_ONE_STAMP = np.uint64(0x100000000)
 
 # Up to here a table of stamps and counts fits the second cache. Beyond, values share stamps in the
 # first, and a report that meets one of its own looks through its members; large ones look long.
@@ -51,7 +55,7 @@ def make_counters(domain_size: int) -> Counters:
     return np.zeros(domain_size + 1, dtype=np.uint8), np.zeros(domain_size + 1, dtype=np.uint32)
 
 
-@compiled()
+@compiled
 def move_counts(counters: Counters, out: _Ints) -> None:
     """Add the counters to ``(s,) int64`` ``out``."""
     counts, overflows = counters
@@ -77,8 +81,8 @@ def add_stamped_votes(
 ) -> None:
     """Draw one report per value and count its members: one table of all values, for any d.
 
-    A value's stamp is the number of the last report that met it, next to its count: one access to
-    memory tells a repeated draw and counts a new one.
+    A value's stamp is the number of the last report that met it, in one word with its count: one
+    access to memory tells a repeated draw and counts a new one.
 
     Args:
         values: ``(n,) int64`` in [0, s), n below 2**32.
@@ -87,63 +91,67 @@ def add_stamped_votes(
         out: ``(s,) int64`` to add to.
         states: ``(4, LANES) uint64`` of the generator, changed in place.
     """
-    # Two words per value, its stamp and its count, and a spare value for what must not count.
-    table = np.zeros(2 * (len(out) + 1), dtype=np.uint32)
+    # A word per value, its stamp above its count, and a spare value for what must not count.
+    table = np.zeros(len(out) + 1, dtype=np.uint64)
     _stamped(values, subset_size, miss, table, states, _random_buffers())
-    out += table[1:-1:2]
+    table &= _COUNT
+    out += table[:-1].view(np.int64)
 
 
 def _random_buffers() -> tuple[_Words, _Halves, _Words]:
-    words = aligned_empty(_BUFFER // 2, np.uint64)
-    return words, words.view(np.uint32), aligned_empty(LANES, np.uint64)
+    room = aligned_empty(_BUFFER // 2 + LANES, np.uint64)
+    words, coins = room[: _BUFFER // 2], room[_BUFFER // 2 :]
+    return words, words.view(np.uint32), coins
 
 
-@compiled()
+@compiled
 def _stamped(
     values: _Ints,
     subset_size: int,
     miss: np.uint64,
-    table: _Halves,
+    table: _Words,
     states: _Words,
     random: tuple[_Words, _Halves, _Words],
 ) -> None:
     words, draws, coins = random
-    spare = np.uint64(len(table) // 2 - 1)
-    size = len(draws)
+    spare = np.uint64(len(table) - 1)
+    # Numbers of draws are unsigned, which spares every look-up the question whether it is from the
+    # end of the array.
+    num_members, size = np.uint64(subset_size), np.uint64(len(draws))
     next_draw = size
     next_coin = len(coins)
-    stamp = np.uint32(0)
+    stamp = _NONE
     for value in values:
-        stamp = np.uint32(stamp + np.uint32(1))
-        own = np.uint64(value) * _TWO
+        stamp += _ONE_STAMP
+        own = np.uint64(value)
         # Stamped first, neither the client's own value nor a rejected draw can be a member.
-        table[own] = stamp
-        table[spare * _TWO] = stamp
-        missing = subset_size
-        while missing > 0:
+        table[own] = stamp | (table[own] & _COUNT)
+        table[spare] = stamp
+        missing = num_members
+        while missing != _NONE:
             if next_draw == size:
                 fill_words(states, words)
-                bound_in_place(draws, spare)
-                next_draw = 0
+                bound_in_place(words, spare)
+                next_draw = _NONE
             stop = min(size, next_draw + missing)
-            repeats = 0
-            for draw in draws[next_draw:stop]:
-                place = np.uint64(draw) * _TWO
-                if table[place] == stamp:
-                    repeats += 1
+            repeats = _NONE
+            for i in range(next_draw, stop):
+                place = draws[i]
+                entry = table[place]
+                if entry >= stamp:
+                    repeats += _ONE
                     continue
-                table[place] = stamp
-                table[place + _ONE] += np.uint32(1)
+                table[place] = stamp + (entry & _COUNT) + _ONE
             missing -= stop - next_draw - repeats
             next_draw = stop
         if next_coin == len(coins):
             fill_words(states, coins)
             next_coin = 0
-        held = np.uint32(coins[next_coin] >= miss)
+        held = np.uint64(coins[next_coin] >= miss)
         next_coin += 1
         # The last draw of the loop above is a member. Without a branch on the coin.
-        table[np.uint64(draws[next_draw - 1]) * _TWO + _ONE] -= held
-        table[own + _ONE] += held
+        table[draws[next_draw - _ONE]] -= held
+        table[own] += held
 
 
 def add_looked_through_votes(
@@ -167,7 +175,7 @@ def add_looked_through_votes(
     _looked_through(values, miss, counters, states, _random_buffers(), stamps, members)
 
 
-@compiled()
+@compiled
 def _looked_through(
     values: _Ints,
     miss: np.uint64,
@@ -201,7 +209,7 @@ def _looked_through(
         while filled <= last:
             if next_draw == size:
                 fill_words(states, words)
-                bound_in_place(draws, np.uint64(spare))
+                bound_in_place(words, np.uint64(spare))
                 next_draw = 0
             stop = min(size, next_draw + last + 1 - filled)
             for draw in draws[next_draw:stop]:
@@ -269,20 +277,25 @@ def add_quick_votes(
         `add_looked_through_votes` once they are known to lie in [0, s).
     """
     retry = np.empty(len(values), dtype=np.int64)
-    words = aligned_empty(subset_size * CHUNK // 2, np.uint64)
-    coin_words = aligned_empty(CHUNK // 4, np.uint64)
-    more_words = aligned_empty(LANES, np.uint64)
+    # One array for all, since to align one takes as long as hundreds of votes: a chunk's draws and
+    # its coins, which are filled at once, a few words more, and what the kernel writes down.
+    num_draw_words, num_coin_words = subset_size * CHUNK // 2, CHUNK // 4
+    random_end = num_draw_words + num_coin_words
+    room = aligned_empty(random_end + LANES + CHUNK, np.uint64)
+    words, rest = room[:random_end], room[random_end:]
+    draw_words, coin_words = words[:num_draw_words], words[num_draw_words:]
+    notes = rest[LANES:].view(np.uint32)
     lanes = (
-        words.view(np.uint32),
+        draw_words.view(np.uint32),
         coin_words.view(np.uint16),
-        aligned_empty(CHUNK, np.uint32),
-        aligned_empty(CHUNK, np.uint32),
+        notes[:CHUNK],
+        notes[CHUNK:],
     )
-    random = (states, words, coin_words, more_words)
+    random = (states, words, draw_words, rest[:LANES])
     return retry[: _quick(values, subset_size, miss, counters, retry, random, lanes)]
 
 
-@compiled()
+@compiled
 def _quick(
     values: _Ints,
     subset_size: int,
@@ -292,7 +305,7 @@ def _quick(
     random: tuple[_Words, _Words, _Words, _Words],
     lanes: tuple[_Halves, _Coins, _Halves, _Halves],
 ) -> int:
-    states, words, coin_words, more_words = random
+    states, words, draw_words, more_words = random
     draws, coins, own, flags = lanes
     counts, overflows = counters
     num_values = np.uint64(len(counts) - 1)
@@ -303,30 +316,30 @@ def _quick(
     num_retry = 0
     for start in range(0, len(values), CHUNK):
         chunk = values[start : start + CHUNK]
-        for i in range(len(chunk)):
-            own[i] = np.uint32(min(np.uint64(chunk[i]), num_values))
-        own[len(chunk) :] = spare
         fill_words(states, words)
-        fill_words(states, coin_words)
-        bound_in_place(draws, num_values)
-        _flag_failures(draws, own, subset_size, spare, flags)
+        bound_in_place(draw_words, num_values)
+        _read_values(chunk, draws, num_values, own, flags)
+        _flag_failures(draws, own, len(chunk), subset_size, spare, flags)
         _place_own(draws, own, coins, coarse, flags)
         for block in range(0, CHUNK, _SCAN):
-            seen = np.uint32(0)
+            seen = _UNFLAGGED
             for i in range(_SCAN):
                 seen |= flags[block + i]
             if seen == 0:
                 continue
-            for i in range(block, block + _SCAN):
-                if flags[i] == 0:
+            for few in range(block, block + _SCAN, _FEW):
+                seen = _UNFLAGGED
+                for i in range(few, few + _FEW):
+                    seen |= flags[i]
+                if seen == 0:
                     continue
-                if flags[i] & _UNDECIDED:
-                    fill_words(states, more_words)
-                    if more_words[0] << np.uint64(16) >= fine:
-                        draws[i] = own[i]
-                if flags[i] & _FAILED:
-                    draws[i::CHUNK] = spare
-                    if i < len(chunk):
+                for i in range(few, few + _FEW):
+                    if flags[i] & _UNDECIDED:
+                        fill_words(states, more_words)
+                        if more_words[0] << np.uint64(16) >= fine:
+                            draws[i] = own[i]
+                    if flags[i] & _FAILED:
+                        draws[i::CHUNK] = spare
                         retry[num_retry] = chunk[i]
                         num_retry += 1
         for draw in draws:
@@ -334,18 +347,34 @@ def _quick(
     return num_retry
 
 
-@numba.njit
-def _flag_failures(
-    draws: _Halves, own: _Halves, subset_size: int, spare: np.uint32, flags: _Halves
+@subroutine
+def _read_values(
+    chunk: _Ints, draws: _Halves, num_values: np.uint64, own: _Halves, flags: _Halves
 ) -> None:
-    """Flag reports with a rejected draw, a repeat, or the client's own value; or without any.
+    """Read the clients' values, and flag reports that fail by them or by their first draw."""
+    spare = np.uint32(num_values)
+    for i in range(len(chunk)):
+        value, draw = np.uint32(min(np.uint64(chunk[i]), num_values)), draws[i]
+        own[i] = value
+        flags[i] = np.uint32((draw == spare) | (value == spare) | (draw == value))
+    for i in range(len(chunk), CHUNK):
+        own[i] = spare
+
+
+@subroutine
+def _flag_failures(
+    draws: _Halves,
+    own: _Halves,
+    num_clients: int,
+    subset_size: int,
+    spare: np.uint32,
+    flags: _Halves,
+) -> None:
+    """Flag also reports that fail by a later draw: rejected, a repeat, or the client's value.
 
     Every draw is compared, also the one that the coin may replace: a report's failure must not
     depend on its coin, or the reports kept would favor one side of it.
     """
-    for i in range(CHUNK):
-        absent = (draws[i] == spare) | (own[i] == spare)
-        flags[i] = np.uint32(absent | (draws[i] == own[i]))
     for row in range(1, subset_size):
         here = draws[row * CHUNK : (row + 1) * CHUNK]
         for i in range(CHUNK):
@@ -354,9 +383,13 @@ def _flag_failures(
             there = draws[earlier * CHUNK : (earlier + 1) * CHUNK]
             for i in range(CHUNK):
                 flags[i] |= np.uint32(here[i] == there[i])
+    # Beyond the last client there is nothing to count, and nobody to hand back.
+    for i in range(num_clients, CHUNK):
+        draws[i::CHUNK] = spare
+        flags[i] = _UNFLAGGED
 
 
-@numba.njit
+@subroutine
 def _place_own(
     draws: _Halves, own: _Halves, coins: _Coins, coarse: np.uint16, flags: _Halves
 ) -> None:
@@ -367,50 +400,3 @@ def _place_own(
         # Both operands are read first: a conditional load keeps the loop from vector code.
         value, draw = own[i], draws[i]
         draws[i] = value if coin > coarse else draw
-
-
-@compiled()
-def draw_subsets(
-    values: _Ints, domain_size: int, miss: np.uint64, reports: _Ints, state: _Words
-) -> None:
-    """Fill each row of ``reports`` with one report, in the order of drawing.
-
-    Repeats are found in a hash set of O(d) places, so that no step costs O(s).
-
-    Args:
-        values: ``(n,) int64`` in [0, domain_size), n below 2**32.
-        domain_size: s, below 2**32.
-        miss: Probability that a report lacks its client's value, times 2**64.
-        reports: ``(n, d) int64``, d below s.
-        state: ``(4,) uint64`` of the generator, changed in place.
-    """
-    num_reports, subset_size = reports.shape
-    bits = 2
-    while (1 << bits) < 2 * (subset_size + 1):
-        bits += 1
-    seen = np.zeros(1 << bits, dtype=np.uint64)
-    mask = np.uint64((1 << bits) - 1)
-    shift = np.uint64(64 - bits)
-    for row in range(num_reports):
-        # A place whose stamp is older than this row's is empty.
-        stamp = np.uint64(row + 1) << np.uint64(32)
-        value = np.uint64(values[row])
-        filled = 0
-        if next_uint64(state) >= miss:
-            reports[row, 0] = values[row]
-            filled = 1
-        other = value
-        while True:
-            # The client's own value enters the set first, so it is never one of the others.
-            place = (other * np.uint64(0x9E3779B97F4A7C15)) >> shift
-            entry = stamp | other
-            while seen[place] != entry and seen[place] >= stamp:
-                place = (place + _ONE) & mask
-            if seen[place] != entry:
-                seen[place] = entry
-                if other != value:
-                    reports[row, filled] = np.int64(other)
-                    filled += 1
-            if filled == subset_size:
-                break
-            other = next_below(state, np.uint64(domain_size))

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln
 
-from fedhh.kernels.votes import draw_subsets
+from fedhh.kernels.subset_reports import draw_subsets
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,

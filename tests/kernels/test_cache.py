@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import hashlib
 import logging
 import os
@@ -34,7 +35,7 @@ def total(values):
 
 def compiled_total(values: np.ndarray) -> tuple[float, int]:
     """The total by code that is compiled or loaded now, and how often it was loaded."""
-    kernel = compiled()(total)
+    kernel = compiled(total)
     return kernel(values), sum(kernel.stats.cache_hits.values())
 
 
@@ -141,9 +142,28 @@ def test_a_damaged_file_costs_one_line_and_is_written_again(damage, caplog):
     assert len(caplog.messages) == 1
 
 
+def test_pythons_search_for_cycles_goes_on_after_a_compilation_that_fails_or_not():
+    @compiled
+    def wrong(values):
+        return values.unknown
+
+    gc.enable()
+    with pytest.raises(numba.TypingError):
+        wrong(INTEGERS)
+    assert gc.isenabled()
+    compiled_total(INTEGERS)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        compiled_total(DECIMALS)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
 def test_two_that_look_before_either_saves_keep_both_codes():
     """With an index they would give one name to two codes."""
-    first, second = compiled()(total), compiled()(total)
+    first, second = compiled(total), compiled(total)
     assert first(INTEGERS) == 10
     assert second(DECIMALS) == 5.0
     assert compiled_total(INTEGERS) == (10, 1)

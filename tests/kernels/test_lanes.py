@@ -61,7 +61,7 @@ def test_bounded_draws_equal_lemires_method_on_plain_integers(bound):
     # The least words are those that the method rejects or just keeps.
     words[:64] = np.arange(64)
     draws = words.copy()
-    bound_in_place(draws, np.uint64(bound))
+    bound_in_place(draws.view(np.uint64), np.uint64(bound))
     threshold = 2**32 % bound
     for word, draw in zip(words.tolist(), draws.tolist(), strict=True):
         rejected = (word * bound) % 2**32 < threshold
@@ -73,7 +73,7 @@ def test_kept_words_are_shared_out_equally():
     bound = 3 * 2**30
     words = np.random.default_rng(4).integers(0, 2**32, size=60_000, dtype=np.uint32)
     product = words.astype(np.uint64) * np.uint64(bound) >> np.uint64(32)
-    bound_in_place(words, np.uint64(bound))
+    bound_in_place(words.view(np.uint64), np.uint64(bound))
     law = dict.fromkeys(range(3), 1 / 3)
     assert follows_law((words[words < bound] % 3).tolist(), law)
     assert law_p_value((product % 3).tolist(), law) < ALPHA
