@@ -9,7 +9,7 @@ run and in turn with it, two baselines that add as many ones to an int64 table o
 The last column is the first ratio once more, with two processes that do the same at once on cores
 that share the outer cache: the mean of both.
 
-Times are the thread's own, medians of at least three rounds. Subset Selection's include all that
+Times are the thread's own, medians of many short rounds. Subset Selection's include all that
 it does per call: the work table, the coins, rejected repeats, and the pass that adds to the tally.
 A call has at most 500,000 reports, about a block of 8,192 clients with 60 contributions each.
 
@@ -138,7 +138,7 @@ def partner(pipe: Connection, barrier: Barrier) -> None:
 def main() -> None:
     """Print the table; save it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--rounds", type=int, default=5, help="timed rounds per row (at least 3)")
+    parser.add_argument("--rounds", type=int, default=15, help="timed rounds per row (at least 3)")
     parser.add_argument("--votes", type=int, default=4_000_000, help="votes per row and round")
     add_options(parser)
     options = parser.parse_args()
