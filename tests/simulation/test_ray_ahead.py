@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
 
 ray = pytest.importorskip("ray")
+# Ray's workers need not find the tests.
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
