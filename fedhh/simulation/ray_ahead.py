@@ -1,7 +1,8 @@
 """Ray and its actors, made ready beside what else there is to do before clients are asked.
 
-A local Ray takes seconds to start and a second to end, and an actor another to load what it runs;
-most of that is waiting. So a thread does it, and nobody waits but who needs the actors.
+A local Ray takes seconds to start, and an actor another to load what it runs; most of that is
+waiting. So a thread does it, and nobody waits but who needs the actors. Its end is waited for: some
+Rays end the process if a reference is dropped in another thread meanwhile.
 """
 
 from __future__ import annotations
@@ -59,13 +60,9 @@ class ActorsAhead:
 
         return RayExecutor(worker, ahead=self)
 
-    def release(self) -> None:
-        """Let the actors and their Ray end; do not wait for it."""
-        self._released.set()
-
     def close(self) -> None:
         """Let the actors and their Ray end, and wait until they have."""
-        self.release()
+        self._released.set()
         self._thread.join()
 
     def __enter__(self) -> Self:

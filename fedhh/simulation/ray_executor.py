@@ -113,11 +113,11 @@ class RayExecutor(Executor):
                 self._actors.replace_client(share.index)
 
     def close(self) -> None:
-        """Stop the actors, and Ray if it was started for them; actors started ahead end later."""
+        """Stop the actors, and Ray if it was started for them."""
         if self._ahead is None:
             self._actors.close()
         else:
-            self._ahead.release()
+            self._ahead.close()
 
     def _submit(self, share: _Share, query: Any, block_size: int) -> None:
         """Queue the calls for a whole share; an actor works them off in order."""
