@@ -12,7 +12,7 @@ from fedhh.experiments.report.explorer.live import LiveRun, LiveSweepPage, live_
 from fedhh.experiments.report.explorer.server import LiveServer
 from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.run import Listener
+from fedhh.experiments.run.listener import Listener
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import Listener as SweepListener
 from fedhh.experiments.sweep.plan import Cell, Sweep

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fedhh.cli.run_request import RunRequest
     from fedhh.experiments.config.schema import Config
     from fedhh.experiments.report.explorer.server import LiveServer
-    from fedhh.experiments.run.run import Listener
+    from fedhh.experiments.run.listener import Listener
 
 
 def run(  # noqa: PLR0917 - typer makes these options, none is positional

@@ -55,7 +55,7 @@ class TimeLeft:
         self._begin_layer()
 
     def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
-        """Hear that layers are about to begin, see `fedhh.experiments.run.run.Listener`."""
+        """Hear that layers are about to begin, see `fedhh.experiments.run.listener.Listener`."""
         self._protocol = protocol
         self._drawing = _DRAWING_NS if isinstance(population, VirtualPopulation) else 0.0
         self._layers = []

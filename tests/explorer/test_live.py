@@ -12,7 +12,8 @@ import pytest
 from fedhh.cli.live import followed_run, followed_sweep
 from fedhh.experiments.report.explorer.chunks import unpacked
 from fedhh.experiments.report.explorer.server import LiveServer
-from fedhh.experiments.run.run import Silence, simulate
+from fedhh.experiments.run.listener import Silence
+from fedhh.experiments.run.run import simulate
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.execution import Silence as SilentSweep
 from fedhh.experiments.sweep.plan import parse_sweep

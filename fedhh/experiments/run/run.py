@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -24,8 +24,8 @@ from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
-from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.listener import Listener, Silence
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
 from fedhh.experiments.run.privacy import (
@@ -43,44 +43,6 @@ from fedhh.simulation.executor import Executor, InProcessExecutor, Progress, Wor
 from fedhh.simulation.ray_ahead import ActorsAhead
 
 _log = logging.getLogger(__name__)
-
-
-class Listener(Protocol):
-    """Follows a run; the command line shows what it hears."""
-
-    def count(self, counted: int, of: int) -> None:
-        """Hear on how many clients the true words have been counted, where that takes a pass."""
-
-    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
-        """Hear that clients are about to be asked, some perhaps before a resume."""
-
-    def advance(self, num_clients: int) -> None:
-        """Hear that some clients have answered."""
-
-    def hear(self, heard: HeardRound) -> None:
-        """Hear what became of a round's candidates, of a run in a directory; its row follows."""
-
-    def finish_round(self, layer: LayerRow) -> None:
-        """Hear a finished round's row of the layers table."""
-
-
-class Silence:
-    """A listener that does nothing."""
-
-    def count(self, counted: int, of: int) -> None:
-        """Ignore."""
-
-    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
-        """Ignore."""
-
-    def advance(self, num_clients: int) -> None:
-        """Ignore."""
-
-    def hear(self, heard: HeardRound) -> None:
-        """Ignore."""
-
-    def finish_round(self, layer: LayerRow) -> None:
-        """Ignore."""
 
 
 def simulate(

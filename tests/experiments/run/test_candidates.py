@@ -11,8 +11,9 @@ import pytest
 from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.listener import Silence
 from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.run.run import Silence, simulate
+from fedhh.experiments.run.run import simulate
 from fedhh.protocol import AnyProtocol
 from fedhh.server.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH

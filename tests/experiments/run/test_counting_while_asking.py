@@ -8,7 +8,8 @@ import pytest
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.run import Silence, simulate
+from fedhh.experiments.run.listener import Silence
+from fedhh.experiments.run.run import simulate
 from fedhh.queries.base import Cohort, Counted
 from fedhh.server.ldp_triehh import LdpTrieHH
 

@@ -12,7 +12,8 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.run.checkpoint import CHECKPOINT
 from fedhh.experiments.run.directory import CONFIG, resumed_config
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.run import Silence, simulate
+from fedhh.experiments.run.listener import Silence
+from fedhh.experiments.run.run import simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
