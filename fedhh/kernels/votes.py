@@ -239,7 +239,7 @@ def _looked_through(
             overflows[own] += np.uint32(1)
 
 
-@numba.njit
+@subroutine
 def _is_among(members: _Halves, num_members: int, draw: np.uint32) -> bool:
     """Return whether a draw is among the first members.
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from fedhh.simulation.executor import Executor, Worker
 
@@ -22,7 +21,7 @@ class ActorsAhead:
     """Actors that start now, in a thread, and are used once there is a worker for them.
 
     The thread lives as long as its Ray: on Linux, Ray's processes end with the thread that started
-    them. Use as a context manager; leaving it waits until Ray has ended.
+    them. It is to be closed, which waits until Ray has ended.
     """
 
     def __init__(
@@ -64,17 +63,6 @@ class ActorsAhead:
         """Let the actors and their Ray end, and wait until they have."""
         self._released.set()
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _live(self) -> None:
         try:

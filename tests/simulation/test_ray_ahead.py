@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_an_actor_that_dies_in_the_rehearsal_is_replaced_and_one_that_fails_goes
     tmp_path, reference, shared_ray
 ):
     marker = tmp_path / "died"
-    with ActorsAhead(2, "", rehearsal=Fatal(marker)) as ahead:
+    with closing(ActorsAhead(2, "", rehearsal=Fatal(marker))) as ahead:
         first = list(ahead.actors().clients)
         executor = ahead.executor(worker())
         query = PROTOCOL.next_query(PROTOCOL.initialize())
@@ -83,7 +84,7 @@ def test_an_actor_that_dies_in_the_rehearsal_is_replaced_and_one_that_fails_goes
 def test_a_cluster_that_cannot_be_joined_is_named_to_who_wants_the_actors(monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with (
-        ActorsAhead(2, "127.0.0.1:1", rehearsal=no_rehearsal) as ahead,
+        closing(ActorsAhead(2, "127.0.0.1:1", rehearsal=no_rehearsal)) as ahead,
         pytest.raises(InputError, match=r"No Ray cluster answers at ray_address='127\.0\.0\.1:1'"),
     ):
         ahead.executor(worker())
@@ -91,7 +92,7 @@ def test_a_cluster_that_cannot_be_joined_is_named_to_who_wants_the_actors(monkey
 
 def test_nobody_has_to_want_the_actors(monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with ActorsAhead(2, "127.0.0.1:1", rehearsal=no_rehearsal):
+    with closing(ActorsAhead(2, "127.0.0.1:1", rehearsal=no_rehearsal)):
         pass
 
 

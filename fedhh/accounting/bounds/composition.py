@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -114,12 +115,16 @@ def composed_epsilon(
         smallest_epsilon(bound.delta, delta=_LOST_SHARE * delta / total, upper=bound.local_epsilon)
         for bound in quick
     )
-    composed: LossLaw | None = None
-    for bound, use in zip(quick, uses, strict=True):
-        losses = _dominating_losses(bound, largest / precision.grid_points, precision.grid_points)
-        losses = losses.self_compose(use.times, lost=_LOST_SHARE * delta / len(uses))
-        composed = losses if composed is None else composed.compose(losses)
-    assert composed is not None
+    gap = largest / precision.grid_points
+    composed = reduce(
+        LossLaw.compose,
+        (
+            _dominating_losses(bound, gap, precision.grid_points).self_compose(
+                use.times, lost=_LOST_SHARE * delta / len(uses)
+            )
+            for bound, use in zip(quick, uses, strict=True)
+        ),
+    )
     noise = smallest_certified_delta(len(composed.masses)) / 2
     if noise > delta / 2:
         return NotApplicable(

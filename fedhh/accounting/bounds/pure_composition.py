@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -129,14 +129,13 @@ def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float | NotA
     share = _LOST_SHARE * delta / len(kinds)
     ranges = [_range(epsilon, count, share) for epsilon, count in kinds]
     gap, steps = _grid([epsilon for epsilon, _ in kinds], [high - low for low, high in ranges])
-    composed: LossLaw | None = None
+    laws = []
     for (epsilon, count), (low, high), step in zip(kinds, ranges, steps, strict=True):
         probabilities, lost = _truths(epsilon, count, low, high)
         masses: Floats = np.zeros((high - low) * 2 * step + 1)
         masses[:: 2 * step] = probabilities
-        here = LossLaw(gap=gap, lowest=(2 * low - count) * step, masses=masses, lost=lost)
-        composed = here if composed is None else composed.compose(here)
-    assert composed is not None
+        laws.append(LossLaw(gap=gap, lowest=(2 * low - count) * step, masses=masses, lost=lost))
+    composed = reduce(LossLaw.compose, laws)
     certified = smallest_certified_delta(len(composed.masses)) if len(kinds) > 1 else 0.0
     if certified > delta:
         return NotApplicable(

@@ -9,7 +9,7 @@ the number of answers alone, see `seconds_of_answers`: what comes out is the sam
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
 from fedhh.clients.populations.population import Population, StoredPopulation
@@ -82,7 +82,7 @@ def start_ahead(execution: ExecutionConfig) -> AbstractContextManager[ActorsAhea
     workers = certain_workers(execution)
     if workers is None or workers.number == 0:
         return nullcontext()
-    return ActorsAhead(workers.number, execution.ray_address, rehearsal=rehearse)
+    return closing(ActorsAhead(workers.number, execution.ray_address, rehearsal=rehearse))
 
 
 def choose_workers(
