@@ -8,17 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from fedhh.kernels.bit_votes import add_bit_votes, bit_report_ns
+from fedhh.kernels.counters import make_counters, move_counts
 from fedhh.kernels.lanes import lane_states
+from fedhh.kernels.quick_votes import add_quick_votes
 from fedhh.kernels.subset_tally import Node, add_members, root
 from fedhh.kernels.variates import binomials
-from fedhh.kernels.votes import (
-    add_looked_through_votes,
-    add_quick_votes,
-    add_stamped_votes,
-    make_counters,
-    move_counts,
-    shares_stamps,
-)
+from fedhh.kernels.votes import add_looked_through_votes, add_stamped_votes, shares_stamps
 from fedhh.oracles.base import Tally, Values, require_in_domain
 from fedhh.random import kernel_state
 from fedhh.system.cores import num_cores
