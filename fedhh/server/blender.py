@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
+from fedhh.hashing import derived_seeds
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.mechanisms.opt_in import OptInBlend
@@ -84,7 +85,8 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         length: Symbols of the longest word.
         max_words: Most words of the list.
         oracle: Randomizer of the other clients: "grr" (the paper's), or "ss".
-        noise_seed: Seed of the curator's noise; None for the run's.
+        noise_seed: Seed of the curator's noise, which no query carries; None for the run's. The
+            seed of the names of words, which clients are told, is drawn from it by another stream.
     """
 
     name: ClassVar[str] = "blender"
@@ -279,8 +281,14 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             max_items=self.head_items,
             sampler=self.sampler,
             longest_word=self.length,
-            hash_seed=self.noise_seed or 0,
+            hash_seed=self._public_seed,
         )
+
+    @property
+    def _public_seed(self) -> int:
+        """Seed of the names of words: whoever reads it does not know the curator's noise."""
+        (seed,) = derived_seeds(self.noise_seed or 0, 1)
+        return seed
 
     @property
     def _randomizer(self) -> OracleSpec:
