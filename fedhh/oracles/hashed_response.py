@@ -91,6 +91,7 @@ class HashedResponseOracle(SketchOracle):
 
     def report_space(self) -> Reports:
         """Return all k m reports."""
+        self._check_report_space(self.report_bits, width=2)
         space = itertools.product(range(self.num_hashes), range(self.row_size))
         return np.array(list(space), dtype=np.int64)
 
