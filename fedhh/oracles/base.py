@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.validation import InputError, require_at_least, require_positive
+from fedhh.validation import InputError, require_at_least, require_epsilon
 
 Values = npt.NDArray[np.int64]
 Reports = npt.NDArray[np.integer[Any]]
@@ -142,7 +142,7 @@ class FrequencyOracle(ABC):
         require_at_least(2, domain_size=self.domain_size)
 
     def _check_epsilon(self) -> None:
-        require_positive(epsilon=self.epsilon)
+        require_epsilon(epsilon=self.epsilon)
 
     @abstractmethod
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:

@@ -28,7 +28,7 @@ from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise
 from fedhh.settings import Count, FromConfig, Items, Layers, decided
-from fedhh.validation import InputError
+from fedhh.validation import SMALLEST_EPSILON, InputError
 from fedhh.words.trie import Codes
 
 _HEAD, _OPT_IN, _CLIENTS, _RECOUNT = 1, 2, 3, 4
@@ -95,7 +95,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     opt_in_share: Annotated[float, Gt(0), Lt(1)] = 0.05
     head_share: Annotated[float, Gt(0), Lt(1)] = 0.5
-    opt_in_epsilon: Annotated[float, Gt(0), Le(100)] = 4.0
+    opt_in_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(100)] = 4.0
     delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
     head_items: Items = 1
     length: Layers = 10

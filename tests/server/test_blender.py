@@ -276,7 +276,7 @@ def test_the_state_survives_a_checkpoint(population, tmp_path):
     ("changes", "message"),
     [
         ({"opt_in_share": 1.0}, "0 < opt_in_share < 1"),
-        ({"opt_in_epsilon": 0.0}, "0 < opt_in_epsilon"),
+        ({"opt_in_epsilon": 0.0}, "1e-06 <= opt_in_epsilon"),
         ({"opt_in_epsilon": 0.01, "delta": 0.9}, "Expected a smaller delta"),
         ({"oracle": "oue"}, "Unknown oracle 'oue'"),
         ({"head_items": 0}, "head_items >= 1"),
