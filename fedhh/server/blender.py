@@ -387,7 +387,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=math.ceil(threshold),
-            threshold_z=threshold / noise_std,
+            threshold_z=math.nan,
             noise_std=noise_std,
             num_kept=num_kept,
             num_finished=num_kept if query.layer == _CLIENTS else 0,
