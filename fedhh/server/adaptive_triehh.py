@@ -8,7 +8,6 @@ what each of these brings.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -281,7 +280,7 @@ class AdaptiveTrieHH(LdpTrieHH):
                 words=len(found.codes),
             ),
             kept_by="posterior",
-            threshold_z=math.nan,
+            threshold_z=np.nan,
         )
         trie, belief = query.trie.extend(kept), children.posterior(kept)
         model = state.model.after(numbers, laws, children.lives.reshape(-1, size))
