@@ -21,7 +21,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_epsilons_without_right_numbers_are_refused_in_one_line(name, command):
-    for epsilon in ("5e-324", "1e-300", "1e-17", "2e9", "1e300"):
+    for epsilon in ("5e-324", "1e-17", "1e300"):
         done = command("account", *COMMANDS[name].format(epsilon).split())
         assert done.returncode == 2
         assert done.stdout == ""
