@@ -198,7 +198,7 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=threshold,
-            threshold_z=math.inf,
+            threshold_z=math.nan,
             noise_std=0.0,
             num_kept=len(kept),
             num_finished=len(words),
