@@ -139,9 +139,9 @@ class TellsTheSeed(LdpTrieHH):
     def settle(self, *, num_clients, seed):
         return replace(super().settle(num_clients=num_clients, seed=seed), run_seed=seed)
 
-    def next_query(self, state):
-        query = super().next_query(state)
-        return query and replace(query, oracle=SeededSpec(**vars(query.oracle), seed=self.run_seed))
+    @property
+    def oracle_spec(self):
+        return SeededSpec(**vars(super().oracle_spec), seed=self.run_seed)
 
 
 class AddressesAlike(LdpTrieHH):
