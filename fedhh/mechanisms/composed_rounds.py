@@ -36,10 +36,10 @@ def composed_epsilon(
         deltas: Upper bounds on the divergence of one round, ``(k,) float64`` for rising epsilons.
         lowest: The least epsilon that it may be asked for, above 0.
         num_rounds: Rounds L.
-        delta: Above 0.
+        delta: Above 0 and below 1.
     """
     beyond = float(deltas(np.array([max(_INFINITE, lowest)]))[0])
-    room = delta / num_rounds - beyond
+    room = -math.expm1(math.log1p(-delta) / num_rounds) - beyond
     if room <= 0:
         return math.inf
     probes = np.geomspace(lowest, max(_INFINITE, 2 * lowest), 128)
@@ -108,7 +108,7 @@ class _Losses:
         lowest = self.lowest + other.lowest
         sums = np.convolve(self.masses, other.masses)
         places = max(0, math.ceil(cap / self.gap) - lowest + 1)
-        lost = self.lost + other.lost + float(sums[places:].sum())
+        lost = self.lost + other.lost * (1 - self.lost) + float(sums[places:].sum())
         return _Losses(gap=self.gap, lowest=lowest, masses=sums[:places], lost=lost)
 
     def power(self, times: int, *, cap: float) -> _Losses:
