@@ -79,6 +79,20 @@ def test_the_bound_is_within_the_epsilon_of_absence_of_the_worst_number_of_holde
         assert exact <= bound(n, m, threshold, epsilon) <= 1.02 * shifted
 
 
+@pytest.mark.parametrize("prefixes", [3, 8, 20])
+def test_no_tie_of_several_prefixes_exceeds_the_bound(prefixes):
+    # All others hold prefixes of equal size, and m - 1 of them may tie at one vote too few: then
+    # nothing is kept with the client's vote for no prefix, and never with another vote.
+    holders, threshold = 30, 4
+    n, m = prefixes * holders + 1, prefixes * (threshold - 1) + 1
+    ties = math.comb(holders, threshold - 1) ** prefixes
+    exact = Fraction(m, n) * Fraction(ties, math.comb(n - 1, m - 1))
+    got = bound(n, m, threshold, 40.0)
+    assert exact <= Fraction(got)
+    # The kept prefix alone, C(m, theta) / C(n, theta), is far below for few prefixes.
+    assert prefixes > 3 or got > 100 * math.comb(m, threshold) / math.comb(n, threshold)
+
+
 def test_bounds_fall_in_epsilon_and_hold_at_a_billion_clients():
     votes = SampledVotes(num_clients=10**9, sample_size=10**8, threshold=15)
     epsilons = np.linspace(votes.absence_epsilon, 3, 50)
