@@ -88,7 +88,9 @@ def worst_delta(
     )
 
 
-def one_prefix_delta(num_clients: int, sample_size: int, threshold: int, epsilon: float) -> Fraction:
+def one_prefix_delta(
+    num_clients: int, sample_size: int, threshold: int, epsilon: float
+) -> Fraction:
     """The largest delta of one round, where all who vote do so for one prefix, in both orders."""
     ratio = Fraction(math.exp(epsilon))
     total = math.comb(num_clients, sample_size)

@@ -31,9 +31,7 @@ def exact_delta(pure: float, rounds: int, epsilon: float, lost: float = 0.0) -> 
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-10])
 def test_randomized_responses_compose_as_they_do_exactly(rounds, delta):
     pure = 0.25
-    got = composed_epsilon(
-        randomized_response(pure), lowest=pure, num_rounds=rounds, delta=delta
-    )
+    got = composed_epsilon(randomized_response(pure), lowest=pure, num_rounds=rounds, delta=delta)
     assert exact_delta(pure, rounds, got) <= delta
     assert exact_delta(pure, rounds, 0.99 * got - 1e-6) > delta or got == 0
 

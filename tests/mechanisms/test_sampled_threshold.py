@@ -21,9 +21,7 @@ from tests.mechanisms.sampled_votes_enumerated import one_prefix_delta, worst_de
 def claimed(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> tuple[float, float]:
     """Epsilon and delta of a user that a run's report claims."""
     layers = [
-        PlannedLayer(
-            pass_index=0, layer=layer, num_clients=m, smallest_domain=3, largest_domain=3
-        )
+        PlannedLayer(pass_index=0, layer=layer, num_clients=m, smallest_domain=3, largest_domain=3)
         for layer in range(1, rounds + 1)
     ]
     mechanism = SampledThreshold(layers=tuple(layers), sample_size=m, threshold=threshold)
@@ -38,9 +36,7 @@ ISSUE = [(1_000, 17, 14, 1e-10), (300, 10, 9, 1e-5), (20, 4, 4, 0.1), (225, 15, 
 
 
 @pytest.mark.parametrize(("n", "m", "threshold", "delta"), ISSUE)
-def test_no_delta_is_claimed_below_the_chance_of_a_sample_that_shows_a_swap(
-    n, m, threshold, delta
-):
+def test_no_delta_is_claimed_below_the_chance_of_a_sample_that_shows_a_swap(n, m, threshold, delta):
     # All but m - theta + 1 clients hold a prefix: it is dropped if all of the others are sampled,
     # and after a swap never.
     lacking = m - threshold + 1
