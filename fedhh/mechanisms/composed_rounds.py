@@ -47,7 +47,8 @@ def composed_epsilon(
     top = float(probes[np.argmax(fine)]) if fine.any() else float(probes[-1])
     first = max(1, min(_FINE, math.floor(_CELLS * lowest / top)))
     gap = max(lowest / first, top / _CELLS)
-    epsilons = gap * np.arange(first, max(first + 1, math.ceil(top / gap)) + 1)
+    last = max(first + 1, math.ceil(top / gap))
+    epsilons: Floats = gap * np.arange(first, last + 1, dtype=np.float64)
     # The product may fall short of `lowest` by a rounding.
     epsilons[0] = max(epsilons[0], lowest)
     losses = _Losses.dominating(deltas(epsilons), gap=gap, first=first)

@@ -77,7 +77,7 @@ class SampledVotes:
         places = np.clip(first, 0, chance.shape[1] - 1).astype(np.int64)
         rows = np.arange(len(fewest))
         terms = chance[rows, places] - np.exp(epsilons[:, None]) * absent[rows, places]
-        return np.maximum(terms.max(axis=1), 0.0) + _LEFT_OUT
+        return np.asarray(np.maximum(terms.max(axis=1), 0.0) + _LEFT_OUT)
 
     @cached_property
     def _kept(self) -> tuple[Floats, Floats, Floats]:
@@ -114,7 +114,7 @@ class SampledVotes:
         # max over u of (1 - factor u)_+ e**(tilt u), for every factor and tilt.
         ratio = _TILTS[None, :] / factors[:, None]
         constant = np.where(ratio <= 1, 0.0, ratio - 1 - np.log(np.maximum(ratio, 1.0)))
-        return np.exp(np.minimum((constant + self._log_moments).min(axis=1), 0.0))
+        return np.asarray(np.exp(np.minimum((constant + self._log_moments).min(axis=1), 0.0)))
 
     @cached_property
     def _log_moments(self) -> Floats:
@@ -133,7 +133,7 @@ class SampledVotes:
         tilted = _TILTS[:, None] * share[None, :]
         moments = np.logaddexp(0.0, log_pivotal + tilted + np.log(-np.expm1(-tilted)))
         largest = others * (moments / fewest).max(axis=1)
-        total = _log_binomial(np.float64(others), sampled, chance, upwards=False)
+        total = _log_binomial(np.asarray(float(others)), sampled, chance, upwards=False)
         return np.asarray(largest - _TILTS - total)
 
     def _by_one_prefix(self, factors: Floats) -> Floats:
