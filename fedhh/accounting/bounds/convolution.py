@@ -27,13 +27,13 @@ def convolve(first: Floats, second: Floats) -> Floats:
     Their error is absolute, about 1e-15, where both are long; else relative.
     """
     if min(first.size, second.size) <= _DIRECT:
-        return np.convolve(first, second)
+        return np.convolve(first, second) * (1 + _DIRECT * ROUNDING)
     size = first.size + second.size - 1
     sums, error = on_a_circle([(first, 0.0, 1), (second, 0.0, 1)], transform_length(size))
     return sums[:size] + error
 
 
-def on_a_circle(laws: Sequence[tuple[Floats, float, int]], length: int) -> tuple[Floats, float]:
+def on_a_circle(counts: Sequence[tuple[Floats, float, int]], length: int) -> tuple[Floats, float]:
     """Return masses of a sum of independent counts modulo a length, and how far off each may be.
 
     Let F be a transform of masses that sum to 1, each output a sum of them through log2(length)
@@ -42,14 +42,14 @@ def on_a_circle(laws: Sequence[tuple[Floats, float, int]], length: int) -> tuple
     all frequencies bounds what the inverse makes of it, to which its own rounding is added.
 
     Args:
-        laws: Masses of each count, the sum of their absolute errors, how many such counts.
+        counts: Masses of each count, the sum of their absolute errors, how many such counts.
         length: At least that of any masses.
     """
     level = _LEVEL * math.log2(length)
     product: Complexes | None = None
     largest: Floats = np.ones(length // 2 + 1)
     smallest: Floats = np.ones(length // 2 + 1)
-    for masses, off, times in laws:
+    for masses, off, times in counts:
         transform = np.fft.rfft(masses, length)
         sizes = np.abs(transform)
         # The last term is for the products of the power.
