@@ -255,6 +255,22 @@ def test_a_dominating_distribution_has_the_deltas_it_was_given() -> None:
     np.testing.assert_allclose(found, deltas, atol=1e-9)
 
 
+@needs_long_double
+@pytest.mark.parametrize("gap", [0.3, 1e-2, 1e-5])
+def test_no_mass_of_a_dominating_distribution_is_rounded_down(gap: float) -> None:
+    epsilons = np.arange(-60, 61) * gap
+    # Randomized response is a straight line in e**epsilon: all inner masses are differences of 0.
+    top = math.exp(60 * gap)
+    deltas = np.maximum((top - np.exp(epsilons)) / (top + 1), -np.expm1(epsilons))
+    found = PrivacyLossDistribution.dominating(deltas, gap=gap)
+    falls, step = -np.diff(deltas.astype(np.longdouble)), np.longdouble(gap)
+    below, above = falls / -np.expm1(-step), falls / np.expm1(step)
+    start = 1 - np.longdouble(deltas[0])
+    masses = np.concatenate([[start - above[0]], below[:-1] - above[1:], below[-1:]])
+    assert np.all(found.masses >= masses)
+    assert float(np.abs(found.masses - masses).max()) < 1e-14 / gap
+
+
 def test_bounds_that_are_not_convex_are_dominated_too() -> None:
     deltas = np.array([0.9, 0.8, 0.5, 0.5, 0.1, 0.1, 0.0])
     losses = PrivacyLossDistribution.dominating(deltas, gap=0.5)
