@@ -65,6 +65,35 @@ def test_a_sum_of_losses_is_what_enumeration_finds(parts, each) -> None:
 
 
 @needs_long_double
+@pytest.mark.parametrize("times", [2, 60, 600, 3_000])
+def test_no_mass_of_a_sum_is_rounded_down(times: int) -> None:
+    masses = np.array([0.05, 0.1, 0.2, 0.35, 0.28])
+    one = PrivacyLossDistribution(gap=GAP, lowest=-2, masses=masses, infinite=0.0)
+    found = compose([(one, times)])
+    # Long double without transforms: by squaring.
+    whole, power = np.ones(1, dtype=np.longdouble), masses.astype(np.longdouble)
+    for bit in reversed(f"{times:b}"):
+        whole = np.convolve(whole, power) if bit == "1" else whole
+        power = np.convolve(power, power) if power.size < 4 * times else power
+    assert found.lowest == -2 * times
+    assert np.all(found.masses >= whole)
+    assert float(np.sum(found.masses - whole)) <= found.surplus
+    assert found.surplus < 1e-11 * times
+
+
+def test_the_corners_are_those_of_the_most_powerful_tests() -> None:
+    under_other, under_one = SMALL.corners
+    assert (under_other[0], under_other[-1]) == (0.0, 1.0)
+    assert (under_one[0], under_one[-1]) == (0.02, 1.0)
+    # Of each event, first minus e**epsilon times second is at most delta(epsilon).
+    for at in (0.0, 1e-3, 0.05, 0.2, 0.7):
+        most = min(
+            SMALL.delta(epsilon) + math.exp(epsilon) * at for epsilon in np.arange(-20, 21) * GAP
+        )
+        assert float(np.interp(at, under_other, under_one)) == pytest.approx(most)
+
+
+@needs_long_double
 def test_long_double_is_what_fractions_are() -> None:
     for parts in ([(SMALL, 6)], [(SMALL, 3), (OTHER, 4)], [(OTHER, 9)]):
         given = [(each.lowest, each.masses, each.infinite, times) for each, times in parts]
