@@ -99,7 +99,7 @@ def composed_epsilon(
 
     Returns:
         At most the sum of the local epsilons; NotApplicable as of
-        `fedhh.accounting.bounds.privacy_loss.epsilon_of_sum`, beyond some ten million uses.
+        `fedhh.accounting.bounds.privacy_loss.epsilon_of_sum`, for very many uses.
 
     Raises:
         InputError: uses is empty, or an argument is out of range.
