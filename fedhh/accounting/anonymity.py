@@ -31,6 +31,7 @@ import numpy as np
 from scipy import special
 
 from fedhh.accounting.bounds.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
+from fedhh.accounting.bounds.convolution import convolve
 from fedhh.accounting.bounds.selection import Selection
 from fedhh.accounting.bounds.shuffle_bound import check_num_reports
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
@@ -157,7 +158,7 @@ class LayerAnonymity:
         p, q = self._law.p, self._law.q
         first_held, held = _pmf_window(count, p)
         first_other, other = _pmf_window(self.num_reports - count, q)
-        votes = _convolve(held, other)
+        votes = convolve(held, other)
         start, kept = self._band
         index = first_held + first_other + np.arange(votes.size) - start
         inside = kept[np.clip(index, 0, kept.size - 1)]
@@ -174,16 +175,6 @@ class LayerAnonymity:
         mean = threshold - float(special.ndtri(alpha)) * deviation
         guess = (mean - self.num_reports * q) / (p - q)
         return min(self.num_reports, max(0, round(guess)))
-
-
-def _convolve(first: Floats, second: Floats) -> Floats:
-    """Return the law of a sum of two independent counts; absolute error about 1e-16."""
-    if min(first.size, second.size) <= 64:
-        return np.convolve(first, second)
-    size = first.size + second.size - 1
-    padded = 1 << (size - 1).bit_length()
-    product = np.fft.rfft(first, padded) * np.fft.rfft(second, padded)
-    return np.maximum(np.fft.irfft(product, padded)[:size], 0.0)
 
 
 def _pmf_window(trials: int, p: float) -> tuple[int, Floats]:

@@ -17,8 +17,8 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
+from fedhh.accounting.bounds.privacy_loss import PrivacyLossDistribution, compose
 from fedhh.validation import InputError, require_at_least, require_positive
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 _EXACT_PARTS = 16
 _LARGEST_GRID = 20_000
 _RATIO = 1e-9
-_ROUNDING = 1e-12
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class TradeOff:
     def power(self, false_alarms: npt.ArrayLike) -> Floats:
         """Return the largest probability of an event under one life.
 
-        Rounded up, by 1e-12 and where the epsilons have no common measure.
+        Rounded up, by 1e-11 of it and where the epsilons have no common measure.
 
         Args:
             false_alarms: ``(m,)`` probabilities of the event under the other life, in [0, 1].
@@ -79,19 +79,23 @@ class TradeOff:
         """
         under_other, under_one = self.corners
         found = np.interp(np.asarray(false_alarms, dtype=np.float64), under_other, under_one)
-        return np.minimum(found + _ROUNDING, 1.0)
+        return np.minimum(found * (1 + _ROUNDING), 1.0)
 
     @cached_property
     def corners(self) -> tuple[Floats, Floats]:
         """Return the probabilities of all likeliest events, under the other life and under one."""
         step, counted = _on_a_grid(self.answers)
-        law = np.ones(1)
-        for steps, times in counted:
-            law = np.convolve(law, _spread(_binomial(times, step * steps), 2 * steps))
-        # The law of the loss under one life; under the other, it is that of its negative.
-        possible = (law > 0) | (law[::-1] > 0)
-        one, other = np.cumsum(law[::-1][possible]), np.cumsum(law[possible])
-        return np.r_[0.0, other[:-1], 1.0], np.r_[0.0, one[:-1], 1.0]
+        if not counted:
+            return np.array([0.0, 1.0]), np.array([0.0, 1.0])
+        return compose(
+            [
+                (
+                    PrivacyLossDistribution.of_randomized_responses(times, steps=steps, gap=step),
+                    1,
+                )
+                for steps, times in counted
+            ]
+        ).corners
 
 
 def fewest_answers(epsilon: float, *, false_alarm: float, power: float, most: int) -> int:
@@ -121,24 +125,6 @@ def fewest_answers(epsilon: float, *, false_alarm: float, power: float, most: in
 def _refutes(epsilon: float, times: int, false_alarm: float, power: float) -> bool:
     allowed = TradeOff((Answers(epsilon=epsilon, times=times),)).power([false_alarm])
     return bool(power > allowed[0])
-
-
-def _binomial(times: int, epsilon: float) -> Floats:
-    """Return the law of how many of some binary randomized responses are true."""
-    true = np.arange(times + 1)
-    log_choices = (
-        special.gammaln(times + 1) - special.gammaln(true + 1) - special.gammaln(times - true + 1)
-    )
-    log_lie = -np.logaddexp(0.0, epsilon)
-    law = np.exp(log_choices + times * log_lie + true * epsilon)
-    return np.asarray(law / law.sum(), dtype=np.float64)
-
-
-def _spread(law: Floats, step: int) -> Floats:
-    """Return a law on the multiples of a step as one on all integers."""
-    spread = np.zeros((law.size - 1) * step + 1)
-    spread[::step] = law
-    return spread
 
 
 def _on_a_grid(answers: Sequence[Answers]) -> tuple[float, list[tuple[int, int]]]:

@@ -21,7 +21,7 @@ from fedhh.accounting.longitudinal import (
     tell_apart,
 )
 from fedhh.accounting.longitudinal.lives import describe
-from fedhh.accounting.longitudinal.losses import LossLaw, total_variation
+from fedhh.accounting.longitudinal.losses import ExactLosses, total_variation
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.oracles.memoised import (
@@ -255,15 +255,17 @@ def test_total_variation_of_products_is_bracketed():
         p, q = rng.dirichlet(np.ones(4), size=2)
         if certain:
             p, q = np.append(p * 0.9, 0.1), np.append(q, 0.0)
-        law = LossLaw.of(np.log(p), np.log(np.where(q > 0, q, 1)) + np.where(q > 0, 0, -math.inf))
-        assert law.largest == (math.inf if certain else pytest.approx(np.log(p / q).max()))
+        losses = ExactLosses.of(
+            np.log(p), np.log(np.where(q > 0, q, 1)) + np.where(q > 0, 0, -math.inf)
+        )
+        assert losses.largest == (math.inf if certain else pytest.approx(np.log(p / q).max()))
         p3, q3 = (np.einsum("a,b,c->abc", x, x, x).ravel() for x in (p, q))
         exact = np.maximum(p3 - q3, 0).sum()
-        low, high = total_variation([(law, 3)])
+        low, high = total_variation([(losses, 3)])
         assert low <= exact <= high
         assert high - low < 6e-4
     assert total_variation([]) == (0.0, 0.0)
-    apart = LossLaw.of(np.array([0.0]), np.array([-math.inf]))
+    apart = ExactLosses.of(np.array([0.0]), np.array([-math.inf]))
     assert total_variation([(apart, 1)]) == (1.0, 1.0)
 
 

@@ -11,12 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.loss_law import LossLaw, smallest_certified_delta
+from fedhh.accounting.bounds.privacy_loss import (
+    PrivacyLossDistribution,
+    epsilon_of_sum,
+    likely_lies,
+)
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.validation import InputError, require_at_least
@@ -28,10 +32,11 @@ _LOST_SHARE = 1e-6
 """Share of delta spent on losses that are hardly ever seen, and counted as infinite."""
 _STEPS = 1000
 """Grid steps of the smallest epsilon, where the epsilons have no common divisor."""
-_LARGEST_GRID, _LARGEST_EXACT_GRID = 1 << 18, 1 << 21
+_LARGEST_GRID, _LARGEST_EXACT_GRID = 1 << 19, 1 << 21
 _LARGEST_RATIO = 64
 """Denominators up to this are tried for a common divisor."""
 _SAME = 1e-12
+_UP = 1 + 2e-12
 _REMEMBERED = 4096
 
 
@@ -97,9 +102,9 @@ def optimal_composition(
 
     Equal epsilons: Kairouz, Oh, Viswanath (2015), Theorem 3.3; different ones: Murtagh, Vadhan
     (2016). The loss of n randomized responses is a shifted binomial, and losses of different
-    kinds are convolved. Exact, up to the rounding of floating point and 1e-6 of
-    delta, where the epsilons are multiples of a common number; else each is rounded up by at most
-    a part in 1000 of the smallest, or more where that grid would be too long.
+    kinds are convolved. Rounded up by 1e-6 of delta where the epsilons are multiples of a common
+    number; else each is rounded up by at most a part in 1000 of the smallest, or more where that
+    grid would be too long.
 
     Args:
         epsilons: ``(k,)``, as in `basic_composition`.
@@ -107,8 +112,8 @@ def optimal_composition(
         delta: From 1e-14 to 0.1.
 
     Returns:
-        At most the sum of the epsilons; NotApplicable where delta is too small to be told from the
-        rounding of a Fourier transform.
+        At most the sum of the epsilons; NotApplicable as of
+        `fedhh.accounting.bounds.privacy_loss.epsilon_of_sum`.
     """
     check_delta(delta)
     kinds: dict[float, int] = {}
@@ -125,41 +130,22 @@ def optimal_composition(
 
 @lru_cache(maxsize=_REMEMBERED)
 def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float | NotApplicable:
-    total = math.fsum(epsilon * count for epsilon, count in kinds)
-    share = _LOST_SHARE * delta / len(kinds)
-    ranges = [_range(epsilon, count, share) for epsilon, count in kinds]
-    gap, steps = _grid([epsilon for epsilon, _ in kinds], [high - low for low, high in ranges])
-    laws = []
-    for (epsilon, count), (low, high), step in zip(kinds, ranges, steps, strict=True):
-        probabilities, lost = _truths(epsilon, count, low, high)
-        masses: Floats = np.zeros((high - low) * 2 * step + 1)
-        masses[:: 2 * step] = probabilities
-        laws.append(LossLaw(gap=gap, lowest=(2 * low - count) * step, masses=masses, lost=lost))
-    composed = reduce(LossLaw.compose, laws)
-    certified = smallest_certified_delta(len(composed.masses)) if len(kinds) > 1 else 0.0
-    if certified > delta:
-        return NotApplicable(
-            f"composition in double precision certifies delta >= {certified:.1e}, got {delta:g}"
+    share = _LOST_SHARE * delta / len(kinds) / 2
+    lies = [likely_lies(epsilon, count, cut=share) for epsilon, count in kinds]
+    gap, steps = _grid([epsilon for epsilon, _ in kinds], [most - least for least, most in lies])
+    losses = [
+        (
+            PrivacyLossDistribution.of_randomized_responses(
+                count, steps=step, gap=gap, lies=between
+            ),
+            1,
         )
-    return min(total, composed.epsilon(delta - certified / 2))
-
-
-def _truths(epsilon: float, count: int, low: int, high: int) -> tuple[Floats, float]:
-    """Return the law of how many of ``count`` responses are true, within a range, and the rest."""
-    from scipy import stats
-
-    law = stats.binom(count, 1 / (1 + math.exp(-epsilon)))
-    # What lies outside counts as an infinite loss, on either side.
-    lost = float(law.cdf(low - 1) + law.sf(high))
-    return np.asarray(law.pmf(np.arange(low, high + 1)), dtype=np.float64), lost
-
-
-def _range(epsilon: float, count: int, share: float) -> tuple[int, int]:
-    """Return fewest and most true responses, but for a share of the probability."""
-    from scipy import stats
-
-    law = stats.binom(count, 1 / (1 + math.exp(-epsilon)))
-    return int(law.ppf(share / 2)), min(count, int(law.isf(share / 2)) + 1)
+        for (_, count), between, step in zip(kinds, lies, steps, strict=True)
+    ]
+    composed = epsilon_of_sum(losses, delta=delta)
+    if isinstance(composed, NotApplicable):
+        return composed
+    return min(composed, math.fsum(epsilon * count for epsilon, count in kinds))
 
 
 def _grid(epsilons: list[float], widths: list[int]) -> tuple[float, list[int]]:
@@ -167,7 +153,7 @@ def _grid(epsilons: list[float], widths: list[int]) -> tuple[float, list[int]]:
 
     Args:
         epsilons: Ascending, distinct.
-        widths: Numbers of true responses that are kept of each.
+        widths: Numbers of lies that are kept of each, less 1.
     """
     smallest = epsilons[0]
     ratios = [Fraction(each / smallest).limit_denominator(_LARGEST_RATIO) for each in epsilons]
@@ -178,10 +164,11 @@ def _grid(epsilons: list[float], widths: list[int]) -> tuple[float, list[int]]:
         for ratio, each in zip(ratios, epsilons, strict=True)
     )
     if exact and sum(2 * n * w for n, w in zip(whole, widths, strict=True)) <= _LARGEST_EXACT_GRID:
-        return smallest / parts, whole
+        # No epsilon is rounded down.
+        return max(each / n for each, n in zip(epsilons, whole, strict=True)) * _UP, whole
     span = sum(2 * width * each for width, each in zip(widths, epsilons, strict=True))
     gap = max(smallest / _STEPS, span / _LARGEST_GRID)
-    return gap, [math.ceil(each / gap * (1 - _SAME)) for each in epsilons]
+    return gap * _UP, [math.ceil(each / gap * (1 - _SAME)) for each in epsilons]
 
 
 def _weighted(counts: Numbers, values: Floats) -> Floats:

@@ -65,7 +65,7 @@ class Losses:
         advanced: Kairouz, Oh, Viswanath (2015), Theorem 3.5, at the ledger's delta.
         pld: Optimal composition of those who have the median, 95 % and largest loss by the sum
             (of several, of the one with the largest advanced composition); no mean. None where
-            delta is too small for it.
+            it is not applicable.
         how_many: Devices, or days of devices.
     """
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from fedhh.accounting.longitudinal.losses import LossLaw, total_variation
+from fedhh.accounting.longitudinal.losses import ExactLosses, total_variation
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.memoised.bits import BitPair, MemoisedBits
 from fedhh.oracles.memoised.daily import DailyAnswer
@@ -119,7 +119,8 @@ def life_epsilon(
     else:
         both = [
             sum(
-                times * law.largest for law, times in laws_of_lives(answer, *lives, redrawn=redrawn)
+                times * each.largest
+                for each, times in losses_of_lives(answer, *lives, redrawn=redrawn)
             )
             for lives in ((first, second), (second, first))
         ]
@@ -150,7 +151,7 @@ def tell_apart(
         InputError: Too many days or too large a domain to enumerate, or an oracle with public
             coins.
     """
-    low, high = total_variation(laws_of_lives(answer, first, second, redrawn=redrawn))
+    low, high = total_variation(losses_of_lives(answer, first, second, redrawn=redrawn))
     return Observer(
         lower=0.5 + low / 2,
         upper=0.5 + high / 2,
@@ -171,13 +172,13 @@ def describe(life: Life) -> str:
     return f"{len(starts) - 1} changes between A and B"
 
 
-def laws_of_lives(
+def losses_of_lives(
     answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
-) -> list[tuple[LossLaw, int]]:
+) -> list[tuple[ExactLosses, int]]:
     """Return the independent losses, of the first life over the second, and how often each is."""
     _check_lives(first, second)
     if isinstance(answer, FreshAnswer):
-        return [(_law_of_one_report(answer), _different_days(first, second))]
+        return [(_losses_of_one_report(answer), _different_days(first, second))]
     if not isinstance(answer, MemoisedBits):
         raise InputError(
             f"Expected an answer made of bits, or fresh noise, got {type(answer).__name__}."
@@ -185,15 +186,15 @@ def laws_of_lives(
     pairs = answer.farthest
     if redrawn:
         days = _different_days(first, second)
-        once = [(_law_of_bit(answer, pair, always(1, A), always(1, B)), pair) for pair in pairs]
-        return [(law, pair.times * days) for law, pair in once if days]
-    laws = []
+        once = [(_losses_of_bit(answer, pair, always(1, A), always(1, B)), pair) for pair in pairs]
+        return [(each, pair.times * days) for each, pair in once if days]
+    losses = []
     for pair in pairs:
         same_law = pair.first == pair.second
         if same_law and (first == A).all() and (second == B).all():
             continue
-        laws.append((_law_of_bit(answer, pair, first, second), pair.times))
-    return laws
+        losses.append((_losses_of_bit(answer, pair, first, second), pair.times))
+    return losses
 
 
 def _check_lives(first: Life, second: Life) -> None:
@@ -209,7 +210,7 @@ def _different_days(first: Life, second: Life) -> int:
     return int(np.count_nonzero((first == B) != (second == B)))
 
 
-def _law_of_one_report(answer: FreshAnswer) -> LossLaw:
+def _losses_of_one_report(answer: FreshAnswer) -> ExactLosses:
     """Return the loss of one report, value 0 against value 1."""
     oracle = answer.oracle
     too_many = isinstance(oracle, HistogramEncoding) or oracle.domain_size > _LARGEST_ENUMERATED
@@ -220,10 +221,10 @@ def _law_of_one_report(answer: FreshAnswer) -> LossLaw:
             f"domain_size={oracle.domain_size}; try grr."
         )
     space = oracle.report_space()
-    return LossLaw.of(oracle.log_prob(space, 0), oracle.log_prob(space, 1))
+    return ExactLosses.of(oracle.log_prob(space, 0), oracle.log_prob(space, 1))
 
 
-def _law_of_bit(answer: MemoisedBits, pair: BitPair, first: Life, second: Life) -> LossLaw:
+def _losses_of_bit(answer: MemoisedBits, pair: BitPair, first: Life, second: Life) -> ExactLosses:
     """Return the loss of one bit's reports over two lives.
 
     Days with the same values in both lives are exchangeable: how many ones they have is all.
@@ -245,7 +246,7 @@ def _law_of_bit(answer: MemoisedBits, pair: BitPair, first: Life, second: Life) 
             for k, size in zip(ones, sizes, strict=True)
         ]
     )
-    return LossLaw.of((logs[0] + ways).ravel(), (logs[1] + ways).ravel())
+    return ExactLosses.of((logs[0] + ways).ravel(), (logs[1] + ways).ravel())
 
 
 def _log_of_life(

@@ -1,4 +1,4 @@
-"""Laws of a privacy loss, their sums, and what the best observer makes of them."""
+"""Privacy losses of exact values, and the total variation distance of products of hypotheses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from fedhh.accounting.bounds.privacy_loss import PrivacyLossDistribution, compose
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,8 +30,8 @@ _NOISE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class LossLaw:
-    """How the log-likelihood ratio of two hypotheses is distributed under the first.
+class ExactLosses:
+    """The distribution of the log-likelihood ratio of two hypotheses, under the first; no grid.
 
     Attributes:
         losses: ``(r,) float64``, finite.
@@ -42,8 +44,8 @@ class LossLaw:
     certain: float
 
     @classmethod
-    def of(cls, first: Floats, second: Floats) -> LossLaw:
-        """Return the law, given log-probabilities of all outcomes.
+    def of(cls, first: Floats, second: Floats) -> ExactLosses:
+        """Return the distribution, given log-probabilities of all outcomes.
 
         Args:
             first: ``(r,) float64``, under the first hypothesis.
@@ -62,78 +64,83 @@ class LossLaw:
             return math.inf
         return float(self.losses.max())
 
-    def with_law(self, other: LossLaw) -> LossLaw:
-        """Return the law of the sum of two independent losses, equal losses counted once."""
+    def plus(self, other: ExactLosses) -> ExactLosses:
+        """Return the distribution of the sum of two independent losses, equal ones counted once."""
         losses = np.add.outer(self.losses, other.losses).ravel()
         masses = np.multiply.outer(self.masses, other.masses).ravel()
         certain = 1 - (1 - self.certain) * (1 - other.certain)
-        return _counted_once(LossLaw(losses, masses, certain))
+        return _counted_once(ExactLosses(losses, masses, certain))
 
 
-def _counted_once(law: LossLaw) -> LossLaw:
-    """Return the same law, losses that differ by rounding alone taken together."""
-    places, which = np.unique(np.rint(law.losses / _SAME), return_inverse=True)
-    masses = np.bincount(which, weights=law.masses, minlength=len(places))
-    return LossLaw(places * _SAME, masses.astype(np.float64), law.certain)
+def _counted_once(exact: ExactLosses) -> ExactLosses:
+    """Return the same distribution, losses that differ by rounding alone taken together."""
+    places, which = np.unique(np.rint(exact.losses / _SAME), return_inverse=True)
+    masses = np.bincount(which, weights=exact.masses, minlength=len(places))
+    return ExactLosses(places * _SAME, masses.astype(np.float64), exact.certain)
 
 
-def total_variation(laws: Sequence[tuple[LossLaw, int]]) -> tuple[float, float]:
+Parts = Sequence[tuple[ExactLosses, int]]
+"""Distributions of independent losses, and how often each is added."""
+
+
+def total_variation(parts: Parts) -> tuple[float, float]:
     """Return bounds on the total variation distance of two products of hypotheses.
 
     It is the sum over losses of mass (1 - e**-loss), where that is positive. Losses are rounded
     to a grid, down for the lower bound and up for the upper one, unless they lie on one.
 
     Args:
-        laws: Laws of independent losses, and how often each is added.
+        parts: Distributions of independent losses, and how often each is added.
 
     Returns:
         Two numbers in [0, 1]; equal but for floating point where losses lie on a grid.
     """
-    merged = _merged(laws)
-    silent = math.prod((1 - law.certain) ** times for law, times in merged)
-    finite = [(law, times) for law, times in merged if law.losses.size and times]
+    merged = _merged(parts)
+    silent = math.prod((1 - each.certain) ** times for each, times in merged)
+    finite = [(each, times) for each, times in merged if each.losses.size and times]
     if silent <= 0 or not finite:
         return 1 - silent, 1 - silent
-    span = sum(times * float(np.ptp(np.append(law.losses, 0.0))) for law, times in finite)
+    span = sum(times * float(np.ptp(np.append(each.losses, 0.0))) for each, times in finite)
     added = sum(times for _, times in finite)
     sure = 1 - silent
     noise = _NOISE + added * _SAME
     if span <= _NOISE:
         return max(0.0, sure - noise - span), min(1.0, sure + noise + span)
-    unit = _lattice(np.concatenate([law.losses for law, _ in finite]))
+    unit = _lattice(np.concatenate([each.losses for each, _ in finite]))
     if unit is not None and span / unit < _GRIDS[-1]:
-        both = _advantage(finite, unit, np.rint) + sure
+        both, surplus = _advantage(finite, unit, np.rint)
         noise += added * unit * _LATTICE_TOLERANCE
-        return max(0.0, both - noise), min(1.0, both + noise)
+        return max(0.0, both + sure - surplus - noise), min(1.0, both + sure + noise)
     low, high = sure, 1.0
     for points in _GRIDS:
         # Rounding every loss by up to a point, more losses than points say nothing.
         if added > points:
             continue
-        low = _advantage(finite, span / points, np.floor) + sure - noise
-        high = _advantage(finite, span / points, np.ceil) + sure + noise
+        least, surplus = _advantage(finite, span / points, np.floor)
+        low = least + sure - surplus - noise
+        high = _advantage(finite, span / points, np.ceil)[0] + sure + noise
         if high - low < _CLOSE:
             break
     return max(0.0, low), min(1.0, high)
 
 
-def _merged(laws: Sequence[tuple[LossLaw, int]]) -> list[tuple[LossLaw, int]]:
-    """Return laws that are added equally often as one, where that is small.
+def _merged(parts: Parts) -> list[tuple[ExactLosses, int]]:
+    """Return distributions that are added equally often as one, where that is small.
 
     A bit that one value sets and another's may together lie on a grid where neither does.
     """
-    merged: list[tuple[LossLaw, int]] = []
-    ordered = sorted(laws, key=lambda each: each[1])
+    merged: list[tuple[ExactLosses, int]] = []
+    ordered = sorted(parts, key=lambda each: each[1])
     for times, group in itertools.groupby(ordered, key=lambda each: each[1]):
-        one: LossLaw | None = None
-        for each, _ in group:
-            law = _counted_once(each)
+        one: ExactLosses | None = None
+        for given, _ in group:
+            each = _counted_once(given)
             if one is None:
-                one = law
-            elif one.losses.size * law.losses.size <= _MOST_MERGED:
-                one = one.with_law(law)
+                one = each
+            elif one.losses.size * each.losses.size <= _MOST_MERGED:
+                one = one.plus(each)
             else:
-                merged.append((law, times))
+                merged.append((each, times))
         if one is not None:
             merged.append((one, times))
     return merged
@@ -150,21 +157,20 @@ def _lattice(losses: Floats) -> float | None:
     return unit if (off < _LATTICE_TOLERANCE).all() else None
 
 
-def _advantage(laws: Sequence[tuple[LossLaw, int]], unit: float, rounding: np.ufunc) -> float:
-    """Return the sum over finite losses of mass (1 - e**-loss), where that is positive."""
-    cells = [rounding(law.losses / unit).astype(np.int64) for law, _ in laws]
-    lows = [min(0, int(each.min())) for each in cells]
-    span = sum(
-        times * (max(0, int(each.max())) - low)
-        for (_, times), each, low in zip(laws, cells, lows, strict=True)
+def _advantage(parts: Parts, unit: float, rounding: np.ufunc) -> tuple[float, float]:
+    """Return the sum over finite losses of mass (1 - e**-loss), where that is positive, rounded up.
+
+    The second number is at most what rounding up has added.
+    """
+    composed = compose(
+        [
+            (
+                PrivacyLossDistribution.of_losses(
+                    rounding(each.losses / unit).astype(np.int64), each.masses, gap=unit
+                ),
+                times,
+            )
+            for each, times in parts
+        ]
     )
-    size = 1 << max(1, span).bit_length()
-    product = np.ones(size // 2 + 1, dtype=np.complex128)
-    for (law, times), each, low in zip(laws, cells, lows, strict=True):
-        masses = np.bincount(each - low, weights=law.masses, minlength=size)
-        product *= np.fft.rfft(masses) ** times
-    total = np.fft.irfft(product, size)
-    start = sum(times * low for (_, times), low in zip(laws, lows, strict=True))
-    losses = (np.arange(span + 1) + start) * unit
-    gain = -np.expm1(-np.maximum(losses, 0.0))
-    return float(np.maximum(total[: span + 1], 0.0) @ gain)
+    return composed.delta(0.0), composed.surplus

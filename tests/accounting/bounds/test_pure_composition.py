@@ -7,15 +7,17 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from fedhh.accounting.bounds.privacy_loss import PrivacyLossDistribution, likely_lies
 from fedhh.accounting.bounds.pure_composition import (
     advanced_composition,
     basic_composition,
     early_advanced_composition,
     optimal_composition,
 )
-from fedhh.accounting.guarantees import NotApplicable
 from fedhh.validation import InputError
+from tests.accounting.long_double import delta_of_sum, needs_long_double
 
 Kinds = dict[float, int]
 
@@ -30,7 +32,11 @@ COMMENSURATE: list[Kinds] = [
     {1.0: 3, 2.0: 2, 4.0: 1},
     {0.5: 20, 0.75: 9},
 ]
-OTHERS: list[Kinds] = [{math.log(3): 12, 1.0: 9}, {math.pi: 3, 0.11: 30}]
+OTHERS: list[Kinds] = [
+    {math.log(3): 12, 1.0: 9},
+    {math.pi: 3, 0.11: 30},
+    {0.5: 20, math.pi / 3: 15},
+]
 DELTAS = [1e-2, 1e-6, 1e-10]
 
 
@@ -66,7 +72,8 @@ def optimal(kinds: Kinds, delta: float) -> float:
 @pytest.mark.parametrize("delta", DELTAS)
 def test_optimal_composition_is_the_exact_sum_over_binomials(kinds: Kinds, delta: float) -> None:
     epsilon = optimal(kinds, delta)
-    assert exact_delta(kinds, epsilon) <= delta * (1 + 1e-9)
+    assert exact_delta(kinds, epsilon) <= delta * (1 + 1e-13)
+    assert epsilon <= math.fsum(each * count for each, count in kinds.items())
     # A part in 10**5 of epsilon less, and it no longer holds.
     below = epsilon * (1 - 1e-5) - 1e-4 * delta
     assert epsilon == 0 or exact_delta(kinds, below) > delta
@@ -76,7 +83,7 @@ def test_optimal_composition_is_the_exact_sum_over_binomials(kinds: Kinds, delta
 @pytest.mark.parametrize("delta", DELTAS)
 def test_epsilons_without_a_common_divisor_are_rounded_up(kinds: Kinds, delta: float) -> None:
     epsilon = optimal(kinds, delta)
-    assert exact_delta(kinds, epsilon) <= delta * (1 + 1e-9)
+    assert exact_delta(kinds, epsilon) <= delta * (1 + 1e-13)
     assert exact_delta(kinds, epsilon * 0.995) > delta
 
 
@@ -164,13 +171,56 @@ def test_no_record_costs_nothing_and_no_randomizer_everything() -> None:
     assert optimal_composition([1.0, math.inf], [1, 1], delta=1e-6) == math.inf
 
 
-def test_what_cannot_be_certified_is_not_claimed() -> None:
-    found = optimal_composition([math.pi, 0.11], [300, 3000], delta=1e-14)
-    assert isinstance(found, NotApplicable)
-    assert "double precision" in found.reason
+@needs_long_double
+@pytest.mark.parametrize("delta", [1e-14, 1e-9])
+def test_many_records_of_small_deltas_are_on_the_safe_side(delta: float) -> None:
+    # 0.11 is eleven hundredths and 3.14 is 314: a grid on which both are exact.
+    kinds = {3.14: 300, 0.11: 3000}
+    parts = []
+    for epsilon, steps in ((3.14, 314), (0.11, 11)):
+        masses = np.zeros(2 * steps + 1)
+        masses[0], masses[-1] = 1 / (1 + math.exp(epsilon)), 1 / (1 + math.exp(-epsilon))
+        parts.append((-steps, masses, 0.0, kinds[epsilon]))
+    found = optimal(kinds, delta)
+    assert delta_of_sum(parts, gap=0.01, epsilon=found) <= delta
+    assert delta_of_sum(parts, gap=0.01, epsilon=0.995 * found) > delta
+
+
+def test_wrong_input_is_named() -> None:
     with pytest.raises(InputError, match="delta"):
         optimal_composition([1.0], [1], delta=0.5)
     with pytest.raises(InputError, match="epsilon"):
         optimal_composition([0.0], [1], delta=1e-6)
     with pytest.raises(InputError, match="count"):
         optimal_composition([1.0], [-1], delta=1e-6)
+
+
+@pytest.mark.parametrize(("count", "lies"), [(9, (0, 9)), (9, (2, 6)), (40, (1, 11)), (1, (0, 0))])
+def test_responses_that_are_not_kept_count_as_infinite_losses(
+    count: int, lies: tuple[int, int]
+) -> None:
+    lie = 1 / (1 + math.exp(0.6))
+    law = [math.comb(count, k) * lie**k * (1 - lie) ** (count - k) for k in range(count + 1)]
+    fewest, most = lies
+    found = PrivacyLossDistribution.of_randomized_responses(count, steps=2, gap=0.3, lies=lies)
+    assert found.lowest == 2 * (count - 2 * most)
+    assert np.flatnonzero(found.masses).tolist() == list(range(0, 4 * (most - fewest) + 1, 4))
+    kept = np.array(law[fewest : most + 1][::-1])
+    assert np.all(found.masses[::4] >= kept)
+    assert np.all(found.masses[::4] <= kept * (1 + 1e-10))
+    outside = math.fsum(law[:fewest] + law[most + 1 :])
+    assert outside <= found.infinite <= outside * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.3, 40), (2.0, 1), (9.0, 5000), (0.01, 20_000)])
+@pytest.mark.parametrize("cut", [1e-3, 1e-9, 1e-21])
+def test_likely_lies_are_all_but_a_probability_on_either_side(
+    epsilon: float, count: int, cut: float
+) -> None:
+    fewest, most = likely_lies(epsilon, count, cut=cut)
+    lies = stats.binom(count, 1 / (1 + math.exp(epsilon)))
+    assert 0 <= fewest <= most <= count
+    assert lies.cdf(fewest - 1) <= cut
+    assert lies.sf(most) <= cut
+    assert lies.cdf(fewest) > cut
+    assert lies.sf(most - 1) > cut
