@@ -149,16 +149,7 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
         local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
     )
     if problem:
-        # Results are computed from reports, so no bound on them is above the local one.
-        return [
-            replace(
-                each,
-                trust="central",
-                assumptions=f"no amplification: {problem}",
-                claimed_in_paper=False,
-            )
-            for each in local_guarantees(run)
-        ]
+        return _not_amplified(run, problem)
     closed = closed_form_epsilon(
         local_epsilon=run.local_epsilon, num_reports=run.reports, delta=run.delta
     )
@@ -191,6 +182,42 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
             for bound in before
             for each in _user(run, (bound,))
         ),
+    ]
+
+
+def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
+    """Return the central guarantee of one unit that holds before the run, and compute no other.
+
+    It is that of the blanket for Subset Selection, whose epsilon is never above that of the clones,
+    and that of the clones for other randomizers.
+
+    Args:
+        run: The planned layers.
+        unit: "item" or "user".
+    """
+    problem = out_of_range(
+        local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
+    )
+    if problem:
+        return next(each for each in _not_amplified(run, problem) if each.unit == unit)
+    bounds = (_reachable(run),) if run.has_realised_domains else _bounds_of_layers(run)[-1]
+    found = [_item(run, bounds)] if unit == "item" else _user(run, bounds)
+    best = next(each for each in _with_best(found) if each.best)
+    if not run.has_realised_domains:
+        return best
+    return replace(best, method=best.method.replace(Blanket.name, REACHABLE), realised=False)
+
+
+def _not_amplified(run: RunFacts, problem: str) -> list[Guarantee]:
+    """Return the local guarantees as central ones: results are computed from reports."""
+    return [
+        replace(
+            each,
+            trust="central",
+            assumptions=f"no amplification: {problem}",
+            claimed_in_paper=False,
+        )
+        for each in local_guarantees(run)
     ]
 
 
