@@ -31,7 +31,7 @@ def account(
 
     Args:
         mechanism: What the run did with its clients' data.
-        layers: What took part, one record for each layer of each pass; at least one.
+        layers: What took part, one record for each round that took place; none before the run.
         num_clients: Clients of the population.
         delta: Central target.
         alpha: Required probability that a rare value does not surface.

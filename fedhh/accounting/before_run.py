@@ -11,30 +11,14 @@ import math
 from fedhh.accounting.account import account
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit
-from fedhh.accounting.layer_record import LayerRecord
-from fedhh.accounting.run_guarantees import RunFacts, guarantee_before_run
+from fedhh.accounting.run_facts import RunFacts
+from fedhh.accounting.run_guarantees import guarantee_before_run
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.validation import require_choice
 
 _ALPHA = 0.5
 """Of approximate k-anonymity, which is not asked for here."""
-
-
-def planned_records(mechanism: Mechanism) -> list[LayerRecord]:
-    """Return a record for each planned layer: all clients answer, and the domain is the largest."""
-    return [
-        LayerRecord(
-            pass_index=each.pass_index + 1,
-            layer=each.layer,
-            num_clients=each.num_clients,
-            num_reports=each.num_clients * (mechanism.max_items if mechanism.padded else 1),
-            domain_size=each.largest_domain,
-            num_kept=1,
-            decides=True,
-        )
-        for each in mechanism.layers
-    ]
 
 
 def central_before_run(
@@ -53,16 +37,9 @@ def central_before_run(
     """
     require_choice(("item", "user"), unit=unit)
     check_delta(delta)
-    layers = planned_records(mechanism)
     if isinstance(mechanism, LocalReports):
-        run = RunFacts(
-            mechanism=mechanism,
-            layers=tuple(layers),
-            delta=delta,
-            uses=mechanism.most_rounds_per_client,
-        )
-        return guarantee_before_run(run, unit)
-    report = account(mechanism, layers, num_clients=num_clients, delta=delta, alpha=_ALPHA)
+        return guarantee_before_run(RunFacts.planned(mechanism, (), delta=delta), unit)
+    report = account(mechanism, (), num_clients=num_clients, delta=delta, alpha=_ALPHA)
     return report.before_run(unit)
 
 

@@ -51,8 +51,9 @@ class Guarantee:
         neighboring: "swap", or "swap of values" where permanent responses answer.
         best: True for the smallest valid epsilon of its unit and trust.
         claimed_in_paper: True for what Sun et al. (2024) claim of their own run.
-        realised: True if the number rests on what happened: the domain sizes that earlier votes
-            decided, or the records that devices sent; all others hold before the run.
+        realised: True if the number rests on what happened: the rounds that took place and the
+            domains that earlier votes decided, or the reports that clients sent; all others hold
+            before the run.
     """
 
     unit: Unit
@@ -114,6 +115,8 @@ class AnonymityGuarantee:
         layer: Layer of its pass; None for the claim over all layers.
         smallest_cohort: Clients of the layer, the fewest of the layers for a claim over several.
         claimed_in_paper: True for what Sun et al. (2024) claim of their own run.
+        realised: True if it rests on the domains, reports and kept candidates of the run; all
+            others hold before the run.
     """
 
     k: int | NotApplicable | None
@@ -126,6 +129,7 @@ class AnonymityGuarantee:
     layer: int | None = None
     smallest_cohort: int = 0
     claimed_in_paper: bool = False
+    realised: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """Return a JSON-ready dictionary."""
@@ -143,6 +147,7 @@ class AnonymityGuarantee:
             "layer": self.layer,
             "smallest_cohort": self.smallest_cohort,
             "claimed_in_paper": self.claimed_in_paper,
+            "realised": self.realised,
             "reason": self.k.reason if isinstance(self.k, NotApplicable) else None,
         }
 

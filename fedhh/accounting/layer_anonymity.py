@@ -59,6 +59,7 @@ def _claim(
         assumptions=ASSUMPTIONS,
         smallest_cohort=min(record.num_clients for record in records),
         claimed_in_paper=variant == "lemma",
+        realised=True,
     )
     if any(record.kept_by == "evidence" for record in records):
         return _claim_of_evidence(claim, mechanism.false_discovery_rate)
@@ -101,6 +102,7 @@ def _claim_of_evidence(claim: AnonymityGuarantee, rate: float) -> AnonymityGuara
         theorem=RECOUNT,
         assumptions="a word passes only with a p-value of at most the false discovery rate",
         claimed_in_paper=False,
+        realised=False,
     )
 
 

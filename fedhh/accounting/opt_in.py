@@ -31,14 +31,17 @@ def account_opt_in(
 
     Args:
         mechanism: What the groups do.
-        layers: What took part, one record for each layer.
+        layers: What took part, one record for each round that took place; none before the run.
         delta: Central target for the clients who randomize.
         alpha: Of approximate k-anonymity, which is not claimed here.
     """
-    planned = {(each.pass_index + 1, each.layer) for each in mechanism.local.layers}
-    asked = [each for each in layers if (each.pass_index, each.layer) in planned]
-    curated = [each for each in layers if (each.pass_index, each.layer) not in planned]
-    cohort = min(each.num_clients for each in curated)
+    planned = {(each.pass_index, each.layer) for each in mechanism.local.layers}
+    asked = [each for each in layers if (each.pass_index - 1, each.layer) in planned]
+    cohort = min(
+        each.num_clients
+        for each in mechanism.layers
+        if (each.pass_index, each.layer) not in planned
+    )
     opt_in = [_opt_in(mechanism, unit, cohort) for unit in _UNITS]
     plain = [
         replace(
@@ -53,19 +56,16 @@ def account_opt_in(
         )
         for each in opt_in
     ]
-    others: list[Guarantee] = []
-    everybody = [replace(each, best=True) for each in opt_in]
+    local = account_local(mechanism.local, asked, delta=delta, alpha=alpha)
     notes = [
         "Neighbors are swaps: one item, or all items of one client, replaced by others.",
         "Who opted in does not depend on the data, and no client is in two groups: what holds for "
         "both groups holds for every client.",
         "Clients who opted in trust the curator; all others trust nobody.",
     ]
-    if asked:
-        local = account_local(mechanism.local, asked, delta=delta, alpha=alpha)
-        others = [_of_others(each) for each in local.guarantees]
-        everybody = [_of_all(each, local.before_run(each.unit)) for each in opt_in]
-        notes += [note for note in local.notes if "swaps" not in note]
+    others = [_of_others(each) for each in local.guarantees]
+    everybody = [_of_all(each, local.before_run(each.unit)) for each in opt_in]
+    notes += [note for note in local.notes if "swaps" not in note]
     return PrivacyReport(
         guarantees=(*plain, *opt_in, *others, *everybody), anonymity=(), notes=tuple(notes)
     )

@@ -16,16 +16,16 @@ from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
 from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.run_guarantees import (
     REACHABLE,
-    RunFacts,
     central_guarantees,
-    is_subset_selection,
     local_guarantees,
+    realised_guarantees,
 )
 from fedhh.mechanisms.bloom_reports import RapporReports
 from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.validation import InputError, require_at_least, require_inside
+from fedhh.validation import InputError, require_inside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class PrivacyReport:
 
     Attributes:
         guarantees: Differential privacy; `Guarantee.best` marks the smallest valid epsilon of each
-            unit and trust.
+            unit and trust, of those that hold before the run and of the realised ones.
         anonymity: Approximate k-anonymity by layer, then over the run (no layer given), for each
             variant.
         notes: One line each.
@@ -45,25 +45,22 @@ class PrivacyReport:
     notes: tuple[str, ...]
 
     def best(self, unit: str, trust: str) -> Guarantee:
-        """Return the guarantee with the smallest valid epsilon for a unit and a reader."""
-        return next(
-            each
-            for each in self.guarantees
-            if each.best and each.unit == unit and each.trust == trust
-        )
+        """Return the guarantee with the smallest valid epsilon for a unit and a reader.
+
+        Central ones may be realised; `before_run` has the best of those that are not.
+        """
+        return min(self._marked(unit, trust), key=lambda each: _number(each.epsilon))
 
     def before_run(self, unit: str) -> Guarantee:
         """Return the central guarantee with the smallest epsilon that holds before the run."""
-        known = [
+        return next(each for each in self._marked(unit, "central") if not each.realised)
+
+    def _marked(self, unit: str, trust: str) -> list[Guarantee]:
+        return [
             each
             for each in self.guarantees
-            if each.unit == unit
-            and each.trust == "central"
-            and not each.realised
-            and (each.best or each.method.startswith(REACHABLE))
+            if each.best and (each.unit, each.trust) == (unit, trust)
         ]
-        best = self.best(unit, "central")
-        return min(known, key=lambda each: _number(each.epsilon), default=best)
 
     def to_dict(self) -> dict[str, object]:
         """Return a JSON-ready dictionary."""
@@ -86,7 +83,7 @@ class PrivacyReport:
         """Return one row of text per guarantee; k-anonymity only over the whole run.
 
         After the method, "*" marks the best of its unit and trust, "P" what the paper would claim,
-        "R" what holds for the domain sizes that this run had.
+        "R" what is realised: it holds for the rounds, domains and reports that this run had.
         """
         rows = [
             {
@@ -110,7 +107,8 @@ class PrivacyReport:
                 "unit": "item",
                 "trust": "central",
                 "method": f"k-anonymity ({each.variant}), alpha={each.alpha:g}"
-                + (" P" if each.claimed_in_paper else ""),
+                + (" P" if each.claimed_in_paper else "")
+                + (" R" if each.realised else ""),
                 "epsilon": "",
                 "delta": "",
                 "k": "none" if each.k is None else str(each.k),
@@ -129,11 +127,12 @@ def account_local(
 ) -> PrivacyReport:
     """Return the privacy report of a run whose clients randomize what they contribute.
 
-    Subset Selection has bounds of its own; for other randomizers those that hold for all.
+    Subset Selection has bounds of its own; for other randomizers those that hold for all. All
+    claims are the plan's, and hold before the run, but for those that say that they are realised.
 
     Args:
-        mechanism: How clients report.
-        layers: What took part, one record for each layer of each pass; at least one.
+        mechanism: How clients report, and the plan.
+        layers: What took part, one record for each round that took place; none before the run.
         delta: Central target, from 1e-14 to 0.1.
         alpha: Required probability that a rare value does not surface, in (0, 1).
 
@@ -142,19 +141,15 @@ def account_local(
     """
     check_delta(delta)
     require_inside(0, 1, alpha=alpha)
-    require_at_least(1, num_layers=len(layers))
     _check_records(layers, max_items=mechanism.max_items if mechanism.padded else None)
-    run = RunFacts(
-        mechanism=mechanism,
-        layers=tuple(layers),
-        delta=delta,
-        uses=mechanism.most_rounds_per_client,
-    )
-    has_anonymity = is_subset_selection(mechanism)
+    run = RunFacts.planned(mechanism, layers, delta=delta)
+    took_place = RunFacts(mechanism=mechanism, layers=tuple(layers), delta=delta, realised=True)
+    realised = realised_guarantees(took_place)
+    has_anonymity = mechanism.is_subset_selection and len(layers) > 0
     return PrivacyReport(
-        guarantees=(*local_guarantees(run), *central_guarantees(run)),
+        guarantees=(*local_guarantees(run), *central_guarantees(run), *realised),
         anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha) if has_anonymity else ()),
-        notes=tuple(_notes(run)),
+        notes=tuple(_notes(run, layers, has_realised=bool(realised))),
     )
 
 
@@ -170,7 +165,7 @@ def _check_records(layers: Sequence[LayerRecord], *, max_items: int | None) -> N
             )
 
 
-def _notes(run: RunFacts) -> list[str]:
+def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) -> list[str]:
     """Return what a reader of the numbers has to know."""
     notes = ["Neighbors are swaps: one item, or all items of one client, replaced by others."]
     if run.uses > 1:
@@ -181,17 +176,18 @@ def _notes(run: RunFacts) -> list[str]:
         )
     else:
         notes.append("Cohorts are disjoint and chosen without the data: maximum over layers.")
-    if run.has_realised_domains:
+    if has_realised:
+        before = f'"{REACHABLE}"' if run.padded else "the local epsilon"
         notes.append(
-            "R: for the domain sizes that earlier votes decided in this run. Before the run, for "
-            f'any that they may decide, "{REACHABLE}" holds.'
+            "R: realised, for the rounds, domains and reports that this run had. Before the run, "
+            f"for all that the plan allows, {before} holds."
         )
     if not run.padded:
         notes.append(
             "Clients did not send exactly max_items reports each: the composition over slots "
             "does not hold and is dropped, and how many reports a client sends is not hidden."
         )
-    lost = sum(record.lost_clients for record in run.layers)
+    lost = sum(record.lost_clients for record in layers)
     if lost:
         notes.append(
             f"{lost} clients' reports were lost; cohorts are counted without them, which is "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
@@ -23,23 +23,22 @@ from fedhh.accounting.bounds.composition import (
 )
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
 from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit
-from fedhh.accounting.layer_record import LayerRecord
 from fedhh.accounting.local import (
     USER_THEOREM,
     item_theorem,
     local_item_epsilon,
     local_user_epsilon,
 )
+from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, COMPOSITION, GROUPS, SUN_CENTRAL
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
-from fedhh.mechanisms.local_reports import LocalReports
 
 _CLAIMED = ("clones", "closed-form")
 """Theorem 2 of Sun et al. (2024), and the bound whose public implementation gave their number."""
 Bounds = tuple[ShuffleBound, ...]
 """Bounds of one kind, one for each layer that may be the worst."""
 REACHABLE = "blanket, any domain"
-"""The method of the guarantees by `reachable_blanket`."""
+"""The method of the guarantees by `reachable_blanket`, where votes decide domains."""
 
 _OF_ITEM = "an item enters one report of each round its client takes part in"
 _OF_WHOLE_SET = (
@@ -48,71 +47,6 @@ _OF_WHOLE_SET = (
 
 _REMEMBERED = 256
 """Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunFacts:
-    """What has to be known about a run to account for it.
-
-    Attributes:
-        mechanism: How clients report.
-        layers: What took part, one record for each layer of each pass.
-        delta: Central target.
-        uses: Most layers in which one client took part.
-    """
-
-    mechanism: LocalReports
-    layers: tuple[LayerRecord, ...]
-    delta: float
-    uses: int
-
-    @property
-    def local_epsilon(self) -> float:
-        """Privacy of one contribution, math.inf without a randomizer."""
-        return self.mechanism.local_epsilon
-
-    @property
-    def max_items(self) -> int:
-        """B, most contributions of one client in one layer."""
-        return self.mechanism.max_items
-
-    @property
-    def padded(self) -> bool:
-        """Whether every client sent exactly B reports."""
-        return self.mechanism.padded
-
-    @property
-    def has_realised_domains(self) -> bool:
-        """Whether some claims rest on domain sizes that earlier votes decided."""
-        planned = self.mechanism.layers
-        varies = any(each.smallest_domain < each.largest_domain for each in planned)
-        return self.is_subset_selection and self.uses == 1 and varies
-
-    @property
-    def is_subset_selection(self) -> bool:
-        """Whether a contribution is one report of Subset Selection, as in Sun et al. (2024)."""
-        return is_subset_selection(self.mechanism)
-
-    @property
-    def cohort(self) -> int:
-        """Fewest clients in one layer."""
-        return min(record.num_clients for record in self.layers)
-
-    @property
-    def same_size(self) -> str:
-        """What must be assumed of neighbors if the number of a client's reports tells of it."""
-        return "" if self.padded else "; neighbors send equally many reports"
-
-    @property
-    def reports(self) -> int:
-        """Fewest reports in one layer, cut to what the bounds are computed for."""
-        return min(NUM_REPORTS_RANGE[1], *(record.num_reports for record in self.layers))
-
-
-def is_subset_selection(mechanism: LocalReports) -> bool:
-    """Return whether a contribution is one report of Subset Selection and nothing else."""
-    others = mechanism.recount_randomizer not in {None, *mechanism.randomizers}
-    return [spec.name for spec in mechanism.randomizers] == ["ss"] and not others
 
 
 def local_guarantees(run: RunFacts) -> list[Guarantee]:
@@ -144,12 +78,13 @@ def local_guarantees(run: RunFacts) -> list[Guarantee]:
 
 
 def central_guarantees(run: RunFacts) -> list[Guarantee]:
-    """Return what holds against readers of the results, the best of each unit marked."""
-    problem = out_of_range(
-        local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
-    )
-    if problem:
-        return _not_amplified(run, problem)
+    """Return what holds before the run against readers of the results, the best marked.
+
+    Args:
+        run: The planned rounds.
+    """
+    if problem := _not_computed(run):
+        return _without_amplification(run, problem)
     closed = closed_form_epsilon(
         local_epsilon=run.local_epsilon, num_reports=run.reports, delta=run.delta
     )
@@ -170,46 +105,67 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
         ),
     ]
     item = [_item(run, bounds) for bounds in proven]
-    before = [_reachable(run)] if run.has_realised_domains else []
     return [
         # Without the proofs for Subset Selection, the later bounds are for comparison only.
         *(_with_best([*item, *later]) if selection else [*_with_best(item), *later]),
-        *(replace(_item(run, (each,)), method=REACHABLE, realised=False) for each in before),
         # Of the bounds of 2023, proven or not, none is below the blanket's at user level.
         *_with_best([each for bounds in proven for each in _user(run, bounds)]),
-        *(
-            replace(each, method=each.method.replace(Blanket.name, REACHABLE), realised=False)
-            for bound in before
-            for each in _user(run, (bound,))
-        ),
     ]
 
 
 def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
-    """Return the central guarantee of one unit that holds before the run, and compute no other.
+    """Return the best of `central_guarantees` of one unit, and compute no other.
 
     It is that of the blanket for Subset Selection, whose epsilon is never above that of the clones,
     and that of the clones for other randomizers.
 
     Args:
-        run: The planned layers.
+        run: The planned rounds.
         unit: "item" or "user".
     """
+    if problem := _not_computed(run):
+        return next(each for each in _without_amplification(run, problem) if each.unit == unit)
+    bounds = _bounds_of_layers(run)[-1]
+    found = _with_best([_item(run, bounds)] if unit == "item" else _user(run, bounds))
+    return next(each for each in found if each.best)
+
+
+def realised_guarantees(run: RunFacts) -> list[Guarantee]:
+    """Return what holds for the rounds, domains and reports that a run had, the best marked.
+
+    Empty where the plan says all of it: clients fill up to B reports, and no vote decides the
+    domain of a layer. With clients that are reused, only the plan counts.
+
+    Args:
+        run: The rounds that took place.
+    """
+    votes_decide = run.is_subset_selection and run.uses == 1 and run.domains_vary
+    if not run.layers or (run.padded and not votes_decide):
+        return []
+    num_reports = min(run.cohort, run.reports)
+    if out_of_range(local_epsilon=run.local_epsilon, num_reports=num_reports):
+        return []
+    proven = _bounds_of_layers(run)
+    if run.padded:
+        proven = [bounds for bounds in proven if isinstance(bounds[0], Blanket)]
+    return [
+        *_with_best([_item(run, bounds) for bounds in proven]),
+        *_with_best([each for bounds in proven for each in _user(run, bounds)]),
+    ]
+
+
+def _not_computed(run: RunFacts) -> str | None:
+    """Return why no amplification is computed for the planned rounds; None if it is."""
     problem = out_of_range(
         local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
     )
-    if problem:
-        return next(each for each in _not_amplified(run, problem) if each.unit == unit)
-    bounds = (_reachable(run),) if run.has_realised_domains else _bounds_of_layers(run)[-1]
-    found = [_item(run, bounds)] if unit == "item" else _user(run, bounds)
-    best = next(each for each in _with_best(found) if each.best)
-    if not run.has_realised_domains:
-        return best
-    return replace(best, method=best.method.replace(Blanket.name, REACHABLE), realised=False)
+    if not run.padded:
+        problem = problem or "before the run it is not known how many reports clients send"
+    return problem
 
 
-def _not_amplified(run: RunFacts, problem: str) -> list[Guarantee]:
-    """Return the local guarantees as central ones: results are computed from reports."""
+def _without_amplification(run: RunFacts, problem: str) -> list[Guarantee]:
+    """Return the local guarantees: results are computed from reports, so no bound is above."""
     return [
         replace(
             each,
@@ -228,25 +184,24 @@ def _bounds_of_layers(run: RunFacts) -> list[Bounds]:
     """
     local_epsilon, num_reports = run.local_epsilon, run.reports
     proven: list[Bounds] = [(Clones(local_epsilon=local_epsilon, num_reports=num_reports),)]
-    if run.is_subset_selection and run.uses > 1:
-        proven.append((_reachable(run),))
-    elif run.is_subset_selection:
-        sizes = {
-            (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size)
-            for record in run.layers
-        }
-        blankets = [
-            subset_selection_blanket(
-                local_epsilon=local_epsilon,
-                num_reports=layer_reports,
-                domain_size=domain_size,
-                subset_size=subset_size,
-            )
-            for layer_reports, domain_size in sizes
-            if (subset_size := run.mechanism.values_per_report(domain_size)) is not None
-        ]
-        proven.append(tuple(worst_blankets(blankets)))
-    return proven
+    if not run.is_subset_selection:
+        return proven
+    if run.uses > 1 or (run.domains_vary and not run.realised):
+        return [*proven, (_reachable(run),)]
+    sizes = {
+        (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size) for record in run.layers
+    }
+    blankets = [
+        subset_selection_blanket(
+            local_epsilon=local_epsilon,
+            num_reports=layer_reports,
+            domain_size=domain_size,
+            subset_size=subset_size,
+        )
+        for layer_reports, domain_size in sizes
+        if (subset_size := run.mechanism.values_per_report(domain_size)) is not None
+    ]
+    return [*proven, tuple(worst_blankets(blankets))]
 
 
 def _reachable(run: RunFacts) -> Blanket:
@@ -260,6 +215,13 @@ def _reachable(run: RunFacts) -> Blanket:
     )
 
 
+def _name(run: RunFacts, bounds: Bounds) -> str:
+    """Return the method's name, which says where any domain is covered."""
+    name = bounds[0].name
+    any_domain = run.domains_vary and (run.uses > 1 or not run.realised)
+    return REACHABLE if name == Blanket.name and any_domain else name
+
+
 def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
     """Return the item-level guarantee by one kind of bound."""
     epsilon = _item_epsilon(bounds, delta=run.delta, num_reports=run.reports, uses=run.uses)
@@ -267,7 +229,7 @@ def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
     return _central(
         run,
         unit="item",
-        method=kind.name,
+        method=_name(run, bounds),
         epsilon=epsilon,
         theorem=kind.theorem,
         assumptions=kind.assumptions,
@@ -284,12 +246,12 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
         num_reports=None if run.padded else run.reports,
         uses=run.uses,
     )
-    kind = bounds[0]
+    kind, name = bounds[0], _name(run, bounds)
     return [
         _central(
             run,
             unit="user",
-            method=f"{kind.name}, groups",
+            method=f"{name}, groups",
             epsilon=found.groups,
             theorem=f"{kind.theorem}; {GROUPS}",
             assumptions=kind.assumptions,
@@ -297,7 +259,7 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
         _central(
             run,
             unit="user",
-            method=f"{kind.name}, slots",
+            method=f"{name}, slots",
             epsilon=found.slots,
             theorem=f"{kind.theorem}; {COMPOSITION}",
             assumptions=f"{kind.assumptions}; exactly {run.max_items} reports from every client",
@@ -324,7 +286,7 @@ def _central(
         assumptions=assumptions + run.same_size,
         smallest_cohort=run.cohort,
         claimed_in_paper=run.is_subset_selection and unit == "item" and method in _CLAIMED,
-        realised=run.has_realised_domains and method.startswith(Blanket.name),
+        realised=run.realised,
     )
 
 

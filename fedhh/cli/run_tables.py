@@ -160,7 +160,8 @@ def fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
 def _local_rows(result: RunResult) -> list[tuple[str, str, str]]:
     mechanism = result.protocol.mechanism
     items = mechanism.max_items
-    rounds = f", in all {result.cost['rounds']} layers" if mechanism.reuses_clients else ""
+    uses = mechanism.most_rounds_per_client
+    rounds = f", in all {uses} layers" if uses > 1 else ""
     whole = _is_of_whole_set(mechanism)
     return [
         (

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
+
+from fedhh.queries.base import Cohort, Query
+from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +64,65 @@ class Mechanism:
     def num_passes(self) -> int:
         """Passes of a run."""
         return 1 + max(layer.pass_index for layer in self.layers)
+
+    def planned(self, pass_index: int, layer: int) -> PlannedLayer:
+        """Return a planned round.
+
+        Raises:
+            InputError: The plan has no such round.
+        """
+        for each in self.layers:
+            if (each.pass_index, each.layer) == (pass_index, layer):
+                return each
+        raise InputError(
+            f"Expected a planned round, got pass {pass_index + 1}, layer {layer}; the plan has "
+            f"{len(self.layers)} rounds: state it in the protocol's mechanism."
+        )
+
+    def cohort(self, pass_index: int, layer: int) -> Cohort:
+        """Return whom a planned round asks.
+
+        The cohorts follow each other in the order of the plan, so that no two overlap. Where
+        clients are reused, each round draws its cohort from a fresh order of all clients, which is
+        numbered by the round's place in the plan.
+
+        Raises:
+            InputError: The plan has no such round.
+        """
+        round_ = self.planned(pass_index, layer)
+        place = self.layers.index(round_)
+        if self.reuses_clients:
+            return Cohort(start=0, size=round_.num_clients, redraw=place)
+        (*_, start) = accumulate((each.num_clients for each in self.layers[:place]), initial=0)
+        return Cohort(start=start, size=round_.num_clients)
+
+    def check_query(self, query: Query) -> None:
+        """Raise InputError unless a query asks for no more than the plan states.
+
+        What accounting claims before a run rests on the plan, so a query has its epsilon, cohort,
+        contributions, padding and domain from there.
+        """
+        planned = self.planned(query.pass_index, query.layer)
+        where = f"pass {query.pass_index + 1}, layer {query.layer}"
+        cohort = self.cohort(query.pass_index, query.layer)
+        if query.cohort != cohort:
+            raise InputError(f"Expected {cohort} in {where}, as planned, got {query.cohort}.")
+        if query.max_items > self.max_items:
+            raise InputError(
+                f"Expected max_items <= {self.max_items} in {where}, as planned, got "
+                f"max_items={query.max_items}."
+            )
+        if self.padded and not query.pad:
+            raise InputError(
+                f"Expected pad=True in {where}, as planned, got pad=False; state padded=False."
+            )
+        size = query.domain_size
+        if size is not None and not planned.smallest_domain <= size <= planned.largest_domain:
+            raise InputError(
+                f"Expected a domain of {planned.smallest_domain} to {planned.largest_domain} "
+                f"values in {where}, as planned, got {size}; state how much the round before may "
+                "keep (most_prefixes of a trie)."
+            )
 
     def values_per_report(self, domain_size: int) -> int | None:
         """Return d where a report is a set of d values of so large a domain; None otherwise."""

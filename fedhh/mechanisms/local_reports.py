@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from fedhh.mechanisms.base import Mechanism
 from fedhh.oracles import OracleSpec, make_oracle
+from fedhh.queries.base import Query
+from fedhh.validation import InputError
+
+_ROUNDING = 1e-9
+"""Relative rounding of epsilons that follow from probabilities."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,3 +41,28 @@ class LocalReports(Mechanism):
     def values_per_report(self, domain_size: int) -> int | None:
         """Return the d of the last randomizer over so many values."""
         return make_oracle(self.randomizers[-1], domain_size).values_per_report
+
+    @property
+    def is_subset_selection(self) -> bool:
+        """Whether a contribution is one report of Subset Selection and nothing else."""
+        others = self.recount_randomizer not in {None, *self.randomizers}
+        return [spec.name for spec in self.randomizers] == ["ss"] and not others
+
+    def check_query(self, query: Query) -> None:
+        """Raise InputError unless a query asks for no more than the plan states."""
+        super().check_query(query)
+        self.check_report(query)
+
+    def check_report(self, query: Query) -> None:
+        """Raise InputError unless a query's contributions are randomized as stated."""
+        where = f"pass {query.pass_index + 1}, layer {query.layer}"
+        if query.local_epsilon > self.local_epsilon * (1 + _ROUNDING):
+            raise InputError(
+                f"Expected local_epsilon <= {self.local_epsilon} per contribution in {where}, as "
+                f"planned, got local_epsilon={query.local_epsilon}."
+            )
+        if self.is_subset_selection and query.randomizers != self.randomizers:
+            raise InputError(
+                f"Expected the randomizer {self.randomizers[0]} in {where}, as planned, got "
+                f"{query.randomizers}."
+            )

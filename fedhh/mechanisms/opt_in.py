@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.queries.base import Query
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 
@@ -45,6 +46,13 @@ class OptInBlend(Mechanism):
     opt_in_epsilon: float
     opt_in_delta: float
     local: LocalReports
+
+    def check_query(self, query: Query) -> None:
+        """Raise InputError unless a query asks for no more than its group's plan states."""
+        super().check_query(query)
+        asked = (query.pass_index, query.layer)
+        if asked in {(each.pass_index, each.layer) for each in self.local.layers}:
+            self.local.check_report(query)
 
 
 def laplace_scale(*, epsilon: float, records: int) -> float:

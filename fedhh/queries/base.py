@@ -85,6 +85,16 @@ class Query(ABC):
     def local_epsilon(self) -> float:
         """Local privacy of one contribution to it; infinite if it asks for plain values."""
 
+    @property
+    def domain_size(self) -> int | None:
+        """Values of the randomizer, the dummy included; None where no guarantee depends on it."""
+        return None
+
+    @property
+    def randomizers(self) -> tuple[OracleSpec, ...]:
+        """What each contribution is reported through; none where that is no frequency oracle."""
+        return ()
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrefixQuery(Query):
@@ -136,6 +146,11 @@ class PrefixQuery(Query):
     def local_epsilon(self) -> float:
         """The oracle's epsilon."""
         return self.oracle.epsilon
+
+    @property
+    def randomizers(self) -> tuple[OracleSpec, ...]:
+        """The oracle."""
+        return (self.oracle,)
 
     @property
     def download_bits(self) -> float:

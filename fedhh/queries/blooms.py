@@ -20,13 +20,11 @@ class BloomQuery(Query):
     Attributes:
         longest_word: Symbols of the longest word that takes part.
         reports: The filters and what happens to their bits.
-        epsilon: Local privacy of one report.
         name_seed: Seed of the words' keys.
     """
 
     longest_word: int
     reports: BloomReports
-    epsilon: float
     name_seed: int
 
     @cached_property
@@ -44,4 +42,4 @@ class BloomQuery(Query):
     @property
     def local_epsilon(self) -> float:
         """Of one report about a word."""
-        return self.epsilon
+        return self.reports.epsilon

@@ -35,13 +35,11 @@ class NgramQuery(Query):
         puzzle: How strings are cut; a fragment is an n-gram's text.
         words: Reports about whole strings.
         ngrams: Reports about n-grams, of few bits and one hash.
-        epsilon: Local privacy of a record.
     """
 
     puzzle: FragmentPuzzle
     words: BloomReports
     ngrams: BloomReports
-    epsilon: float
 
     @cached_property
     def pairs(self) -> Values:
@@ -63,7 +61,12 @@ class NgramQuery(Query):
     @property
     def local_epsilon(self) -> float:
         """Of the three reports, which compose."""
-        return self.epsilon
+        return self.words.epsilon + 2 * self.ngrams.epsilon
+
+    @property
+    def domain_size(self) -> int:
+        """Keys of whole strings."""
+        return self.puzzle.names.num_keys
 
     @property
     def report_bits(self) -> float:

@@ -52,6 +52,11 @@ class HeldSetQuery(Query):
         """Values of the randomizer."""
 
     @property
+    def randomizers(self) -> tuple[OracleSpec, ...]:
+        """That of the report."""
+        return (self.oracle,)
+
+    @property
     def oracle_epsilon(self) -> float:
         """What the randomizer is run with."""
         return self.epsilon

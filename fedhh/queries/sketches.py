@@ -62,6 +62,16 @@ class FragmentQuery(Query, Generic[Parts]):
         return self.words.aggregate_size + self.puzzle.num_positions * per_position
 
     @property
+    def domain_size(self) -> int:
+        """Fragments."""
+        return self.puzzle.num_fragments
+
+    @property
+    def randomizers(self) -> tuple[OracleSpec, ...]:
+        """Those of whole strings and of fragments."""
+        return (self.word_oracle, self.fragment_oracle)
+
+    @property
     def local_epsilon(self) -> float:
         """Both reports' epsilons, which compose: Apple (2017), Theorem 4.5."""
         return self.word_oracle.epsilon + self.fragment_oracle.epsilon
@@ -116,6 +126,16 @@ class BlindPrefixQuery(Query):
     def tally_size(self) -> int:
         """The sketch, or nothing where reports are kept."""
         return self.prefixes.aggregate_size if self.prefixes.has_fixed_aggregate else 0
+
+    @property
+    def domain_size(self) -> int:
+        """Keys of prefixes."""
+        return self.names.num_keys
+
+    @property
+    def randomizers(self) -> tuple[OracleSpec, ...]:
+        """The oracle."""
+        return (self.oracle,)
 
     @property
     def local_epsilon(self) -> float:

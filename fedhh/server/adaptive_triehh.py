@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.server import public_list
 from fedhh.server.adaptive_state import AdaptiveState
 from fedhh.server.character_model import CharacterModel, contexts
@@ -209,12 +209,7 @@ class AdaptiveTrieHH(LdpTrieHH):
         if state.is_recounted:
             return None
         if state.is_over:
-            return self.recount_query(
-                state.found.codes,
-                pass_index=0,
-                layer=self.depth + 1,
-                cohort=Cohort(start=sum(self._cohort_sizes), size=self.num_recount_clients),
-            )
+            return self.recount_query(state.found.codes, pass_index=0, layer=self.depth + 1)
         query = super().next_query(state)
         if query is None or not self._carries:
             return query
@@ -379,11 +374,6 @@ class AdaptiveTrieHH(LdpTrieHH):
             domains.append((layer, size + 1, self.most_kept * size + carried + guesses + 1))
             words += self.most_kept + guesses
         return domains
-
-    @property
-    def _is_limited(self) -> bool:
-        """Whether no layer can keep more than ``eta_max`` prefixes; words do not go on."""
-        return type(self).keep is AdaptiveTrieHH.keep and self.ties == "strict"
 
     @property
     def _carries(self) -> bool:

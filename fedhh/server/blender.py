@@ -217,10 +217,9 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     def next_query(self, state: BlenderState) -> PlainWordsQuery | PrefixQuery | None:
         """Return the broadcast to the next group, the recount after the last, then None."""
-        head, opt_in, clients = self.groups
         layer = len(state.history) + 1
         if layer == _HEAD:
-            return self.records(head)
+            return self.records(self.groups[0])
         if not len(state.head) or layer > _RECOUNT:
             return None
         if layer < _RECOUNT:
@@ -230,17 +229,10 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
                 OracleSpec(name="none", epsilon=math.inf) if curated else self._randomizer,
                 pass_index=0,
                 layer=layer,
-                cohort=opt_in if curated else clients,
             )
             # How many words a client who opted in holds is for nobody but the curator.
             return replace(query, pad=self.pad or curated)
-        start = clients.start + clients.size
-        return self.recount_query(
-            state.found.codes,
-            pass_index=0,
-            layer=layer,
-            cohort=Cohort(start=start, size=self.num_recount_clients),
-        )
+        return self.recount_query(state.found.codes, pass_index=0, layer=layer)
 
     def finish_round(
         self, state: BlenderState, query: PlainWordsQuery | PrefixQuery, aggregate: Aggregate

@@ -18,7 +18,7 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise
@@ -74,8 +74,9 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
     too, so that none is lost and none enters unasked. The paper asks those layers: set it to
     False to do the same.
 
-    Three methods are there to be overridden: `keep`, which candidates a layer keeps;
-    `cohort_size`, how many clients it asks; `left_out`, what a pass takes for known.
+    Four methods are there to be overridden: `keep`, which candidates a layer keeps, and
+    `most_prefixes`, how many at most; `cohort_size`, how many clients it asks; `left_out`, what a
+    pass takes for known.
 
     Attributes:
         depth: D, layers per pass; the longest word has D symbols.
@@ -108,6 +109,17 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         # large domain: extensions of all kept prefixes, short words that end earlier, the dummy.
         kept = self.eta_max if isinstance(self.eta_max, int) else 1
         self._oracle(kept * (self.symbols.size + 2) + 1)
+
+    def most_prefixes(self, candidates: int) -> int:
+        """Return how many prefixes a layer keeps at most that the next one extends.
+
+        The domains that a run claims its privacy for rest on this bound, and a run ends where
+        `keep` exceeds it: whoever overrides `keep` to keep more overrides this, too.
+
+        Args:
+            candidates: Prefixes that the layer may choose from, without words.
+        """
+        return min(candidates, self.most_kept) if self.ties == "strict" else candidates
 
     def keep(
         self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
@@ -205,16 +217,11 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             randomizers=(self.oracle_spec,),
         )
 
-    @property
-    def _is_limited(self) -> bool:
-        """Whether no layer can keep more than ``eta_max`` prefixes that go on."""
-        return type(self).keep is LdpTrieHH.keep and self.ties == "strict"
-
     def _domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included.
 
         The first layer's candidates are fixed. Later ones extend from one prefix to as many as the
-        layer before may keep: at most ``eta_max``, but for ties and other rules than `top_eta`.
+        layer before may keep, see `most_prefixes`.
         """
         trie, finished = self._initial_trie(self.symbols)
         alphabet = self.symbols.size
@@ -223,7 +230,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         for layer in range(trie.length + 1, self.depth + 1):
             # A prefix that ends in the end symbol is not extended.
             live = most // alphabet * (alphabet - 1)
-            most = (min(live, self.most_kept) if self._is_limited else live) * alphabet
+            most = self.most_prefixes(live) * alphabet
             domains.append((layer, alphabet + 1, most + 1))
         return domains
 
@@ -237,21 +244,14 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         """Return the broadcast of the state's layer, or None when all passes are done."""
         if state.is_recounted:
             return None
-        asked = len(state.history)
-        before = sum(self.cohort_size(each.pass_index, each.layer) for each in state.history)
-        start, redraw = (0, asked) if self.reuse_clients else (before, None)
         if state.pass_index == self.passes:
             return self.recount_query(
-                state.found.codes,
-                pass_index=self.passes - 1,
-                layer=self.depth + 1,
-                cohort=Cohort(start=start, size=self.num_recount_clients, redraw=redraw),
+                state.found.codes, pass_index=self.passes - 1, layer=self.depth + 1
             )
-        size = self.cohort_size(state.pass_index, state.layer)
         return PrefixQuery(
             pass_index=state.pass_index,
             layer=state.layer,
-            cohort=Cohort(start=start, size=size, redraw=redraw),
+            cohort=self.mechanism.cohort(state.pass_index, state.layer),
             alphabet=self.symbols,
             trie=state.trie,
             finished=state.finished,

@@ -149,8 +149,7 @@ class LdpMiner(SetProtocol[LdpMinerState, PaddedSampleQuery | PrefixQuery]):
         phase = len(state.history)
         size = decided(self.clients_per_layer, "clients_per_layer")
         if phase == len(_PHASES):
-            cohort = Cohort(start=0, size=self.num_recount_clients, redraw=phase)
-            return self.recount_query(state.found.codes, pass_index=0, layer=3, cohort=cohort)
+            return self.recount_query(state.found.codes, pass_index=0, layer=3)
         if phase > len(_PHASES):
             return None
         (seed,) = derived_seeds(self.hash_seed or 0, 1)

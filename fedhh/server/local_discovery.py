@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Lt
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import DiscoveryProtocol, QueryType, RoundSummary, State
-from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.server.evidence import Evidence
 from fedhh.server.found import Found
 from fedhh.server.noise import Noise
@@ -155,25 +155,20 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         )
         return (planned,)
 
-    def recount_query(
-        self, codes: Codes, *, pass_index: int, layer: int, cohort: Cohort
-    ) -> PrefixQuery | None:
+    def recount_query(self, codes: Codes, *, pass_index: int, layer: int) -> PrefixQuery | None:
         """Return a broadcast of words to vote on; None if there is no recount, or no word.
 
         Args:
             codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
             pass_index: The pass that it counts as.
             layer: The layer that it counts as.
-            cohort: Whom it asks.
         """
         if not (self.recounts and len(codes)):
             return None
-        return self.words_query(
-            codes, self.recount_oracle, pass_index=pass_index, layer=layer, cohort=cohort
-        )
+        return self.words_query(codes, self.recount_oracle, pass_index=pass_index, layer=layer)
 
     def words_query(
-        self, codes: Codes, oracle: OracleSpec, *, pass_index: int, layer: int, cohort: Cohort
+        self, codes: Codes, oracle: OracleSpec, *, pass_index: int, layer: int
     ) -> PrefixQuery:
         """Return a broadcast that asks which of some whole words clients hold.
 
@@ -182,7 +177,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             oracle: The randomizer.
             pass_index: The pass that it counts as.
             layer: The layer that it counts as.
-            cohort: Whom it asks.
         """
         width = self.longest_word + 1
         words = np.zeros((len(codes), width), dtype=np.uint16)
@@ -191,7 +185,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         return PrefixQuery(
             pass_index=pass_index,
             layer=layer,
-            cohort=cohort,
+            cohort=self.mechanism.cohort(pass_index, layer),
             alphabet=alphabet,
             trie=PrefixTrie.empty(alphabet.size),
             finished=words,

@@ -177,13 +177,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
             return self._query(group)
         if group > groups:
             return None
-        start = groups * decided(self.clients_per_layer, "clients_per_layer")
-        return self.recount_query(
-            state.found.codes,
-            pass_index=0,
-            layer=groups + 1,
-            cohort=Cohort(start=start, size=self.num_recount_clients),
-        )
+        return self.recount_query(state.found.codes, pass_index=0, layer=groups + 1)
 
     def finish_round(
         self, state: PemState, query: BlindPrefixQuery | PrefixQuery, aggregate: Aggregate

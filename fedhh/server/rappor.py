@@ -150,8 +150,7 @@ class Rappor(
             return self._query(size)
         if len(state.history) > 1:
             return None
-        cohort = Cohort(start=size, size=self.num_recount_clients)
-        return self.recount_query(state.found.codes, pass_index=0, layer=2, cohort=cohort)
+        return self.recount_query(state.found.codes, pass_index=0, layer=2)
 
     def finish_round(
         self, state: RapporState, query: BloomQuery | PrefixQuery, aggregate: Aggregate
@@ -207,7 +206,6 @@ class Rappor(
                 ),
                 response=self.response,
             ),
-            epsilon=self.local_epsilon,
             name_seed=naming,
         )
 

@@ -199,8 +199,7 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
             return self._query(size)
         if len(state.history) > 1:
             return None
-        cohort = Cohort(start=size, size=self.num_recount_clients)
-        return self.recount_query(state.found.codes, pass_index=0, layer=2, cohort=cohort)
+        return self.recount_query(state.found.codes, pass_index=0, layer=2)
 
     def finish_round(
         self,
@@ -305,7 +304,6 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
             ),
             words=self._reports(self.bloom_bits, self.bloom_hashes, self.bloom_cohorts, seed=words),
             ngrams=self._reports(self.ngram_bits, 1, self.ngram_cohorts, seed=ngrams),
-            epsilon=self.local_epsilon,
         )
 
     def _reports(self, bits: int, hashes: int, cohorts: int, *, seed: int) -> BloomReports:

@@ -141,12 +141,7 @@ class RecordProtocol(
             return self.records(num_clients=size)
         if len(state.history) > 1:
             return None
-        return self.recount_query(
-            state.found.codes,
-            pass_index=0,
-            layer=2,
-            cohort=Cohort(start=size, size=self.num_recount_clients),
-        )
+        return self.recount_query(state.found.codes, pass_index=0, layer=2)
 
     def finish_round(
         self,

@@ -171,8 +171,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
         sizes = self.group_sizes
         start = sum(sizes[:group])
         if group == len(sizes):
-            cohort = Cohort(start=start, size=self.num_recount_clients)
-            return self.recount_query(state.found.codes, pass_index=0, layer=4, cohort=cohort)
+            return self.recount_query(state.found.codes, pass_index=0, layer=4)
         if group > len(sizes):
             return None
         cohort = Cohort(start=start, size=sizes[group])

@@ -210,8 +210,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
             return self._set_query(state, group + 1, cohort)
         if not self.recounts or state.history[-1].kept_by == "recount":
             return None
-        cohort = Cohort(start=sum(sizes), size=self.num_recount_clients)
-        return self.recount_query(state.found.codes, pass_index=0, layer=groups + 1, cohort=cohort)
+        return self.recount_query(state.found.codes, pass_index=0, layer=groups + 1)
 
     def finish_round(
         self, state: SvsmState, query: HeldSetQuery | PrefixQuery, aggregate: Aggregate

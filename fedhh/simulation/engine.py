@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from fedhh.protocol import DiscoveryProtocol
 from fedhh.queries.base import Aggregate, Answer, Diagnostics, Query
 from fedhh.simulation.executor import Executor, Progress
+from fedhh.validation import InputError
 
 _log = logging.getLogger(__name__)
 
@@ -48,19 +49,34 @@ def rounds(
 ) -> Iterator[Round[State, QueryType]]:
     """Run a protocol and yield after each round.
 
+    Every query is held against the protocol's plan before it is sent, since the plan is what the
+    run claims: `Mechanism.check_query`; and no planned round takes place twice.
+
     Args:
         protocol: The server.
         executor: The way to the clients.
         state: Where to go on; the beginning if None.
         progress: Called with a number of clients whenever some have answered.
+
+    Raises:
+        InputError: A query is not in the plan, or asks for more than is planned; nothing is sent.
     """
     if state is None:
         state = protocol.initialize()
+    plan = protocol.mechanism
+    asked_rounds = {(each.pass_index, each.layer) for each in protocol.summaries(state)}
     while True:
         started = time.process_time()
         query = protocol.next_query(state)
         if query is None:
             return
+        plan.check_query(query)
+        if (query.pass_index, query.layer) in asked_rounds:
+            raise InputError(
+                f"Expected each round once, got pass {query.pass_index + 1}, layer {query.layer} "
+                "again: its clients would be asked twice, with the same coins."
+            )
+        asked_rounds.add((query.pass_index, query.layer))
         asked = time.process_time()
         answer = reduce(Answer.merge, executor.answer(query, progress))
         answered = time.process_time()

@@ -11,7 +11,6 @@ from fedhh.accounting import NotApplicable
 from fedhh.accounting.anonymity import VARIANTS
 from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.layer_record import LayerRecord
-from fedhh.accounting.run_guarantees import is_subset_selection
 from fedhh.accounting.sources import RECOUNT
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.mechanisms.base import PlannedLayer
@@ -129,9 +128,9 @@ def test_a_recount_by_its_own_votes_claims_what_a_layer_of_votes_does(change):
     ],
 )
 def test_a_recount_through_another_randomizer_is_not_subset_selection_alone(recount, expected):
-    assert is_subset_selection(mechanism(recount_randomizer=recount)) is expected
+    assert mechanism(recount_randomizer=recount).is_subset_selection is expected
     sketch = (OracleSpec(name="olh", epsilon=4.0),)
-    assert not is_subset_selection(mechanism(randomizers=sketch, recount_randomizer=recount))
+    assert not mechanism(randomizers=sketch, recount_randomizer=recount).is_subset_selection
 
 
 @pytest.mark.parametrize(

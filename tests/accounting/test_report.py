@@ -284,7 +284,6 @@ def test_a_cohort_of_one_client_hides_nothing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"layers": []}, "Expected an integer num_layers >= 1, got num_layers=0"),
         ({"delta": 0.0}, "1e-14 <= delta"),
         ({"alpha": 1.5}, "Expected 0 < alpha < 1, got alpha=1.5"),
         ({"max_items": 5}, "num_reports = num_clients [*] max_items = 10000 in pass 0, layer 0"),

@@ -38,6 +38,9 @@ class KeepAboveZ(LdpTrieHH):
     title: ClassVar[str] = "above z"
     z: Annotated[float, Gt(0)] = 3.0
 
+    def most_prefixes(self, candidates):
+        return candidates
+
     def keep(self, votes, noise, query):
         kept = np.flatnonzero(noise.z(votes) > self.z)
         return kept, int(votes[kept].min(initial=votes.max()))
@@ -95,7 +98,7 @@ def test_it_keeps_what_its_rule_says_and_checks_its_settings(folder):
         load_config(file=folder / "mine.toml", settings=["protocol.y=1"])
 
 
-def test_its_mechanism_does_not_promise_the_domains_of_the_usual_rule(folder):
+def test_its_plan_has_the_domains_of_its_own_bound(folder):
     config = load_config(file=folder / "mine.toml", settings=["protocol.eta_max=1"])
     own = settle(config, 3_000)[1].mechanism.layers
     usual = LdpTrieHH(
@@ -104,6 +107,16 @@ def test_its_mechanism_does_not_promise_the_domains_of_the_usual_rule(folder):
     assert [each.smallest_domain for each in own] == [each.smallest_domain for each in usual]
     assert [each.largest_domain for each in usual] == [38 * 39 + 1, 40, 40]
     assert own[-1].largest_domain > usual[-1].largest_domain
+
+
+def test_a_rule_that_keeps_more_than_its_bound_ends_without_a_result(folder, capsys):
+    bound = "    def most_prefixes(self, candidates):\n        return candidates\n"
+    assert bound in MODULE
+    (folder / "own_above_z.py").write_text(MODULE.replace(bound, ""))
+    settings = ["--set", "protocol.eta_max=1", "--out", "refused"]
+    with pytest.raises(InputError, match="Expected a domain of 40 to 40 values in pass 1, layer 2"):
+        run("run", "--config", "mine.toml", *settings)
+    assert not (folder / "refused" / "result.json").exists()
 
 
 def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(folder):

@@ -30,7 +30,8 @@ _AMPLIFICATION = 4.0
 """Central epsilons are about so many times sinh(epsilon / 2) sqrt(ln(4 / delta) / reports)."""
 _GROUP = 1.1
 """User-level epsilons are about so many times the item-level ones, for each contribution."""
-_MOST_STEPS = 100
+_SECANTS, _MOST_STEPS = 6, 100
+"""Steps without any halving, and in all."""
 _SAME = 1e-10
 """Relative difference of local epsilons that need not be told apart."""
 
@@ -84,24 +85,41 @@ def at_central_epsilon(
     if (of_delta := _field(protocol, _DELTA)) is not None:
         settings = replace(settings, **{of_delta: delta})
 
-    def central(changed: AnyProtocol) -> float:
-        mechanism = _searched(changed.settle(num_clients=num_clients, seed=0).mechanism)
-        return epsilon_before_run(mechanism, num_clients=num_clients, unit=unit, delta=delta)
-
     if name is None:
-        _refuse_above(central(settings), settings, unit, epsilon)
+        mechanism = settings.settle(num_clients=num_clients, seed=0).mechanism
+        found = epsilon_before_run(mechanism, num_clients=num_clients, unit=unit, delta=delta)
+        _refuse_above(found, settings, unit, epsilon)
         return _as_protocol(settings)
 
     def at(local: float) -> Any:
         return replace(settings, **{name: local})
 
-    mechanism = _searched(at(epsilon).settle(num_clients=num_clients, seed=0).mechanism)
+    def mechanism_at(local: float) -> Mechanism:
+        settled = at(local).settle(num_clients=num_clients, seed=0)
+        return _searched(settled.mechanism)
+
+    def search_for(unit: Unit, target: float) -> _Search:
+        return _Search(
+            target=target,
+            central=lambda local: epsilon_before_run(
+                mechanism_at(local), num_clients=num_clients, unit=unit, delta=delta
+            ),
+        )
+
+    mechanism = mechanism_at(epsilon)
     share = mechanism.local_epsilon / epsilon
     if math.isinf(share):
         _refuse_above(math.inf, settings, unit, epsilon)
-    search = _Search(central=lambda local: central(at(local)), target=epsilon)
     low, high = (end / share for end in LOCAL_EPSILON_RANGE)
-    found = search.between(low, high, start=_guess(mechanism, unit, epsilon, delta) / share)
+    of_item = epsilon
+    if unit == "user" and mechanism.max_items > 1:
+        of_item /= _GROUP * mechanism.max_items
+    start = _guess(mechanism, of_item, delta) / share
+    if unit == "user":
+        # The item's guarantee takes a tenth of the time.
+        start = search_for("item", of_item).between(low, high, start=start) or start
+    search = search_for(unit, epsilon)
+    found = search.between(low, high, start=start)
     if found is None:
         found = search.proportional(low * (1 - 1e-6) if search.central_at(low) > epsilon else high)
     if found is None:
@@ -164,7 +182,7 @@ class _Search:
                 upper = point
             if (lower and lower[0] == high) or (upper and upper[0] == low):
                 return None
-            asked = self._next(last, lower, upper, halve=step % 3 == 2)
+            asked = self._next(last, lower, upper, halve=step > _SECANTS and step % 2 == 0)
             local = min(max(_rounded(asked), low), high)
             if lower and upper and not lower[0] < local < upper[0]:
                 # So steep that more digits are needed.
@@ -226,11 +244,9 @@ def _rounded(local: float, *, digits: int = _DIGITS) -> float:
     return float(f"{local:.{digits}g}")
 
 
-def _guess(mechanism: Mechanism, unit: Unit, epsilon: float, delta: float) -> float:
-    """Return about the local epsilon at which a mechanism has a central one."""
-    items = mechanism.max_items
-    of_item = epsilon / (_GROUP * items) if unit == "user" and items > 1 else epsilon
-    reports = items * min(each.num_clients for each in mechanism.layers)
+def _guess(mechanism: Mechanism, of_item: float, delta: float) -> float:
+    """Return about the local epsilon at which a mechanism has an item-level central one."""
+    reports = mechanism.max_items * min(each.num_clients for each in mechanism.layers)
     amplified = _AMPLIFICATION * math.sqrt(math.log(4 / delta) / reports)
     return 2 * math.asinh(of_item / mechanism.most_rounds_per_client / amplified)
 

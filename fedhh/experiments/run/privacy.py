@@ -21,6 +21,24 @@ MEASURED_ANONYMITY = ("fewest_holders", "fewest_holders_significant", "share_hel
 """What `measured_anonymity` returns; fields of `metrics.Metrics`."""
 
 
+def privacy_of_plan(
+    protocol: AnyProtocol,
+    *,
+    num_clients: int,
+    delta: float = DEFAULT_DELTA,
+    alpha: float = DEFAULT_ALPHA,
+) -> PrivacyReport:
+    """Return what a protocol can claim before it runs, whatever its clients hold.
+
+    Args:
+        protocol: Settled settings, which say the plan.
+        num_clients: Clients of the population, from which central TrieHH samples.
+        delta: Of the central guarantees.
+        alpha: Of approximate k-anonymity.
+    """
+    return account(protocol.mechanism, (), num_clients=num_clients, delta=delta, alpha=alpha)
+
+
 def privacy_of_run(
     protocol: AnyProtocol,
     summaries: Sequence[RoundSummary],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import pytest
@@ -27,6 +27,7 @@ from fedhh.experiments.run.privacy import (
     central_epsilon,
     claimed_k,
     measured_anonymity,
+    privacy_of_plan,
     privacy_of_run,
 )
 from fedhh.experiments.run.run import run_config, simulate
@@ -332,6 +333,54 @@ def test_reused_clients_cost_all_rounds_that_the_settings_allow():
     assert str(rounds) in " ".join(result.privacy.notes)
 
 
+@pytest.mark.parametrize("changes", [{}, {"eta_max": 1}, {"pad": False}, {"oracle": "grr"}])
+@pytest.mark.parametrize("recount", [0.0, 0.05])
+def test_what_holds_before_the_run_is_the_plans_whatever_took_place(changes, recount):
+    protocol = replace(PROTOCOL, clients_per_layer=200, false_discovery_rate=recount, **changes)
+    result = simulate(protocol, POPULATION, seed=1, delta=DELTA)
+    planned = privacy_of_plan(protocol, num_clients=POPULATION.num_clients, delta=DELTA)
+    assert not any(each.realised for each in planned.guarantees)
+    before = [each for each in result.privacy.guarantees if not each.realised]
+    assert tuple(before) == planned.guarantees
+    for unit in ("item", "user"):
+        assert planned.before_run(unit) == planned.best(unit, "central")
+        assert result.privacy.before_run(unit) == planned.before_run(unit)
+
+
+def test_a_trie_that_dies_early_does_not_forget_the_rounds_it_planned():
+    # A last, small cohort that is never asked decides what holds before the run.
+    @dataclass(frozen=True, kw_only=True)
+    class DiesAfterThreeLayers(LdpTrieHH):
+        def cohort_size(self, pass_index, layer):
+            return 50 if layer == self.depth else super().cohort_size(pass_index, layer)
+
+        def keep(self, votes, noise, query):
+            kept, threshold = super().keep(votes, noise, query)
+            return (kept if query.layer < 3 else kept[:0]), threshold
+
+    protocol = DiesAfterThreeLayers(**vars(PROTOCOL))
+    result = simulate(protocol, POPULATION, seed=1, delta=DELTA)
+    assert (result.cost["rounds"], len(protocol.mechanism.layers)) == (3, 6)
+    assert result.layers["num_clients"].min() == 300
+    for unit in ("item", "user"):
+        before = result.privacy.before_run(unit)
+        assert before.smallest_cohort == 50
+        assert central_epsilon(result.privacy, unit) < before.epsilon
+    all_small = privacy_of_plan(
+        replace(PROTOCOL, clients_per_layer=50), num_clients=1_800, delta=DELTA
+    )
+    assert result.privacy.before_run("item").epsilon == all_small.before_run("item").epsilon
+
+
+def test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local():
+    protocol = replace(PROTOCOL, pad=False, max_items=4)
+    report = report_of(protocol, summaries_of(protocol))
+    assert report.before_run("item").epsilon == 4.0
+    assert report.before_run("user").epsilon == 16.0
+    assert report.best("item", "central").realised
+    assert report.best("item", "central").epsilon < 4.0
+
+
 def test_what_holds_before_the_run_stands_beside_what_happened():
     _, result = small_run()
     report = result.privacy
@@ -340,9 +389,9 @@ def test_what_holds_before_the_run_stands_beside_what_happened():
         assert best.realised
         assert not before.realised
         assert best.epsilon <= before.epsilon <= report.best(unit, "local").epsilon
-    marked = [row["method"] for row in report.rows() if row["method"].endswith(" R")]
-    assert marked
-    assert all("blanket" in method and "any domain" not in method for method in marked)
+    realised = [each.method for each in report.guarantees if each.realised]
+    assert realised
+    assert all("blanket" in method and "any domain" not in method for method in realised)
 
 
 def test_every_view_shows_what_holds_before_the_run_beside_what_happened():

@@ -1,0 +1,190 @@
+"""The loop holds a protocol to its plan: it cannot exceed what it claims."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.run.run import simulate
+from fedhh.oracles import OracleSpec
+from fedhh.oracles.bloom_filters import BitResponse
+from fedhh.queries.base import Cohort
+from fedhh.server.blender import Blender
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.rappor import Rappor
+from fedhh.server.sfp import Sfp
+from fedhh.server.svim import Svim
+from fedhh.server.triehh import TrieHH
+from fedhh.simulation import engine
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.validation import InputError
+from fedhh.words.candidates import Candidates
+from tests.conftest import LETTERS, zipf_population
+
+POPULATION = zipf_population(1_500)
+TRIE = {
+    "alphabet": LETTERS, "clients_per_layer": 200, "depth": 6, "eta_max": 8, "max_items": 2,
+    "passes": 1, "local_epsilon": 4.0,
+}  # fmt: skip
+LAST = 6
+
+
+def asking(base, change, **settings):
+    """Return a protocol with the plan of another one that asks otherwise."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Otherwise(base):
+        def next_query(self, state):
+            query = super().next_query(state)
+            return query and change(query)
+
+    return Otherwise(**settings)
+
+
+def in_last_layer(**changes):
+    """Return what changes the query of the last layer."""
+    return lambda query: replace(query, **changes) if query.layer == LAST else query
+
+
+class Listening(InProcessExecutor):
+    """Keeps the queries that reach clients."""
+
+    def __init__(self):
+        super().__init__(ClientWorker(POPULATION, seed=1))
+        self.heard = []
+
+    def answer(self, query, progress=None):
+        self.heard.append(query)
+        return super().answer(query, progress)
+
+
+EXCEEDS = {
+    "epsilon": ({"oracle": OracleSpec(name="ss", epsilon=16.0)}, "local_epsilon <= 4.0"),
+    "plain": ({"oracle": OracleSpec(name="none", epsilon=math.inf)}, "local_epsilon <= 4.0"),
+    "randomizer": ({"oracle": OracleSpec(name="grr", epsilon=4.0)}, "the randomizer .*'ss'"),
+    "more clients": ({"cohort": Cohort(start=1000, size=201)}, "size=200.*got .*size=201"),
+    "fewer clients": ({"cohort": Cohort(start=1000, size=10)}, "size=200.*got .*size=10,"),
+    "clients again": ({"cohort": Cohort(start=0, size=200)}, "start=1000.*got .*start=0,"),
+    "a new order": ({"cohort": Cohort(start=1000, size=200, redraw=1)}, "got .*redraw=1"),
+    "contributions": ({"max_items": 3}, "max_items <= 2 in pass 1, layer 6.*max_items=3"),
+    "no dummies": ({"pad": False}, "pad=True in pass 1, layer 6"),
+    "another pass": ({"pass_index": 1}, "a planned round, got pass 2, layer 6"),
+    "another layer": ({"layer": 7}, "a planned round, got pass 1, layer 7"),
+    "a round again": (
+        {"layer": LAST - 1, "cohort": Cohort(start=800, size=200)},
+        "each round once, got pass 1, layer 5 again",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXCEEDS)
+def test_a_query_beyond_the_plan_is_not_sent(case):
+    changes, message = EXCEEDS[case]
+    protocol = asking(LdpTrieHH, in_last_layer(**changes), **TRIE)
+    with pytest.raises(InputError, match=message) as refusal:
+        simulate(protocol, POPULATION, seed=1)
+    assert "\n" not in str(refusal.value)
+    executor = Listening()
+    with pytest.raises(InputError, match=message):
+        list(engine.rounds(protocol, executor))
+    # The layers before were as planned.
+    assert [query.layer for query in executor.heard] == [1, 2, 3, 4, 5]
+
+
+def test_what_is_as_planned_is_sent():
+    executor = Listening()
+    list(engine.rounds(asking(LdpTrieHH, in_last_layer(pad=True), **TRIE), executor))
+    assert [query.layer for query in executor.heard] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_round_before_a_resume_does_not_take_place_again():
+    first, *_ = engine.rounds(LdpTrieHH(**TRIE), Listening())
+    again = asking(LdpTrieHH, lambda query: first.query, **TRIE)
+    executor = Listening()
+    with pytest.raises(InputError, match="each round once, got pass 1, layer 1 again"):
+        list(engine.rounds(again, executor, state=first.state))
+    assert executor.heard == []
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepsAll(LdpTrieHH):
+    def keep(self, votes, noise, query):
+        return np.arange(len(votes)), 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaysThatItKeepsAll(KeepsAll):
+    def most_prefixes(self, candidates):
+        return candidates
+
+
+def test_a_rule_may_keep_as_many_prefixes_as_it_states_and_no_more():
+    settings = {**TRIE, "depth": 4}
+    with pytest.raises(InputError, match=r"a domain of 8 to 57 values in pass 1, layer 2"):
+        simulate(KeepsAll(**settings), POPULATION, seed=1)
+    protocol = SaysThatItKeepsAll(**settings)
+    result = simulate(protocol, POPULATION, seed=1)
+    stated = [layer.largest_domain for layer in protocol.mechanism.layers]
+    assert result.layers["domain_size"].tolist() == stated
+    assert stated[-1] > LdpTrieHH(**settings).mechanism.layers[-1].largest_domain
+
+
+def less_private(spec):
+    return replace(spec, epsilon=9.0)
+
+
+SFP = {
+    "alphabet": LETTERS, "clients_per_layer": 900, "length": 6, "num_puzzles": 16,
+    "word_hashes": 16, "word_cells": 64, "fragment_hashes": 16, "fragment_cells": 64,
+}  # fmt: skip
+KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)}
+OTHERS = {
+    "sfp": asking(
+        Sfp,
+        lambda query: replace(query, fragment_oracle=less_private(query.fragment_oracle)),
+        **SFP,
+    ),
+    "rappor": asking(
+        Rappor,
+        lambda query: replace(
+            query,
+            reports=replace(
+                query.reports, response=BitResponse.of_one_report(9.0, num_hashes=2)
+            ),
+        ),
+        **KNOWN,
+        bloom_bits=32,
+        bloom_cohorts=8,
+    ),
+    "svim": asking(Svim, lambda query: replace(query, epsilon=9.0), **KNOWN, keep=5),
+    "blender": asking(
+        Blender,
+        lambda query: (
+            query if query.layer < 3 else replace(query, oracle=less_private(query.oracle))
+        ),
+        alphabet=LETTERS,
+        opt_in_share=0.5,
+        length=5,
+        delta=1e-2,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_kind_of_query_is_held_to_its_epsilon(name):
+    with pytest.raises(InputError, match=r"local_epsilon <= 8.0 per contribution"):
+        simulate(OTHERS[name], POPULATION, seed=1)
+
+
+def test_a_sample_larger_than_central_triehh_states_is_not_drawn():
+    larger = asking(
+        TrieHH,
+        lambda query: replace(query, cohort=replace(query.cohort, size=1_000)),
+        alphabet=LETTERS, clients_per_layer=150, threshold=8, depth=3,
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"size=150.*got .*size=1000"):
+        simulate(larger, POPULATION, seed=1)
