@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedhh.accounting.before_run import epsilon_before_run
-from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
+from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
 from fedhh.accounting.guarantees import Unit
 from fedhh.experiments.run.privacy import DEFAULT_DELTA
 from fedhh.mechanisms.base import Mechanism
@@ -32,6 +32,8 @@ _GROUP = 1.1
 """User-level epsilons are about so many times the item-level ones, for each contribution."""
 _SECANTS, _MOST_STEPS = 6, 100
 """Steps without any halving, and in all."""
+_LINEAR = 1e-6
+"""Relative difference of a central epsilon's ratio to the local one where nothing is amplified."""
 _SAME = 1e-10
 """Relative difference of local epsilons that need not be told apart."""
 
@@ -80,6 +82,7 @@ def at_central_epsilon(
     """
     require_choice(UNITS, unit=unit)
     require_positive(epsilon=epsilon)
+    check_delta(delta)
     name = _field(protocol, _LOCAL_EPSILON)
     settings: Any = protocol.with_central_epsilon(float(epsilon))
     if (of_delta := _field(protocol, _DELTA)) is not None:
@@ -106,8 +109,8 @@ def at_central_epsilon(
             ),
         )
 
-    mechanism = mechanism_at(epsilon)
-    share = mechanism.local_epsilon / epsilon
+    mechanism = mechanism_at(1.0)
+    share = mechanism.local_epsilon
     if math.isinf(share):
         _refuse_above(math.inf, settings, unit, epsilon)
     low, high = (end / share for end in LOCAL_EPSILON_RANGE)
@@ -215,7 +218,9 @@ class _Search:
         """Return where to ask next."""
         aim = math.log(self._target * (1 - TOLERANCE / 2))
         (local, central) = last[-1]
-        if len(last) == 2 and math.isclose(central / local, last[0][1] / last[0][0], rel_tol=1e-9):
+        if len(last) == 2 and math.isclose(
+            central / local, last[0][1] / last[0][0], rel_tol=_LINEAR
+        ):
             # Nothing is amplified here.
             return local * self._target / central
         if lower and upper and halve:
