@@ -116,8 +116,8 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
 def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
     """Return the best of `central_guarantees` of one unit, and compute no other.
 
-    It is that of the blanket for Subset Selection, whose epsilon is never above that of the clones,
-    and that of the clones for other randomizers.
+    Left out are bounds that another one is never above: of Subset Selection the clones and the
+    closed form.
 
     Args:
         run: The planned rounds.
@@ -126,8 +126,11 @@ def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
     if problem := _not_computed(run):
         return next(each for each in _without_amplification(run, problem) if each.unit == unit)
     bounds = _bounds_of_layers(run)[-1]
-    found = _with_best([_item(run, bounds)] if unit == "item" else _user(run, bounds))
-    return next(each for each in found if each.best)
+    found = _user(run, bounds) if unit == "user" else [_item(run, bounds)]
+    if unit == "item" and run.is_subset_selection:
+        later = SelectionClones2023(local_epsilon=run.local_epsilon, num_reports=run.reports)
+        found.append(_item(run, (later,)))
+    return next(each for each in _with_best(found) if each.best)
 
 
 def realised_guarantees(run: RunFacts) -> list[Guarantee]:

@@ -10,10 +10,11 @@ import json
 from collections.abc import Collection
 from typing import Any
 
+from fedhh.accounting.plan_search import UNITS
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.protocol_section import borrowed_settings
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.run.equal_privacy import UNITS, at_central_epsilon, chosen_settings
+from fedhh.experiments.run.equal_privacy import at_central_epsilon, chosen_settings
 from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError, shown
 

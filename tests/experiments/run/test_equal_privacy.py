@@ -8,7 +8,6 @@ import pytest
 
 import fedhh
 from fedhh.accounting import account
-from fedhh.accounting.before_run import central_before_run
 from fedhh.experiments.run.equal_privacy import (
     OutOfReachError,
     at_central_epsilon,
@@ -46,14 +45,6 @@ def test_the_chosen_local_epsilon_gives_the_target_and_no_more(protocol, unit: s
     assert (central.delta, central.neighboring) == (DELTA, "swap")
     # Amplification is used: the local epsilon of a contribution is larger.
     assert found.local_epsilon > 0.8
-
-
-@pytest.mark.parametrize("unit", ["item", "user"])
-@pytest.mark.parametrize("protocol", LOCAL.values(), ids=LOCAL)
-def test_the_quick_guarantee_is_the_reports(protocol, unit: str):
-    settled = protocol.settle(num_clients=CLIENTS, seed=0)
-    quick = central_before_run(settled.mechanism, num_clients=CLIENTS, unit=unit, delta=DELTA)
-    assert epsilon_of(quick) == pytest.approx(epsilon_of(stated(protocol, unit)), rel=1e-12)
 
 
 def test_a_larger_target_gives_a_larger_local_epsilon():
@@ -115,7 +106,12 @@ def test_both_groups_of_blender_have_the_target(unit: str):
 @pytest.mark.parametrize(
     ("protocol", "clients", "epsilon", "message"),
     [
-        (fedhh.LdpTrieHH(oracle="none"), CLIENTS, 1.0, "LDP TrieHH: .* got inf whatever"),
+        (
+            fedhh.LdpTrieHH(oracle="none"),
+            CLIENTS,
+            1.0,
+            "LDP TrieHH: .* got none: without a randomizer",
+        ),
         (fedhh.Sfp(max_items=100), 10**9, 8.0, "16, the largest with amplification"),
     ],
 )
