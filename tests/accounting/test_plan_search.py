@@ -26,7 +26,6 @@ def plan(
     oracle: str = "ss",
     max_items: int = 2,
     domains: tuple[int, int] = (28, 2_701),
-    reuses_clients: bool = False,
 ) -> LocalReports:
     """Two layers, the second with half of the clients."""
     if clients < 2:
@@ -44,7 +43,6 @@ def plan(
             for layer in (1, 2)
         ),
         max_items=max_items,
-        reuses_clients=reuses_clients,
         randomizers=(OracleSpec(name=oracle, epsilon=local_epsilon, params=params),),
     )
 
@@ -62,13 +60,12 @@ PLANS = {
     "one domain": {"domains": (300, 300)},
     "any domain": {"domains": (2, 2**40)},
     "another randomizer": {"oracle": "grr"},
-    "clients in both layers": {"reuses_clients": True},
 }
 
 
 @pytest.mark.parametrize(
     ("name", "unit"),
-    [*((name, "item") for name in PLANS), ("one domain", "user"), ("another randomizer", "user")],
+    [*((name, "item") for name in PLANS), ("another randomizer", "user")],
 )
 def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
     options = PLANS[name]
@@ -79,16 +76,18 @@ def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
     assert claimed(plan(found - 1, **options), unit, found - 1) > 0.7
 
 
-@pytest.mark.parametrize("unit", ["item", "user"])
-@pytest.mark.parametrize("options", list(PLANS.values())[:4], ids=list(PLANS)[:4])
-def test_what_a_search_asks_is_what_the_whole_report_claims(options, unit):
-    mechanism = plan(3_000, **options)
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [*((name, "item") for name in PLANS), *((name, "user") for name in list(PLANS)[1:4:2])],
+)
+def test_what_a_search_asks_is_what_the_whole_report_claims(name, unit):
+    mechanism = plan(3_000, **PLANS[name])
     quick = central_before_run(mechanism, num_clients=3_000, unit=unit, delta=DELTA)
     assert quick.epsilon == claimed(mechanism, unit, 3_000)
     assert (quick.unit, quick.trust, quick.delta) == (unit, "central", DELTA)
 
 
-@pytest.mark.parametrize("start", [1, 40, 10**6])
+@pytest.mark.parametrize("start", [1, 10**6])
 def test_where_a_search_starts_makes_no_difference(start):
     target = {"unit": "item", "epsilon": 0.5, "delta": DELTA}
     assert clients_of_plan(plan, **target, start=start) == clients_of_plan(plan, **target)

@@ -35,9 +35,17 @@ def stated(protocol, unit: str, *, clients: int = CLIENTS, delta: float = DELTA)
     return privacy_of_plan(settled, num_clients=clients, delta=delta).before_run(unit)
 
 
-@pytest.mark.parametrize("unit", ["item", "user"])
-@pytest.mark.parametrize("protocol", LOCAL.values(), ids=LOCAL)
-def test_the_chosen_local_epsilon_gives_the_target_and_no_more(protocol, unit: str):
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        *((name, "item") for name in LOCAL),
+        ("selection, domains by votes", "user"),
+        ("Bloom filters", "user"),
+        ("local hashing", "user"),
+    ],
+)
+def test_the_chosen_local_epsilon_gives_the_target_and_no_more(name: str, unit: str):
+    protocol = LOCAL[name]
     found = at_central_epsilon(protocol, CLIENTS, unit=unit, epsilon=0.8, delta=DELTA)
     assert set(chosen_settings(protocol, found)) == {"local_epsilon"}
     central = stated(found, unit)
@@ -52,7 +60,7 @@ def test_a_larger_target_gives_a_larger_local_epsilon():
     # From no amplification at all over the steep part to what shuffling hides well.
     chosen = [
         at_central_epsilon(protocol, 3_000, unit="item", epsilon=epsilon, delta=DELTA).local_epsilon
-        for epsilon in (1e-3, 1.0, 3.0, 6.0, 12.0, 20.0)
+        for epsilon in (1e-3, 1.0, 6.0, 12.0)
     ]
     assert chosen == sorted(chosen)
     assert len(set(chosen)) == len(chosen)
@@ -64,7 +72,7 @@ def test_where_nothing_amplifies_the_local_epsilon_is_the_central_one(unit: str,
     found = at_central_epsilon(protocol, 20, unit=unit, epsilon=4.0, delta=DELTA)
     assert found.local_epsilon == 4.0 / share
     # Beyond the epsilons for which amplification is computed, likewise.
-    found = at_central_epsilon(protocol, CLIENTS, unit=unit, epsilon=90.0, delta=DELTA)
+    found = at_central_epsilon(protocol, 20, unit=unit, epsilon=90.0, delta=DELTA)
     assert found.local_epsilon == 90.0 / share
 
 
