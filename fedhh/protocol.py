@@ -67,7 +67,9 @@ class RoundSummary:
         num_clients: Clients that answered.
         num_reports: Reports received, dummies included.
         threshold: Votes of the last candidate kept.
-        threshold_z: The same in standard deviations of the noise, above its mean.
+        threshold_z: Standard deviations of the noise, above its mean, at which the votes stand that
+            decide (`Noise.threshold_z`); NaN where the round drops nothing, or decides by something
+            else than the votes of this round against their noise.
         noise_std: Standard deviation of a count's estimate where nobody holds the candidate.
         num_kept: Candidates kept.
         num_finished: Kept candidates that are words.

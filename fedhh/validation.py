@@ -9,6 +9,9 @@ from collections.abc import Iterable
 SMALLEST_EPSILON = 1e-6
 """Of one report."""
 
+LARGEST_EPSILON = 1e9
+"""Of one report: its square, and sums over many reports, are finite."""
+
 _LONGEST_SHOWN = 120
 
 
@@ -64,13 +67,14 @@ def require_positive(**values: float) -> None:
 def require_epsilon(**values: float) -> None:
     """Raise InputError unless every keyword's value is a privacy budget that can be computed with.
 
-    Reports with less are coins that know nothing, and their estimates divide by a difference that
-    floating point cannot tell from 0.
+    Reports with less than `SMALLEST_EPSILON` are coins that know nothing, and their estimates
+    divide by a difference that floating point cannot tell from 0.
     """
     for name, value in values.items():
-        if not SMALLEST_EPSILON <= value < math.inf:
+        if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
             raise InputError(
-                f"Expected {SMALLEST_EPSILON:g} <= {name} < inf, got {name}={shown(value)}."
+                f"Expected {SMALLEST_EPSILON:g} <= {name} <= {LARGEST_EPSILON:g}, got "
+                f"{name}={shown(value)}."
             )
 
 

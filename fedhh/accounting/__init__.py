@@ -66,7 +66,6 @@ from fedhh.accounting.triehh import account_triehh
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
 from fedhh.mechanisms.sampled_threshold import (
     TrieHHParameters,
-    triehh_delta,
     triehh_epsilon,
     triehh_parameters,
 )
@@ -134,7 +133,6 @@ __all__ = [
     "subset_selection_blanket",
     "subset_selection_lower_bound",
     "telling_epsilon",
-    "triehh_delta",
     "triehh_epsilon",
     "triehh_parameters",
     "user_level_epsilon",

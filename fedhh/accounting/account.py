@@ -71,6 +71,7 @@ def _of_sampled_threshold(
         sample_size=mechanism.sample_size,
         threshold=mechanism.threshold,
         num_rounds=len(mechanism.layers),
+        delta=delta,
     )
 
 

@@ -31,6 +31,10 @@ OPTIMAL = (
 
 CLONES_2023_OF_SELECTION = "clones of 2023, for Subset Selection by docs/accounting.md, section 2"
 CLOSED_FORM_OF_SELECTION = f"{SUN_CENTRAL}, for Subset Selection by docs/accounting.md, section 3"
+SAMPLED_VOTES = (
+    "sampling and threshold, all numbers of holders, composed over rounds (docs/accounting.md, "
+    "section 8)"
+)
 GROUPS = "group privacy with unequal steps (docs/accounting.md, section 4)"
 RECOUNT = "Benjamini, Hochberg (1995), the rule: a p-value of at most its rate (docs/more-words.md)"
 

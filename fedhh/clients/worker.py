@@ -14,8 +14,11 @@ from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import Population
 from fedhh.queries.base import Aggregate, Answer, Cohort, Query, merge_messages
-from fedhh.random import Stream, generator
+from fedhh.random import KeyedPermutation, Stream, generator
 from fedhh.simulation.executor import Progress
+
+LARGEST_SHUFFLED = 2**24
+"""Clients whose random order is a shuffle that a worker holds; of more, a keyed permutation."""
 
 
 class ClientWorker:
@@ -107,6 +110,10 @@ class ClientWorker:
         positions = cohort.block(block)
         if self._in_their_order(cohort):
             return np.arange(positions.start, positions.stop)
+        if self._population.num_clients > LARGEST_SHUFFLED:
+            rng = generator(self._seed, Stream.COHORT, *_path(cohort))
+            order = KeyedPermutation.draw(self._population.num_clients, rng=rng)
+            return order.at(np.arange(positions.start, positions.stop))
         return self._client_order(cohort)[positions].astype(np.int64)
 
     def _in_their_order(self, cohort: Cohort) -> bool:
@@ -115,11 +122,14 @@ class ClientWorker:
     def _client_order(self, cohort: Cohort) -> npt.NDArray[np.signedinteger[Any]]:
         """Return the run's random order of clients, or the cohort's own if it is redrawn."""
         if not len(self._order) or self._order_key != cohort.redraw:
-            path = () if cohort.redraw is None else (cohort.redraw,)
             num_clients = self._population.num_clients
-            # The last order goes first, and four bytes are enough: 60 MB for 15 million clients.
+            # The last order goes first, and four bytes are enough: at most 64 MiB.
             self._order = np.zeros(0, dtype=np.int64)
             self._order = np.arange(num_clients, dtype=np.min_scalar_type(-num_clients))
-            generator(self._seed, Stream.COHORT, *path).shuffle(self._order)
+            generator(self._seed, Stream.COHORT, *_path(cohort)).shuffle(self._order)
             self._order_key = cohort.redraw
         return self._order
+
+
+def _path(cohort: Cohort) -> tuple[int, ...]:
+    return () if cohort.redraw is None else (cohort.redraw,)

@@ -14,9 +14,14 @@ words that others hold as well: their likelihoods differ by at most exp((2 m - |
 records for U' are not among them; and no word of U' is released after the swap with probability at
 least (1 - exp(-(tau - m) / b) / 2)**|U'|, which is at least exp(-|U'| / b) wherever
 exp(-(tau - m) / b) <= 2 (1 - exp(-1 / b)). So outputs without U are covered by epsilon, and one
-with U has a chance of at most the sum over U of exp(-(tau - a_u) / b) / 2, which is by convexity at
-most exp(-tau / b) (exp(m / b) + m - 1) / 2, where m / b = epsilon / 2. With the paper's
-tau = b (ln(exp(epsilon / 2) + m - 1) - ln(delta)) that is delta / 2.
+with U has a chance of at most the sum over U of exp(-(tau - a_u) / b) / 2. (Both uses of the tail
+exp(-x) / 2 hold for x < 0 too, where it is an upper bound.) That sum is largest with one word of m
+records or with m words of one each, since it is convex in how many words there are when all but one
+have one record: it is at most exp(-tau / b) max(exp(m / b), m exp(1 / b)) / 2, where
+m / b = epsilon / 2. With tau = b (ln max(exp(epsilon / 2), m exp(epsilon / (2 m))) - ln(2 delta))
+that is delta. For m = 1 nothing is lost: a word that only the swapped user holds is released with
+probability delta, and never after the swap. The paper's tau has exp(epsilon / 2) + m - 1 for the
+maximum, and delta for 2 delta; its delta is at least twice what is needed.
 """
 
 from __future__ import annotations
@@ -79,16 +84,17 @@ def head_list_threshold(*, epsilon: float, delta: float, records: int) -> float:
         InputError: Delta is so large that the proof does not hold.
 
     >>> round(head_list_threshold(epsilon=4.0, delta=1e-5, records=1), 2)
-    6.76
+    6.41
     """
     require_inside(0, 1, delta=delta)
     scale = laplace_scale(epsilon=epsilon, records=records)
-    largest_count = math.log(math.exp(epsilon / 2) + records - 1)
-    threshold = scale * (largest_count - math.log(delta))
-    if math.exp(-(threshold - records) / scale) > -2 * math.expm1(-1 / scale):
+    # Of all records on one word, or of each on a word of its own.
+    one_word, own_words = epsilon / 2, math.log(records) + epsilon / 2 / records
+    standardized = max(one_word, own_words) - math.log(2 * delta)
+    if math.exp(epsilon / 2 - standardized) > -2 * math.expm1(-epsilon / 2 / records):
         raise InputError(
             f"Expected a smaller delta for epsilon={epsilon} and {records} records per client, got "
             f"delta={delta}: the threshold of the word list protects only where delta is small "
             "against epsilon."
         )
-    return threshold
+    return scale * standardized

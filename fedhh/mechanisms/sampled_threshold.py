@@ -1,21 +1,28 @@
-"""Central privacy from sampling and a threshold, without noise: TrieHH's theorem as arithmetic.
+"""Central privacy from sampling and a threshold, without noise: what TrieHH rests on.
 
-Source: Zhu, Kairouz, McMahan, Sun, Li (2020), "Federated heavy hitters discovery with differential
-privacy", AISTATS, the privacy theorem of TrieHH and its corollary; the settings agree with those of
-the authors' code. The unit is a user with one word (or one vote drawn from its words) per round.
-Neighbors swap one user; for one round, tests confirm by enumeration that the theorem covers that.
+The mechanism is that of Zhu, Kairouz, McMahan, Sun, Li (2020), "Federated heavy hitters discovery
+with differential privacy", AISTATS, Algorithm 1. Its privacy is computed, not taken from that
+paper, whose theorem needs samples of at least sqrt(n) clients and does not cover all swaps: the
+divergence of a round is bounded over all numbers of holders (docs/accounting.md, section 8), and
+rounds are composed by their privacy losses. The unit is a user with one vote, drawn from its words,
+per round. Neighbors swap all data of one user.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.composed_rounds import composed_epsilon
+from fedhh.mechanisms.sampled_votes import SampledVotes
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
-LEAST_THRESHOLD = 4
-"""The fewest votes that the theorem covers."""
+_GROWTH = 1.25
+"""Of one sample size to the next that is tried."""
+_PARTS = 1000
+"""A sample is the largest to one in so many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +52,51 @@ class TrieHHParameters:
     sample_size: int
 
 
+@lru_cache(maxsize=4096)
+def triehh_epsilon(
+    *, num_clients: int, sample_size: int, threshold: int, num_rounds: int, delta: float
+) -> float:
+    """Return an epsilon that TrieHH has at delta; infinite if none is proven.
+
+    The unit is a user, neighbors are swaps; docs/accounting.md, section 8, has the proof.
+
+    Args:
+        num_clients: Users n.
+        sample_size: Users m asked per round.
+        threshold: Votes theta that keep a prefix.
+        num_rounds: Rounds L.
+        delta: Above 0 and below 1.
+
+    >>> round(triehh_epsilon(num_clients=650_000, sample_size=14_286, threshold=15,
+    ...                      num_rounds=10, delta=2.3e-12), 2)
+    0.42
+    """
+    require_at_least(
+        1,
+        num_clients=num_clients,
+        sample_size=sample_size,
+        threshold=threshold,
+        num_rounds=num_rounds,
+    )
+    require_inside(0, 1, delta=delta)
+    if threshold > sample_size:
+        return 0.0  # Nothing is ever kept.
+    if sample_size >= num_clients:
+        return math.inf
+    votes = SampledVotes(num_clients=num_clients, sample_size=sample_size, threshold=threshold)
+    return composed_epsilon(
+        votes.deltas, lowest=votes.absence_epsilon, num_rounds=num_rounds, delta=delta
+    )
+
+
+@lru_cache(maxsize=256)
 def triehh_parameters(
     *, num_clients: int, epsilon: float, delta: float, num_rounds: int
 ) -> TrieHHParameters:
-    """Return the least threshold and the largest sample with (epsilon, delta) privacy.
+    """Return the threshold and the sample with (epsilon, delta) privacy that keep most prefixes.
 
-    The threshold follows from delta alone (and is at least e**(epsilon / num_rounds) - 1); the
-    sample then from epsilon.
+    That is the least share theta / m of a sample that a prefix needs: the threshold is a local
+    optimum of it, the sample the largest one for that threshold.
 
     Args:
         num_clients: Users n of the population.
@@ -63,54 +108,84 @@ def triehh_parameters(
         InputError: The population is too small for the target.
 
     >>> triehh_parameters(num_clients=650_000, epsilon=4.0, delta=2.3e-12, num_rounds=10)
-    TrieHHParameters(threshold=15, sample_size=14286)
+    TrieHHParameters(threshold=17, sample_size=112674)
     """
     require_at_least(1, num_clients=num_clients, num_rounds=num_rounds)
     require_positive(epsilon=epsilon)
     require_inside(0, 1, delta=delta)
-    threshold = max(LEAST_THRESHOLD, math.ceil(math.expm1(epsilon / num_rounds)))
-    while triehh_delta(threshold) > delta:
-        threshold += 1
-    sample_size = math.floor(num_clients * -math.expm1(-epsilon / num_rounds) / threshold)
-    if threshold > math.sqrt(num_clients) or sample_size < threshold:
+    search = _Search(num_clients=num_clients, epsilon=epsilon, delta=delta, num_rounds=num_rounds)
+    found = search.best()
+    if found is None:
         raise InputError(
-            f"Expected more clients for epsilon={epsilon} and delta={delta}: the threshold is "
-            f"{threshold} votes, but num_clients={num_clients:,} allow a sample of only "
-            f"{sample_size:,}. Raise epsilon, or ask a larger population."
+            f"Expected more clients for epsilon={epsilon} and delta={delta}: no sample of "
+            f"num_clients={num_clients:,} and no threshold have this privacy over "
+            f"num_rounds={num_rounds}. Raise epsilon or delta, or ask a larger population."
         )
-    return TrieHHParameters(threshold=threshold, sample_size=sample_size)
+    return found
 
 
-def triehh_epsilon(*, num_clients: int, sample_size: int, threshold: int, num_rounds: int) -> float:
-    """Return the central epsilon of TrieHH: L ln(1 + 1 / (n / (m theta) - 1)).
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """The search for the best parameters of a target."""
 
-    The paper writes m = gamma sqrt(n).
+    num_clients: int
+    epsilon: float
+    delta: float
+    num_rounds: int
 
-    Args:
-        num_clients: Users n.
-        sample_size: Users m asked per round.
-        threshold: Votes theta that keep a prefix.
-        num_rounds: Rounds L.
+    def best(self) -> TrieHHParameters | None:
+        """Return a threshold none of whose neighbors has a smaller share, with its sample."""
+        best = self._start()
+        if best is None:
+            return None
+        for step in (4, 2, 1):
+            while (better := self._better(best, -step) or self._better(best, step)) is not None:
+                best = better
+        return best
 
-    Raises:
-        InputError: The theorem does not cover these settings.
-    """
-    require_at_least(1, num_clients=num_clients, sample_size=sample_size, num_rounds=num_rounds)
-    require_at_least(LEAST_THRESHOLD, threshold=threshold)
-    if sample_size * (threshold + 1) > num_clients or threshold**2 > num_clients:
-        raise InputError(
-            f"Expected sample_size * (threshold + 1) <= num_clients and threshold**2 <= "
-            f"num_clients, got {sample_size} * {threshold + 1} and {threshold**2} with "
-            f"num_clients={num_clients}."
+    def _start(self) -> TrieHHParameters | None:
+        """Return parameters that do, for a threshold near the best one of large populations."""
+        threshold = max(2, math.ceil(-0.7 * math.log(self.delta)))
+        # More than (1 - m / n)**-L of losses is rarely affordable.
+        top = math.ceil(-math.expm1(-1.5 * self.epsilon / self.num_rounds) * self.num_clients)
+        while threshold < self.num_clients:
+            sample_size = min(top, self.num_clients - 1)
+            while sample_size >= threshold:
+                if self._enough(threshold, sample_size):
+                    return self._largest(threshold, sample_size)
+                sample_size = min(sample_size - 1, math.floor(sample_size / _GROWTH))
+            threshold *= 2
+        return None
+
+    def _better(self, than: TrieHHParameters, step: int) -> TrieHHParameters | None:
+        """Return the parameters of a neighboring threshold if its share is smaller."""
+        threshold = than.threshold + step
+        # By more than samples are apart, so that the search ends.
+        share = (1 - 2 / _PARTS) * than.threshold / than.sample_size
+        sample_size = math.ceil(threshold / share)
+        if threshold < 1 or not self._enough(threshold, sample_size):
+            return None
+        return self._largest(threshold, sample_size)
+
+    def _largest(self, threshold: int, enough: int) -> TrieHHParameters:
+        """Return a threshold with its largest sample, given one that does."""
+        low, high = enough, self.num_clients
+        tried = math.ceil(_GROWTH * low)
+        while tried < high and self._enough(threshold, tried):
+            low, tried = tried, math.ceil(_GROWTH * tried)
+        high = min(high, tried)
+        while high - low > max(1, low // _PARTS):
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._enough(threshold, middle) else (low, middle)
+        return TrieHHParameters(threshold=threshold, sample_size=low)
+
+    def _enough(self, threshold: int, sample_size: int) -> bool:
+        if not threshold <= sample_size < self.num_clients:
+            return False
+        return self.epsilon >= triehh_epsilon(
+            num_clients=self.num_clients,
+            sample_size=sample_size,
+            threshold=threshold,
+            num_rounds=self.num_rounds,
+            delta=self.delta,
         )
-    return -num_rounds * math.log1p(-sample_size * threshold / num_clients)
-
-
-def triehh_delta(threshold: int) -> float:
-    """Return the delta of TrieHH: (theta - 2) / ((theta - 3) theta!).
-
-    Args:
-        threshold: Votes theta that keep a prefix, at least 4.
-    """
-    require_at_least(LEAST_THRESHOLD, threshold=threshold)
-    return (threshold - 2) / ((threshold - 3) * math.factorial(threshold))

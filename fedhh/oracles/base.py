@@ -6,6 +6,7 @@ parameters, so p and q exist once.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.validation import InputError, require_at_least, require_positive
+from fedhh.validation import InputError, require_at_least, require_epsilon
 
 Values = npt.NDArray[np.int64]
 Reports = npt.NDArray[np.integer[Any]]
@@ -22,6 +23,9 @@ Floats = npt.NDArray[np.float64]
 
 LARGEST_TALLY = 2**32 - 1
 """Most values that one tally counts: kernels number them, and one spare, with 32 bits."""
+
+LARGEST_REPORT_SPACE = 2**22
+"""Most numbers that all possible reports together may have, to be enumerated."""
 
 
 class ServerWork(NamedTuple):
@@ -138,7 +142,7 @@ class FrequencyOracle(ABC):
         require_at_least(2, domain_size=self.domain_size)
 
     def _check_epsilon(self) -> None:
-        require_positive(epsilon=self.epsilon)
+        require_epsilon(epsilon=self.epsilon)
 
     @abstractmethod
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
@@ -293,7 +297,11 @@ class FrequencyOracle(ABC):
 
     @abstractmethod
     def report_space(self) -> Reports:
-        """Return every possible report, first axis one per report; for tiny domains only."""
+        """Return every possible report, first axis one per report; for tiny domains only.
+
+        Raises:
+            InputError: They have more than `LARGEST_REPORT_SPACE` numbers in all.
+        """
 
     @property
     @abstractmethod
@@ -305,6 +313,15 @@ class FrequencyOracle(ABC):
         numbers = as_numbers(values, name)
         require_in_domain(numbers, self.domain_size, name)
         return numbers
+
+    def _check_report_space(self, log2_reports: float, *, width: int = 1) -> None:
+        """Raise InputError if so many reports of ``width`` numbers each are too many to list."""
+        if log2_reports + math.log2(width) > math.log2(LARGEST_REPORT_SPACE):
+            raise InputError(
+                f"Expected at most {LARGEST_REPORT_SPACE:,} numbers in all possible reports, got "
+                f"2**{log2_reports:.1f} reports of {width:,} numbers each of {type(self).__name__} "
+                f"with domain_size={self.domain_size}; enumerate a smaller domain."
+            )
 
     def _tally_of_all(self, out: Tally | None) -> Tally:
         """Return ``out`` if it can hold a tally of all values, zeros if it is None."""

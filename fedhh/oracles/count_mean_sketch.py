@@ -204,6 +204,7 @@ class CountMeanSketch(MeanSketchOracle):
 
     def report_space(self) -> Reports:
         """Return all k 2**m reports."""
+        self._check_report_space(self.report_bits, width=self.num_cells)
         vectors = np.array(list(itertools.product([False, True], repeat=self.num_cells)))
         rows = np.repeat(np.arange(self.num_hashes, dtype=np.int64), len(vectors))
         return self._pack(rows, np.tile(vectors, (self.num_hashes, 1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -50,4 +51,5 @@ class CountedOutputs(FrequencyOracle):
 
     def report_space(self) -> Reports:
         """Return all K outputs."""
+        self._check_report_space(math.log2(self.aggregate_size))
         return np.arange(self.aggregate_size)

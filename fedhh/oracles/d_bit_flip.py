@@ -139,6 +139,7 @@ class DBitFlip(ScoredOracle):
 
     def report_space(self) -> Reports:
         """Return all ``C(s, d) 2**d`` reports."""
+        self._check_report_space(self.report_bits, width=self.d)
         sets = list(itertools.combinations(range(self.domain_size), self.d))
         bits = list(itertools.product((0, 1), repeat=self.d))
         return np.array(

@@ -96,6 +96,7 @@ class GeneralizedRandomizedResponse(PureOracle):
 
     def report_space(self) -> Reports:
         """Return all values."""
+        self._check_report_space(self.report_bits)
         return np.arange(self.domain_size)
 
     @property

@@ -120,6 +120,7 @@ class HadamardSketch(TableSketch):
 
     def report_space(self) -> Reports:
         """Return all 2 k m reports."""
+        self._check_report_space(self.report_bits, width=3)
         space = itertools.product(range(self.num_hashes), range(self.num_cells), (-1, 1))
         return np.array(list(space), dtype=np.int64)
 

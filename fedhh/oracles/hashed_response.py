@@ -86,11 +86,13 @@ class HashedResponseOracle(SketchOracle):
         """Return the log-probability of each report, for these hash functions."""
         rows, sent = reports.T
         cells = self.hashes.cells(rows, np.full(len(rows), value))
-        other = math.log1p(-self.p) - math.log(self.row_size - 1)
-        return np.where(sent == cells, math.log(self.p), other) - math.log(self.num_hashes)
+        log_p = math.log(self.p)
+        own = np.where(sent == cells, log_p, log_p - self.epsilon)
+        return own - math.log(self.num_hashes)
 
     def report_space(self) -> Reports:
         """Return all k m reports."""
+        self._check_report_space(self.report_bits, width=2)
         space = itertools.product(range(self.num_hashes), range(self.row_size))
         return np.array(list(space), dtype=np.int64)
 

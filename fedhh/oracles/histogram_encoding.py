@@ -79,6 +79,7 @@ class HistogramEncoding(FrequencyOracle):
 
     def report_space(self) -> Reports:
         """Return all ``(G + 2 B + 1)**s`` reports; for tiny grids only."""
+        self._check_report_space(self.report_bits, width=self.domain_size)
         levels = range(-self.margin, self.steps + self.margin + 1)
         return np.array(list(itertools.product(levels, repeat=self.domain_size)), dtype=np.int64)
 

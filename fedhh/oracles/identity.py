@@ -65,6 +65,7 @@ class Identity(PureOracle):
 
     def report_space(self) -> Reports:
         """Return all values."""
+        self._check_report_space(self.report_bits)
         return np.arange(self.domain_size)
 
     @property

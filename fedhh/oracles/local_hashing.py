@@ -121,6 +121,7 @@ class LocalHashing(PureOracle):
 
     def report_space(self) -> Reports:
         """Return the reports of one hash function, one per cell: ``(g, 4) int64``."""
+        self._check_report_space(math.log2(self.num_cells), width=4)
         reports = np.empty((self.num_cells, 4), dtype=np.int64)
         # The multiplier spreads small values over all cells.
         reports[:, :3] = -7046029254386353131, 0, 0

@@ -176,6 +176,7 @@ class SubsetSelection(PureOracle):
 
     def report_space(self) -> Reports:
         """Return all C(s, d) subsets, ``(C(s, d), d) int64``."""
+        self._check_report_space(self.report_bits, width=self.d)
         subsets = itertools.combinations(range(self.domain_size), self.d)
         return np.array(list(subsets), dtype=np.int64)
 

@@ -55,6 +55,7 @@ class UnaryEncoding(IndependentSupport):
 
     def report_space(self) -> Reports:
         """Return all ``2**s`` bit vectors, ``(2**s, s) uint8``."""
+        self._check_report_space(self.report_bits, width=self.domain_size)
         return np.array(list(itertools.product((0, 1), repeat=self.domain_size)), dtype=np.uint8)
 
     @property

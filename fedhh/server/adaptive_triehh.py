@@ -275,6 +275,7 @@ class AdaptiveTrieHH(LdpTrieHH):
                 words=len(found.codes),
             ),
             kept_by="posterior",
+            threshold_z=np.nan,
         )
         trie, belief = query.trie.extend(kept), children.posterior(kept)
         model = state.model.after(numbers, laws, children.lives.reshape(-1, size))

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
+from fedhh.hashing import derived_seeds
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.mechanisms.opt_in import OptInBlend
@@ -27,7 +28,7 @@ from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise
 from fedhh.settings import Count, FromConfig, Items, Layers, decided
-from fedhh.validation import InputError
+from fedhh.validation import SMALLEST_EPSILON, InputError
 from fedhh.words.trie import Codes
 
 _HEAD, _OPT_IN, _CLIENTS, _RECOUNT = 1, 2, 3, 4
@@ -84,7 +85,8 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         length: Symbols of the longest word.
         max_words: Most words of the list.
         oracle: Randomizer of the other clients: "grr" (the paper's), or "ss".
-        noise_seed: Seed of the curator's noise; None for the run's.
+        noise_seed: Seed of the curator's noise, which no query carries; None for the run's. The
+            seed of the names of words, which clients are told, is drawn from it by another stream.
     """
 
     name: ClassVar[str] = "blender"
@@ -93,7 +95,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     opt_in_share: Annotated[float, Gt(0), Lt(1)] = 0.05
     head_share: Annotated[float, Gt(0), Lt(1)] = 0.5
-    opt_in_epsilon: Annotated[float, Gt(0), Le(100)] = 4.0
+    opt_in_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(100)] = 4.0
     delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
     head_items: Items = 1
     length: Layers = 10
@@ -275,8 +277,14 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             max_items=self.head_items,
             sampler=self.sampler,
             longest_word=self.length,
-            hash_seed=self.noise_seed or 0,
+            hash_seed=self._public_seed,
         )
+
+    @property
+    def _public_seed(self) -> int:
+        """Seed of the names of words: whoever reads it does not know the curator's noise."""
+        (seed,) = derived_seeds(self.noise_seed or 0, 1)
+        return seed
 
     @property
     def _randomizer(self) -> OracleSpec:
@@ -375,7 +383,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=math.ceil(threshold),
-            threshold_z=threshold / noise_std,
+            threshold_z=math.nan,
             noise_std=noise_std,
             num_kept=num_kept,
             num_finished=num_kept if query.layer == _CLIENTS else 0,

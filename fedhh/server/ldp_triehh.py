@@ -372,7 +372,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=threshold,
-            threshold_z=float(noise.z(np.array([threshold]))[0]),
+            threshold_z=noise.threshold_z(threshold, num_dropped=query.num_candidates - kept),
             noise_std=noise.std,
             num_kept=kept,
             num_finished=words,

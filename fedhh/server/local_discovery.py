@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Annotated, Generic, Literal, Self
@@ -223,6 +224,10 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         accepted, chosen = evidence.accepted(found, self.false_discovery_rate, recount=recount)
         least = int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1
         noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+        dropped = len(votes) - len(accepted.codes)
+        # Votes of several rounds decide together.
+        alone = earlier is None
+        threshold_z = noise.threshold_z(least, num_dropped=dropped) if alone else math.nan
         summary = RoundSummary(
             pass_index=query.pass_index,
             layer=query.layer,
@@ -232,7 +237,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=least,
-            threshold_z=float(noise.z(np.array([least]))[0]),
+            threshold_z=threshold_z,
             noise_std=noise.std,
             num_kept=len(accepted.codes),
             num_finished=len(accepted.codes),

@@ -179,6 +179,18 @@ class Noise:
             exact = np.where(np.isposinf(exact), (votes - expected) / spread, exact)
         return np.asarray(exact if self.sketch is None else np.minimum(exact, self.sketch.z(votes)))
 
+    def threshold_z(self, threshold: int, *, num_dropped: int) -> float:
+        """Return `z` of the votes of the last candidate kept, a round's ``threshold_z``.
+
+        Args:
+            threshold: Those votes.
+            num_dropped: Candidates that the round dropped.
+
+        Returns:
+            NaN if it dropped none: then no votes decided.
+        """
+        return float(self.z(np.array([threshold]))[0]) if num_dropped else math.nan
+
     @property
     def _excess(self) -> float:
         """What equal values add to the variance of an estimate, as the sketch shows it."""

@@ -184,7 +184,7 @@ def sample_summary(
         num_clients=aggregate.num_clients,
         num_reports=aggregate.num_reports,
         threshold=threshold,
-        threshold_z=float(noise.z(np.array([threshold]))[0]) if threshold else 0.0,
+        threshold_z=noise.threshold_z(threshold, num_dropped=query.num_candidates - num_kept),
         noise_std=noise.std,
         num_kept=num_kept,
         num_finished=num_kept if is_last else 0,

@@ -217,7 +217,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
             num_clients=aggregate.num_clients,
             num_reports=reports,
             threshold=threshold,
-            threshold_z=float(noise.z(np.array([threshold]))[0]),
+            threshold_z=noise.threshold_z(threshold, num_dropped=len(candidates) - len(kept)),
             noise_std=noise.std,
             num_kept=len(kept),
             num_finished=len(found.codes),

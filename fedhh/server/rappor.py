@@ -6,6 +6,7 @@ ordinal response", CCS.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
@@ -221,7 +222,7 @@ class Rappor(
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=round(found.estimate[-1]) if kept else 0,
-            threshold_z=float(found.z.min()) if kept else 0.0,
+            threshold_z=math.nan,
             noise_std=float(np.sqrt(alone)),
             num_kept=kept,
             num_finished=kept,

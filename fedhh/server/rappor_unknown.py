@@ -6,6 +6,7 @@ learning of associations and data dictionaries", PoPETs, section 4.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
@@ -328,7 +329,7 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=round(found.estimate[-1]) if kept else 0,
-            threshold_z=float(found.z.min()) if kept else 0.0,
+            threshold_z=math.nan,
             noise_std=float(np.sqrt(alone)),
             num_kept=kept,
             num_finished=kept,

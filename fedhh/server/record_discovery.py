@@ -160,6 +160,7 @@ class RecordProtocol(
         noise = Noise.of_aggregate(query.words, aggregate.num_reports, word_sums)
         chosen = self.credible(noise, support)
         found = Found.counted(query, aggregate, noise, codes=codes[chosen], support=support[chosen])
+        threshold = int(support[chosen[-1]] if len(chosen) else support.max(initial=-1) + 1)
         summary = RoundSummary(
             pass_index=0,
             layer=1,
@@ -168,8 +169,8 @@ class RecordProtocol(
             domain_size=query.puzzle.num_fragments,
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
-            threshold=int(support[chosen[-1]]) if len(chosen) else 0,
-            threshold_z=float(found.z[-1]) if len(chosen) else 0.0,
+            threshold=threshold,
+            threshold_z=noise.threshold_z(threshold, num_dropped=len(codes) - len(chosen)),
             noise_std=noise.std,
             num_kept=len(chosen),
             num_finished=len(chosen),

@@ -52,8 +52,9 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
     a kept one. Prefixes with enough votes are kept; those that end in the end symbol are words.
     The discovery ends after a round that keeps nothing to extend.
 
-    The server (or a secure sum) is trusted with the plain votes. Central privacy follows from the
-    sampling and the threshold; `fedhh.mechanisms.sampled_threshold` has both for a target.
+    The server (or a secure sum) is trusted with the plain votes. Which prefixes are kept is
+    centrally private by the sampling and the threshold; `fedhh.mechanisms.sampled_threshold` has
+    both for a target. Numbers of votes are not: they are for evaluation.
 
     A word that enough voters hold is never invented: precision is 1 by construction. With one word
     per client, `discovery_probability` says exactly how likely a word is found.
@@ -63,8 +64,8 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
         delta: Of the central privacy that "auto" settings are to give.
         central_epsilon: Likewise its epsilon.
         clients_per_layer: m, clients sampled per round. "auto" together with the threshold: the
-            least threshold for ``delta``, then the largest sample for ``central_epsilon``. If they
-            are given, they alone say what the run can claim.
+            two that keep a prefix with the fewest holders, at ``central_epsilon`` and ``delta``. If
+            they are given, they alone say what the run can claim.
         threshold: theta, votes that keep a prefix.
         depth: Symbols of the longest word; there are ``depth + 1`` rounds, the end symbol's
             included.
@@ -212,7 +213,7 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=threshold,
-            threshold_z=math.inf,
+            threshold_z=math.nan,
             noise_std=0.0,
             num_kept=len(kept),
             num_finished=len(words),

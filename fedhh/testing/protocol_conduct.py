@@ -168,6 +168,21 @@ def _truth_is_never_read(trial: ProtocolTrial, seed: int) -> None:
 
 
 @CHECKS.add()
+def _queries_do_not_carry_the_runs_seed(trial: ProtocolTrial, seed: int) -> None:
+    # A number that stands nowhere by chance.
+    secret = int(np.random.default_rng(seed).integers(2**40, 2**62))
+    protocol = trial.settled(secret)
+    for number, past in enumerate(trial.run(seed), start=1):
+        for where, value in holdings(protocol.next_query(past.before), "query"):
+            carries = isinstance(value, int | np.integer | np.ndarray) and np.any(value == secret)
+            expect(
+                not carries,
+                f"{where} of round {number} is the run's seed, from which noise can be computed; "
+                "draw what clients may know with fedhh.hashing.derived_seeds",
+            )
+
+
+@CHECKS.add()
 def _strange_aggregates_are_refused(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
     for number, past in enumerate(trial.run(seed), start=1):

@@ -10,11 +10,15 @@ from fedhh.mechanisms.opt_in import head_list_threshold, laplace_scale
 from fedhh.validation import InputError
 
 EPSILON, DELTA = 1.5, 1e-3
+CASES = [(1.5, 1, 1e-3), (0.4, 1, 1e-2), (1.5, 2, 1e-3), (4.0, 2, 1e-3)]
 
 
-def released(count: int, threshold: float, scale: float) -> np.ndarray:
+def released(count: int, threshold: float, scale: float, cells: int) -> np.ndarray:
     """Chances of what becomes of a word: not released, or released with a count in some cell."""
-    edges = threshold + np.concatenate([np.linspace(0, 12 * scale, 400), [np.inf]])
+    grid = np.linspace(threshold, threshold + 12 * scale, cells)
+    # The likelihoods have their kinks at whole counts.
+    whole = np.arange(math.ceil(threshold), math.ceil(threshold) + 8)
+    edges = np.concatenate([np.union1d(grid, whole[whole > threshold]), [np.inf]])
     below = np.where(
         edges < count,
         np.exp(-np.abs(edges - count) / scale) / 2,
@@ -26,53 +30,91 @@ def released(count: int, threshold: float, scale: float) -> np.ndarray:
     return np.concatenate([below[:1], np.diff(below)])
 
 
-def lost(before: list[int], after: list[int], threshold: float, records: int) -> float:
-    """The delta of these two histograms at EPSILON, outputs rounded to cells."""
-    scale = laplace_scale(epsilon=EPSILON, records=records)
+def lost(
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+    threshold: float,
+    records: int,
+    *,
+    epsilon: float = EPSILON,
+    cells: int = 100,
+) -> float:
+    """The delta of these two histograms at epsilon, outputs rounded to cells."""
+    scale = laplace_scale(epsilon=epsilon, records=records)
     laws = []
     for counts in (before, after):
         law = np.ones(1)
         for count in counts:
-            law = np.outer(law, released(count, threshold, scale)).ravel()
+            law = np.outer(law, released(count, threshold, scale, cells)).ravel()
         laws.append(law)
-    return float(np.maximum(laws[0] - math.exp(EPSILON) * laws[1], 0).sum())
+    return float(np.maximum(laws[0] - math.exp(epsilon) * laws[1], 0).sum())
 
 
-SWAPS = [
-    (1, [1, 0], [0, 1]),
-    (1, [1, 5], [0, 6]),
-    (1, [6, 0], [5, 1]),
-    (1, [12, 9], [11, 10]),
-    (2, [1, 1], [0, 0]),
-    (2, [2, 0], [0, 2]),
-    (2, [1, 8], [0, 9]),
-]
+def swaps(records: int, threshold: float):
+    """All swaps of a user's records among two words, that few or many others hold."""
+    held = [
+        each for each in itertools.product(range(records + 1), repeat=2) if sum(each) <= records
+    ]
+    others = (0, 1, math.ceil(threshold))
+    for rest in itertools.product(others, repeat=2):
+        for one, other in itertools.permutations(held, 2):
+            yield tuple(np.add(rest, one).tolist()), tuple(np.add(rest, other).tolist())
 
 
-@pytest.mark.parametrize(("records", "before", "after"), SWAPS)
-def test_a_swap_of_one_user_costs_at_most_epsilon_and_delta(records, before, after):
-    threshold = head_list_threshold(epsilon=EPSILON, delta=DELTA, records=records)
-    assert lost(before, after, threshold, records) <= DELTA
-    assert lost(after, before, threshold, records) <= DELTA
+@pytest.mark.parametrize(("epsilon", "records", "delta"), CASES)
+def test_no_swap_costs_more_than_epsilon_and_delta_and_the_worst_one_costs_it(
+    epsilon, records, delta
+):
+    threshold = head_list_threshold(epsilon=epsilon, delta=delta, records=records)
+    worst = max(
+        lost(*pair, threshold, records, epsilon=epsilon) for pair in swaps(records, threshold)
+    )
+    assert worst <= delta * (1 + 1e-9)
+    # A word that one user alone holds; with several such words, the union bound is loose by that.
+    assert worst >= delta * (1 - delta / 2)
 
 
-def test_a_threshold_that_is_lower_by_one_scale_costs_more():
-    for records in (1, 2):
-        threshold = head_list_threshold(epsilon=EPSILON, delta=DELTA, records=records)
-        scale = laplace_scale(epsilon=EPSILON, records=records)
-        worst = max(
-            lost(*pair, threshold - scale, records)
-            for each, before, after in SWAPS
-            for pair in itertools.permutations([before, after])
-            if each == records
-        )
-        assert worst > DELTA
+@pytest.mark.parametrize("records", [3, 4, 10])
+def test_many_records_are_worst_on_one_word_or_on_a_word_each(records):
+    for epsilon in (0.5, 2.0, 4.0, 8.0):
+        threshold = head_list_threshold(epsilon=epsilon, delta=DELTA, records=records)
+        scale = laplace_scale(epsilon=epsilon, records=records)
+        worst = 0.0
+        for words in range(1, records + 1):
+            counts = np.array([records - words + 1, *[1] * (words - 1)])
+            kept = np.exp(-(threshold - counts) / scale) / 2
+            worst = max(worst, 1 - math.prod((1 - kept).tolist()))
+        assert DELTA * (1 - DELTA / 2) <= worst <= DELTA * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "records"), [(1.5, 1), (0.4, 1), (1.5, 2), (4.0, 2)])
+def test_on_the_edge_of_the_proof_the_delta_still_holds(epsilon, records):
+    one_word, own_words = math.exp(epsilon / 2), records * math.exp(epsilon / 2 / records)
+    edge = max(one_word, own_words) / one_word * -math.expm1(-epsilon / 2 / records)
+    inside, outside = edge * (1 - 1e-9), edge * (1 + 1e-9)
+    threshold = head_list_threshold(epsilon=epsilon, delta=inside, records=records)
+    worst = max(
+        lost(*pair, threshold, records, epsilon=epsilon) for pair in swaps(records, threshold)
+    )
+    assert worst <= inside
+    with pytest.raises(InputError, match=f"a smaller delta for epsilon={epsilon}"):
+        head_list_threshold(epsilon=epsilon, delta=outside, records=records)
+
+
+@pytest.mark.parametrize(("epsilon", "records", "delta"), CASES)
+def test_a_threshold_that_is_lower_by_a_tenth_of_the_scale_costs_more(epsilon, records, delta):
+    threshold = head_list_threshold(epsilon=epsilon, delta=delta, records=records)
+    threshold -= laplace_scale(epsilon=epsilon, records=records) / 10
+    worst = max(
+        lost(*pair, threshold, records, epsilon=epsilon) for pair in swaps(records, threshold)
+    )
+    assert worst > 1.05 * delta
 
 
 def test_less_noise_costs_more():
     threshold = head_list_threshold(epsilon=EPSILON, delta=DELTA, records=1)
     # Noise for one record, where a user adds two.
-    assert lost([8, 8], [6, 10], threshold, 1) > DELTA
+    assert lost((8, 8), (6, 10), threshold, 1) > DELTA
 
 
 def test_settings_without_a_proof_are_refused():

@@ -1,98 +1,157 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
-import numpy as np
 import pytest
-from scipy.special import gammaln
 
-from fedhh.mechanisms.sampled_threshold import triehh_delta, triehh_epsilon, triehh_parameters
+from fedhh.accounting import account
+from fedhh.accounting.guarantees import NotApplicable
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.sampled_threshold import (
+    SampledThreshold,
+    triehh_epsilon,
+    triehh_parameters,
+)
+from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
+from tests.mechanisms.sampled_votes_enumerated import one_prefix_delta, worst_delta
+
+
+def claimed(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> tuple[float, float]:
+    """Epsilon and delta of a user that a run's report claims."""
+    layers = [
+        PlannedLayer(pass_index=0, layer=layer, num_clients=m, smallest_domain=3, largest_domain=3)
+        for layer in range(1, rounds + 1)
+    ]
+    mechanism = SampledThreshold(layers=tuple(layers), sample_size=m, threshold=threshold)
+    report = account(mechanism, [], num_clients=n, delta=delta, alpha=0.95)
+    best = report.best("user", "central")
+    assert not isinstance(best.epsilon, NotApplicable)
+    return best.epsilon, best.delta
+
+
+# The last is the edge of the published theorem, where m is the root of n.
+ISSUE = [(1_000, 17, 14, 1e-10), (300, 10, 9, 1e-5), (20, 4, 4, 0.1), (225, 15, 14, 1.3e-11)]
+
+
+@pytest.mark.parametrize(("n", "m", "threshold", "delta"), ISSUE)
+def test_no_delta_is_claimed_below_the_chance_of_a_sample_that_shows_a_swap(n, m, threshold, delta):
+    # All but m - theta + 1 clients hold a prefix: it is dropped if all of the others are sampled,
+    # and after a swap never.
+    lacking = m - threshold + 1
+    shows = Fraction(math.comb(m, lacking), math.comb(n, lacking))
+    assert shows > delta
+    for asked in (delta, 1.0001 * float(shows)):
+        epsilon, stated = claimed(n, m, threshold, rounds=1, delta=asked)
+        assert math.isinf(epsilon) or stated >= shows
+    assert math.isinf(claimed(n, m, threshold, rounds=1, delta=0.999 * float(shows))[0])
 
 
 @pytest.mark.parametrize(
-    ("num_clients", "expected"),
-    # The second is a published result of the authors' code for 123,831,776 clients.
-    [(650_000, (15, 14_286)), (123_831_776, (15, 2_721_656))],
+    ("n", "epsilon", "delta"), [(1_000, 2.75, 1e-10), (300, 4.0, 1e-5), (600, 6.0, 1e-3)]
 )
-def test_parameters_are_those_of_independent_computations(num_clients, expected):
-    got = triehh_parameters(num_clients=num_clients, epsilon=4.0, delta=2.3e-12, num_rounds=10)
-    assert (got.threshold, got.sample_size) == expected
+def test_what_a_target_gives_keeps_to_it_for_every_number_of_holders(n, epsilon, delta):
+    protocol = TrieHH(alphabet="abc", delta=delta, central_epsilon=epsilon, depth=10)
+    settled = protocol.settle(num_clients=n, seed=0)
+    m, threshold = settled.clients_per_layer, settled.threshold
+    assert not isinstance(m, str)
+    assert not isinstance(threshold, str)
+    stated, at = claimed(n, m, threshold, rounds=11, delta=delta)
+    assert stated <= epsilon
+    assert at == delta
+    # One of eleven rounds alone; and all of them for a prefix that must be kept in each.
+    assert one_prefix_delta(n, m, threshold, stated) <= delta
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0, 8.0])
-@pytest.mark.parametrize("delta", [1e-6, 1e-10])
-def test_parameters_are_the_largest_sample_and_the_least_threshold_within_the_target(
-    epsilon, delta
+TRIES = [
+    # words of clients, clients, sample, threshold, rounds, deltas
+    (("a", "b", ""), 24, 4, 4, 1, (0.17, 0.2, 0.4)),
+    (("aa", "b", ""), 24, 4, 4, 2, (0.31, 0.35, 0.5)),
+    (("aa", "ab", ""), 24, 5, 4, 2, (0.1, 0.15, 0.3)),
+    (("aa", "ab", "b", ""), 12, 4, 3, 2, (0.3, 0.4, 0.6)),
+    (("aaa", "b", ""), 24, 5, 4, 3, (0.15, 0.2, 0.4)),
+    (("aaa", "aab", ""), 24, 5, 4, 3, (0.15, 0.2, 0.4)),
+    (("aaa", "bbb", ""), 26, 5, 4, 3, (0.1, 0.2, 0.4)),
+]
+
+
+@pytest.mark.parametrize(("kinds", "n", "m", "threshold", "rounds", "deltas"), TRIES)
+def test_no_swap_of_a_few_clients_exceeds_delta_over_all_rounds(
+    kinds, n, m, threshold, rounds, deltas
 ):
-    n, rounds = 1_000_000, 11
-    got = triehh_parameters(num_clients=n, epsilon=epsilon, delta=delta, num_rounds=rounds)
-    settings = {"num_clients": n, "threshold": got.threshold, "num_rounds": rounds}
-    assert triehh_epsilon(sample_size=got.sample_size, **settings) <= epsilon
-    assert triehh_epsilon(sample_size=got.sample_size + 1, **settings) > epsilon
-    assert triehh_delta(got.threshold) <= delta
-    assert got.threshold == 4 or triehh_delta(got.threshold - 1) > delta
+    settings = {"num_clients": n, "sample_size": m, "threshold": threshold}
+    finite = 0
+    for delta in deltas:
+        epsilon = triehh_epsilon(**settings, num_rounds=rounds, delta=delta)
+        if math.isinf(epsilon):
+            continue
+        finite += 1
+        exact = worst_delta(kinds, **settings, rounds=rounds, epsilon=epsilon)
+        assert exact <= Fraction(delta)
+    assert finite > 0
 
 
-def test_epsilon_is_the_papers_formula():
-    n, m, theta, rounds = 650_000, 14_286, 15, 10
-    gamma = m / math.sqrt(n)
-    expected = rounds * math.log(1 + 1 / (math.sqrt(n) / (gamma * theta) - 1))
-    got = triehh_epsilon(num_clients=n, sample_size=m, threshold=theta, num_rounds=rounds)
-    assert math.isclose(got, expected, rel_tol=1e-12)
+def test_the_delta_of_many_rounds_is_tight_where_one_event_decides():
+    settings = {"num_clients": 24, "sample_size": 4, "threshold": 4}
+    for rounds, kinds in ((1, ("a", "")), (2, ("aa", "")), (3, ("aaa", ""))):
+        exact = float(worst_delta(kinds, **settings, rounds=rounds, epsilon=6.0))
+        assert exact == pytest.approx(1 - (1 - 4 / 24) ** rounds)
+        asked = {**settings, "num_rounds": rounds}
+        assert triehh_epsilon(**asked, delta=0.999 * exact) == math.inf
+        assert triehh_epsilon(**asked, delta=1.02 * exact) < 6
 
 
-def test_delta_is_the_papers_formula():
-    assert math.isclose(triehh_delta(4), 2 / 24)
-    assert math.isclose(triehh_delta(15), 13 / (12 * math.factorial(15)))
+def test_epsilon_falls_in_delta_and_in_the_threshold_and_rises_with_rounds_and_samples():
+    base = {"num_clients": 100_000, "sample_size": 5_000, "threshold": 12, "num_rounds": 8}
+
+    def epsilon(**changes) -> float:
+        return triehh_epsilon(**{**base, "delta": 1e-8, **changes})
+
+    assert epsilon(delta=1e-6) < epsilon() < epsilon(delta=1e-10)
+    assert epsilon(threshold=16) < epsilon() < epsilon(threshold=9)
+    assert epsilon(num_rounds=1) < epsilon() < epsilon(num_rounds=12)
+    assert epsilon(sample_size=2_500) < epsilon() < epsilon(sample_size=10_000)
+
+
+def test_what_keeps_nothing_costs_nothing_and_asking_all_hides_nothing():
+    assert triehh_epsilon(
+        num_clients=100, sample_size=5, threshold=6, num_rounds=3, delta=1e-9
+    ) == 0  # fmt: skip
+    everybody = {"num_clients": 100, "sample_size": 100, "threshold": 6, "num_rounds": 3}
+    assert triehh_epsilon(**everybody, delta=0.5) == math.inf
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (2.0, 1e-10)])
+def test_parameters_are_best_among_their_neighbors_within_the_target(epsilon, delta):
+    target = {"num_clients": 200_000, "num_rounds": 11, "delta": delta}
+    got = triehh_parameters(**target, epsilon=epsilon)
+    share = got.threshold / got.sample_size
+
+    def epsilon_of(threshold: int, sample_size: int) -> float:
+        return triehh_epsilon(**target, threshold=threshold, sample_size=sample_size)
+
+    assert epsilon_of(got.threshold, got.sample_size) <= epsilon
+    assert epsilon_of(got.threshold, math.ceil(1.003 * got.sample_size)) > epsilon
+    for threshold in (got.threshold - 1, got.threshold + 1):
+        assert epsilon_of(threshold, math.ceil(1.005 * threshold / share)) > epsilon
+
+
+def test_many_more_prefixes_are_kept_than_by_the_published_theorem():
+    # The paper has a threshold of 15 votes and a sample of 14,286 for this target.
+    got = triehh_parameters(num_clients=650_000, epsilon=4.0, delta=2.3e-12, num_rounds=10)
+    assert got.threshold / got.sample_size < 15 / 14_286 / 6
 
 
 def test_targets_that_a_population_cannot_meet_are_refused():
-    with pytest.raises(InputError, match="Raise epsilon, or ask a larger population"):
+    with pytest.raises(InputError, match="Raise epsilon or delta, or ask a larger population"):
         triehh_parameters(num_clients=1_000, epsilon=0.1, delta=1e-10, num_rounds=10)
 
 
-def test_settings_outside_the_theorem_are_refused():
-    with pytest.raises(InputError, match="threshold >= 4, got threshold=3"):
-        triehh_delta(3)
-    with pytest.raises(InputError, match="sample_size"):
-        triehh_epsilon(num_clients=1_000, sample_size=200, threshold=5, num_rounds=10)
+def test_settings_out_of_range_are_refused():
+    with pytest.raises(InputError, match="threshold >= 1, got threshold=0"):
+        triehh_epsilon(num_clients=9, sample_size=2, threshold=0, num_rounds=1, delta=0.1)
     with pytest.raises(InputError, match="0 < delta < 1"):
-        triehh_parameters(num_clients=1_000, epsilon=1.0, delta=0.0, num_rounds=10)
-
-
-def kept_law(n, m, a, b, threshold):
-    """Chance of each of (both, only a, only b, none) kept, for words that a and b clients hold."""
-    x, y = np.arange(min(a, m) + 1)[:, None], np.arange(min(b, m) + 1)[None, :]
-    rest = m - x - y
-    possible = (rest >= 0) & (rest <= n - a - b)
-    log_p = (
-        log_comb(a, x) + log_comb(b, y) + log_comb(n - a - b, np.clip(rest, 0, n - a - b))
-    ) - log_comb(n, m)
-    p = np.where(possible, np.exp(log_p), 0.0)
-    kept = np.stack(np.broadcast_arrays(x >= threshold, y >= threshold))
-    return np.array([p[(kept[0] == i) & (kept[1] == j)].sum() for i in (0, 1) for j in (0, 1)])
-
-
-def log_comb(n, k):
-    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-
-
-def worst_delta(n, m, threshold, epsilon):
-    """Largest exact delta of one round over neighbors that swap a vote for another."""
-    worst = 0.0
-    for a in [*range(threshold - 1, 4 * threshold), n // 4, n // 3]:
-        for b in (0, threshold - 1, threshold, 2 * threshold, 4 * threshold, n // 4):
-            p, q = (kept_law(n, m, a + i, b + 1 - i, threshold) for i in (1, 0))
-            for first, second in ((p, q), (q, p)):
-                worst = max(worst, float(np.maximum(first - np.exp(epsilon) * second, 0).sum()))
-    return worst
-
-
-@pytest.mark.parametrize(("n", "m", "threshold"), [(300, 20, 5), (400, 40, 8), (1_000, 60, 10)])
-def test_one_round_is_as_private_as_the_theorem_says_for_swapped_users(n, m, threshold):
-    epsilon = triehh_epsilon(num_clients=n, sample_size=m, threshold=threshold, num_rounds=1)
-    delta = triehh_delta(threshold)
-    assert 0 < worst_delta(n, m, threshold, epsilon) <= delta
-    # A hundredth of the epsilon would not do.
-    assert worst_delta(n, m, threshold, epsilon / 100) > delta
+        triehh_epsilon(num_clients=9, sample_size=2, threshold=2, num_rounds=1, delta=0.0)
+    with pytest.raises(InputError, match="0 < delta < 1"):
+        triehh_parameters(num_clients=1_000, epsilon=1.0, delta=1.0, num_rounds=10)

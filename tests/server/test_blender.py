@@ -11,10 +11,11 @@ import pytest
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_plan, privacy_of_run
-from fedhh.oracles import OracleSpec
+from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.queries.base import Aggregate
 from fedhh.server.blender import Blender
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.testing.comparing import holdings
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
@@ -167,6 +168,15 @@ def test_each_group_has_its_guarantee(population):
     assert report.before_run("user").epsilon == others
 
 
+@pytest.mark.parametrize("target", [1e-9, 1e-3])
+def test_what_holds_for_both_groups_has_the_larger_of_their_deltas(population, target):
+    state = final_state(SMALL, population)
+    report = privacy_of_run(SMALL, state.history, num_clients=6_000, delta=target)
+    assert SMALL.delta == 1e-6
+    for unit in ("item", "user"):
+        assert report.best(unit, "central").delta == max(1e-6, target)
+
+
 def test_same_seed_gives_the_same_words_however_blocks_are_grouped(population):
     whole = parts = SMALL.initialize()
     for _ in range(3):
@@ -191,9 +201,72 @@ def test_only_who_opted_in_is_asked_for_plain_words(population):
         oracles.append((query.local_epsilon, query.cohort.start, query.pad))
     assert oracles == [(math.inf, 0, True), (math.inf, 1_500, True), (8.0, 3_000, True)]
     unpadded = replace(SMALL, pad=False)
-    first = unpadded.next_query(unpadded.initialize())
-    assert first.pad
-    assert SMALL._randomizer == OracleSpec(name="grr", epsilon=8.0)
+    state, pads = unpadded.initialize(), []
+    for _ in range(3):
+        query = unpadded.next_query(state)
+        answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
+        state = unpadded.finish_round(state, query, answer.aggregate)
+        pads.append(query.pad)
+    # How many words a client holds is for nobody but the curator; the others chose not to hide it.
+    assert pads == [True, True, False]
+    assert query.oracle == OracleSpec(name="grr", epsilon=8.0)
+
+
+def test_no_query_lets_who_reads_it_compute_the_curators_noise(population):
+    # So long that words are named by a random polynomial, which its seed must give.
+    protocol = replace(SMALL, length=30, noise_seed=None).settle(num_clients=6_000, seed=77)
+    assert protocol.noise_seed == 77
+    query = protocol.next_query(protocol.initialize())
+    assert query.names.num_keys == 2**61 - 1
+    told = {int(value) for _, value in holdings(query, "query") if isinstance(value, int)}
+    assert query.hash_seed in told
+    drawn = protocol.curator.noise(1, 1_000, 1.0)
+    for value in told:
+        guess = replace(protocol.curator, seed=value).noise(1, 1_000, 1.0)
+        assert (guess != drawn).all()
+    # Who has the run's seed can compute it: that is what no query may carry.
+    assert (replace(protocol.curator, seed=77).noise(1, 1_000, 1.0) == drawn).all()
+    others = replace(protocol, noise_seed=78)
+    assert others.next_query(others.initialize()).hash_seed != query.hash_seed
+
+
+def test_a_word_without_votes_gets_the_variance_of_the_noise_alone():
+    # Randomized response among two words and the dummy: nobody's report names the second word.
+    head, opt_in, clients = SMALL.groups
+    protocol = replace(SMALL, max_items=1)
+    query = protocol.next_query(protocol.initialize())
+    messages = np.zeros((2, 7), dtype=np.int64)
+    messages[:, 0] = [1, 2]
+    messages[:, -1] = 700
+    state = protocol.finish_round(
+        protocol.initialize(),
+        query,
+        Aggregate(
+            tally=np.zeros(0, dtype=np.int64),
+            num_reports=head.size,
+            num_clients=head.size,
+            messages=messages,
+        ),
+    )
+    answers = [([700, 700, 100], opt_in.size), ([1_500, 0, 1_500], clients.size)]
+    for votes, number in answers:
+        query = protocol.next_query(state)
+        state = protocol.finish_round(
+            state,
+            query,
+            Aggregate(
+                tally=np.array(votes, dtype=np.int64), num_reports=number, num_clients=number
+            ),
+        )
+    oracle = make_pure_oracle(query.oracle, 3)
+    curated = float(state.variance[1])
+    alone = float(oracle.variance(0, clients.size)) / clients.size**2
+    blended = curated * alone / (curated + alone)
+    found = protocol.discoveries(state)
+    place = found.words.index(protocol.symbols.decode(state.head[1:])[0])
+    assert math.isclose(found.variance[place], blended * clients.size**2)
+    # Without the floor, a variance of 0 would leave the curator's estimate no weight at all.
+    assert found.estimate[place] > oracle.estimate(np.array([0]), clients.size)[0]
 
 
 def test_the_state_survives_a_checkpoint(population, tmp_path):
@@ -208,7 +281,7 @@ def test_the_state_survives_a_checkpoint(population, tmp_path):
     ("changes", "message"),
     [
         ({"opt_in_share": 1.0}, "0 < opt_in_share < 1"),
-        ({"opt_in_epsilon": 0.0}, "0 < opt_in_epsilon"),
+        ({"opt_in_epsilon": 0.0}, "1e-06 <= opt_in_epsilon"),
         ({"opt_in_epsilon": 0.01, "delta": 0.9}, "Expected a smaller delta"),
         ({"oracle": "oue"}, "Unknown oracle 'oue'"),
         ({"head_items": 0}, "head_items >= 1"),

@@ -207,7 +207,7 @@ def test_a_tally_of_another_query_is_refused():
         ({"fragment_oracle": "s"}, "did you mean 'ss'"),
         ({"word_share": 0.0}, "0 < word_share < 1"),
         ({"noise_budget": 0.0}, "0 < noise_budget, got"),
-        ({"word_share": 1e-300}, "1e-06 <= word_epsilon < inf"),
+        ({"word_share": 1e-300}, "1e-06 <= word_epsilon <= "),
         ({"fragment_oracle": "hcms", "fragment_cells": 1000}, "use 1024"),
         ({"word_z": float("nan")}, "word_z"),
         ({"max_fragments": 0}, "max_fragments >= 1"),

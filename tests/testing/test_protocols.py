@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from fedhh.oracles import OracleSpec
 from fedhh.queries.base import Aggregate, Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.server.pem import Pem
@@ -126,6 +127,23 @@ class AsksWithLessPrivacy(LdpTrieHH):
         return query and replace(query, oracle=replace(query.oracle, epsilon=9.0))
 
 
+@dataclass(frozen=True, kw_only=True)
+class SeededSpec(OracleSpec):
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TellsTheSeed(LdpTrieHH):
+    run_seed: int = 0
+
+    def settle(self, *, num_clients, seed):
+        return replace(super().settle(num_clients=num_clients, seed=seed), run_seed=seed)
+
+    @property
+    def oracle_spec(self):
+        return SeededSpec(**vars(super().oracle_spec), seed=self.run_seed)
+
+
 class AddressesAlike(LdpTrieHH):
     def next_query(self, state):
         query = super().next_query(state)
@@ -165,6 +183,7 @@ WRONG = {
     AsksMoreClients: "queries_are_as_planned",
     AsksForMore: "queries_are_as_planned",
     AsksWithLessPrivacy: "queries_are_as_planned",
+    TellsTheSeed: "queries_do_not_carry_the_runs_seed",
     AddressesAlike: "every_round_has_its_own_randomness",
     ForgetsASummary: "one_summary_per_round",
     InventsAWord: "discoveries_are_words_that_the_protocol_can_find",

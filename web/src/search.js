@@ -86,11 +86,12 @@ export function why(run, node, layer) {
   const low = node.estimate - 2 * node.stdError, high = node.estimate + 2 * node.stdError;
   const contributed = `the votes say that ${number(Math.max(0, Math.round(low)))} to ${number(Math.max(0, Math.round(high)))} contributed it`;
   const asked = `About ${number(Math.round(held))} of the ${number(layer.num_clients)} clients that were asked held it, and ${contributed}.`;
-  const needed = layer.threshold_z * layer.noise_std;
   const judged = layer.kept_by === "posterior" ? " This protocol judges by all its layers, so votes alone do not decide." : "";
   if (high < held) {
     return `${said} ${asked} Not sampled: a client contributes at most ${number(run.max_items)} of its words, and more held it than contributed it.${judged}`;
   }
+  if (layer.threshold_z === null) return `${said} ${asked}${judged}`;
+  const needed = layer.threshold_z * layer.noise_std;
   if (held < Math.max(needed, 0)) {
     return `${said} ${asked} Too few: at the threshold, an estimate is about ${number(Math.round(needed))} contributions.${judged}`;
   }

@@ -31,7 +31,7 @@ export const DROPPED = 0, KEPT = 1, WORD = 2;
  * @property {number} pass
  * @property {number} layer
  * @property {number} threshold
- * @property {number} threshold_z
+ * @property {number | null} threshold_z Null where votes do not decide.
  * @property {number} noise_std
  * @property {number} num_clients
  * @property {number} num_reports

@@ -22,7 +22,7 @@ from fedhh.oracles import CountMeanSketch
 from fedhh.oracles.count_mean_sketch import deviation_floor, deviation_surface
 from fedhh.random import Stream, generator
 from fedhh.system.files import whole_file
-from fedhh.validation import InputError, require_between, require_positive
+from fedhh.validation import InputError, require_between, require_epsilon
 
 _CELLS = (16, 64, 256, 1024, 4096)
 _HASHES = (16, 256, 2048, 65536)
@@ -63,7 +63,7 @@ def cms_variance_command(
     as_json: bool,
 ) -> None:
     """Print the deviations, for clients whose values follow Zipf's law, and perhaps draw them."""
-    require_positive(epsilon=epsilon)
+    require_epsilon(epsilon=epsilon)
     require_between(_SMALLEST_DOMAIN, _LARGEST_DOMAIN, values=num_values)
     require_between(1, num_values, rank=rank)
     require_between(num_values, 10**12, reports=num_reports)

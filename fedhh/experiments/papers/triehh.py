@@ -25,6 +25,7 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.papers.one_word_clients import LETTERS, PrefixHolders, one_word_population
 from fedhh.experiments.papers.reproduction import Reproduction, Say, by_number, published
 from fedhh.experiments.papers.shuffled_blanket import hoeffding_blanket_local_epsilon
+from fedhh.experiments.papers.triehh_theorem import stated_parameters
 from fedhh.experiments.report.panels import label_axes, open_figure
 from fedhh.experiments.report.style import NOTE, STYLE, in_percent, series
 from fedhh.experiments.report.text_table import TextTable
@@ -72,7 +73,7 @@ class Rival:
 
     Attributes:
         label: What tables call it.
-        central_epsilon: What its results have.
+        central_epsilon: What its results have; of TrieHH, what its paper states.
         protocol: It.
         local_epsilon: Of one report; None for TrieHH.
         fragments: T; None for TrieHH.
@@ -169,15 +170,24 @@ def local_epsilons(epsilon: float) -> dict[str, float]:
 
 
 def _triehh(epsilon: float) -> Rival:
+    """Return TrieHH with the threshold and the sample that the paper has for an epsilon."""
     setting = published()["triehh"]
+    rounds = setting["rounds"]
+    stated = stated_parameters(
+        num_clients=setting["clients"],
+        epsilon=epsilon,
+        delta=setting["delta"],
+        num_rounds=rounds,
+    )
     return Rival(
         label=_TRIEHH,
         central_epsilon=epsilon,
         protocol=TrieHH(
             alphabet=LETTERS,
             delta=setting["delta"],
-            central_epsilon=epsilon,
-            depth=setting["rounds"] - 1,
+            clients_per_layer=stated.sample_size,
+            threshold=stated.threshold,
+            depth=rounds - 1,
         ),
     )
 

@@ -151,10 +151,12 @@ def draw_coverage(axes: Axes, result: RunResult) -> None:
 
 
 def draw_trie(result: RunResult) -> Figure:
-    """Return the trie's width and, below it, the threshold, by layer."""
+    """Return the trie's width and, below it, the threshold by layer, if votes decide in any."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(6.8, 5.8), layout="constrained")
-        upper, lower = figure.subplots(2, 1, sharex=True)
+        thresholds = bool(np.isfinite(result.layers["threshold_z"]).any())
+        figure = Figure(figsize=(6.8, 5.8 if thresholds else 3.6), layout="constrained")
+        panels = figure.subplots(1 + thresholds, 1, sharex=True, squeeze=False)[:, 0]
+        upper, bottom = panels[0], panels[-1]
         passes = result.layers["pass"].nunique()
         for number, rows in result.layers.groupby("pass"):
             look = series(int(str(number)) - 1, passes)
@@ -164,15 +166,17 @@ def draw_trie(result: RunResult) -> Figure:
                    "markeredgewidth": 1.2},
             )  # fmt: skip
             upper.plot(rows["layer"], rows["num_kept"], label=f"kept, pass {number}", **look)
-            lower.plot(rows["layer"], rows["threshold_z"], label=f"pass {number}", **look)
+            if thresholds:
+                bottom.plot(rows["layer"], rows["threshold_z"], label=f"pass {number}", **look)
         upper.set_yscale("log")
         upper.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         upper.set_ylabel("prefixes")
         upper.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        lower.set_ylabel("threshold (standard\ndeviations of the noise)")
-        lower.set_xlabel("layer (symbols in a word, end symbol apart)")
-        lower.xaxis.set_major_locator(MaxNLocator(integer=True))
-        lower.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        if thresholds:
+            bottom.set_ylabel("threshold (standard\ndeviations of the noise)")
+            bottom.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        bottom.set_xlabel("layer (symbols in a word, end symbol apart)")
+        bottom.xaxis.set_major_locator(MaxNLocator(integer=True))
         figure.suptitle(wrapped(f"The trie by layer\n{of_whom(result)}", 6.8), fontsize=10)
     return figure
 

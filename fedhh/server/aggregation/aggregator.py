@@ -42,7 +42,8 @@ class Publication:
     Attributes:
         names: What is published: numbers of values, or words; most frequent first.
         estimate: ``(c,) float64``: unbiased, of records sent with the value.
-        std_error: ``(c,) float64``: by the oracle's formula, at the estimated count.
+        std_error: ``(c,) float64``: by the oracle's formula, at the estimated count, with what
+            other values of a sketch add.
         num_reports: Reports behind it.
         looked_up: Values that were asked about.
         threshold: T: estimates above it are published.
@@ -305,30 +306,28 @@ class FragmentAggregator(Aggregator):
         )
         aggregate = Aggregate(tally=tally, num_reports=num_reports, num_clients=num_reports)
         found: list[str] = []
-        estimate = errors = np.zeros(0)
         looked_up = 0
         if num_reports:
             protocol = self._protocol
             state = protocol.finish_round(protocol.initialize(), self._query, aggregate)
-            discoveries = protocol.discoveries(state)
-            found = list(discoveries.words)
-            estimate, errors = discoveries.estimate, np.sqrt(discoveries.variance)
+            found = list(protocol.discoveries(state).words)
             looked_up = protocol.summaries(state)[0].num_candidates
         earlier = set(self._found)
         self._found += [word for word in found if word not in earlier]
         self._looked_up += looked_up
-        publication = self._publish(found, estimate, errors, self._words, looked_up)
+        publication = self._publish(found, self._words, looked_up)
         self._clear()
         return publication
 
     def overall(self) -> Publication:
         """Count the words of all windows in the sketch of all words."""
-        estimate, errors = self._estimates(self._keys(self._found))
-        return self._publish(self._found, estimate, errors, self._all_words, self._looked_up)
+        return self._publish(self._found, self._all_words, self._looked_up)
 
     def estimates_of_all_days(self) -> tuple[Floats, Floats]:
         """Return ``(w,)`` each."""
-        return self._estimates(self._watched)
+        oracle, number = self._query.words, self._all_words.num_reports
+        estimate = oracle.estimate(self._all_words.support(self._watched), number)
+        return estimate, standard_errors(oracle, estimate, number)
 
     def state(self) -> FragmentState:
         """Return what `restore` takes."""
@@ -367,23 +366,18 @@ class FragmentAggregator(Aggregator):
         codes = self._query.alphabet.encode(list(words), width=self._query.puzzle.length)
         return self._query.puzzle.names.keys(codes)
 
-    def _estimates(self, keys: Numbers) -> tuple[Floats, Floats]:
-        oracle, number = self._query.words, self._all_words.num_reports
-        estimate = oracle.estimate(self._all_words.support(keys), number)
-        return estimate, standard_errors(oracle, estimate, number)
+    def _publish(self, words: Sequence[str], sums: ReportSums, looked_up: int) -> Publication:
+        """Return what the sketch of whole words says of some, with its noise as it shows it.
 
-    def _publish(
-        self,
-        words: Sequence[str],
-        estimate: Floats,
-        errors: Floats,
-        sums: ReportSums,
-        looked_up: int,
-    ) -> Publication:
-        threshold, num_reports = self._threshold, sums.num_reports
+        That noise has what frequent words do to those that share cells with them, whether anybody
+        looked them up or not.
+        """
+        oracle, num_reports = self._query.words, sums.num_reports
+        estimate = oracle.estimate(sums.support(self._keys(words)), num_reports)
+        noise = Noise.of_aggregate(oracle, num_reports, sums.aggregate())
+        errors = np.sqrt(noise.variance(estimate))
+        threshold = self._threshold
         if threshold is None:
-            # With what frequent words do to those that share cells with them, as the sketch shows.
-            noise = Noise.of_aggregate(self._query.words, num_reports, sums.aggregate())
             threshold = false_free_threshold(noise.std, looked_up)
         above = np.flatnonzero(estimate > threshold)
         order = above[np.argsort(-estimate[above], kind="stable")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fedhh.clients.devices.records import record_maker
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.queries.base import Aggregate
 from fedhh.queries.records import Batch, FragmentRecords, OracleRecords
@@ -155,6 +156,61 @@ def test_frequent_values_make_the_others_of_a_sketch_less_sure():
     assert errors[1:] == pytest.approx(exact[1:], rel=0.01)
     alone = np.sqrt(oracle.variance(counts, int(counts.sum())))
     assert (errors[1:] > 2 * alone[1:]).all()
+    # No value makes itself less sure: here, no other one is frequent.
+    assert errors[0] == pytest.approx(alone[0])
+
+
+def test_the_threshold_is_that_of_a_value_that_nobody_sent():
+    form = OracleRecords(
+        spec=OracleSpec(name="cms", epsilon=8.0, params={"num_hashes": 64, "num_cells": 32}),
+        domain_size=30,
+    )
+    values = [0] * 20_000 + [1] * 300
+    aggregator = OracleAggregator(form, threshold=None, watched=[0])
+    aggregator.add(batch(form, values))
+    publication = aggregator.close()
+    support = form.oracle.tally(form.as_reports(batch(form, values).reports), np.arange(30))
+    estimate = form.oracle.estimate(support, len(values))
+    errors = standard_errors(form.oracle, estimate, len(values))
+    # The frequent value makes all others less sure than itself.
+    assert errors[2:].min() > 2 * errors[0]
+    of_noise = false_free_threshold(float(errors[2:].min()), 30)
+    assert publication.threshold == pytest.approx(of_noise, rel=0.01)
+
+
+def sfp_form(**changes):
+    protocol = Sfp(
+        local_epsilon=16.0,
+        word_share=0.4,
+        alphabet="abcdef",
+        length=4,
+        num_puzzles=8,
+        word_hashes=64,
+        word_cells=32,
+        fragment_hashes=64,
+        fragment_cells=128,
+        max_items=1,
+        **changes,
+    ).settle(num_clients=1_000, seed=0)
+    return protocol, FragmentRecords(query=protocol.next_query(protocol.initialize()))
+
+
+@pytest.mark.parametrize("threshold", [None, 100.0])
+def test_one_day_says_of_itself_what_all_days_say_together(threshold):
+    # Only one word is let through, so that the others' collisions are seen in the sketch alone.
+    protocol, form = sfp_form(max_words=1)
+    maker = record_maker(form, ["abba", "face", "dead"])
+    values = np.array([0] * 9_000 + [1] * 7_000 + [2] * 8_000)
+    aggregator = FragmentAggregator(form, protocol, threshold=threshold, watched=["abba"])
+    aggregator.add(Batch(use_case="x", reports=maker.reports(values, np.random.default_rng(0))))
+    day, together = aggregator.close(), aggregator.overall()
+    assert list(day.names) == list(together.names) == ["abba"]
+    assert day.estimate.tolist() == together.estimate.tolist()
+    assert day.std_error.tolist() == together.std_error.tolist()
+    assert day.threshold == together.threshold
+    assert (day.num_reports, day.looked_up) == (together.num_reports, together.looked_up)
+    # Words that were not looked up make it less sure, too.
+    assert day.std_error[0] > 1.5 * form.query.words.variance(9_000, 24_000) ** 0.5
 
 
 def test_sfp_finds_words_in_every_window_and_counts_them_over_all():
@@ -171,8 +227,6 @@ def test_sfp_finds_words_in_every_window_and_counts_them_over_all():
         max_items=1,
     ).settle(num_clients=1_000, seed=0)
     form = FragmentRecords(query=protocol.next_query(protocol.initialize()))
-    from fedhh.clients.devices.records import record_maker
-
     words = ["abba", "face", "dead"]
     maker = record_maker(form, words)
     aggregator = FragmentAggregator(form, protocol, threshold=None, watched=words)

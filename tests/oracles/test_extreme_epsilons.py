@@ -1,0 +1,73 @@
+"""Epsilons at the ends of what floating point can hold: right numbers, or one line."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.oracles import ORACLES, FrequencyOracle, OracleSpec, make_oracle
+from fedhh.oracles.marginals import HadamardMarginals
+from fedhh.validation import InputError
+
+RANDOMIZERS = [name for name in ORACLES if name != "none"]
+SMALL = {
+    "cms": {"num_hashes": 2, "num_cells": 4},
+    "hcms": {"num_hashes": 2, "num_cells": 4},
+    "hashtogram": {"num_hashes": 2, "num_cells": 4},
+    "flh": {"num_hashes": 4},
+    "bassily-smith": {"num_hashes": 4},
+    "dbitflip": {"num_bits": 2},
+    "she": {"steps": 1, "reach": 0.0},
+    "the": {"steps": 1, "reach": 0.0},
+}
+
+
+def oracle(name: str, epsilon: float) -> FrequencyOracle:
+    return make_oracle(OracleSpec(name=name, epsilon=epsilon, params=SMALL.get(name, {})), 5)
+
+
+@pytest.mark.parametrize("name", RANDOMIZERS)
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-17, 9e-7, 2e9, 1e300])
+def test_an_epsilon_that_nothing_can_be_computed_with_is_refused(name, epsilon):
+    with pytest.raises(InputError, match=r"^Expected [^\n]*epsilon"):
+        oracle(name, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e300])
+def test_marginals_refuse_it_too(epsilon):
+    with pytest.raises(InputError, match="epsilon"):
+        HadamardMarginals(epsilon=epsilon, num_attributes=3, order=2)
+
+
+@pytest.mark.parametrize("name", RANDOMIZERS)
+def test_at_the_smallest_epsilon_reports_differ_by_exactly_that(name):
+    tiny = oracle(name, 1e-6)
+    space = tiny.report_space()
+    logs = np.stack([tiny.log_prob(space, value) for value in range(5)])
+    assert np.ptp(logs, axis=0).max() == pytest.approx(1e-6, rel=1e-6)
+    estimates = tiny.estimate(np.array([0, 20, 40]), 40)
+    assert np.isfinite(estimates).all()
+    # Estimates of noise are as wide as one over epsilon.
+    assert 1e5 < math.sqrt(float(tiny.variance(0, 40))) < 1e9
+    assert np.diff(estimates).min() > 0
+
+
+@pytest.mark.parametrize("name", RANDOMIZERS)
+@pytest.mark.parametrize("epsilon", [700.0, 1000.0, 1e9])
+def test_a_huge_epsilon_gives_finite_numbers_or_one_line(name, epsilon):
+    if name in {"olh", "pgr", "flh"}:
+        # Their fields and cells are as many as e**epsilon.
+        with pytest.raises(InputError, match="epsilon <= "):
+            oracle(name, epsilon)
+        return
+    huge = oracle(name, epsilon)
+    rng = np.random.default_rng(0)
+    values = np.array([0, 1, 1, 2, 2, 2, 2, 4] * 20)
+    estimates = huge.estimate(huge.privatize_and_tally(values, rng=rng), len(values))
+    assert np.isfinite(estimates).all()
+    assert np.isfinite(huge.variance(np.array([0.0, 80.0]), len(values))).all()
+    logs = huge.log_prob(huge.privatize(values, rng=rng), 2)
+    assert not np.isnan(logs).any()
+    assert logs.max() <= 0

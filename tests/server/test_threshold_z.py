@@ -1,0 +1,85 @@
+"""A round's threshold_z has one meaning: how far above their noise the votes stand that decide."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from fedhh.experiments.report.run_figures import draw_trie
+from fedhh.experiments.run.regime import regime_of_run
+from fedhh.experiments.run.run import simulate
+from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.queries.base import PrefixQuery
+from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.bitstogram import Bitstogram
+from fedhh.server.blender import Blender
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.noise import Noise
+from fedhh.server.pem import Pem
+from fedhh.server.rappor import Rappor
+from fedhh.server.svim import Svim
+from fedhh.server.triehh import TrieHH
+from fedhh.testing import LETTERS, protocol_trial, small_population
+from fedhh.words.candidates import Candidates
+
+POPULATION = small_population(3_000)
+TRIE = {"alphabet": LETTERS, "depth": 4, "eta_max": 8, "local_epsilon": 6.0}
+KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)}
+RECOUNT = {"false_discovery_rate": 0.1, "recount_share": 0.2}
+PROTOCOLS = {
+    "ldp-triehh": LdpTrieHH(**TRIE, **RECOUNT, clients_per_layer=300, passes=2),
+    "adaptive-triehh": AdaptiveTrieHH(**TRIE, clients_per_layer=300),
+    "pem": Pem(alphabet=LETTERS, clients_per_layer=300, length=5, step=1, keep=5),
+    "bitstogram": Bitstogram(alphabet=LETTERS, length=4, num_hashes=16, num_cells=64, **RECOUNT),
+    "svim": Svim(**KNOWN, keep=5, clients_per_layer=800, local_epsilon=3.0),
+    "rappor": Rappor(**KNOWN, **RECOUNT, bloom_bits=32, bloom_cohorts=8),
+    "blender": Blender(alphabet=LETTERS, length=5, opt_in_share=0.3, delta=1e-6),
+    "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
+}
+# What decides there is no vote of the round against its noise.
+OTHERWISE = {
+    "rappor": [1],
+    "blender": [1, 2, 3],
+    "triehh": range(1, 99),
+    "adaptive-triehh": range(1, 99),
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing(name):
+    trial = protocol_trial(PROTOCOLS[name], population=POPULATION)
+    stated = 0
+    for past, summary in zip(trial.run(3), trial.summaries(3), strict=True):
+        decided_by_votes = summary.decides and summary.layer not in OTHERWISE.get(name, ())
+        assert math.isnan(summary.threshold_z) != decided_by_votes
+        if not decided_by_votes or not isinstance(past.query, PrefixQuery):
+            continue
+        stated += 1
+        oracle = make_pure_oracle(past.query.oracle, past.query.domain_size)
+        fewer = binom.logsf(summary.threshold - 1, past.aggregate.num_reports, oracle.q)
+        if fewer > -600:
+            assert summary.threshold_z == pytest.approx(norm.isf(math.exp(fewer)), rel=1e-6)
+        votes = past.aggregate.tally[: past.query.num_candidates]
+        assert (votes >= summary.threshold).sum() >= summary.num_kept
+    assert stated or name not in {"ldp-triehh", "bitstogram"}
+
+
+def test_votes_that_let_everything_through_decide_nothing():
+    oracle = make_pure_oracle(OracleSpec(name="oue", epsilon=2.0), 10)
+    noise = Noise(oracle=oracle, num_reports=1_000)
+    assert math.isnan(noise.threshold_z(130, num_dropped=0))
+    assert noise.threshold_z(130, num_dropped=1) == noise.z(np.array([130]))[0]
+
+
+def test_readers_leave_out_what_is_missing():
+    protocol = PROTOCOLS["adaptive-triehh"]
+    result = simulate(protocol, POPULATION, seed=3)
+    assert result.layers["threshold_z"].isna().all()
+    assert len(draw_trie(result).axes) == 1
+    assert regime_of_run(result.layers) is None
+    usual = simulate(PROTOCOLS["ldp-triehh"], POPULATION, seed=3)
+    assert len(draw_trie(usual).axes) == 2
+    assert regime_of_run(usual.layers) is not None
