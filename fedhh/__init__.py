@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fedhh.clients.populations.population import StoredPopulation
     from fedhh.experiments.config.population import load_population, synthetic_population
     from fedhh.experiments.report.notebook import plot, table
+    from fedhh.experiments.run.equal_privacy import at_central_epsilon
     from fedhh.experiments.run.result import RunResult
     from fedhh.experiments.run.run import rounds, simulate
     from fedhh.experiments.sweep.objects import sweep_over
@@ -75,6 +76,7 @@ _HOMES = {
     "Svsm": "fedhh.server.svsm",
     "TreeHist": "fedhh.server.treehist",
     "TrieHH": "fedhh.server.triehh",
+    "at_central_epsilon": "fedhh.experiments.run.equal_privacy",
     "load_population": "fedhh.experiments.config.population",
     "plot": "fedhh.experiments.report.notebook",
     "rounds": "fedhh.experiments.run.run",
@@ -105,6 +107,7 @@ __all__ = [
     "TreeHist",
     "TrieHH",
     "__version__",
+    "at_central_epsilon",
     "load_population",
     "plot",
     "rounds",

@@ -149,6 +149,20 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
             InputError: There are too few clients; with the numbers and a cure.
         """
 
+    def with_central_epsilon(self, epsilon: float) -> Self:
+        """Return the settings for a central epsilon that they state themselves, at their delta.
+
+        Protocols with a trusted aggregator replace the settings that noise, samples and thresholds
+        follow from. Others return themselves: accounting says what their local epsilon is worth.
+
+        Args:
+            epsilon: Central privacy of a user, above 0.
+
+        Raises:
+            InputError: The settings are such that nothing follows from a central epsilon.
+        """
+        return self
+
     def check_population(self, num_clients: int) -> None:
         """Raise InputError, with the numbers and a cure, if there are too few clients."""
         mechanism = self.mechanism

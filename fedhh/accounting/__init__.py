@@ -8,6 +8,8 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * user level: `user_level_epsilon`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * approximate k-anonymity: `anonymity`
+* a plan, before its run: `central_before_run`, and backwards `local_epsilon_of_plan`,
+  `clients_of_plan`
 * a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
   central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`; of a device's whole life:
@@ -19,6 +21,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 
 from fedhh.accounting.account import account
 from fedhh.accounting.anonymity import LayerAnonymity, anonymity, probability_surfacing
+from fedhh.accounting.before_run import central_before_run
 from fedhh.accounting.bounds.blanket import Blanket, dominating_blanket, subset_selection_blanket
 from fedhh.accounting.bounds.clones import Clones, Clones2023
 from fedhh.accounting.bounds.closed_form import closed_form_delta, closed_form_epsilon
@@ -54,6 +57,7 @@ from fedhh.accounting.life_audit import (
 )
 from fedhh.accounting.life_findings import LifeFinding
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
+from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.accounting.planner import largest_local_epsilon, smallest_num_reports
 from fedhh.accounting.report import PrivacyReport, account_local
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
@@ -103,6 +107,8 @@ __all__ = [
     "audit_epsilon",
     "audit_oracle",
     "blanket_jensen",
+    "central_before_run",
+    "clients_of_plan",
     "clopper_pearson",
     "closed_form_delta",
     "closed_form_epsilon",
@@ -112,6 +118,7 @@ __all__ = [
     "group_epsilon",
     "largest_local_epsilon",
     "largest_refutable",
+    "local_epsilon_of_plan",
     "local_item_epsilon",
     "local_user_epsilon",
     "neighboring_lives",

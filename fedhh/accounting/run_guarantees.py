@@ -83,12 +83,7 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
     Args:
         run: The planned rounds.
     """
-    problem = out_of_range(
-        local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
-    )
-    if not run.padded:
-        problem = problem or "before the run it is not known how many reports clients send"
-    if problem:
+    if problem := _not_computed(run):
         return _without_amplification(run, problem)
     closed = closed_form_epsilon(
         local_epsilon=run.local_epsilon, num_reports=run.reports, delta=run.delta
@@ -118,6 +113,26 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
     ]
 
 
+def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
+    """Return the best of `central_guarantees` of one unit, and compute no other.
+
+    Left out are bounds that another one is never above: of Subset Selection the clones and the
+    closed form.
+
+    Args:
+        run: The planned rounds.
+        unit: "item" or "user".
+    """
+    if problem := _not_computed(run):
+        return next(each for each in _without_amplification(run, problem) if each.unit == unit)
+    bounds = _bounds_of_layers(run)[-1]
+    found = _user(run, bounds) if unit == "user" else [_item(run, bounds)]
+    if unit == "item" and run.is_subset_selection:
+        later = SelectionClones2023(local_epsilon=run.local_epsilon, num_reports=run.reports)
+        found.append(_item(run, (later,)))
+    return next(each for each in _with_best(found) if each.best)
+
+
 def realised_guarantees(run: RunFacts) -> list[Guarantee]:
     """Return what holds for the rounds, domains and reports that a run had, the best marked.
 
@@ -140,6 +155,16 @@ def realised_guarantees(run: RunFacts) -> list[Guarantee]:
         *_with_best([_item(run, bounds) for bounds in proven]),
         *_with_best([each for bounds in proven for each in _user(run, bounds)]),
     ]
+
+
+def _not_computed(run: RunFacts) -> str | None:
+    """Return why no amplification is computed for the planned rounds; None if it is."""
+    problem = out_of_range(
+        local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
+    )
+    if not run.padded:
+        problem = problem or "before the run it is not known how many reports clients send"
+    return problem
 
 
 def _without_amplification(run: RunFacts, problem: str) -> list[Guarantee]:

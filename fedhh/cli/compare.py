@@ -39,6 +39,15 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
     data: DataOption = None,
     known: KnownOption = None,
     settings: SettingsOption = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="UNIT-central-epsilon=E",
+            help="Compare at equal central privacy before the run: item-central-epsilon=E or "
+            "user-central-epsilon=E.",
+        ),
+    ] = None,
     seeds: Annotated[int | None, typer.Option(help="Seeds per protocol and epsilon.")] = None,
     seed: FirstSeedOption = None,
     workers: Annotated[
@@ -70,6 +79,7 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
     Subset Selection) on a chat population.
 
     Example: fedhh compare --data words.parquet --seeds 3
+    Example: fedhh compare --preset field-quick --at item-central-epsilon=1
     """
     from fedhh.cli.sweep_request import SweepRequest
     from fedhh.validation import InputError
@@ -96,15 +106,16 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
         as_json=output_format is Format.JSON,
         quiet=quiet,
     )
-    done = _compare(request)
+    done = _compare(request, at)
     if done is not None and not done.is_complete:
         raise typer.Exit(1)
 
 
-def _compare(request: SweepRequest) -> DoneSweep | None:
+def _compare(request: SweepRequest, at: str | None) -> DoneSweep | None:
     """Run protocols side by side, and write and print what came out."""
     from fedhh.cli.comparison import (
         DEFAULT_COMPARISON,
+        comparison_at,
         comparison_of,
         print_comparison,
         write_comparison,
@@ -118,6 +129,8 @@ def _compare(request: SweepRequest) -> DoneSweep | None:
         request = replace(request, preset=DEFAULT_COMPARISON)
     requested, origin = requested_table(request)
     table = comparison_of(requested, origin, settings=request.settings)
+    if at is not None:
+        table = comparison_at(table, at)
     done = run_requested((table, origin), request)
     if done is None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,9 +20,10 @@ from fedhh.experiments.report.tables import make_table
 from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
+from fedhh.experiments.sweep.central_target import TARGETS
 from fedhh.experiments.sweep.totals import COHORT
 from fedhh.system.files import write_text
-from fedhh.validation import InputError
+from fedhh.validation import InputError, shown
 
 DEFAULT_COMPARISON = "sfp-vs-triehh-quick"
 
@@ -88,6 +90,32 @@ def _with_epsilon_axis(table: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
+def comparison_at(table: dict[str, Any], at: str) -> dict[str, Any]:
+    """Return a sweep's table with an axis over a central epsilon instead of the local one.
+
+    Args:
+        table: A sweep.
+        at: ``UNIT-central-epsilon=E``.
+
+    Raises:
+        InputError: ``at`` is something else.
+    """
+    name, _, text = at.partition("=")
+    axis = name.strip().replace("-", "_")
+    try:
+        epsilon = float(text)
+    except ValueError:
+        epsilon = math.nan
+    if axis not in TARGETS or not 0 < epsilon < math.inf:
+        known = " or ".join(f"{each.replace('_', '-')}=E" for each in TARGETS)
+        raise InputError(f"Expected --at {known} with 0 < E < inf, got {shown(at)}.")
+    table = copy.deepcopy(table)
+    axes = dict(by_path(_table(table[SWEEP], "axes")))
+    axes.pop(_EPSILON, None)
+    table[SWEEP]["axes"] = {**axes, axis: [epsilon]}
+    return table
+
+
 def write_comparison(done: DoneSweep) -> None:
     """Write the table of all settings beside the results."""
     whole = make_table("comparison", done.directory)
@@ -104,7 +132,7 @@ def print_comparison(console: Console, done: DoneSweep) -> None:
 
 def _at_one_epsilon(frame: pd.DataFrame, description: dict[str, Any], done: DoneSweep) -> TextTable:
     """Return the table at the configuration's own epsilon, or else the largest one."""
-    if _EPSILON not in frame or frame[_EPSILON].nunique() == 1:
+    if _EPSILON not in description["axes"] or frame[_EPSILON].nunique() == 1:
         return comparison_table(frame, description)
     own = done.base.privacy.local_epsilon
     epsilon = own if (frame[_EPSILON] == own).any() else frame[_EPSILON].max()

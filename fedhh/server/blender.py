@@ -187,6 +187,10 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             local=local,
         )
 
+    def with_central_epsilon(self, epsilon: float) -> Self:
+        """Return the settings with this epsilon for the clients who opted in."""
+        return replace(self, opt_in_epsilon=epsilon)
+
     def settle(self, *, num_clients: int, seed: int) -> Self:
         """Return the settings with everybody in a group, and the run's noise."""
         settled = super().settle(num_clients=num_clients, seed=seed)

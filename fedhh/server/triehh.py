@@ -133,6 +133,20 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
             threshold=decided(self.threshold, "threshold"),
         )
 
+    def with_central_epsilon(self, epsilon: float) -> Self:
+        """Return the settings whose sample and threshold are to give this epsilon.
+
+        Raises:
+            InputError: Sample and threshold are given.
+        """
+        if self.clients_per_layer != AUTO:
+            raise InputError(
+                f'Expected clients_per_layer="auto" and threshold="auto" for central_epsilon='
+                f"{epsilon:g}, got clients_per_layer={self.clients_per_layer} and threshold="
+                f"{self.threshold}, which alone say what the run can claim."
+            )
+        return replace(self, central_epsilon=epsilon)
+
     def settle(self, *, num_clients: int, seed: int) -> Self:
         """Return the settings with the sample and the threshold that the privacy target allows."""
         settled = self

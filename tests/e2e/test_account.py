@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from fedhh.experiments.config.protocol import settle
+from fedhh.experiments.config.schema import load_config
+from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
 from fedhh.oracles import ORACLES
 
 GBOARD = ("--local-epsilon", "10", "--reports", "30000000")
@@ -108,33 +110,78 @@ def test_anonymity_of_gboards_case_is_none_as_printed_and_49_corrected(answer):
     assert answer("anonymity", "--local-epsilon", "8", *sizes)["lemma"]["k"] == 45
 
 
-def test_a_plan_and_its_reverse_agree(answer):
-    target = ("--central-epsilon", "1", "--delta", "1e-10", "--domain-size", "1000001")
-    forth = answer("plan", "--local-epsilon", "6", *target, "--max-items", "10")["answers"]
-    for bound in ("clones", "blanket"):
-        reports = forth[bound]["reports_per_layer"]
-        assert forth[bound]["clients_per_layer"] == math.ceil(reports / 10)
-        back = answer("plan", "--reports", str(reports), *target)["answers"]
-        assert back[bound]["local_epsilon"] == pytest.approx(6, abs=0.01)
-        assert back[bound]["local_epsilon"] >= 6 - 1e-6
-        # One report fewer misses the target.
-        shuffle = ("shuffle", "--local-epsilon", "6", "--oracle", "ss", "--domain-size", "1000001")
-        key = {"clones": "clones", "blanket": "ss_blanket"}[bound]
-        enough, short = (
-            answer(*shuffle, "--reports", str(n))["bounds"][key]["epsilon"]
-            for n in (reports, reports - 1)
-        )
-        assert enough <= 1 < short
+def central_of(found: dict, unit: str) -> dict:
+    (guarantee,) = [
+        each for each in found["guarantees"] if (each["unit"], each["trust"]) == (unit, "central")
+    ]
+    return guarantee
+
+
+def test_a_plan_covers_all_of_its_rounds_and_both_units(answer):
+    target = ("--central-epsilon", "1", "--local-epsilon", "6", "--max-items", "60")
+    one = answer("plan", *target)
+    several = answer("plan", *target, "--layers", "10", "--passes", "2")
+    cohort = one["plan"]["clients"]
+    assert several["plan"]["clients_per_layer"] == [cohort] * 20
+    assert several["plan"]["clients"] == 20 * cohort
+    assert one["target"] == {
+        "unit": "item", "trust": "central", "neighboring": "swap", "epsilon": 1.0, "delta": 1e-10,
+    }  # fmt: skip
+    stated = {(each["unit"], each["trust"]): each["epsilon"] for each in several["guarantees"]}
+    assert stated["item", "local"] == 6
+    assert stated["user", "local"] == 360
+    assert stated["item", "central"] <= 1 < stated["user", "central"]
+    assert all(each["theorem"] for each in several["guarantees"])
+    # Half of the clones' clients do for Subset Selection; any other randomizer needs them all.
+    other = answer("plan", *target, "--oracle", "grr")
+    assert other["plan"]["clients"] == 1_094
+    assert cohort < 600
+    validated = answer("plan", *target, "--layers", "4", "--validation-share", "0.1")["plan"]
+    *layers, validation = validated["clients_per_layer"]
+    assert len(layers) == 4
+    assert min(*layers, validation) >= cohort - 1
+    assert validation == int(0.1 * validated["clients"])
+
+
+@pytest.mark.parametrize("domain", [(), ("--domain-size", "1000001"), ("--eta-max", "500")])
+def test_a_plan_and_its_reverse_agree(answer, domain):
+    target = ("--central-epsilon", "1", "--layers", "2", "--max-items", "10", *domain)
+    clients = answer("plan", "--local-epsilon", "6", *target)["plan"]["clients"]
+    back = answer("plan", "--clients", str(clients), *target)
+    assert back["plan"]["local_epsilon"] == pytest.approx(6, abs=0.01)
+    assert 1 - 2e-3 <= central_of(back, "item")["epsilon"] <= 1
+
+
+def test_a_presets_plan_is_its_protocols(answer):
+    words = ("plan", "--preset", "small", "--set", "protocol.max_items=1", "--central-epsilon", "1")
+    found = answer(*words, "--delta", "1e-6")
+    config = load_config(
+        preset="small", settings=["protocol.max_items=1", "protocol.clients_per_layer=auto"]
+    )
+    for clients, meets in ((found["plan"]["clients"], True), (found["plan"]["clients"] - 1, False)):
+        _, settled = settle(config, clients)
+        report = privacy_of_plan(settled, num_clients=clients, delta=1e-6)
+        assert (epsilon_of(report.before_run("item")) <= 1) == meets
+        if meets:
+            layers = [each.num_clients for each in settled.mechanism.layers]
+            assert found["plan"]["clients_per_layer"] == layers
+            for unit in ("item", "user"):
+                assert central_of(found, unit)["epsilon"] == report.before_run(unit).epsilon
+    assert found["plan"]["local_epsilon"] == config.privacy.local_epsilon
+    assert found["target"]["delta"] == 1e-6
 
 
 def test_a_plan_that_nothing_reaches_says_so(answer, fedhh):
     words = ("--central-epsilon", "1e-9", "--local-epsilon", "16")
-    found = answer("plan", *words)["answers"]["clones"]
-    assert found["reports_per_layer"] is None
-    assert "not applicable" in found["reason"]
+    found = answer("plan", *words)
+    assert (found["plan"], found["guarantees"]) == (None, [])
+    assert "1,000,000,000,000 clients" in found["reason"]
     code, out, _ = fedhh("account", "plan", *words)
     assert code == 0
-    assert "none" in out
+    assert "no plan" in out
+    code, out, _ = fedhh("account", "plan", "--central-epsilon", "1", "--local-epsilon", "2")
+    assert code == 0
+    assert "clients in all" in out
 
 
 def test_an_audit_of_a_report_stands_beside_the_stated_epsilon(answer):
@@ -238,10 +285,21 @@ AUDIT = ("audit", "--local-epsilon", "1", "--domain-size", "10")
         ((*SHUFFLE, "--plot", "bounds.xyz"), "ends in .png, .pdf, .svg, got 'bounds.xyz'"),
         ((*SHUFFLE, "--plot", "."), "ends in .png, .pdf, .svg"),
         (PLAN, "got neither"),
-        ((*PLAN, "--local-epsilon", "1", "--reports", "9"), "got both"),
+        ((*PLAN, "--local-epsilon", "1", "--clients", "9"), "got both"),
+        ((*PLAN, "--clients", "9", "--layers", "10"), "a client for each of 10 layers, got 9"),
+        ((*PLAN, "--clients", "0"), "clients=0"),
+        ((*PLAN, "--clients", "9", "--unit", "word"), "Unknown unit 'word'"),
+        ((*PLAN, "--clients", "9", "--oracle", "none"), "Unknown oracle 'none'"),
+        ((*PLAN, "--clients", "9", "--delta", "0"), "1e-14 <= delta <= 0.1"),
+        ((*PLAN, "--clients", "9", "--validation-share", "1"), "validation_share=1.0"),
+        ((*PLAN, "--clients", "9", "--domain-size", "1"), "domain_size >= 2"),
+        ((*PLAN, "--clients", "9", "--domain-size", "9", "--eta-max", "9"), "leave one out"),
+        ((*PLAN, "--clients", "9", "--set", "seed=1"), "--set only with --preset or --config"),
+        ((*PLAN, "--preset", "small", "--layers", "2"), "got both; change a preset's"),
+        ((*PLAN, "--preset", "small", "--set", "protocol.name=triehh"), "got TrieHH (central)"),
         ((*PLAN, "--local-epsilon", "1", "--max-items", "0"), "max_items=0"),
-        (("plan", "--central-epsilon", "0", "--reports", "9"), "central_epsilon=0"),
-        (("plan", "--central-epsilon", "nan", "--reports", "9"), "central_epsilon=nan"),
+        (("plan", "--central-epsilon", "0", "--clients", "9"), "central_epsilon=0"),
+        (("plan", "--central-epsilon", "nan", "--clients", "9"), "central_epsilon=nan"),
         (("user", "--local-epsilon", "1", "--clients", "1", "--max-items", "2"), "num_clients=1"),
         (("user", "--local-epsilon", "1", "--clients", "9", "--max-items", "0"), "max_items=0"),
         ((*ANONYMITY, "--eta-max", "0", "--alphabet-size", "9"), "eta_max=0"),

@@ -178,3 +178,20 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
 def test_wrong_comparisons_are_one_line_and_write_nothing(tmp_path, refused, words, message):
     assert message in refused("compare", *words)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_protocols_are_compared_at_one_central_epsilon(command, tmp_path):
+    (tmp_path / "two.toml").write_text(
+        "[population]\nclients = 4_000\n[protocol]\nmax_items = 1\n[privacy]\ndelta = 1e-6\n"
+        '[sweep.protocols.PEM]\nname = "pem"\n[sweep.protocols.central]\nname = "triehh"\n'
+    )
+    words = ("compare", "--config", "two.toml", "--dry-run", "--format", "json")
+    done = command(*words, "--at", "user-central-epsilon=2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    pem, central = json.loads(done.stdout)
+    assert pem["user_central_epsilon"] == central["user_central_epsilon"] == 2
+    assert pem["privacy.local_epsilon"] > 2
+    assert central["privacy.local_epsilon"] is None
+    done = command(*words, "--at", "central-epsilon=2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Expected --at item-central-epsilon=E or user-central-epsilon=E" in done.stderr

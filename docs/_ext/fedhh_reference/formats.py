@@ -66,7 +66,8 @@ SWEEP_FILES = {
     "grid.csv": "the settings of each cell",
     "timings.csv": "seconds of each cell: apart, since only they differ between two sweeps",
     "identity.json": "what `--resume` compares: hashes of the configuration and of the files read",
-    "cells/": "one JSON record per finished cell",
+    "cells/": "one JSON record per finished cell, and its TOML configuration where a central "
+    "epsilon chose its own",
 }
 PIPELINE_FILES = {
     "config.toml": "the resolved configuration; running it again gives the same bits",

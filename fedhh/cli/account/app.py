@@ -17,7 +17,7 @@ from fedhh.cli.account.user import user
 
 account = typer.Typer(
     help="State privacy, without running anything.\n\n"
-    "Example: fedhh account plan --local-epsilon 6 --central-epsilon 1",
+    "Example: fedhh account plan --local-epsilon 6 --central-epsilon 1 --layers 10",
     no_args_is_help=True,
 )
 COMMANDS = (

@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.accounting import (
-    NotApplicable,
-    largest_local_epsilon,
-    shuffle_epsilon,
-    smallest_num_reports,
-)
+from fedhh.accounting import NotApplicable, shuffle_epsilon
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.clones import Clones, Clones2023, SelectionClones2023
 from fedhh.accounting.bounds.closed_form import CLOSED_FORM_ASSUMPTIONS
@@ -35,42 +30,6 @@ _FOR_COMPARISON = {
     "closed-form": (SUN_CENTRAL, CLOSED_FORM_ASSUMPTIONS),
     "clones-2023": (Clones2023.theorem, Clones2023.assumptions),
 }
-
-
-def plan_of(
-    name: str,
-    *,
-    central_epsilon: float,
-    delta: float,
-    local_epsilon: float | None,
-    num_reports: int | None,
-    max_items: int,
-    domain_size: int | None,
-) -> dict[str, Any]:
-    """Return what one bound answers to a planner."""
-    if local_epsilon is not None:
-        reports = smallest_num_reports(
-            name,
-            epsilon=central_epsilon,
-            delta=delta,
-            local_epsilon=local_epsilon,
-            domain_size=domain_size,
-        )
-        if isinstance(reports, NotApplicable):
-            return {"reports_per_layer": None, "clients_per_layer": None, "reason": str(reports)}
-        clients = -(-reports // max_items)
-        return {"reports_per_layer": reports, "clients_per_layer": clients, "reason": None}
-    assert num_reports is not None
-    largest = largest_local_epsilon(
-        name,
-        epsilon=central_epsilon,
-        delta=delta,
-        num_reports=num_reports,
-        domain_size=domain_size,
-    )
-    if isinstance(largest, NotApplicable):
-        return {"local_epsilon": None, "reason": str(largest)}
-    return {"local_epsilon": largest, "reason": None}
 
 
 def selection_of(oracle: str, domain_size: int | None) -> int | None:
@@ -134,10 +93,3 @@ def round_up(epsilon: float) -> str:
     if not math.isfinite(epsilon):
         return "inf"
     return f"{np.ceil(epsilon * 1e6) / 1e6:.7g}"
-
-
-def number_text(value: float | None) -> str:
-    """Return a planner's answer as text, a local epsilon rounded down."""
-    if value is None:
-        return "none"
-    return f"{value:,}" if isinstance(value, int) else f"{math.floor(value * 1e6) / 1e6:g}"

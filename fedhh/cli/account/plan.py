@@ -1,75 +1,131 @@
-"""`fedhh account plan`: cohorts or local epsilons for a central target."""
+"""`fedhh account plan`: the clients, or the local epsilon, of a plan for a central target."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.account.options import Delta, DomainSize
-from fedhh.cli.options import Format, FormatOption
+from fedhh.cli.options import Format, FormatOption, RunPresetOption, SettingsOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fedhh.cli.account.plan_request import PlanAnswer
 
 
 def plan(  # noqa: PLR0917 - typer makes these options, none is positional
-    central_epsilon: Annotated[float, typer.Option(help="Target, item level.")],
-    delta: Delta = 1e-10,
-    local_epsilon: Annotated[
-        float | None, typer.Option(help="Given this, how many reports?")
+    central_epsilon: Annotated[float, typer.Option(help="Target, before the run.")],
+    unit: Annotated[str, typer.Option(help="Whose target: item or user.")] = "item",
+    delta: Annotated[
+        float | None, typer.Option(help="Central delta, 1e-14 to 0.1; 1e-10 or the preset's.")
     ] = None,
-    reports: Annotated[int | None, typer.Option(help="Given these, which local epsilon?")] = None,
-    max_items: Annotated[int, typer.Option(help="Contributions per client.")] = 1,
-    domain_size: DomainSize = None,
+    local_epsilon: Annotated[
+        float | None, typer.Option(help="Given this, how many clients?")
+    ] = None,
+    clients: Annotated[
+        int | None, typer.Option(help="Given these, in all, which local epsilon?")
+    ] = None,
+    layers: Annotated[
+        int | None, typer.Option(help="Layers of a pass, each with a cohort; 1 if none.")
+    ] = None,
+    passes: Annotated[int | None, typer.Option(help="Passes; 1 if none.")] = None,
+    validation_share: Annotated[
+        float | None, typer.Option(help="Share of all clients in a validation round, if any.")
+    ] = None,
+    max_items: Annotated[
+        int | None, typer.Option(help="Contributions per client; 1 if none.")
+    ] = None,
+    oracle: Annotated[str | None, typer.Option(help="The randomizer; ss if none.")] = None,
+    domain_size: Annotated[
+        int | None, typer.Option(help="Values of every layer, the dummy included; any if none.")
+    ] = None,
+    eta_max: Annotated[
+        int | None, typer.Option(help="Prefixes that a layer keeps, which bounds its values.")
+    ] = None,
+    alphabet_size: Annotated[
+        int | None, typer.Option(help="With --eta-max: symbols, the end symbol included; 27.")
+    ] = None,
+    preset: RunPresetOption = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A run's TOML file, whose protocol is the plan.")
+    ] = None,
+    settings: SettingsOption = None,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Fewest reports per layer, or largest local epsilon, for a central target.
+    """Fewest clients, or the local epsilon, of a whole plan for a central target.
 
-    Example: fedhh account plan --local-epsilon 6 --central-epsilon 1
+    A target is met by the bound that a run claims before it starts. Layers ask clients of their
+    own; a protocol's layers, passes and validation round come from --preset or --config.
+
+    Example: fedhh account plan --local-epsilon 6 --central-epsilon 1 --layers 10 --passes 2
+    Example: fedhh account plan --preset default --central-epsilon 1 --unit user
     """
+    from fedhh.cli.account.plan_request import Shape, plan_request
+    from fedhh.cli.console import open_console, print_json
+
+    request = plan_request(
+        unit=unit,
+        central_epsilon=central_epsilon,
+        delta=delta,
+        local_epsilon=local_epsilon,
+        clients=clients,
+        shape=Shape(
+            layers=layers,
+            passes=passes,
+            validation_share=validation_share,
+            max_items=max_items,
+            oracle=oracle,
+            domain_size=domain_size,
+            eta_max=eta_max,
+            alphabet_size=alphabet_size,
+        ),
+        preset=preset,
+        config=config,
+        settings=tuple(settings or ()),
+    )
+    answer = request.answer()
+    if output_format is Format.JSON:
+        print_json(answer.to_dict())
+        return
+    _print(open_console(), answer)
+
+
+def _print(console: Console, answer: PlanAnswer) -> None:
     from rich.table import Table
 
-    from fedhh.cli.account.bounds import number_text, plan_of
-    from fedhh.cli.console import open_console, print_json
-    from fedhh.validation import InputError, require_at_least, require_positive
+    from fedhh.cli.account.bounds import round_up
+    from fedhh.experiments.run.privacy import epsilon_of
 
-    if (local_epsilon is None) == (reports is None):
-        raise InputError(
-            "Expected either --local-epsilon (how many reports?) or --reports (which local "
-            "epsilon?), got " + ("neither." if local_epsilon is None else "both.")
-        )
-    require_positive(central_epsilon=central_epsilon)
-    require_at_least(1, max_items=max_items)
-    names = ["clones", *([] if domain_size is None else ["blanket"])]
-    answers = {
-        name: plan_of(
-            name,
-            central_epsilon=central_epsilon,
-            delta=delta,
-            local_epsilon=local_epsilon,
-            num_reports=reports,
-            max_items=max_items,
-            domain_size=domain_size,
-        )
-        for name in names
-    }
-    content = {
-        "unit": "item",
-        "neighboring": "swap",
-        "central_epsilon": central_epsilon,
-        "delta": delta,
-        "max_items": max_items,
-        "answers": answers,
-    }
-    if output_format is Format.JSON:
-        print_json(content)
+    request = answer.request
+    console.print(
+        f"{request.title}: {request.unit} central epsilon {request.central_epsilon:g} at delta "
+        f"{request.delta:g}, before the run"
+    )
+    if answer.mechanism is None:
+        console.print(f"no plan: {answer.reason}")
         return
-    table = Table(title=f"for central epsilon {central_epsilon:g} at delta {delta:g}, item level")
-    table.add_column("bound")
-    if local_epsilon is not None:
-        table.add_column(f"reports per layer, local epsilon {local_epsilon:g}", justify="right")
-        table.add_column(f"clients, {max_items} reports each", justify="right")
-    else:
-        table.add_column(f"largest local epsilon, {reports:,} reports", justify="right")
-    for name, row in answers.items():
-        table.add_row(name, *(number_text(value) for key, value in row.items() if key != "reason"))
-    table.caption = "\n".join(row["reason"] for row in answers.values() if row["reason"]) or None
-    open_console().print(table)
+    local, central, local_of_user, central_of_user = answer.guarantees
+    table = Table()
+    for heading in ("", "item", "user"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for label, pair in (
+        ("local epsilon", (local, local_of_user)),
+        ("central epsilon", (central, central_of_user)),
+    ):
+        table.add_row(label, *(round_up(epsilon_of(each)) for each in pair))
+    table.add_row("central delta", f"{central.delta:g}", f"{central_of_user.delta:g}")
+    table.add_row("central bound", central.method, central_of_user.method)
+    console.print(table)
+    cohorts, items = answer.cohorts, answer.mechanism.max_items
+    fewest = f"{min(cohorts):,}"
+    sizes = fewest if min(cohorts) == max(cohorts) else f"{fewest} to {max(cohorts):,}"
+    rounds = "one round" if len(cohorts) == 1 else f"{len(cohorts)} rounds"
+    console.print(
+        f"{answer.clients:,} clients in all, in {rounds} of {sizes}, with {items} "
+        f"contributions each of local epsilon {answer.local_epsilon:g}."
+    )
+    console.print("Neighbors swap one item, or all items of one user.")
+    for each in (central, central_of_user):
+        console.print(f"{each.unit}: {each.theorem}")

@@ -17,6 +17,11 @@ _SETTINGS = {
     "protocol.oracle": ("oracle", "local randomizer"),
     "protocol.name": ("protocol", "protocol"),
     "total_clients": ("clients in all", "clients asked in all layers together"),
+    "item_central_epsilon": (
+        "central epsilon, item",
+        "central epsilon per contribution, before the run",
+    ),
+    "user_central_epsilon": ("central epsilon, user", "central epsilon per client, before the run"),
     "population.clients": ("clients", "clients in the population"),
     "population.source": ("population", "population"),
 }

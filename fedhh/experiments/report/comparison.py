@@ -17,6 +17,7 @@ from fedhh.experiments.report.cells import record_of
 from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.sweep.axes import PROTOCOL
+from fedhh.experiments.sweep.central_target import LOCAL_EPSILON, TARGETS
 from fedhh.experiments.sweep.columns import follows
 from fedhh.experiments.sweep.directory import flat_result
 from fedhh.experiments.sweep.intervals import interval_text, summarize
@@ -121,6 +122,11 @@ _COST = (
         half="{:.2f}".format,
     ),
 )
+_CHOSEN = (
+    _epsilon(LOCAL_EPSILON, "local epsilon, chosen"),
+    Measure(column="delta", label="delta", text="{:g}".format, half="{:g}".format),
+)
+"""Rows of a comparison at one central epsilon."""
 _SHORT = {
     "coverage", _CEILING, _OF_CEILING, "precision", "recall", "central_epsilon_before_run", CENTRAL,
     "central_epsilon_user_before_run", "central_epsilon_user", "rounds",
@@ -138,9 +144,10 @@ def measures_of(table: pd.DataFrame) -> list[Measure]:
         for k in tops
         for metric, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ]
+    chosen = _CHOSEN if any(axis in table for axis in TARGETS) else ()
     return [
         each
-        for each in (*_QUALITY, *by_k, *_COST)
+        for each in (*_QUALITY, *by_k, *chosen, *_COST)
         if each.column in table and _says_something(table[each.column])
     ]
 
@@ -223,6 +230,7 @@ def comparison_table(
                 over,
                 *filter(None, [description.get("clients", "")]),
                 *_meanings(table, measures),
+                *_equal_note(table),
                 _central_note(table),
             ]
         ),
@@ -264,12 +272,28 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
     return notes
 
 
+def _equal_note(table: pd.DataFrame) -> list[str]:
+    """Return what is equal where epsilons were chosen for one central epsilon."""
+    deltas = _deltas(table)
+    return [
+        f"Equal privacy: every protocol's epsilons are chosen so that the central epsilon before "
+        f"the run, of one {unit} (neighbors swap one {unit}), is at most "
+        f"{' or '.join(value_text(each) for each in dict.fromkeys(table[axis]))} at delta "
+        f"{deltas}, and as near to it as the accounting comes."
+        for axis, unit in TARGETS.items()
+        if axis in table
+    ]
+
+
+def _deltas(table: pd.DataFrame) -> str:
+    return ", ".join(f"{delta:g}" for delta in sorted(table["delta"].unique()))
+
+
 def _central_note(table: pd.DataFrame) -> str:
-    deltas = ", ".join(f"{delta:g}" for delta in sorted(table["delta"].unique()))
     note = (
-        f"Central epsilons are at delta {deltas}, against readers of the results, for neighbors "
-        "that swap one item or one user; before the run for any domains that its votes may decide, "
-        "after it for those that they did"
+        f"Central epsilons are at delta {_deltas(table)}, against readers of the results, for "
+        "neighbors that swap one item or one user; before the run for any domains that its votes "
+        "may decide, after it for those that they did"
     )
     unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table[CENTRAL])
     return note + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")

@@ -15,6 +15,7 @@ from fedhh.experiments.config.protocol_section import known_sections, section_cl
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import Section
 from fedhh.experiments.config.toml_file import literal
+from fedhh.experiments.sweep.central_target import TARGETS, check_one_target
 from fedhh.experiments.sweep.totals import COHORT, TOTAL
 from fedhh.settings import Count
 from fedhh.validation import InputError, did_you_mean
@@ -32,6 +33,9 @@ NO_RESULT = ("execution", "output")
 
 NO_AXES = (*NO_RESULT, "seed", "baseline", SWEEP)
 """What cannot be an axis; seeds have a key of their own."""
+
+NO_KEYS = (TOTAL, *TARGETS)
+"""Axes that are no keys of a configuration, but decide some."""
 
 _LARGEST_AXIS = 10_000
 
@@ -100,8 +104,9 @@ def axes_of(section: SweepSection, origin: str, *, protocols: Sequence[str] = ()
     for settings in section.extra:
         paths.extend(path for path, _ in by_path(settings))
     for path in paths:
-        if path != TOTAL and (path != PROTOCOL or not section.protocols):
+        if path not in NO_KEYS and (path != PROTOCOL or not section.protocols):
             _check_path(path, origin, protocols)
+    check_one_target(paths, origin)
     if TOTAL in paths and f"{PROTOCOL}.{COHORT}" in paths:
         raise InputError(f"{origin}: {TOTAL} sets protocol.{COHORT}; vary one of the two.")
     return axes
@@ -193,7 +198,7 @@ def _check_path(path: str, origin: str, protocols: Sequence[str]) -> None:
         _check_protocol_path(path, origin, protocols)
         return
     section: Any = Config
-    known = [*(name for name in Config.model_fields if name not in NO_AXES), TOTAL]
+    known = [*(name for name in Config.model_fields if name not in NO_AXES), *NO_KEYS]
     for key in path.split("."):
         if not (isinstance(section, type) and issubclass(section, BaseModel)):
             raise InputError(f"{origin}: sweep axis {path} goes below a value.")

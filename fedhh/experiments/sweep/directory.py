@@ -101,7 +101,9 @@ def stored_sweep_table(directory: Path) -> dict[str, Any]:
 
 
 def write_record(directory: Path, cell: Cell, record: Record) -> None:
-    """Write a cell's record, whole or not at all."""
+    """Write a cell's record, whole or not at all, and what was chosen for a central epsilon."""
+    if cell.target:
+        write_text(_cell_path(directory, cell).with_suffix(".toml"), cell.config.to_toml())
     content = {"schema_version": SCHEMA_VERSION, "cell": cell.id, **record}
     write_text(_cell_path(directory, cell), json.dumps(content, indent=1) + "\n")
 

@@ -12,9 +12,16 @@ import numpy as np
 
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.run.equal_privacy import at_central_epsilon
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.sweep.axes import PROTOCOL, Settings
+from fedhh.experiments.sweep.central_target import (
+    TARGETS,
+    check_one_target,
+    require_epsilon_of,
+    target_of,
+)
 from fedhh.experiments.sweep.totals import COHORT, TOTAL, Asked, cohort_of
 from fedhh.protocol import AnyProtocol, DiscoveryProtocol
 from fedhh.settings import AUTO, alternatives, config_path, settings_of
@@ -22,6 +29,7 @@ from fedhh.validation import InputError, did_you_mean, shown
 
 ORIGIN = "sweep_over"
 _SEED = "seed"
+_NO_FIELDS = (TOTAL, *TARGETS)
 _SECTIONS = ("population", PROTOCOL, "privacy")
 """Of a configuration, in its order: columns stand as in the results of one."""
 
@@ -127,11 +135,12 @@ def listed_axes(
         for protocol in listed.values():
             known = [
                 *(f for f, a in settings_of(type(protocol)).items() if config_path(a) != _SEED),
-                TOTAL,
+                *_NO_FIELDS,
             ]
             if name not in known:
                 cure = "; give seeds" if name in (_SEED, "hash_seed") else did_you_mean(name, known)
                 raise InputError(f"Unknown axis {name!r} of {protocol.title}{cure}")
+    check_one_target(list(axes), ORIGIN)
     if TOTAL in axes and COHORT in axes:
         raise InputError(f"Axis {TOTAL} sets {COHORT}; vary one of the two.")
     return values
@@ -153,6 +162,14 @@ def make_cells(
             where = ", ".join(f"{name}={shown(x)}" for name, x in {**named, **chosen}.items())
             try:
                 changed = _changed(protocol, chosen)
+                if target := target_of(chosen):
+                    changed = at_central_epsilon(
+                        changed,
+                        num_clients,
+                        unit=TARGETS[next(iter(target))],
+                        epsilon=require_epsilon_of(target),
+                        delta=options["delta"],
+                    )
                 settled = [changed.settle(num_clients=num_clients, seed=seed) for seed in seeds]
                 (options["fidelity"] or Fidelity()).check(settled[0])
             except InputError as error:
@@ -187,7 +204,7 @@ def _changed(protocol: AnyProtocol, chosen: Settings) -> AnyProtocol:
     fields = {
         name: _of_kind(value, settings_of(type(protocol))[name])
         for name, value in chosen.items()
-        if name != TOTAL
+        if name not in _NO_FIELDS
     }
     changed: Any = replace(settings, **fields)
     if TOTAL in chosen:
@@ -204,13 +221,13 @@ def _of_kind(value: Any, annotation: Any) -> Any:
 
 
 def _at(protocol: AnyProtocol, name: str, value: Any) -> Any:
-    return value if name == TOTAL else getattr(protocol, name)
+    return value if name in _NO_FIELDS else getattr(protocol, name)
 
 
 def path_of(name: str, protocol: AnyProtocol) -> str:
     """Return where a configuration keeps a field."""
-    if name == TOTAL:
-        return TOTAL
+    if name in _NO_FIELDS:
+        return name
     return config_path(settings_of(type(protocol))[name]) or f"{PROTOCOL}.{name}"
 
 

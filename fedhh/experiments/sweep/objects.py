@@ -73,6 +73,8 @@ def sweep_over(
             many: ``lambda seed: fedhh.synthetic_population("chat", 50_000, seed=seed)``.
         axes: Values by name of a protocol's field, which all protocols must have, all combined with
             one another. "total_clients" is how many clients a protocol asks in all its layers.
+            "item_central_epsilon" and "user_central_epsilon" choose every protocol's epsilons, see
+            `fedhh.at_central_epsilon`.
         seeds: How many, from 0; or which.
         workers: Runs side by side on Ray; 0 for one after the other in this process. Populations
             that are not held in memory are shared among the workers instead, run by run.

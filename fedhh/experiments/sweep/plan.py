@@ -10,9 +10,9 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import tomli_w
 from pydantic import ValidationError
@@ -25,8 +25,10 @@ from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL, switch_protocol
 from fedhh.experiments.config.schema import Config, explain, parse_config, use_data
 from fedhh.experiments.config.toml_file import literal, read_toml
+from fedhh.experiments.run.equal_privacy import OutOfReachError
 from fedhh.experiments.sweep.axes import (
     NO_AXES,
+    NO_KEYS,
     NO_RESULT,
     PROTOCOL,
     SWEEP,
@@ -38,6 +40,7 @@ from fedhh.experiments.sweep.axes import (
     combinations,
     in_written_order,
 )
+from fedhh.experiments.sweep.central_target import Choices, target_of, without_effect
 from fedhh.experiments.sweep.totals import (
     COHORT,
     TOTAL,
@@ -51,14 +54,13 @@ from fedhh.validation import InputError, did_you_mean
 
 SKIP_RULES = {
     "too-few-clients": "the population has fewer clients than the cohorts need",
+    "out-of-reach": "no settings of the protocol have the central epsilon",
     "duplicate": "an earlier cell has the same configuration",
 }
 """Reasons for which a sweep may leave out cells; without the rule they are errors."""
 
 _NAMES_PROTOCOLS = {PROTOCOL, f"{PROTOCOL}.name"}
 _SOURCE = "population.source"
-_NO_KEYS = (PROTOCOL, TOTAL)
-"""Axes that are no keys of a configuration."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,7 @@ class Cell:
         skipped: Name of the rule that leaves the cell out; empty for cells that run.
         why: What the rule found.
         total: Its value of the axis `totals.TOTAL`; None without one.
+        target: Its value of an axis of `central_target.TARGETS`, by the axis.
         asked: What it asks of the clients; None where that is not known yet.
     """
 
@@ -83,6 +86,7 @@ class Cell:
     skipped: str = ""
     why: str = ""
     total: int | None = None
+    target: Settings = field(default_factory=dict)
     asked: Asked | None = None
 
     @property
@@ -219,13 +223,20 @@ def parse_sweep(
     axes = axes_of(section, origin, protocols=_unnamed_protocols(base, section))
     cells: list[Cell] = []
     seen: set[str] = set()
+    choices = Choices()
     grid = list(combinations(axes))
     extra = [dict(by_path(settings)) for settings in section.extra]
     compared = {path for group in axes for path in group[0] if _NAMES_PROTOCOLS & set(group[0])}
     for number, settings in enumerate([*grid, *extra]):
         for seed in range(first_seed, first_seed + section.seeds):
             cell = _cell(
-                base, {**settings, "seed": seed}, section, origin, num_clients, compared=compared
+                base,
+                {**settings, "seed": seed},
+                section,
+                origin,
+                num_clients,
+                compared=compared,
+                choices=choices,
             )
             cell = replace(cell, beside_grid=number >= len(grid))
             if not cell.skipped and cell.id in seen:
@@ -278,6 +289,7 @@ def _cell(
     num_clients: Callable[[Config], int] | None,
     *,
     compared: Container[str],
+    choices: Choices,
 ) -> Cell:
     """Return one checked cell, its cohorts resolved; ``compared`` are axes that name protocols."""
     where = f"{origin}, cell {_where(settings)}"
@@ -285,7 +297,8 @@ def _cell(
     try:
         if label := settings.get(PROTOCOL, ""):
             table[PROTOCOL] = _listed_protocol(table, section.protocols[label])
-        put_settings(table, {path: x for path, x in settings.items() if path not in _NO_KEYS})
+        no_keys = (PROTOCOL, *NO_KEYS)
+        put_settings(table, {path: x for path, x in settings.items() if path not in no_keys})
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     config = parse_config(table, where)
@@ -301,11 +314,16 @@ def _cell(
             clients = num_clients(config)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    cell = Cell(config=config, varied={}, protocol=label, total=total)
-    if clients is None:
+    target = target_of(settings)
+    cell = Cell(config=config, varied={}, protocol=label, total=total, target=target)
+    if clients is None and not target:
         return cell
     try:
-        settled, protocol = settle(config, clients)
+        if target:
+            config = choices.chosen(config, clients, target)
+        settled, protocol = settle(config, cast(int, clients))
+    except OutOfReachError as error:
+        return _skip(cell, "out-of-reach", str(error), section, where)
     except InputError as error:
         return _skip(cell, "too-few-clients", str(error), section, where)
     asked = Asked.of(
@@ -350,7 +368,9 @@ def _with_varied(cells: list[Cell], axes: list[Axis]) -> tuple[Cell, ...]:
         {
             PROTOCOL: cell.protocol,
             TOTAL: cell.total,
+            **cell.target,
             **dict(by_path(cell.config.model_dump(mode="json"))),
+            **without_effect(cell.config, cell.target),
         }
         for cell in cells
     ]

@@ -1,0 +1,284 @@
+"""Searches over plans: the local epsilon, or the clients, with which a plan meets a central target.
+
+What a run of a plan can claim before it starts is asked for by `fedhh.accounting.before_run`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+from fedhh.accounting.before_run import epsilon_before_run
+from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
+from fedhh.accounting.guarantees import NotApplicable, Unit
+from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.opt_in import OptInBlend
+from fedhh.validation import InputError, require_at_least, require_choice, require_positive
+
+UNITS: tuple[Unit, Unit] = ("item", "user")
+
+TOLERANCE = 1e-3
+"""How far below a target the guarantee of a chosen local epsilon may stay, relative."""
+
+MOST_CLIENTS = 10**12
+"""Of a plan that is looked for."""
+
+_DIGITS = 5
+"""Significant digits of an epsilon that is chosen; `_MOST_DIGITS` where that is too coarse."""
+_MOST_DIGITS = 12
+_AMPLIFICATION = 4.0
+"""Central epsilons are about so many times sinh(epsilon / 2) sqrt(ln(4 / delta) / reports)."""
+_GROUP = 1.1
+"""User-level epsilons are about so many times the item-level ones, for each contribution."""
+_SECANTS, _MOST_STEPS = 6, 100
+"""Steps without any halving, and in all."""
+_LINEAR = 1e-6
+"""Relative difference of a central epsilon's ratio to the local one where nothing is amplified."""
+_SAME = 1e-10
+"""Relative difference of local epsilons that need not be told apart."""
+
+_Point = tuple[float, float]
+"""A local epsilon, and the central one that it gives."""
+
+
+def local_epsilon_of_plan(
+    plan: Callable[[float], Mechanism],
+    *,
+    num_clients: int,
+    unit: Unit,
+    epsilon: float,
+    delta: float,
+) -> float | NotApplicable:
+    """Return a setting's local epsilon with which a plan has a central guarantee before the run.
+
+    The guarantee is at most ``epsilon``, and at least (1 - `TOLERANCE`) times that. Where shuffling
+    amplifies nothing, the local guarantee is ``epsilon`` itself. Of two groups of clients, one of
+    which trusts a curator, the guarantee is that of the other one.
+
+    Args:
+        plan: Returns the plan at a local epsilon, which its randomizers' is proportional to.
+        num_clients: Clients of the population.
+        unit: "item" or "user".
+        epsilon: The target, above 0.
+        delta: Of the guarantee, from 1e-14 to 0.1.
+
+    Returns:
+        The local epsilon; NotApplicable if none meets the target.
+    """
+    require_choice(UNITS, unit=unit)
+    require_positive(epsilon=epsilon)
+    check_delta(delta)
+
+    def search_for(unit: Unit, target: float) -> _Search:
+        return _Search(
+            target=target,
+            central=lambda local: epsilon_before_run(
+                _who_randomize(plan(local)), num_clients=num_clients, unit=unit, delta=delta
+            ),
+        )
+
+    mechanism = _who_randomize(plan(1.0))
+    share = mechanism.local_epsilon
+    if math.isinf(share):
+        return NotApplicable("without a randomizer every central epsilon is inf")
+    low, high = (end / share for end in LOCAL_EPSILON_RANGE)
+    of_item = epsilon / _times_the_item(mechanism, unit)
+    reports = mechanism.max_items * min(each.num_clients for each in mechanism.layers)
+    amplified = _AMPLIFICATION * math.sqrt(math.log(4 / delta) / reports)
+    start = 2 * math.asinh(of_item / mechanism.most_rounds_per_client / amplified) / share
+    if unit == "user":
+        # The item's guarantee takes a tenth of the time.
+        start = search_for("item", of_item).between(low, high, start=start) or start
+    search = search_for(unit, epsilon)
+    found = search.between(low, high, start=start)
+    if found is None:
+        found = search.proportional(low * (1 - 1e-6) if search.central_at(low) > epsilon else high)
+    if found is None:
+        return NotApplicable(
+            f"local_epsilon = {high:g}, the largest with amplification, gives "
+            f"{search.central_at(high):.3g} on {num_clients:,} clients; ask for less"
+        )
+    return found
+
+
+def clients_of_plan(
+    plan: Callable[[int], Mechanism], *, unit: Unit, epsilon: float, delta: float, start: int = 1
+) -> int | NotApplicable:
+    """Return the fewest clients with which a plan has a central guarantee before the run.
+
+    One client fewer misses it. That no smaller number meets it rests on the bounds falling with
+    the number of clients, which they do up to the rounding of their numerics.
+
+    Args:
+        plan: Returns the plan for a number of clients, of a layer or in all; InputError where they
+            are too few.
+        unit: "item" or "user".
+        epsilon: The target, above 0.
+        delta: Of the guarantee, from 1e-14 to 0.1.
+        start: A guess.
+
+    Returns:
+        At least 1; NotApplicable if `MOST_CLIENTS` miss the target.
+    """
+    require_choice(UNITS, unit=unit)
+    require_positive(epsilon=epsilon)
+    check_delta(delta)
+    require_at_least(1, start=start)
+    known: dict[int, float] = {}
+
+    def central(clients: int) -> float:
+        if clients not in known:
+            try:
+                mechanism = plan(clients)
+            except InputError:
+                if clients == MOST_CLIENTS:
+                    raise
+                return math.inf
+            known[clients] = epsilon_before_run(
+                mechanism, num_clients=clients, unit=unit, delta=delta
+            )
+        return known[clients]
+
+    # The most clients that are known to miss the target, and the fewest that meet it.
+    few, enough = 0, 0
+    clients, stride = min(start, MOST_CLIENTS), 1
+    for step in itertools.count():
+        reached = central(clients)
+        if reached <= epsilon:
+            enough = clients
+        elif clients == MOST_CLIENTS:
+            return NotApplicable(
+                f"even {MOST_CLIENTS:,} clients have {unit} central epsilon {reached:.3g}"
+            )
+        else:
+            few = clients
+        if enough and enough - few == 1:
+            break
+        # Central epsilons fall with the root of the clients, where anything is amplified.
+        ratio = min(max(reached / epsilon, 0.25), 4.0)
+        guess = math.ceil(clients * ratio**2)
+        if abs(guess - clients) <= stride:
+            guess = clients + (stride if clients == few else -stride)
+            stride *= 4
+        if enough and (step > _SECANTS or not few < guess < enough):
+            guess = (few + enough) // 2
+        clients = min(max(guess, 1), MOST_CLIENTS)
+    return enough
+
+
+class _Search:
+    """Looks for the local epsilon at which a central one, which rises with it, meets a target.
+
+    Logarithms of the central epsilon and of sinh(local / 2) are nearly on a line: secants between
+    them take a few steps, halving is for cliffs. Local epsilons are rounded before they are asked,
+    so that what is returned was asked.
+    """
+
+    def __init__(self, *, central: Callable[[float], float], target: float) -> None:
+        self._ask = central
+        self._target = target
+        self._known: dict[float, float] = {}
+
+    def central_at(self, local: float) -> float:
+        """Return the central epsilon that a local one gives."""
+        if local not in self._known:
+            self._known[local] = self._ask(local)
+        return self._known[local]
+
+    def between(self, low: float, high: float, *, start: float) -> float | None:
+        """Return a local epsilon of a range that meets the target; None if none does.
+
+        Args:
+            low: The least.
+            high: The largest.
+            start: A guess.
+        """
+        lower: _Point | None = None
+        upper: _Point | None = None
+        last: list[_Point] = []
+        local = min(max(_rounded(start), low), high)
+        for step in range(_MOST_STEPS):
+            point = local, self.central_at(local)
+            last = [*last[-1:], point]
+            if self._fits(point[1]):
+                return local
+            if point[1] <= self._target:
+                lower = point
+            else:
+                upper = point
+            if (lower and lower[0] == high) or (upper and upper[0] == low):
+                return None
+            asked = self._next(last, lower, upper, halve=step > _SECANTS and step % 2 == 0)
+            local = min(max(_rounded(asked), low), high)
+            if lower and upper and not lower[0] < local < upper[0]:
+                # So steep that more digits are needed.
+                local = _rounded((lower[0] + upper[0]) / 2, digits=_MOST_DIGITS)
+                if upper[0] - lower[0] < _SAME * upper[0]:
+                    break
+        # A cliff: the central epsilon jumps past the target.
+        return None if lower is None else lower[0]
+
+    def proportional(self, local: float) -> float | None:
+        """Return the local epsilon that meets the target where nothing is amplified; else None.
+
+        Args:
+            local: One just below, or the largest of, the range with amplification.
+        """
+        is_above = self.central_at(local) <= self._target
+        probe = local * (1 + 1e-6) if is_above else local
+        found = probe * self._target / self.central_at(probe)
+        for each in (found, found * (1 - 1e-12)):
+            if (each > local if is_above else each <= local) and self._fits(self.central_at(each)):
+                return each
+        return None
+
+    def _fits(self, central: float) -> bool:
+        return self._target * (1 - TOLERANCE) <= central <= self._target
+
+    def _next(
+        self, last: list[_Point], lower: _Point | None, upper: _Point | None, *, halve: bool
+    ) -> float:
+        """Return where to ask next."""
+        aim = math.log(self._target * (1 - TOLERANCE / 2))
+        (local, central) = last[-1]
+        if len(last) == 2 and math.isclose(
+            central / local, last[0][1] / last[0][0], rel_tol=_LINEAR
+        ):
+            # Nothing is amplified here.
+            return local * self._target / central
+        if lower and upper and halve:
+            return (lower[0] + upper[0]) / 2
+        place, height = _place(local), math.log(max(central, 1e-300))
+        slope = 1.0
+        if len(last) == 2:
+            other = _place(last[0][0]), math.log(max(last[0][1], 1e-300))
+            if other[0] != place and (height - other[1]) / (place - other[0]) > 0.1:
+                slope = (height - other[1]) / (place - other[0])
+        return _local_at(place + (aim - height) / slope)
+
+
+def _place(local: float) -> float:
+    """Return ln sinh(local / 2)."""
+    half = local / 2
+    return half + math.log(-math.expm1(-2 * half) / 2)
+
+
+def _local_at(place: float) -> float:
+    """Return the local epsilon of a `_place`."""
+    return 2 * math.asinh(math.exp(min(place, 300.0)))
+
+
+def _rounded(local: float, *, digits: int = _DIGITS) -> float:
+    return float(f"{local:.{digits}g}")
+
+
+def _times_the_item(mechanism: Mechanism, unit: Unit) -> float:
+    """Return about how many times the item-level central epsilon a unit's is."""
+    items = mechanism.max_items
+    return _GROUP * items if unit == "user" and items > 1 else 1.0
+
+
+def _who_randomize(mechanism: Mechanism) -> Mechanism:
+    """Return the plan of those who randomize what they send, where others trust a curator."""
+    return mechanism.local if isinstance(mechanism, OptInBlend) else mechanism

@@ -1,0 +1,114 @@
+"""Settings by the central guarantee that they give, so that protocols compare at equal privacy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fedhh.accounting.before_run import epsilon_before_run
+from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.guarantees import NotApplicable, Unit
+from fedhh.accounting.plan_search import UNITS, local_epsilon_of_plan
+from fedhh.experiments.run.privacy import DEFAULT_DELTA
+from fedhh.mechanisms.base import Mechanism
+from fedhh.protocol import AnyProtocol
+from fedhh.settings import config_path, settings_of
+from fedhh.validation import InputError, require_choice, require_positive
+
+_LOCAL_EPSILON, _DELTA = "privacy.local_epsilon", "privacy.delta"
+
+
+class OutOfReachError(InputError):
+    """No settings of a protocol have a central epsilon."""
+
+
+def at_central_epsilon(
+    protocol: AnyProtocol,
+    num_clients: int,
+    *,
+    unit: Unit,
+    epsilon: float,
+    delta: float = DEFAULT_DELTA,
+) -> AnyProtocol:
+    """Return a protocol's settings with a central guarantee of (epsilon, delta) before the run.
+
+    Accounting chooses the local epsilon, for neighbors that swap one item or one user, such that
+    the guarantee is at most ``epsilon`` and at least (1 - 1e-3) times that. Where shuffling
+    amplifies nothing, the local guarantee is ``epsilon`` itself. Protocols with a trusted
+    aggregator get ``epsilon`` as their central epsilon, of which the integers that follow from it
+    may leave a little; for those with two groups of clients, both hold.
+
+    Args:
+        protocol: The settings; "auto" ones stay so.
+        num_clients: Clients of the population.
+        unit: "item" or "user".
+        epsilon: The target, above 0.
+        delta: Of the guarantee, from 1e-14 to 0.1.
+
+    Raises:
+        OutOfReachError: No settings of the protocol have the guarantee.
+        InputError: The population is too small for the protocol, or a value is out of range.
+
+    >>> import fedhh
+    >>> protocol = fedhh.at_central_epsilon(
+    ...     fedhh.Pem(max_items=1), 100_000, unit="item", epsilon=1.0, delta=1e-6
+    ... )
+    >>> 3 < protocol.local_epsilon < 6
+    True
+    """
+    require_choice(UNITS, unit=unit)
+    require_positive(epsilon=epsilon)
+    check_delta(delta)
+    name = _field(protocol, _LOCAL_EPSILON)
+    settings: Any = protocol.with_central_epsilon(float(epsilon))
+    if (of_delta := _field(protocol, _DELTA)) is not None:
+        settings = replace(settings, **{of_delta: delta})
+
+    def mechanism_at(changed: Any) -> Mechanism:
+        mechanism: Mechanism = changed.settle(num_clients=num_clients, seed=0).mechanism
+        return mechanism
+
+    if name is None:
+        found = epsilon_before_run(
+            mechanism_at(settings), num_clients=num_clients, unit=unit, delta=delta
+        )
+        if found > epsilon:
+            raise _refusal(protocol, unit, epsilon, f"its settings give {found:.3g}")
+        return _as_protocol(settings)
+    local = local_epsilon_of_plan(
+        lambda local: mechanism_at(replace(settings, **{name: local})),
+        num_clients=num_clients,
+        unit=unit,
+        epsilon=epsilon,
+        delta=delta,
+    )
+    if isinstance(local, NotApplicable):
+        raise _refusal(protocol, unit, epsilon, local.reason)
+    return _as_protocol(replace(settings, **{name: local}))
+
+
+def chosen_settings(before: AnyProtocol, after: AnyProtocol) -> dict[str, Any]:
+    """Return the fields in which settings differ, with their values after."""
+    return {
+        name: getattr(after, name)
+        for name in settings_of(type(after))
+        if getattr(after, name) != getattr(before, name)
+    }
+
+
+def _field(protocol: AnyProtocol, path: str) -> str | None:
+    """Return the field that a configuration keeps at a path."""
+    annotations = settings_of(type(protocol))
+    return next((name for name, each in annotations.items() if config_path(each) == path), None)
+
+
+def _refusal(protocol: AnyProtocol, unit: Unit, epsilon: float, why: str) -> OutOfReachError:
+    return OutOfReachError(
+        f"{protocol.title}: expected settings with {unit} central epsilon {epsilon:g} before the "
+        f"run, got none: {why}."
+    )
+
+
+def _as_protocol(settings: Any) -> AnyProtocol:
+    protocol: AnyProtocol = settings
+    return protocol

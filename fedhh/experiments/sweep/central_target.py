@@ -1,0 +1,113 @@
+"""Axes of a sweep that give every protocol the same central guarantee, before the run.
+
+For each protocol, accounting chooses the local epsilon or what stands for it, see
+`fedhh.experiments.run.equal_privacy`. A cell's configuration holds what was chosen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from fedhh.accounting.plan_search import UNITS
+from fedhh.experiments.config.protocol import build_protocol
+from fedhh.experiments.config.protocol_section import borrowed_settings
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.equal_privacy import at_central_epsilon, chosen_settings
+from fedhh.server.registry import protocol_class
+from fedhh.validation import InputError, shown
+
+TARGETS = {f"{unit}_central_epsilon": unit for unit in UNITS}
+"""The axes, and whose guarantee each is about; their values are central epsilons."""
+
+LOCAL_EPSILON = "privacy.local_epsilon"
+"""Where a configuration keeps what is chosen for protocols of local privacy."""
+
+
+def check_one_target(paths: Collection[str], origin: str) -> None:
+    """Raise InputError if an axis would set what another one varies.
+
+    Args:
+        paths: All axes of a sweep.
+        origin: Names it in errors.
+    """
+    targets = [path for path in paths if path in TARGETS]
+    if not targets:
+        return
+    others = [*targets[1:], *(p for p in paths if p not in TARGETS and p.endswith("epsilon"))]
+    if others:
+        raise InputError(
+            f"{origin}: {targets[0]} decides every epsilon of a protocol; leave the axis "
+            f"{others[0]} out."
+        )
+
+
+def target_of(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the value of an axis of `TARGETS`, by the axis; empty without one."""
+    return {path: value for path, value in settings.items() if path in TARGETS}
+
+
+def require_epsilon_of(target: dict[str, Any]) -> float:
+    """Return the central epsilon of an axis; InputError if it is no number."""
+    ((axis, value),) = target.items()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"Expected 0 < {axis} < inf, got {axis}={shown(value)}.")
+    return float(value)
+
+
+def without_effect(config: Config, target: dict[str, Any]) -> dict[str, None]:
+    """Return the local epsilon's path if a protocol with a target has none, to be shown as none."""
+    borrowed = borrowed_settings(protocol_class(config.protocol.name))
+    return {LOCAL_EPSILON: None} if target and LOCAL_EPSILON not in borrowed.values() else {}
+
+
+class Choices:
+    """Configurations at a central epsilon; cells that differ in their seed alone share a search."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def chosen(self, config: Config, num_clients: int | None, target: dict[str, Any]) -> Config:
+        """Return a configuration with the epsilons that a target asks for.
+
+        Args:
+            config: Its cohorts may be "auto".
+            num_clients: Clients of its population.
+            target: A value of an axis of `TARGETS`, by the axis.
+
+        Raises:
+            OutOfReachError: No settings of the protocol have the guarantee.
+            InputError: The population is too small for the protocol, or of unknown size.
+        """
+        epsilon = require_epsilon_of(target)
+        ((axis, _),) = target.items()
+        if num_clients is None:
+            raise InputError(
+                f"Expected a population of known size with {axis}, got {config.population.source}."
+            )
+        content = config.model_dump(mode="json", exclude={"seed", "execution", "output"})
+        key = json.dumps([content, num_clients, target], sort_keys=True)
+        if key not in self._known:
+            protocol = build_protocol(config)
+            found = at_central_epsilon(
+                protocol,
+                num_clients,
+                unit=TARGETS[axis],
+                epsilon=epsilon,
+                delta=config.privacy.delta,
+            )
+            self._known[key] = chosen_settings(protocol, found)
+        chosen = self._known[key]
+        borrowed = borrowed_settings(protocol_class(config.protocol.name))
+        local = {
+            LOCAL_EPSILON.partition(".")[2]: value
+            for name, value in chosen.items()
+            if borrowed.get(name) == LOCAL_EPSILON
+        }
+        return config.model_copy(
+            update={
+                "privacy": config.privacy.model_copy(update=local),
+                "protocol": config.protocol.changed(chosen),
+            }
+        )

@@ -1,0 +1,127 @@
+"""Plans for a central target: the fewest clients that meet it, and the local epsilon."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedhh.accounting import (
+    NotApplicable,
+    account,
+    central_before_run,
+    clients_of_plan,
+    local_epsilon_of_plan,
+)
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles import OracleSpec
+from fedhh.validation import InputError
+
+DELTA = 1e-8
+
+
+def plan(
+    clients: int,
+    local_epsilon: float = 3.0,
+    *,
+    oracle: str = "ss",
+    max_items: int = 2,
+    domains: tuple[int, int] = (28, 2_701),
+) -> LocalReports:
+    """Two layers, the second with half of the clients."""
+    if clients < 2:
+        raise InputError("Expected more clients.")
+    params = {"subset_size": "optimal"} if oracle == "ss" else {}
+    return LocalReports(
+        layers=tuple(
+            PlannedLayer(
+                pass_index=0,
+                layer=layer,
+                num_clients=clients // layer,
+                smallest_domain=domains[0],
+                largest_domain=domains[1],
+            )
+            for layer in (1, 2)
+        ),
+        max_items=max_items,
+        randomizers=(OracleSpec(name=oracle, epsilon=local_epsilon, params=params),),
+    )
+
+
+def claimed(mechanism: LocalReports, unit: str, clients: int) -> float:
+    """What the whole report claims before the run."""
+    report = account(mechanism, (), num_clients=clients, delta=DELTA, alpha=0.95)
+    epsilon = report.before_run(unit).epsilon
+    assert not isinstance(epsilon, NotApplicable)
+    return epsilon
+
+
+PLANS = {
+    "domains by votes": {},
+    "one domain": {"domains": (300, 300)},
+    "any domain": {"domains": (2, 2**40)},
+    "another randomizer": {"oracle": "grr"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [*((name, "item") for name in PLANS), ("another randomizer", "user")],
+)
+def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
+    options = PLANS[name]
+    found = clients_of_plan(
+        lambda n: plan(n, **options), unit=unit, epsilon=0.7, delta=DELTA, start=3_000
+    )
+    assert claimed(plan(found, **options), unit, found) <= 0.7
+    assert claimed(plan(found - 1, **options), unit, found - 1) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [*((name, "item") for name in PLANS), *((name, "user") for name in list(PLANS)[1:4:2])],
+)
+def test_what_a_search_asks_is_what_the_whole_report_claims(name, unit):
+    mechanism = plan(3_000, **PLANS[name])
+    quick = central_before_run(mechanism, num_clients=3_000, unit=unit, delta=DELTA)
+    assert quick.epsilon == claimed(mechanism, unit, 3_000)
+    assert (quick.unit, quick.trust, quick.delta) == (unit, "central", DELTA)
+
+
+@pytest.mark.parametrize("start", [1, 10**6])
+def test_where_a_search_starts_makes_no_difference(start):
+    target = {"unit": "item", "epsilon": 0.5, "delta": DELTA}
+    assert clients_of_plan(plan, **target, start=start) == clients_of_plan(plan, **target)
+
+
+def test_easy_and_impossible_targets():
+    assert clients_of_plan(plan, unit="item", epsilon=3.0, delta=DELTA) == 2
+    nothing = clients_of_plan(lambda n: plan(n, 16.0), unit="item", epsilon=1e-6, delta=DELTA)
+    assert isinstance(nothing, NotApplicable)
+    with pytest.raises(InputError, match="more clients"):
+        clients_of_plan(lambda n: plan(0), unit="item", epsilon=1.0, delta=DELTA)
+
+
+def test_a_local_epsilon_follows_the_share_that_the_randomizer_gets():
+    target = {"num_clients": 3_000, "unit": "item", "epsilon": 0.7, "delta": DELTA}
+    whole = local_epsilon_of_plan(lambda local: plan(3_000, local), **target)
+    half = local_epsilon_of_plan(lambda local: plan(3_000, local / 2), **target)
+    assert half == pytest.approx(2 * whole, rel=2e-3)
+    nothing = local_epsilon_of_plan(
+        lambda local: plan(3_000, float("inf"), oracle="none"), **target
+    )
+    assert isinstance(nothing, NotApplicable)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon=0.0"),
+        ({"unit": "word"}, "Unknown unit"),
+        ({"delta": 0.5}, "delta=0.5"),
+        ({"start": 0}, "start=0"),
+    ],
+)
+def test_wrong_targets_are_named(change, message):
+    target = {"unit": "item", "epsilon": 1.0, "delta": DELTA} | change
+    with pytest.raises(InputError, match=message):
+        clients_of_plan(plan, **target)
