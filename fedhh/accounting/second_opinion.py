@@ -47,15 +47,15 @@ SMALLEST_DELTA = 1e-10
 MOST_RECORDS = 100_000
 """Composed losses, at most: for more, that rounding is too large for `SMALLEST_DELTA`."""
 
-_DOTS = 500
+_DOTS = 300
 """Positive epsilons at which a curve is taken."""
 _LOST_SHARE = 1e-3
 """Share of delta that losses above the last dot may have, of all uses together."""
 _ROUNDING_OF_CURVE = 1e-6
 """Relative, by which the lower curve is lowered: computed curves are convex up to this."""
-_GRID_STEPS = 2_000_000
+_GRID_STEPS = 400_000
 """Of the lower losses' grid, in a range as long as the epsilon in question; at most."""
-_LOSS_OF_GRID = 4e-4
+_LOSS_OF_GRID = 1e-3
 """Relative loss of the lower epsilon to its grid, where that many steps allow it."""
 _LARGEST_GRID = 1 << 21
 _LARGEST_RATIO = 64
