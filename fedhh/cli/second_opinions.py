@@ -21,9 +21,9 @@ def print_opinions(opinions: Sequence[SecondOpinion]) -> None:
     if not opinions:
         print_line(console, "No second opinion: no privacy losses are composed here.")
         return
-    table = Table(title=f"second opinion of dp-accounting {opinions[0].version}")
+    table = Table(title=f"second opinion: bounds of dp-accounting {opinions[0].version}")
     table.add_column("epsilon of", overflow="fold")
-    for heading in ("delta", "its lower bound", "fedhh", "its upper bound", "fedhh minus upper"):
+    for heading in ("delta", "lower bound", "fedhh", "upper bound", "difference"):
         table.add_column(heading, justify="right")
     for each in opinions:
         stated = each.epsilon
@@ -36,7 +36,10 @@ def print_opinions(opinions: Sequence[SecondOpinion]) -> None:
             _up(each.upper),
             "" if difference is None else f"{difference:.2g}",
         )
-    table.caption = "fedhh's epsilon is the one to state; below the lower bound it would be wrong."
+    table.caption = (
+        "difference: fedhh minus the upper bound. fedhh's epsilon is the one to state, also where "
+        "the upper bound is smaller."
+    )
     console.print(table)
 
 
