@@ -41,7 +41,6 @@ from fedhh.validation import InputError, require_at_least, require_choice, requi
 __all__ = [
     "MOST_REPORTS",
     "NEIGHBORS",
-    "DpEvent",
     "NoDpEventError",
     "event_of_charges",
     "event_of_curator_counts",

@@ -426,8 +426,8 @@ def test_an_impossible_sketch_is_refused_in_one_line(fedhh, words, message):
 
 
 def test_a_second_opinion_stands_next_to_each_bound_and_changes_none(answer):
-    words = ("shuffle", "--local-epsilon", "2", "--reports", "1000")
-    words += ("--oracle", "ss", "--domain-size", "30")
+    words = ("shuffle", "--local-epsilon", "6", "--reports", "20000")
+    words += ("--oracle", "ss", "--domain-size", "1000")
     plain, found = answer(*words), answer(*words, "--second-opinion")
     for key, bound in found["bounds"].items():
         opinion = bound.pop("second_opinion")

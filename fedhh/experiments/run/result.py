@@ -13,7 +13,6 @@ from fedhh.experiments.run.metrics import Metrics
 from fedhh.protocol import AnyProtocol
 
 if TYPE_CHECKING:
-    from fedhh.accounting.dp_event import DpEvent
     from fedhh.accounting.guarantees import Trust, Unit
     from fedhh.accounting.second_opinion import SecondOpinion
 
@@ -74,10 +73,11 @@ class RunResult:
         """What the run took in all; the server's part is in that of the rounds already."""
         return sum(self.timings.values()) - self.timings["server"]
 
-    def dp_event(self, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
+    def dp_event(self, *, unit: Unit = "user", trust: Trust = "local") -> Any:
         """Return the event of dp-accounting that stands for the whole plan of the run.
 
-        See `fedhh.accounting.dp_event`; neighbors are swaps, ``NeighboringRelation.REPLACE_ONE``.
+        A ``dp_accounting.DpEvent``, see `fedhh.accounting.dp_event`; neighbors are swaps,
+        ``NeighboringRelation.REPLACE_ONE``.
 
         Args:
             unit: "item" or "user".
