@@ -230,6 +230,8 @@ def test_what_has_no_event_or_opinion_is_refused(refused):
     life = ("account", "ledger", "--use-case", "emoji=1:1000", "--days", "365")
     assert "365,000" in refused(*life, "--format", "dp-event")
     assert "365,000" in refused(*life, "--second-opinion")
+    for more in (["--second-opinion"], ["--plot", "life.png"]):
+        assert more[0] in refused(*life, "--format", "dp-event", *more)
     assert "1e-11" in refused(*life, "--second-opinion", "--delta", "1e-11")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from fedhh.cli.account.options import AccountFormat, AccountFormatOption, RulesPreset, SampleSeed
 from fedhh.cli.options import SecondOpinionOption, SettingsOption
+from fedhh.validation import InputError
 
 
 def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -106,6 +107,8 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         seed=seed,
     )
     if output_format is AccountFormat.DP_EVENT:
+        if second_opinion or plot is not None:
+            raise InputError("Expected --format dp-event without --second-opinion and --plot.")
         print_event(request)
         return
     print_ledger(
