@@ -7,12 +7,9 @@ the two results. They stand next to fedhh's own number and never replace it; a n
 below the lower one is an error, `RefutedClaimError`.
 
 From above: dots of the curve are connected (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022,
-"Connect the Dots", Algorithm 1, dp-accounting's). From below: delta is convex in x = e**epsilon, so
-the line through two neighboring dots lies below the curve outside of their interval, and above it
-inside by at most what the lines of the two intervals beside it leave. Each line is lowered by that;
-then the largest of all lines is a convex curve below delta everywhere, of a pair of distributions
-with finitely many losses, which are rounded down to a grid. The curve of a composition rises with
-those of its parts (Zhu, Dong, Wang 2022, Theorem 10; numbering not verified).
+"Connect the Dots", Algorithm 1, dp-accounting's). From below: see `dominated_losses`. The curve of
+a composition rises with those of its parts (Zhu, Dong, Wang 2022, Theorem 10; numbering not
+verified).
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from importlib.metadata import version
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,6 +29,7 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
+from fedhh.accounting.bounds.dominated_losses import dominated_losses
 from fedhh.accounting.bounds.search import largest_epsilon_above, smallest_epsilon
 from fedhh.accounting.bounds.shuffle_bound import DELTA_RANGE, ShuffleBound
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
@@ -51,8 +48,6 @@ _DOTS = 300
 """Positive epsilons at which a curve is taken."""
 _LOST_SHARE = 1e-3
 """Share of delta that losses above the last dot may have, of all uses together."""
-_ROUNDING_OF_CURVE = 1e-6
-"""Relative, by which the lower curve is lowered: computed curves are convex up to this."""
 _GRID_STEPS = 400_000
 """Of the lower losses' grid, in a range as long as the epsilon in question; at most."""
 _LOSS_OF_GRID = 1e-3
@@ -344,58 +339,9 @@ def _dominating(deltas: Floats, gap: float) -> PrivacyLossDistribution:
 
 
 def _dominated(deltas: Floats, gap: float, grid: float) -> PrivacyLossDistribution:
-    """Return losses whose delta is at most the curve's: see the module's text.
-
-    Args:
-        deltas: ``(2 k + 1,)``: the curve from epsilon = -k to +k gaps.
-        gap: Of the curve.
-        grid: Of the losses.
-    """
-    x = np.exp((np.arange(len(deltas)) - len(deltas) // 2) * gap)
-    falls, widths = -np.diff(deltas), np.diff(x)
-    # The line through two dots is level - slope * x.
-    slopes = falls / widths
-    levels = deltas[1:] + falls / -math.expm1(-gap)
-    turns = np.maximum(-np.diff(slopes), 0.0)
-    left, right = turns[:-1], turns[1:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.where(left + right > 0, left * right / (left + right), 0.0) * widths[1:-1]
-    # The lines of the first and the last interval have a neighbor on one side only.
-    kept = 1 - _ROUNDING_OF_CURVE
-    lines = [
-        (1.0, 1.0),  # No curve is below 1 - x, nor below 0.
-        *zip(kept * (levels[1:-1] - excess), kept * slopes[1:-1], strict=True),
-        (0.0, 0.0),
-    ]
-    masses: dict[int, float] = {}
-    for (level, slope), (next_level, next_slope) in pairwise(_envelope(lines)):
-        loss = math.log((level - next_level) / (slope - next_slope))
-        place = math.floor(loss / grid)
-        masses[place] = masses.get(place, 0.0) + float(level - next_level)
+    """Return losses whose delta is at most the curve's."""
+    masses = dominated_losses(deltas, gap=gap, grid=grid)
     return PrivacyLossDistribution(pld_pmf.create_pmf(masses, grid, 0.0, False))
-
-
-def _envelope(lines: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return those of some lines (level, slope) that are the largest somewhere at x > 0.
-
-    Args:
-        lines: Slopes falling, but for rounding; the first and the last are kept.
-    """
-    kept = [lines[0]]
-    for level, slope in lines[1:]:
-        if not 0 <= slope < kept[0][1] or not 0 <= level < kept[0][0]:
-            continue
-        while len(kept) > 1 and (
-            slope >= kept[-1][1] or _meet(kept[-1], (level, slope)) <= _meet(kept[-2], kept[-1])
-        ):
-            kept.pop()
-        kept.append((level, slope))
-    return kept
-
-
-def _meet(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the x at which two lines meet, the first one being the steeper."""
-    return (one[0] - other[0]) / (one[1] - other[1])
 
 
 def _responses(epsilon: float, gap: float, *, above: bool) -> PrivacyLossDistribution:

@@ -247,7 +247,7 @@ POPULATION = fedhh.synthetic_population("chat", 4_000, seed=0)
         ),
         (
             fedhh.LdpTrieHH(
-                clients_per_layer=800, depth=3, max_items=3, local_epsilon=2.0, reuse_clients=True
+                clients_per_layer=800, depth=3, max_items=3, local_epsilon=6.0, reuse_clients=True
             ),
             {
                 "item, clones", "item, blanket", "item, clones-2023",
