@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fedhh.accounting import UserLevelEpsilon, user_level_epsilon
 from fedhh.oracles import ORACLES
 
 GBOARD = ("--local-epsilon", "10", "--reports", "30000000")
@@ -472,3 +473,17 @@ def test_shuffles_have_no_event_and_small_deltas_no_second_opinion(refused, word
     assert "shuffled" in refused("account", *words, "--format", "dp-event")
     for delta in ("9e-11", "1e-14"):
         assert delta in refused("account", *words, "--delta", delta, "--second-opinion")
+
+
+def test_a_number_below_the_lower_bound_ends_the_command(fedhh, monkeypatch):
+    def too_small(**asked) -> UserLevelEpsilon:
+        found = user_level_epsilon(**asked)
+        return UserLevelEpsilon(groups=found.groups, slots=0.9 * found.slots)
+
+    monkeypatch.setattr("fedhh.accounting.user_level_epsilon", too_small)
+    words = ("--local-epsilon", "2", "--clients", "500", "--max-items", "5", "--delta", "1e-6")
+    assert fedhh("account", "user", *words)[0] == 0
+    code, out, err = fedhh("account", "user", *words, "--second-opinion")
+    assert (code, out) == (1, "")
+    assert "RefutedClaimError" in err
+    assert "clones, slots" in err
