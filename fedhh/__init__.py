@@ -12,6 +12,8 @@ of it; everything else may change in any release:
 
 * `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it
 * `fedhh.accounting.ledger`: what a device loses per day and over its life
+* `fedhh.accounting.dp_event`: plans and ledgers as events of dp-accounting
+* `fedhh.accounting.second_opinion`: dp-accounting's bounds on composed epsilons
 * `fedhh.accounting.answer_audit`: what a device's answers, day after day, give away at least
 * `fedhh.oracles`: local randomizers with their estimators
 * `fedhh.protocol`: what a discovery protocol implements

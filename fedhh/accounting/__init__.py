@@ -16,6 +16,8 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
   `audit_device`, and `replay_cap` of the numbers that it sent; of memoised answers, the module
   `fedhh.accounting.answer_audit`
 * what a device loses per day and over its life: `fedhh.accounting.ledger`
+* events of dp-accounting, and its bounds on what is composed: the modules
+  `fedhh.accounting.dp_event` and `fedhh.accounting.second_opinion`, which load it
 * all reports of a device, day after day: the package `fedhh.accounting.longitudinal`
 """
 

@@ -66,6 +66,13 @@ RayAddressOption = Annotated[
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Run what is missing in --out.")]
 
+SecondOpinionOption = Annotated[
+    bool,
+    typer.Option(
+        "--second-opinion",
+        help="Compose once more with dp-accounting; its bounds stand next to fedhh's number.",
+    ),
+]
 LiveOption = Annotated[
     bool,
     typer.Option(

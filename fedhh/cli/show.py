@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedhh.cli.options import Format, FormatOption
+from fedhh.cli.options import Format, FormatOption, SecondOpinionOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +18,7 @@ _WIDTH = 132
 def show(
     directory: Annotated[Path, typer.Argument(help="What a command has left: its directory.")],
     words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,
+    second_opinion: SecondOpinionOption = False,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Print all tables of what is finished, from its files: runs, sweeps, pipelines, months.
@@ -38,6 +39,10 @@ def show(
     }  # fmt: skip
     as_json = output_format is Format.JSON
     console = open_console(width_unless_terminal=_WIDTH)
+    if second_opinion and not is_finished(directory):
+        raise InputError(
+            f"Expected --second-opinion with the directory of a finished run, got {directory}."
+        )
     if is_pipeline(directory):
         from fedhh.cli.pipeline import show_pipeline
 
@@ -48,9 +53,9 @@ def show(
         show_longitudinal(directory, output_format)
     elif is_finished(directory):
         if as_json:
-            print_json(_run_records(directory))
+            print_json(_run_records(directory, second_opinion=second_opinion))
         else:
-            _print_runs(console, directory, num_words=words)
+            _print_runs(console, directory, num_words=words, second_opinion=second_opinion)
     elif is_there(directory / RESULTS):
         if as_json:
             print_json(_sweep_rows(directory))
@@ -64,10 +69,11 @@ def show(
         )
 
 
-def _print_runs(console: Console, directory: Path, *, num_words: int) -> None:
+def _print_runs(console: Console, directory: Path, *, num_words: int, second_opinion: bool) -> None:
     from fedhh.cli.console import print_line
     from fedhh.cli.run_tables import print_run
     from fedhh.cli.safe_text import safe_text
+    from fedhh.cli.second_opinions import print_opinions
     from fedhh.cli.text_tables import print_table
     from fedhh.experiments.report.comparison import comparison_of_runs
     from fedhh.experiments.run.stored_result import read_result
@@ -75,6 +81,8 @@ def _print_runs(console: Console, directory: Path, *, num_words: int) -> None:
     stored = [read_result(folder) for folder in _folders(directory)]
     for each in stored:
         print_run(console, each.result, num_words=num_words)
+        if second_opinion:
+            print_opinions(each.result.second_opinion())
     if len(stored) > 1:
         runs = [(each.config, each.result) for each in stored]
         print_table(console, comparison_of_runs(runs))
@@ -99,11 +107,16 @@ def _print_tables(console: Console, directory: Path) -> None:
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
 
 
-def _run_records(directory: Path) -> dict[str, Any]:
+def _run_records(directory: Path, *, second_opinion: bool) -> dict[str, Any]:
     from fedhh.experiments.run.directory import BASELINE_FOLDER
-    from fedhh.experiments.run.stored_result import read_record
+    from fedhh.experiments.run.stored_result import read_record, read_result
 
-    record, *beside = (read_record(folder) for folder in _folders(directory))
+    records = [read_record(folder) for folder in _folders(directory)]
+    if second_opinion:
+        for record, folder in zip(records, _folders(directory), strict=True):
+            opinions = read_result(folder).result.second_opinion()
+            record["second_opinion"] = [each.to_dict() for each in opinions]
+    record, *beside = records
     if beside:
         record[BASELINE_FOLDER] = beside[0]
     return {**record, "directory": str(directory)}

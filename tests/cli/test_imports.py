@@ -10,10 +10,12 @@ import pytest
 
 HEAVY = {
     "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pydantic", "ray",
-    "scipy", "scipy.optimize", "scipy.signal", "scipy.stats",
+    "scipy", "scipy.optimize", "scipy.signal", "scipy.stats", "dp_accounting",
 }  # fmt: skip
 
 HALF_A_SECOND = {"scipy.optimize", "scipy.signal", "scipy.stats"}
+
+DP_ACCOUNTING = {"dp_accounting"}
 
 SCRIPT = """
 import sys
@@ -84,5 +86,13 @@ def test_a_small_run_loads_no_ray_and_its_tables_no_figures(loaded):
     found = loaded(*SMALL, "--out", "run")
     assert found >= {"matplotlib", "numba", "pandas"}
     assert not found & {"ray", *HALF_A_SECOND}
+    assert not found & DP_ACCOUNTING
     found = loaded("show", "run")
-    assert not found & {"matplotlib", "ray", *HALF_A_SECOND}
+    assert not found & {"matplotlib", "ray", *HALF_A_SECOND, *DP_ACCOUNTING}
+    assert loaded("show", "run", "--second-opinion") >= DP_ACCOUNTING
+
+
+def test_dp_accounting_is_loaded_on_request_alone(loaded):
+    shuffle = ("account", "shuffle", "--local-epsilon", "2", "--reports", "100")
+    assert not loaded(*shuffle) & DP_ACCOUNTING
+    assert loaded(*shuffle, "--second-opinion") >= DP_ACCOUNTING

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fedhh.accounting import UserLevelEpsilon, user_level_epsilon
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
@@ -481,3 +482,66 @@ def test_an_impossible_sketch_is_refused_in_one_line(fedhh, words, message):
     assert err.startswith("Error: ")
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_a_second_opinion_stands_next_to_each_bound_and_changes_none(answer):
+    words = ("shuffle", "--local-epsilon", "6", "--reports", "20000")
+    words += ("--oracle", "ss", "--domain-size", "1000")
+    plain, found = answer(*words), answer(*words, "--second-opinion")
+    for key, bound in found["bounds"].items():
+        opinion = bound.pop("second_opinion")
+        assert bound == plain["bounds"][key]
+        if key == "closed_form":
+            assert opinion is None
+            continue
+        assert opinion["epsilon"] == bound["epsilon"]
+        assert 0 < opinion["lower"] <= bound["epsilon"] <= opinion["upper"] * 1.001
+        assert opinion["difference"] == bound["epsilon"] - opinion["upper"]
+        assert opinion["lower"] > 0.99 * opinion["upper"]
+
+
+def test_the_second_opinion_of_a_user_is_on_slots(answer):
+    words = ("user", "--local-epsilon", "2", "--clients", "500", "--max-items", "5")
+    words += ("--delta", "1e-6")
+    plain, found = answer(*words), answer(*words, "--second-opinion")
+    for name, bound in found["bounds"].items():
+        opinion = bound.pop("second_opinion")
+        assert bound == plain["bounds"][name]
+        assert opinion["epsilon"] == bound["slots"]
+        assert opinion["lower"] <= bound["slots"] <= opinion["upper"] * 1.002
+        assert opinion["lower"] > 0.99 * opinion["upper"]
+
+
+def test_the_table_of_second_opinions_has_a_row_for_each(fedhh):
+    words = ("--local-epsilon", "2", "--reports", "100")
+    code, out, _ = fedhh("account", "shuffle", *words, "--second-opinion")
+    assert code == 0
+    _, rows = out.split("second opinion")
+    assert [rows.count(f" {name} ") for name in ("clones", "clones-2023", "blanket")] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("shuffle", "--local-epsilon", "2", "--reports", "1000"),
+        ("user", "--local-epsilon", "2", "--clients", "500", "--max-items", "5"),
+    ],
+)
+def test_shuffles_have_no_event_and_small_deltas_no_second_opinion(refused, words):
+    assert "shuffled" in refused("account", *words, "--format", "dp-event")
+    for delta in ("9e-11", "1e-14"):
+        assert delta in refused("account", *words, "--delta", delta, "--second-opinion")
+
+
+def test_a_number_below_the_lower_bound_ends_the_command(fedhh, monkeypatch):
+    def too_small(**asked) -> UserLevelEpsilon:
+        found = user_level_epsilon(**asked)
+        return UserLevelEpsilon(groups=found.groups, slots=0.9 * found.slots)
+
+    monkeypatch.setattr("fedhh.accounting.user_level_epsilon", too_small)
+    words = ("--local-epsilon", "2", "--clients", "500", "--max-items", "5", "--delta", "1e-6")
+    assert fedhh("account", "user", *words)[0] == 0
+    code, out, err = fedhh("account", "user", *words, "--second-opinion")
+    assert (code, out) == (1, "")
+    assert "RefutedClaimError" in err
+    assert "clones, slots" in err

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dp_accounting import dp_event
 
 
 @pytest.fixture
@@ -190,3 +192,60 @@ def test_wrong_input_is_refused_in_one_line(command, tmp_path, monkeypatch, word
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_an_event_is_python_that_evaluates_to_it(command):
+    rules = ("--use-case", "emoji=1:2", "--use-case", "words=2+6:1", "--days", "3")
+    done = command("account", "ledger", *rules, "--format", "dp-event")
+    assert (done.returncode, done.stderr) == (0, "")
+    comment, line = done.stdout.splitlines()
+    assert comment.startswith("# ")
+    assert "REPLACE_ONE" in comment
+    event = eval(done.stdout, vars(dp_event))
+    assert event == eval(line, vars(dp_event))
+    found = [math.log(2 / each.noise_parameter - 1) for each in event.events]
+    assert found == pytest.approx([1.0] * 6 + [2.0] * 3 + [6.0] * 3)
+
+
+def test_a_second_opinion_on_a_life_stands_next_to_its_composition(answer):
+    words = ("--use-case", "emoji=1:2", "--use-case", "words=2+6:1", "--days", "9")
+    words += ("--delta", "1e-6")
+    plain, found = answer(*words), answer(*words, "--second-opinion")
+    together, emoji, of_words = found.pop("second_opinion")
+    assert found == plain
+    assert together["epsilon"] == epsilon(found, "user", "PLD")
+    for opinion in (together, emoji, of_words):
+        assert 0 < opinion["lower"] <= opinion["epsilon"] <= opinion["upper"]
+        assert opinion["upper"] - opinion["lower"] < 1e-3 * opinion["upper"]
+    assert emoji["epsilon"] + of_words["epsilon"] >= together["epsilon"]
+
+
+def test_a_single_record_is_not_composed(answer, command):
+    words = ("--use-case", "emoji=1:1", "--days", "1", "--second-opinion")
+    assert answer(*words)["second_opinion"] == []
+    assert "No second opinion" in command("account", "ledger", *words).stdout
+
+
+def test_what_has_no_event_or_opinion_is_refused(refused):
+    life = ("account", "ledger", "--use-case", "emoji=1:1000", "--days", "365")
+    assert "365,000" in refused(*life, "--format", "dp-event")
+    assert "365,000" in refused(*life, "--second-opinion")
+    for more in (["--second-opinion"], ["--plot", "life.png"]):
+        assert more[0] in refused(*life, "--format", "dp-event", *more)
+    assert "1e-11" in refused(*life, "--second-opinion", "--delta", "1e-11")
+
+
+def test_a_finished_runs_directory_is_taken(answer, refused, command, tmp_path):
+    run = str(tmp_path / "run")
+    small = ("--set", "population.clients=2000", "--set", "protocol.depth=3", "--workers", "0")
+    assert command("run", "--preset", "small", *small, "--out", run).returncode == 0
+    found = answer("--run", run, "--every", "30")
+    config = str(tmp_path / "run" / "config.toml")
+    assert found == answer("--run", config, "--every", "30")
+    assert found["num_days"] == 365
+    assert "--set" in refused("account", "ledger", "--run", run, "--set", "protocol.depth=4")
+    for path in (tmp_path / "run" / "discoveries.parquet", tmp_path / "run" / "result.json"):
+        path.unlink()
+        if path.name != "result.json":
+            assert answer("--run", run, "--every", "30") == found
+    assert "finished run" in refused("account", "ledger", "--run", run)

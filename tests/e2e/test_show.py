@@ -146,3 +146,25 @@ def test_the_schema_knows_every_key(command):
     schema = json.loads(command("presets", "schema").stdout)
     assert {"population", "protocol", "privacy", "execution"} <= schema["properties"].keys()
     assert "eta_max" in json.dumps(schema)
+
+
+def test_a_second_opinion_is_given_on_request_on_a_run_and_its_baseline(
+    command, refused, run_with_baseline, finished, tmp_path
+):
+
+    shown = [
+        json.loads(command("show", "mine", "--format", "json", *more, cwd=finished).stdout)
+        for more in ((), ("--second-opinion",))
+    ]
+    opinions = [record.pop("second_opinion") for record in (shown[1], shown[1]["baseline"])]
+    assert shown[0] == shown[1]
+    for record, some in zip((shown[0], shown[0]["baseline"]), opinions, strict=True):
+        composed = {
+            f"{each['unit']}, {each['method']}": each["epsilon"]
+            for each in record["privacy"]["guarantees"]
+            if each["method"].endswith("slots") and each["epsilon"] is not None
+        }
+        assert composed
+        assert {each["claim"]: each["epsilon"] for each in some} == composed
+        assert all(each["lower"] <= each["epsilon"] for each in some)
+    assert "finished run" in refused("show", str(tmp_path), "--second-opinion")

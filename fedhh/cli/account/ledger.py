@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.account.options import RulesPreset, SampleSeed
-from fedhh.cli.options import Format, FormatOption, SettingsOption
+from fedhh.cli.account.options import AccountFormat, AccountFormatOption, RulesPreset, SampleSeed
+from fedhh.cli.options import SecondOpinionOption, SettingsOption
+from fedhh.validation import InputError
 
 
 def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -33,7 +34,10 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(help="A discovery run, started anew every so many days: preset or file."),
+        typer.Option(
+            help="A discovery run, started anew every so many days: preset, file, or the directory "
+            "of a finished one."
+        ),
     ] = None,
     settings: SettingsOption = None,
     every: Annotated[
@@ -73,7 +77,8 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         Path | None,
         typer.Option("--plot", "--figure", help="Draw the loss over life: PNG, PDF or SVG."),
     ] = None,
-    output_format: FormatOption = Format.TABLE,
+    second_opinion: SecondOpinionOption = False,
+    output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
     """What a device loses per record, event, day, 24 hours and over its life: local privacy.
 
@@ -83,7 +88,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account ledger --preset macos-10.12 --days 365
     """
     from fedhh.cli.account.ledger_request import LedgerRequest
-    from fedhh.cli.account.ledger_tables import print_ledger
+    from fedhh.cli.account.ledger_tables import print_event, print_ledger
 
     request = LedgerRequest(
         preset=preset,
@@ -101,4 +106,14 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         delta=delta,
         seed=seed,
     )
-    print_ledger(request, plot=plot, as_json=output_format is Format.JSON)
+    if output_format is AccountFormat.DP_EVENT:
+        if second_opinion or plot is not None:
+            raise InputError("Expected --format dp-event without --second-opinion and --plot.")
+        print_event(request)
+        return
+    print_ledger(
+        request,
+        plot=plot,
+        second_opinion=second_opinion,
+        as_json=output_format is AccountFormat.JSON,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,10 @@ from fedhh.budgets.macos_configuration import INITIALLY_ANNOUNCED, Configuration
 from fedhh.budgets.macos_presets import CONFIGURATIONS
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive, shown
+
+if TYPE_CHECKING:
+    from fedhh.experiments.config.schema import Config
+    from fedhh.protocol import AnyProtocol
 
 _UNLIMITED = "unlimited"
 _RULE = "NAME=EPSILON:RECORDS[/DAYS][:ROLLOVER[:LIFETIME]]"
@@ -160,23 +165,36 @@ def _rules(request: LedgerRequest) -> tuple[Rules, str]:
 
 def _of_run(request: LedgerRequest, run: str) -> tuple[Rules, str]:
     """Return the rules of a run that starts anew every so many days."""
+    every = _EVERY if request.every is None else request.every
+    require_at_least(1, every=every)
+    config, protocol = _planned(run, request.settings)
+    rules = rules_of_run(protocol.mechanism, every=every, name=config.protocol.name)
+    return rules, f"{protocol.title} every {every} days"
+
+
+def _planned(run: str, settings: tuple[str, ...]) -> tuple[Config, AnyProtocol]:
+    """Return a run's configuration and its settled protocol: of a preset, a file, a directory."""
     from fedhh.experiments.config.built_in import preset_names
     from fedhh.experiments.config.population import build_population
     from fedhh.experiments.config.schema import load_config
     from fedhh.experiments.run.run import check_config
+    from fedhh.experiments.run.stored_result import read_protocol
 
     is_preset = run in preset_names()
+    if not is_preset and Path(run).is_dir():
+        if settings:
+            raise InputError(
+                f"Expected no --set with the directory of a finished run, {run}; give the file "
+                "config.toml in it to ask about other settings."
+            )
+        return read_protocol(Path(run))
     config = load_config(
         preset=run if is_preset else None,
         file=None if is_preset else Path(run),
-        settings=request.settings,
+        settings=settings,
     )
-    every = _EVERY if request.every is None else request.every
-    require_at_least(1, every=every)
     population, _ = build_population(config.population, seed=config.seed)
-    _, protocol = check_config(config, population)
-    rules = rules_of_run(protocol.mechanism, every=every, name=config.protocol.name)
-    return rules, f"{protocol.title} every {every} days"
+    return config, check_config(config, population)[1]
 
 
 def _of_audited(request: LedgerRequest, shipped: Configuration) -> Answer:

@@ -12,22 +12,52 @@ from fedhh.accounting.ledger.statements import EARLY, LATER, PLD, RECORD, SUM
 from fedhh.cli.account.bounds import round_up
 from fedhh.cli.account.ledger_request import Answer, LedgerRequest, answer
 from fedhh.cli.console import open_console, print_json, print_line, print_written
+from fedhh.cli.second_opinions import print_opinions
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from fedhh.accounting.ledger import Charge
+    from fedhh.accounting.second_opinion import SecondOpinion
     from fedhh.cli.console import SafeConsole
 
 _DAYS_SHOWN = 7
 _METHODS = {SUM: "sum", EARLY: "advanced 2010", LATER: "advanced 2015", PLD: "PLD"}
 
 
-def print_ledger(request: LedgerRequest, *, plot: Path | None, as_json: bool) -> None:
+def print_event(request: LedgerRequest) -> None:
+    """Print a whole life's records as an event of dp-accounting: Python that evaluates to it.
+
+    Raises:
+        NoDpEventError: There is none.
+        InputError: See `answer`.
+    """
+    from fedhh.accounting.dp_event import NEIGHBORS, event_of_charges, expression
+
+    found = answer(request)
+    event = event_of_charges(found.rules.charges, found.most_in_life(request.num_days))
+    console = open_console()
+    print_line(
+        console,
+        f"# {found.title}: all that a device sends in {request.num_days} days, local; neighbors: "
+        f"{_neighboring(found)}, {NEIGHBORS}.",
+    )
+    print_line(console, expression(event))
+
+
+def print_ledger(
+    request: LedgerRequest, *, plot: Path | None, second_opinion: bool, as_json: bool
+) -> None:
     """Print a ledger, and draw it if a figure is named.
 
     Raises:
-        InputError: See `answer`; or the figure cannot be written.
+        RefutedClaimError: See `fedhh.accounting.second_opinion`.
+        InputError: See `answer`; or the figure cannot be written; or no second opinion can be had.
     """
+    if second_opinion:
+        from fedhh.accounting.second_opinion import check_delta
+
+        check_delta(request.delta)
     if plot is not None:
         from fedhh.experiments.report.account_figures import check_figure
 
@@ -43,17 +73,47 @@ def print_ledger(request: LedgerRequest, *, plot: Path | None, as_json: bool) ->
             spent=None if found.busy is None else found.busy.by_day,
             delta=request.delta,
         )
+    opinions = _opinions(found, request) if second_opinion else None
     if as_json:
-        print_json(_content(found, request))
+        content = _content(found, request)
+        if opinions is not None:
+            content["second_opinion"] = [each.to_dict() for each in opinions]
+        print_json(content)
         return
     console = open_console()
     console.print(_levels(found, request))
     console.print(_use_cases(found, request))
     if found.busy is not None:
         console.print(_busy(found))
+    if opinions is not None:
+        print_opinions(opinions)
     _print_notes(console, found)
     if plot is not None:
         print_written(plot)
+
+
+def _opinions(found: Answer, request: LedgerRequest) -> list[SecondOpinion]:
+    """Return second opinions on the whole life: of all use cases together, and of each alone."""
+    from fedhh.accounting.second_opinion import opinion_on_charges
+
+    charges, most = found.rules.charges, found.most_in_life(request.num_days)
+    asked: list[tuple[str | None, list[Charge], list[int]]] = [(None, list(charges), list(most))]
+    if len(charges) > 1:
+        asked += [
+            (charge.use_case, [charge], [count])
+            for charge, count in zip(charges, most, strict=True)
+        ]
+    return [
+        opinion_on_charges(
+            some,
+            counts,
+            delta=request.delta,
+            stated=[each for each in found.report.of(name).guarantees if each.unit == "user"],
+            claim="a life, all use cases" if name is None else f"a life, {_short(name, found)}",
+        )
+        for name, some, counts in asked
+        if sum(counts) > 1
+    ]
 
 
 def _curve(found: Answer, request: LedgerRequest) -> Curve:

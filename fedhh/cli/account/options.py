@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class AccountFormat(StrEnum):
+    """How results of accounting are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    DP_EVENT = "dp-event"
+
+
+AccountFormatOption = Annotated[
+    AccountFormat,
+    typer.Option(
+        "--format",
+        help="How to print the result; dp-event: as an event of dp-accounting, where it has one.",
+    ),
+]
 
 LocalEpsilon = Annotated[float, typer.Option(help="Privacy of one report, 0.1 to 16.")]
 Reports = Annotated[int, typer.Option(help="Reports shuffled together in one layer.")]

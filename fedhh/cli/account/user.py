@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedhh.cli.account.options import Delta, DomainSize, LocalEpsilon
-from fedhh.cli.options import Format, FormatOption
+from fedhh.cli.account.options import (
+    AccountFormat,
+    AccountFormatOption,
+    Delta,
+    DomainSize,
+    LocalEpsilon,
+)
+from fedhh.cli.options import SecondOpinionOption
+
+if TYPE_CHECKING:
+    from fedhh.accounting.second_opinion import SecondOpinion
 
 
 def user(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -16,7 +25,8 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     max_items: Annotated[int, typer.Option(help="Contributions per client, exactly so many.")],
     delta: Delta = 1e-10,
     domain_size: DomainSize = None,
-    output_format: FormatOption = Format.TABLE,
+    second_opinion: SecondOpinionOption = False,
+    output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
     """Central epsilon of all contributions of a client.
 
@@ -27,9 +37,19 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     from fedhh.accounting import user_level_epsilon
     from fedhh.cli.account.bounds import round_up
     from fedhh.cli.console import open_console, print_json
+    from fedhh.cli.second_opinions import print_opinions
 
+    if output_format is AccountFormat.DP_EVENT:
+        from fedhh.accounting.dp_event import no_shuffle
+
+        raise no_shuffle()
+    if second_opinion:
+        from fedhh.accounting.second_opinion import check_delta
+
+        check_delta(delta)
     names = ["clones"] if domain_size is None else ["clones", "blanket"]
     bounds: dict[str, Any] = {}
+    opinions: list[SecondOpinion] = []
     for name in names:
         both = user_level_epsilon(
             bound=name,
@@ -45,6 +65,22 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
             "groups": both.groups,
             "slots": both.slots if isinstance(both.slots, float) else None,
         }
+        if second_opinion:
+            from fedhh.accounting.second_opinion import opinion_on_shuffle
+
+            opinions.append(
+                opinion_on_shuffle(
+                    name,
+                    local_epsilon=local_epsilon,
+                    num_reports=clients,
+                    times=max_items,
+                    delta=delta,
+                    domain_size=domain_size,
+                    stated=both.slots,
+                    claim=f"{name}, slots",
+                )
+            )
+            bounds[name]["second_opinion"] = opinions[-1].to_dict()
     content = {
         "unit": "user",
         "neighboring": "swap",
@@ -52,7 +88,7 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
         "local_epsilon_of_all_contributions": local_epsilon * max_items,
         "bounds": bounds,
     }
-    if output_format is Format.JSON:
+    if output_format is AccountFormat.JSON:
         print_json(content)
         return
     table = Table(title=f"central epsilon at delta {delta:g}, user level, swap")
@@ -62,3 +98,5 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
         slots = "not applicable" if row["slots"] is None else round_up(row["slots"])
         table.add_row(name, round_up(row["groups"]), slots, round_up(row["epsilon"]))
     open_console().print(table)
+    if opinions:
+        print_opinions(opinions)

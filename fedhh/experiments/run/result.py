@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -11,6 +11,10 @@ from fedhh.accounting import PrivacyReport
 from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.protocol import AnyProtocol
+
+if TYPE_CHECKING:
+    from fedhh.accounting.guarantees import Trust, Unit
+    from fedhh.accounting.second_opinion import SecondOpinion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +72,37 @@ class RunResult:
     def seconds(self) -> float:
         """What the run took in all; the server's part is in that of the rounds already."""
         return sum(self.timings.values()) - self.timings["server"]
+
+    def dp_event(self, *, unit: Unit = "user", trust: Trust = "local") -> Any:
+        """Return the event of dp-accounting that stands for the whole plan of the run.
+
+        A ``dp_accounting.DpEvent``, see `fedhh.accounting.dp_event`; neighbors are swaps,
+        ``NeighboringRelation.REPLACE_ONE``.
+
+        Args:
+            unit: "item" or "user".
+            trust: "local", what the server reads, or "central", what is published.
+
+        Raises:
+            NoDpEventError: dp-accounting has none, as for a shuffle: for "central".
+        """
+        from fedhh.accounting.dp_event import event_of_plan
+
+        return event_of_plan(self.protocol.mechanism, unit=unit, trust=trust)
+
+    def second_opinion(self) -> tuple[SecondOpinion, ...]:
+        """Return dp-accounting's bounds on each epsilon that privacy losses were composed for.
+
+        See `fedhh.accounting.second_opinion`. A run that composes none has none.
+
+        Raises:
+            RefutedClaimError: An epsilon of the run is below dp-accounting's lower bound.
+            InputError: The run's delta is below 1e-10.
+        """
+        from fedhh.accounting.run_opinions import opinions_on_run
+
+        layers = self.layers[["num_reports", "domain_size"]].itertuples(index=False, name=None)
+        return opinions_on_run(self.privacy, self.protocol.mechanism, list(layers))
 
     def _repr_html_(self) -> str:
         numbers = {"coverage": f"{self.metrics.coverage:.1%}"}

@@ -14,9 +14,17 @@ from fedhh.accounting import PrivacyReport
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.candidates import CandidateRecord
-from fedhh.experiments.run.directory import CANDIDATES, MISSED, RESULT, VOTES, resumed_config
+from fedhh.experiments.run.directory import (
+    CANDIDATES,
+    MISSED,
+    RESULT,
+    VOTES,
+    is_finished,
+    resumed_config,
+)
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.result import MetricSettings, RunResult
+from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError
 
 _NOT_SIMULATION = {
@@ -56,6 +64,22 @@ def read_record(directory: Path) -> dict[str, Any]:
     return record
 
 
+def read_protocol(directory: Path) -> tuple[Config, AnyProtocol]:
+    """Return the configuration of a finished run, and its protocol with nothing left to decide.
+
+    Raises:
+        InputError: The directory holds no finished run, or a file of it is damaged.
+    """
+    if not is_finished(directory):
+        raise InputError(f"Expected the directory of a finished run, got {directory}.")
+    record = read_record(directory)
+    config = resumed_config(directory)
+    try:
+        return config, _protocol(config, record)
+    except (KeyError, TypeError) as error:
+        raise _damaged(directory, error) from None
+
+
 def read_result(directory: Path) -> StoredResult:
     """Return a finished run as it was when it ended.
 
@@ -68,7 +92,7 @@ def read_result(directory: Path) -> StoredResult:
         population = dict(record["population"])
         known_words = population.pop("known_words")
         result = RunResult(
-            protocol=settle(config, population["clients"])[1],
+            protocol=_protocol(config, record),
             population=population,
             seed=record["seed"],
             simulation={key: record[key] for key in record if key not in _NOT_SIMULATION},
@@ -82,10 +106,16 @@ def read_result(directory: Path) -> StoredResult:
             candidates=_candidates(directory),
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{directory / RESULT} is damaged, or of another version ({error!r})."
-        ) from None
+        raise _damaged(directory, error) from None
     return StoredResult(config=config, result=result, known_words=known_words)
+
+
+def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:
+    return settle(config, record["population"]["clients"])[1]
+
+
+def _damaged(directory: Path, error: Exception) -> InputError:
+    return InputError(f"{directory / RESULT} is damaged, or of another version ({error!r}).")
 
 
 def _candidates(directory: Path) -> CandidateRecord | None:

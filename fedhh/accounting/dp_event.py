@@ -1,0 +1,239 @@
+"""Plans and ledgers as events of dp-accounting, for its accountants.
+
+A report with local epsilon becomes a binary randomized response with that epsilon, its worst case:
+whatever is composed, and however adaptively, no report with this epsilon has more delta at any
+epsilon (Kairouz, Oh, Viswanath 2015, Theorem 3.3; numbering not verified). So the events bound what
+they stand for. Their neighbors are swaps, `NEIGHBORS`: one item, or all that one client
+contributes, is replaced.
+
+Each of several reports stands in an event by itself. `PLDAccountant` counts a `SelfComposedDpEvent`
+of randomized responses once, whatever its count says (in 0.5.0 to 0.6.0 of dp-accounting).
+
+dp-accounting has no event for a shuffle, nor for sampling with a threshold: `NoDpEventError`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import singledispatch
+from itertools import groupby
+
+from dp_accounting import NeighboringRelation
+from dp_accounting.dp_event import (
+    ComposedDpEvent,
+    DpEvent,
+    LaplaceDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    RandomizedResponseDpEvent,
+)
+
+from fedhh.accounting.guarantees import Trust, Unit
+from fedhh.accounting.ledger.charge import Charge
+from fedhh.accounting.ledger.of_run import rules_of_run
+from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.mechanisms.opt_in import OptInBlend, laplace_scale
+from fedhh.mechanisms.sampled_threshold import SampledThreshold
+from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
+
+__all__ = [
+    "MOST_REPORTS",
+    "NEIGHBORS",
+    "NoDpEventError",
+    "event_of_charges",
+    "event_of_curator_counts",
+    "event_of_plan",
+    "event_of_reports",
+    "expression",
+    "no_shuffle",
+]
+
+NEIGHBORS = NeighboringRelation.REPLACE_ONE
+"""What to give an accountant as its neighboring relation."""
+
+MOST_REPORTS = 100_000
+"""Reports of an event, at most."""
+
+_LARGEST_EPSILON = 700.0
+"""Above, a randomized response's noise parameter is no double."""
+
+_NAME = "reports"
+
+
+class NoDpEventError(InputError):
+    """dp-accounting has no event for what was asked."""
+
+
+def event_of_reports(epsilons: Sequence[float], counts: Sequence[int]) -> DpEvent:
+    """Return the event of reports that one client sends, each randomized by itself.
+
+    Args:
+        epsilons: ``(k,)``: local epsilon of each kind of report, at least 1e-6; infinite for no
+            randomizer.
+        counts: ``(k,)``: how many of each kind, at least 0.
+
+    Raises:
+        NoDpEventError: More than 100,000 reports, or a finite epsilon above 700.
+        InputError: A value is out of range.
+
+    >>> from dp_accounting.pld import PLDAccountant
+    >>> accountant = PLDAccountant(NEIGHBORS).compose(event_of_reports([1.0], [10]))
+    >>> round(accountant.get_epsilon(1e-3), 2)
+    9.98
+    """
+    kinds: list[tuple[float, int]] = []
+    for epsilon, count in zip(epsilons, counts, strict=True):
+        require_at_least(0, count=count)
+        if epsilon != math.inf:
+            require_epsilon(epsilon=epsilon)
+        if count:
+            kinds.append((epsilon, count))
+    if any(epsilon == math.inf for epsilon, _ in kinds):
+        return NonPrivateDpEvent()
+    total = sum(count for _, count in kinds)
+    if total > MOST_REPORTS:
+        raise NoDpEventError(
+            f"Expected at most {MOST_REPORTS:,} reports of an event, got {total:,}: each stands in "
+            "it by itself."
+        )
+    events = [event for epsilon, count in kinds for event in [_randomized(epsilon)] * count]
+    if not events:
+        return NoOpDpEvent()
+    return ComposedDpEvent(events) if len(events) > 1 else events[0]
+
+
+def event_of_charges(charges: Sequence[Charge], counts: Sequence[int]) -> DpEvent:
+    """Return the event of so many records of some use cases of a ledger.
+
+    Args:
+        charges: One for each use case, as in `fedhh.accounting.ledger.Ledger`.
+        counts: ``(use_cases,)``: records, or values of a charge once per value, as
+            `Ledger.most_in_life` gives them.
+
+    Raises:
+        NoDpEventError: See `event_of_reports`.
+    """
+    parts = [
+        (epsilon, count)
+        for charge, count in zip(charges, counts, strict=True)
+        for epsilon in charge.parts
+    ]
+    return event_of_reports([epsilon for epsilon, _ in parts], [count for _, count in parts])
+
+
+@singledispatch
+def event_of_plan(mechanism: Mechanism, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
+    """Return the event of all that a run may ask of one item or one client.
+
+    Another type of mechanism brings its own: ``event_of_plan.register`` a function for it.
+
+    Args:
+        mechanism: Of the run's protocol.
+        unit: "item" or "user".
+        trust: "local", what the server reads, or "central", what is published.
+
+    Raises:
+        NoDpEventError: dp-accounting has none.
+    """
+    raise NoDpEventError(
+        f"Expected a mechanism whose event is known, got {type(mechanism).__name__}; register a "
+        "function with fedhh.accounting.dp_event.event_of_plan.register."
+    )
+
+
+@event_of_plan.register
+def _of_local_reports(
+    mechanism: LocalReports, *, unit: Unit = "user", trust: Trust = "local"
+) -> DpEvent:
+    _check(unit, trust)
+    if trust == "central":
+        raise no_shuffle()
+    if not math.isfinite(mechanism.local_epsilon):
+        return NonPrivateDpEvent()
+    rules = rules_of_run(mechanism, every=1, name=_NAME)
+    (charge,) = rules.charges
+    of_user = rules.caps[_NAME].amount
+    return event_of_charges([charge], [of_user if unit == "user" else charge.records_per_event])
+
+
+@event_of_plan.register
+def _of_sampled_threshold(
+    mechanism: SampledThreshold, *, unit: Unit = "user", trust: Trust = "local"
+) -> DpEvent:
+    _check(unit, trust)
+    if trust == "central":
+        raise NoDpEventError(
+            "Expected a mechanism that dp-accounting has an event for, got sampling with a "
+            "threshold and without noise; it has none."
+        )
+    return NonPrivateDpEvent()
+
+
+@event_of_plan.register
+def _of_opt_in_blend(
+    mechanism: OptInBlend, *, unit: Unit = "user", trust: Trust = "local"
+) -> DpEvent:
+    _check(unit, trust)
+    if trust == "central":
+        raise NoDpEventError(
+            "Expected a mechanism that dp-accounting has an event for, got a list of words above a "
+            "noisy threshold; it has none. For the curator's counts of that list, see "
+            "fedhh.accounting.dp_event.event_of_curator_counts."
+        )
+    # A client that opted in sends plain words; for the others, ask for mechanism.local.
+    return NonPrivateDpEvent()
+
+
+def event_of_curator_counts(mechanism: OptInBlend) -> DpEvent:
+    """Return the event of BLENDER's curator counting the words of its list.
+
+    Its neighboring relation is `ADD_OR_REMOVE_ONE`, since dp-accounting's PLD knows no swaps under
+    Laplace noise: one client more or less has half the epsilon, and a swap is two such steps.
+
+    Args:
+        mechanism: Of a run of BLENDER.
+    """
+    # In units of the most that a client adds to the counts, its number of records.
+    return LaplaceDpEvent(laplace_scale(epsilon=mechanism.opt_in_epsilon, records=1))
+
+
+def no_shuffle() -> NoDpEventError:
+    """Return the error that says that a shuffle has no event."""
+    return NoDpEventError(
+        "Expected a mechanism that dp-accounting has an event for, got shuffled reports; it has "
+        "none. The local reports of a client have one, and a second opinion is given on delta as "
+        "a function of epsilon."
+    )
+
+
+def expression(event: DpEvent) -> str:
+    """Return Python that evaluates to the event, given the names of `dp_accounting.dp_event`.
+
+    Equal events in a row of a composed one are written as a multiple of a list.
+
+    >>> expression(event_of_reports([2.0, 6.0], [1, 0]))
+    'RandomizedResponseDpEvent(noise_parameter=0.2384058440442351, num_buckets=2)'
+    >>> expression(ComposedDpEvent([NonPrivateDpEvent()] * 3))
+    'ComposedDpEvent(events=[NonPrivateDpEvent()] * 3)'
+    """
+    if not isinstance(event, ComposedDpEvent):
+        return repr(event)
+    runs = [(each, len(list(equal))) for each, equal in groupby(event.events)]
+    parts = [f"[{expression(each)}]" + (f" * {count}" if count > 1 else "") for each, count in runs]
+    return f"ComposedDpEvent(events={' + '.join(parts) or '[]'})"
+
+
+def _randomized(epsilon: float) -> DpEvent:
+    """Return a binary randomized response, whose odds of the truth are e**epsilon."""
+    if epsilon > _LARGEST_EPSILON:
+        raise NoDpEventError(
+            f"Expected epsilon <= {_LARGEST_EPSILON:g} of a report for its event, got {epsilon:g}."
+        )
+    return RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
+
+
+def _check(unit: Unit, trust: Trust) -> None:
+    require_choice(("item", "user"), unit=unit)
+    require_choice(("local", "central"), trust=trust)

@@ -1,0 +1,118 @@
+"""Second opinions on a run's composed epsilons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fedhh.accounting.bounds.blanket import (
+    Blanket,
+    dominating_blanket,
+    reachable_blanket,
+    subset_selection_blanket,
+)
+from fedhh.accounting.bounds.composition import QUICK, Use
+from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound
+from fedhh.accounting.guarantees import Guarantee, NotApplicable
+from fedhh.accounting.report import PrivacyReport
+from fedhh.accounting.second_opinion import SecondOpinion, opinion_on_uses
+from fedhh.accounting.shuffling import shuffle_bound
+from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.mechanisms.opt_in import OptInBlend
+
+_SLOTS = ", slots"
+_OTHERS = "others: "
+_WITHOUT_DOMAIN = ("clones", "clones-2023")
+
+
+def opinions_on_run(
+    report: PrivacyReport, mechanism: Mechanism, layers: Sequence[tuple[int, int]]
+) -> tuple[SecondOpinion, ...]:
+    """Return a second opinion on each epsilon of a run that privacy losses were composed for.
+
+    These are the user level by slots, and, where clients serve in several rounds, the item level.
+
+    Args:
+        report: The run's.
+        mechanism: Of its protocol.
+        layers: Reports and values of each layer that took part.
+
+    Returns:
+        Nothing for a run that composes no privacy losses.
+
+    Raises:
+        RefutedClaimError: An epsilon of the run is below dp-accounting's lower bound.
+        InputError: Delta is below 1e-10.
+    """
+    local = mechanism.local if isinstance(mechanism, OptInBlend) else mechanism
+    if not isinstance(local, LocalReports):
+        return ()
+    opinions = []
+    for guarantee in report.guarantees:
+        use = _use(guarantee, local, layers)
+        if use is not None and not isinstance(guarantee.epsilon, NotApplicable):
+            opinion = opinion_on_uses(
+                [use],
+                delta=guarantee.delta,
+                precision=QUICK,
+                stated=guarantee.epsilon,
+                claim=f"{guarantee.unit}, {guarantee.method}",
+            )
+            opinions.append(opinion)
+    return tuple(opinions)
+
+
+def _use(
+    guarantee: Guarantee, mechanism: LocalReports, layers: Sequence[tuple[int, int]]
+) -> Use | None:
+    """Return what a guarantee composes; None where it composes nothing."""
+    if guarantee.trust != "central":
+        return None
+    method, rounds = guarantee.method.removeprefix(_OTHERS), mechanism.most_rounds_per_client
+    cohort = guarantee.smallest_cohort
+    if guarantee.unit == "user" and method.endswith(_SLOTS):
+        # In a slot there is one report of each client.
+        method, reports, times = method.removesuffix(_SLOTS), cohort, mechanism.max_items * rounds
+    elif guarantee.unit == "item" and rounds > 1:
+        reports = cohort * mechanism.max_items
+        if not mechanism.padded:
+            reports = min(num_reports for num_reports, _ in layers)
+        times = rounds
+    else:
+        return None
+    bound = _bound(method, guarantee, mechanism, layers)
+    if bound is None:
+        return None
+    reports = min(reports, NUM_REPORTS_RANGE[1])
+    return Use(bound=replace(bound, num_reports=reports), times=times)
+
+
+def _bound(
+    method: str, guarantee: Guarantee, mechanism: LocalReports, layers: Sequence[tuple[int, int]]
+) -> ShuffleBound | None:
+    """Return the bound on one use, for some number of reports; None for none of that name."""
+    epsilon = mechanism.local_epsilon
+    if method in _WITHOUT_DOMAIN:
+        return shuffle_bound(method, local_epsilon=epsilon, num_reports=NUM_REPORTS_RANGE[0])
+    if not method.startswith(Blanket.name):
+        return None
+    if not guarantee.realised:
+        return reachable_blanket(
+            local_epsilon=epsilon,
+            num_reports=NUM_REPORTS_RANGE[0],
+            smallest_domain=min(each.smallest_domain for each in mechanism.layers),
+            largest_domain=max(each.largest_domain for each in mechanism.layers),
+        )
+    return dominating_blanket(
+        [
+            subset_selection_blanket(
+                local_epsilon=epsilon,
+                num_reports=NUM_REPORTS_RANGE[0],
+                domain_size=domain_size,
+                subset_size=subset_size,
+            )
+            for domain_size in sorted({domain_size for _, domain_size in layers})
+            if (subset_size := mechanism.values_per_report(domain_size)) is not None
+        ]
+    )
