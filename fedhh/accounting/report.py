@@ -20,7 +20,6 @@ from fedhh.accounting.run_guarantees import (
     REACHABLE,
     RunFacts,
     central_guarantees,
-    is_subset_selection,
     local_guarantees,
 )
 from fedhh.mechanisms.bloom_reports import RapporReports
@@ -150,10 +149,9 @@ def account_local(
         delta=delta,
         uses=mechanism.most_rounds_per_client,
     )
-    has_anonymity = is_subset_selection(mechanism)
     return PrivacyReport(
         guarantees=(*local_guarantees(run), *central_guarantees(run)),
-        anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha) if has_anonymity else ()),
+        anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha)),
         notes=tuple(_notes(run)),
     )
 

@@ -1,9 +1,9 @@
-"""Adaptive TrieHH: the clients and reports of LDP TrieHH, and a server that makes more of them.
+"""Adaptive TrieHH: the clients and the local privacy of LDP TrieHH, and another server.
 
-Beside Sun et al. (2024), Algorithm 2, whose clients it has: what earlier layers showed is carried
-on (`trie_posterior`), clients are asked where they decide most, words that have ended are asked
-about again, and a last cohort says which of them are real (`evidence`). docs/more-words.md has
-what each of these brings.
+To Sun et al. (2024), Algorithm 2, it adds: a posterior over all layers (`trie_posterior`), larger
+cohorts where prefixes are decided, votes of later layers about words that have ended, and a
+validation round (`evidence`). The local epsilon is the same, the central one by default no larger
+(`least_cohort`); uploads and broadcasts are larger. docs/more-words.md has what each part brings.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fedhh.server.posterior_pruning import likeliest
 from fedhh.server.pruning import top_eta
 from fedhh.server.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
-from fedhh.settings import AUTO, FromConfig, Passes, decided
+from fedhh.settings import AUTO, CountOrAuto, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.rows import match_rows
@@ -63,6 +63,10 @@ class AdaptiveTrieHH(LdpTrieHH):
             `settle`.
         front_loaded: Ask most clients in the first layers, where prefixes are decided, and few
             where chains repeat themselves.
+        least_cohort: Fewest clients of a layer, and of the validation round, where cohorts differ;
+            "auto" for the cohorts that `LdpTrieHH` with its default settings would have, of the
+            same clients, alphabet and depth: then the central guarantee before the run is no
+            weaker than its. Without that limit (1), late layers are small and little amplified.
         free_words: Words that end in a layer take no prefix's place.
         carry_words: Ask about found words in all later layers too, so that more clients than the
             recount's say whether they are real; needs a posterior and a recount.
@@ -78,7 +82,7 @@ class AdaptiveTrieHH(LdpTrieHH):
             symbols before the trie gets there: pays where clients hold many long words. Needs
             carried words.
         false_discovery_rate: See `LdpTrieHH`.
-        recount_share: See `LdpTrieHH`.
+        recount_share: See `LdpTrieHH`; at least ``least_cohort`` clients.
     """
 
     name: ClassVar[str] = "adaptive-triehh"
@@ -91,6 +95,7 @@ class AdaptiveTrieHH(LdpTrieHH):
     passes: Passes = 1
     ranking: Literal["posterior", "votes"] = "posterior"
     front_loaded: bool = True
+    least_cohort: CountOrAuto = AUTO
     free_words: bool = True
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
@@ -135,9 +140,10 @@ class AdaptiveTrieHH(LdpTrieHH):
         return self.depth if self.has_posterior else super().num_cohorts
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings for a population; decides ``eta_max`` where that is "auto".
+        """Return the settings for a population; decides ``eta_max`` and ``least_cohort``.
 
-        See `eta_rule.fitting_eta`.
+        See `eta_rule.fitting_eta`. If there are too many layers for cohorts as large as those of
+        `LdpTrieHH`, all are alike.
         """
         settled = self
         if self.eta_max == AUTO:
@@ -147,13 +153,49 @@ class AdaptiveTrieHH(LdpTrieHH):
                 asked = min(asked, size * self.depth)
             eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
             settled = replace(self, eta_max=eta_max)
+        if self.least_cohort == AUTO:
+            settled = replace(settled, least_cohort=settled._fitting_cohort(num_clients))
         return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
+
+    def _fitting_cohort(self, num_clients: int) -> int:
+        """Return N of `LdpTrieHH` with its default settings, or less if more layers share it."""
+        asked = num_clients
+        if self.clients_per_layer != AUTO:
+            share = self.recount_share if self.recounts else 0
+            size = decided(self.clients_per_layer, "clients_per_layer") * self.num_cohorts
+            asked = min(asked, int(size / (1 - share)))
+        papers = LdpTrieHH(alphabet=self.alphabet, depth=self.depth)
+        ours = self.rounds_per_pass * self.passes + self.recounts
+        return max(1, asked // max(papers.num_cohorts, ours))
+
+    def kept_back(self, num_clients: int) -> float:
+        """Return the validation round's clients of all; no fewer than any layer's."""
+        share = super().kept_back(num_clients)
+        return max(share, self._least_cohort) if self.recounts else share
+
+    @property
+    def num_recount_clients(self) -> int:
+        """As in `LdpTrieHH`, and no fewer than any layer's."""
+        return max(super().num_recount_clients, self._least_cohort)
+
+    @property
+    def fewest_validated(self) -> int:
+        """As many as the fewest candidates of a layer: no domain is smaller than a layer's."""
+        return self.symbols.size if self.has_posterior else super().fewest_validated
 
     def cohort_size(self, pass_index: int, layer: int) -> int:
         """Return how many clients a layer asks; see `cohorts.cohort_sizes`."""
-        if self.reuse_clients or not (self.front_loaded or self.has_posterior):
+        if not self._has_own_cohorts:
             return super().cohort_size(pass_index, layer)
         return self._cohort_sizes[layer - self._first_layer]
+
+    @property
+    def _has_own_cohorts(self) -> bool:
+        return not self.reuse_clients and (self.front_loaded or self.has_posterior)
+
+    @property
+    def _least_cohort(self) -> int:
+        return decided(self.least_cohort, "least_cohort") if self._has_own_cohorts else 1
 
     @cached_property
     def _first_layer(self) -> int:
@@ -164,7 +206,8 @@ class AdaptiveTrieHH(LdpTrieHH):
         rounds = self.rounds_per_pass
         total = decided(self.clients_per_layer, "clients_per_layer")
         total *= self.num_cohorts if self.has_posterior else rounds
-        return cohort_sizes(rounds, total, front_loaded=self.front_loaded)
+        least = self._least_cohort
+        return cohort_sizes(rounds, total, front_loaded=self.front_loaded, least=least)
 
     def keep(
         self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
