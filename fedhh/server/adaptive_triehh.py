@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.mechanisms.base import PlannedLayer
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.server import public_list
 from fedhh.server.adaptive_state import AdaptiveState
@@ -159,14 +160,16 @@ class AdaptiveTrieHH(LdpTrieHH):
 
     def _fitting_cohort(self, num_clients: int) -> int:
         """Return N of `LdpTrieHH` with its default settings, or less if more layers share it."""
-        asked = num_clients
+        share = self.recount_share if self.recounts else 0
+        cohorts, layers = self.num_cohorts, self.rounds_per_pass * self.passes
+        asked, size = num_clients, int(num_clients * (1 - share)) // cohorts
         if self.clients_per_layer != AUTO:
-            share = self.recount_share if self.recounts else 0
-            size = decided(self.clients_per_layer, "clients_per_layer") * self.num_cohorts
-            asked = min(asked, int(size / (1 - share)))
+            size = decided(self.clients_per_layer, "clients_per_layer")
+            asked = min(asked, int(size * cohorts / (1 - share)))
         papers = LdpTrieHH(alphabet=self.alphabet, depth=self.depth)
-        ours = self.rounds_per_pass * self.passes + self.recounts
-        return max(1, asked // max(papers.num_cohorts, ours))
+        # If all cohorts are alike, with the validation round's share of the clients, or with less.
+        alike = min(size * cohorts // layers, (asked - cohorts) // (layers + self.recounts))
+        return max(1, min(asked // papers.num_cohorts, alike))
 
     def kept_back(self, num_clients: int) -> float:
         """Return the validation round's clients of all; no fewer than any layer's."""
@@ -422,6 +425,17 @@ class AdaptiveTrieHH(LdpTrieHH):
             domains.append((layer, size + 1, self.most_kept * size + carried + guesses + 1))
             words += self.most_kept + guesses
         return domains
+
+    def planned_recount(
+        self, pass_index: int, layer: int, *, most_words: int
+    ) -> tuple[PlannedLayer, ...]:
+        """Return the validation round, about the words that layers may find at most."""
+        if self.has_posterior:
+            trie, finished = self._initial_trie(self.symbols)
+            guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
+            first = trie.width + len(finished) + len(self._listed) + guesses
+            most_words = first + (self.rounds_per_pass - 1) * (self.most_kept + guesses)
+        return super().planned_recount(pass_index, layer, most_words=most_words)
 
     @property
     def _is_limited(self) -> bool:

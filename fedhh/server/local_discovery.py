@@ -190,7 +190,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         if not (self.recounts and len(codes)):
             return None
         short = np.zeros((self.symbols.size, codes.shape[1]), dtype=np.uint16)
-        short[:, 0] = np.arange(len(short))
+        short[:-1, 0] = np.arange(1, len(short))
         missing = max(0, self.fewest_validated - len(codes))
         filling = short[match_rows(short, codes) < 0][:missing]
         return self.words_query(
