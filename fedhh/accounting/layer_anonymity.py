@@ -60,6 +60,18 @@ def anonymity_of_run(
     return claims
 
 
+def claim_over_run(claims: Sequence[AnonymityGuarantee]) -> AnonymityGuarantee | None:
+    """Return the tight claim over a whole run, None where no k is claimed.
+
+    Args:
+        claims: A run's, see `anonymity_of_run`.
+    """
+    for claim in claims:
+        if claim.variant == "tight" and claim.layer is None and isinstance(claim.k, int):
+            return claim
+    return None
+
+
 def claim_of_validation(
     records: Sequence[LayerRecord], mechanism: LocalReports, *, alpha: float
 ) -> AnonymityGuarantee | None:

@@ -32,7 +32,7 @@ OPTIMAL = (
 CLONES_2023_OF_SELECTION = "clones of 2023, for Subset Selection by docs/accounting.md, section 2"
 CLOSED_FORM_OF_SELECTION = f"{SUN_CENTRAL}, for Subset Selection by docs/accounting.md, section 3"
 GROUPS = "group privacy with unequal steps (docs/accounting.md, section 4)"
-VALIDATION = "validation round: p-values at k holders of at most its rate (docs/accounting.md, section 5)"
+VALIDATION = "validation round: a p-value of at most its rate (docs/accounting.md, section 5)"
 
 CHECKED = (SUN_LOCAL, SUN_CENTRAL, SUN_ANONYMITY, APPLE_CMS, APPLE_HCMS, APPLE_SFP)
 """Numbers and statements stand so in the papers."""

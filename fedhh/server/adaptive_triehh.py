@@ -19,21 +19,21 @@ from annotated_types import Ge, Le
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
 from fedhh.server import public_list
+from fedhh.server.adaptive_cohorts import AdaptiveCohorts
 from fedhh.server.adaptive_state import AdaptiveState
 from fedhh.server.character_model import CharacterModel, contexts
-from fedhh.server.cohorts import cohort_sizes
 from fedhh.server.eta_rule import fitting_eta, share_noise
 from fedhh.server.evidence import Evidence
 from fedhh.server.found import Found
 from fedhh.server.guesses import GUESSES_PER_PREFIX, Guesses
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
-from fedhh.server.local_discovery import FalseDiscoveryRate, RecountShare
+from fedhh.server.local_discovery import FalseDiscoveryRate
 from fedhh.server.noise import Noise
 from fedhh.server.posterior_pruning import likeliest
 from fedhh.server.pruning import top_eta
 from fedhh.server.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
-from fedhh.settings import AUTO, CountOrAuto, FromConfig, Passes, decided
+from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.rows import match_rows
@@ -48,7 +48,7 @@ _CREDIBLE_GUESS = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveTrieHH(LdpTrieHH):
+class AdaptiveTrieHH(AdaptiveCohorts):
     """Settings of Adaptive TrieHH.
 
     Clients, B, epsilon and reports are those of `LdpTrieHH`, and nobody is asked twice. What is
@@ -58,16 +58,8 @@ class AdaptiveTrieHH(LdpTrieHH):
         passes: Tries built one after the other; 1 with a posterior, which would gain nothing.
         clients_per_layer: N, mean size of the cohorts of ``depth`` layers; "auto" divides the
             whole population. With front-loaded cohorts, each layer has a size of its own.
-        ranking: What a layer keeps: the prefixes with the most "votes", as the paper, or those
-            that are likeliest to be held, by the "posterior" of all layers.
         eta_max: Prefixes kept per layer; "auto" for as many as fit the clients, epsilon and B, see
             `settle`.
-        front_loaded: Ask most clients in the first layers, where prefixes are decided, and few
-            where chains repeat themselves.
-        least_cohort: Fewest clients of a layer, and of the validation round, where cohorts differ;
-            "auto" for the cohorts that `LdpTrieHH` with its default settings would have, of the
-            same clients, alphabet and depth: then the central guarantee before the run is no
-            weaker than its. Without that limit (1), late layers are small and little amplified.
         free_words: Words that end in a layer take no prefix's place.
         carry_words: Ask about found words in all later layers too, so that more clients than the
             recount's say whether they are real; needs a posterior and a recount.
@@ -83,7 +75,6 @@ class AdaptiveTrieHH(LdpTrieHH):
             symbols before the trie gets there: pays where clients hold many long words. Needs
             carried words.
         false_discovery_rate: See `LdpTrieHH`.
-        recount_share: See `LdpTrieHH`; at least ``least_cohort`` clients.
     """
 
     name: ClassVar[str] = "adaptive-triehh"
@@ -94,9 +85,6 @@ class AdaptiveTrieHH(LdpTrieHH):
 
     eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
     passes: Passes = 1
-    ranking: Literal["posterior", "votes"] = "posterior"
-    front_loaded: bool = True
-    least_cohort: CountOrAuto = AUTO
     free_words: bool = True
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
@@ -108,7 +96,6 @@ class AdaptiveTrieHH(LdpTrieHH):
     learn_symbols: bool = True
     guess_words: bool = False
     false_discovery_rate: FalseDiscoveryRate = 0.05
-    recount_share: RecountShare = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -130,21 +117,10 @@ class AdaptiveTrieHH(LdpTrieHH):
                     "set ranking='votes' for the paper's passes and reused clients."
                 )
 
-    @property
-    def has_posterior(self) -> bool:
-        """Whether what earlier layers showed counts."""
-        return self.ranking == "posterior"
-
-    @property
-    def num_cohorts(self) -> int:
-        """As many as symbols, however many layers decide, so that N says what is asked in all."""
-        return self.depth if self.has_posterior else super().num_cohorts
-
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings for a population; decides ``eta_max`` and ``least_cohort``.
+        """Return the settings for a population; decides ``eta_max`` and the cohorts.
 
-        See `eta_rule.fitting_eta`. If there are too many layers for cohorts as large as those of
-        `LdpTrieHH`, all are alike.
+        See `eta_rule.fitting_eta` and `AdaptiveCohorts`.
         """
         settled = self
         if self.eta_max == AUTO:
@@ -154,63 +130,7 @@ class AdaptiveTrieHH(LdpTrieHH):
                 asked = min(asked, size * self.depth)
             eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
             settled = replace(self, eta_max=eta_max)
-        if self.least_cohort == AUTO:
-            settled = replace(settled, least_cohort=settled._fitting_cohort(num_clients))
         return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
-
-    def _fitting_cohort(self, num_clients: int) -> int:
-        """Return N of `LdpTrieHH` with its default settings, or less if more layers share it."""
-        share = self.recount_share if self.recounts else 0
-        cohorts, layers = self.num_cohorts, self.rounds_per_pass * self.passes
-        asked, size = num_clients, int(num_clients * (1 - share)) // cohorts
-        if self.clients_per_layer != AUTO:
-            size = decided(self.clients_per_layer, "clients_per_layer")
-            asked = min(asked, int(size * cohorts / (1 - share)))
-        papers = LdpTrieHH(alphabet=self.alphabet, depth=self.depth)
-        # If all cohorts are alike, with the validation round's share of the clients, or with less.
-        alike = min(size * cohorts // layers, (asked - cohorts) // (layers + self.recounts))
-        return max(1, min(asked // papers.num_cohorts, alike))
-
-    def kept_back(self, num_clients: int) -> float:
-        """Return the validation round's clients of all; no fewer than any layer's."""
-        share = super().kept_back(num_clients)
-        return max(share, self._least_cohort) if self.recounts else share
-
-    @property
-    def num_recount_clients(self) -> int:
-        """As in `LdpTrieHH`, and no fewer than any layer's."""
-        return max(super().num_recount_clients, self._least_cohort)
-
-    @property
-    def fewest_validated(self) -> int:
-        """As many as the fewest candidates of a layer: no domain is smaller than a layer's."""
-        return self.symbols.size if self.has_posterior else super().fewest_validated
-
-    def cohort_size(self, pass_index: int, layer: int) -> int:
-        """Return how many clients a layer asks; see `cohorts.cohort_sizes`."""
-        if not self._has_own_cohorts:
-            return super().cohort_size(pass_index, layer)
-        return self._cohort_sizes[layer - self._first_layer]
-
-    @property
-    def _has_own_cohorts(self) -> bool:
-        return not self.reuse_clients and (self.front_loaded or self.has_posterior)
-
-    @property
-    def _least_cohort(self) -> int:
-        return decided(self.least_cohort, "least_cohort") if self._has_own_cohorts else 1
-
-    @cached_property
-    def _first_layer(self) -> int:
-        return self._initial_trie(self.symbols)[0].length
-
-    @cached_property
-    def _cohort_sizes(self) -> tuple[int, ...]:
-        rounds = self.rounds_per_pass
-        total = decided(self.clients_per_layer, "clients_per_layer")
-        total *= self.num_cohorts if self.has_posterior else rounds
-        least = self._least_cohort
-        return cohort_sizes(rounds, total, front_loaded=self.front_loaded, least=least)
 
     def keep(
         self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery

@@ -96,8 +96,8 @@ class Evidence:
     ) -> tuple[Found, npt.NDArray[np.bool_]]:
         """Return the words to believe, with what a validation round says of them, and which.
 
-        Estimates are the validation round's alone: there a client's B contributions are about words only,
-        so that fewer are left unsaid than where prefixes compete with them.
+        Estimates are the validation round's alone: there a client's B contributions are about
+        words only, so that fewer are left unsaid than where prefixes compete with them.
 
         Args:
             found: The words, whose choice did not depend on the evidence.

@@ -83,9 +83,7 @@ def before_run(protocol, num_clients):
         )
         for layer in protocol.mechanism.layers
     ]
-    report = account(
-        protocol.mechanism, records, num_clients=num_clients, delta=1e-10, alpha=0.95
-    )
+    report = account(protocol.mechanism, records, num_clients=num_clients, delta=1e-10, alpha=0.95)
     return [report.before_run(unit).epsilon for unit in ("item", "user")]
 
 

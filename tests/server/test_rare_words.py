@@ -1,4 +1,4 @@
-"""The validation round's test of k holders: its p-values by enumeration, and who passes over runs."""
+"""The validation round's test of k holders: p-values by enumeration, and who passes over runs."""
 
 from __future__ import annotations
 
