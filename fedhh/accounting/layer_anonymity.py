@@ -13,6 +13,8 @@ from fedhh.accounting.layer_record import LayerRecord
 from fedhh.accounting.run_guarantees import is_subset_selection
 from fedhh.accounting.sources import VALIDATION
 from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles.registry import oracle_class
+from fedhh.oracles.sketch import SketchOracle
 
 _ROUNDING = 1e-12
 
@@ -77,9 +79,10 @@ def claim_of_validation(
 ) -> AnonymityGuarantee | None:
     """Return the claim for words that must pass a validation round; None without one.
 
-    It holds before the run, by design, for every randomizer of `fedhh.oracles.PureOracle`: a word
-    that at most k clients hold passes only with a p-value of at most the false discovery rate
-    (docs/accounting.md, section 5). k is None if ``alpha`` is stricter than one minus that rate.
+    It holds before the run, by design: a word that at most k clients hold passes only with a
+    p-value of at most the false discovery rate (docs/accounting.md, section 5). k is None if
+    ``alpha`` is stricter than one minus that rate, and NotApplicable for sketches, whose reports
+    share hash functions: votes of a word that nobody holds are not independent there.
 
     Args:
         records: Layers of a run, with or without the validation round.
@@ -89,9 +92,15 @@ def claim_of_validation(
     rate = mechanism.false_discovery_rate
     if not rate:
         return None
+    k: int | NotApplicable | None = None
+    randomizer = mechanism.recount_randomizer or mechanism.randomizers[-1]
+    if issubclass(oracle_class(randomizer.name), SketchOracle):
+        k = NotApplicable("the validation round's reports share hash functions")
+    elif rate <= 1 - alpha + _ROUNDING:
+        k = mechanism.anonymity_k
     asked = [record.num_clients for record in records if record.kept_by in _VALIDATES]
     return AnonymityGuarantee(
-        k=mechanism.anonymity_k if rate <= 1 - alpha + _ROUNDING else None,
+        k=k,
         alpha=alpha,
         variant="tight",
         probability=rate,
