@@ -61,8 +61,8 @@ def sentence(result: RunResult) -> str:
         return "Discovered no word."
     rate = getattr(result.protocol, "false_discovery_rate", 0.0)
     text = (
-        f"{metrics.discovered:,} words found, of which at most {rate:.0%} {_false(result)} in "
-        "expectation, "
+        f"{metrics.discovered:,} words found, of which in expectation at most {rate:.0%} are "
+        f"{_false(result)}, "
         if rate
         else f"Discovered {metrics.discovered:,} words, {metrics.significant:,} significant, "
     )
