@@ -10,40 +10,99 @@ from fedhh.accounting.anonymity import ASSUMPTIONS, THEOREMS, VARIANTS, LayerAno
 from fedhh.accounting.bounds.shuffle_bound import out_of_range
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
 from fedhh.accounting.layer_record import LayerRecord
-from fedhh.accounting.sources import RECOUNT
+from fedhh.accounting.sources import VALIDATION
 from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles.registry import oracle_class
+from fedhh.oracles.sketch import SketchOracle
 
 _ROUNDING = 1e-12
+
+_VALIDATES = ("recount", "evidence")
+"""What a validation round keeps words by; see `fedhh.protocol.RoundSummary`."""
 
 
 def anonymity_of_run(
     records: Sequence[LayerRecord], mechanism: LocalReports, *, alpha: float
 ) -> list[AnonymityGuarantee]:
-    """Return, for both variants, the claim of each layer and the claim over the whole run.
+    """Return the claims of each layer and over the whole run.
 
-    A word ends in the same layer of every pass, where it must be kept to surface. Over the run,
-    the probabilities of that layer in all passes combine, and the layer with the smallest k counts.
-    The claim covers words that end in layers that decide in every pass.
+    For Subset Selection alone, both variants of Lemma 1 of Sun et al. (2024): a word ends in the
+    same layer of every pass, where it must be kept to surface. Over the run, the probabilities of
+    that layer in all passes combine, and the layer with the smallest k counts. The claim covers
+    words that end in layers that decide in every pass. With a validation round, every word must
+    also pass it, so that the larger k of both counts. For other randomizers, the claim of the
+    validation round alone, if there is one, as variant "tight".
 
     Args:
-        records: Layers of a run.
-        mechanism: Its randomizer, Subset Selection with an epsilon from 0.1 to 16.
+        records: Layers that took place; none before the run.
+        mechanism: Its randomizers; for Subset Selection, with an epsilon from 0.1 to 16.
         alpha: Required probability that a rare value does not surface.
     """
+    validation = claim_of_validation(mechanism, alpha=alpha)
+    if not (mechanism.is_subset_selection and records):
+        return [] if validation is None else [validation]
     claims = []
-    numbers = sorted({record.layer for record in records})
+    numbers = sorted({record.layer for record in records if record.kept_by not in _VALIDATES})
     for variant in VARIANTS:
         claim = partial(_claim, mechanism=mechanism, alpha=alpha, variant=variant)
-        claims += [
-            replace(claim([record]), pass_index=record.pass_index, layer=record.layer)
-            for record in records
-        ]
+        for record in records:
+            of_layer = claim([record])
+            if validation is not None and record.kept_by in _VALIDATES:
+                of_layer = replace(validation, variant=variant)
+            claims.append(replace(of_layer, pass_index=record.pass_index, layer=record.layer))
         over_passes = [
             claim([record for record in records if record.layer == number]) for number in numbers
         ]
         decided = [each for each in over_passes if not isinstance(each.k, NotApplicable)]
-        claims.append(min(decided or over_passes, key=_strength))
+        over_run = [replace(validation, variant=variant)] if validation is not None else []
+        if over_passes:
+            over_run.append(min(decided or over_passes, key=_strength))
+        claims.append(max(over_run, key=_strength))
     return claims
+
+
+def claim_over_run(claims: Sequence[AnonymityGuarantee]) -> AnonymityGuarantee | None:
+    """Return the tight claim over a whole run, None where no k is claimed.
+
+    Args:
+        claims: A run's, see `anonymity_of_run`.
+    """
+    for claim in claims:
+        if claim.variant == "tight" and claim.layer is None and isinstance(claim.k, int):
+            return claim
+    return None
+
+
+def claim_of_validation(mechanism: LocalReports, *, alpha: float) -> AnonymityGuarantee | None:
+    """Return the claim for words that must pass a validation round; None without one.
+
+    It holds before the run, by design: a word that at most k clients hold passes only with a
+    p-value of at most the false discovery rate (docs/accounting.md, section 5). k is None if
+    ``alpha`` is stricter than one minus that rate, and NotApplicable for sketches, whose reports
+    share hash functions: votes of a word that nobody holds are not independent there.
+
+    Args:
+        mechanism: The plan, the validation round last.
+        alpha: Required probability that a rare value does not surface.
+    """
+    rate = mechanism.false_discovery_rate
+    if not rate:
+        return None
+    k: int | NotApplicable | None = None
+    randomizer = mechanism.recount_randomizer or mechanism.randomizers[-1]
+    if issubclass(oracle_class(randomizer.name), SketchOracle):
+        k = NotApplicable("the validation round's reports share hash functions")
+    elif rate <= 1 - alpha + _ROUNDING:
+        k = mechanism.anonymity_k
+    return AnonymityGuarantee(
+        k=k,
+        alpha=alpha,
+        variant="tight",
+        probability=rate,
+        theorem=VALIDATION,
+        assumptions="by design, for every word returned, whatever the other votes are",
+        smallest_cohort=mechanism.layers[-1].num_clients,
+    )
 
 
 def _claim(
@@ -61,8 +120,6 @@ def _claim(
         claimed_in_paper=variant == "lemma",
         realised=True,
     )
-    if any(record.kept_by == "evidence" for record in records):
-        return _claim_of_evidence(claim, mechanism.false_discovery_rate)
     local_epsilon = mechanism.local_epsilon
     for record in records:
         problem = out_of_range(local_epsilon=local_epsilon, num_reports=record.num_reports)
@@ -88,22 +145,6 @@ def _claim(
     )
     found = _anonymity_once(layers, alpha)
     return replace(claim, k=found.k, probability=found.probability)
-
-
-def _claim_of_evidence(claim: AnonymityGuarantee, rate: float) -> AnonymityGuarantee:
-    """Return the claim for words that pass a test whose p-value is at most ``rate``.
-
-    It is for words that nobody holds, k = 0, and holds before the run.
-    """
-    return replace(
-        claim,
-        k=0 if rate <= 1 - claim.alpha + _ROUNDING else None,
-        probability=rate,
-        theorem=RECOUNT,
-        assumptions="a word passes only with a p-value of at most the false discovery rate",
-        claimed_in_paper=False,
-        realised=False,
-    )
 
 
 @lru_cache(maxsize=1024)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit
+from fedhh.accounting.layer_anonymity import claim_of_validation
 from fedhh.accounting.layer_record import LayerRecord
 from fedhh.accounting.report import PrivacyReport, account_local
 from fedhh.mechanisms.opt_in import OptInBlend
@@ -33,7 +34,7 @@ def account_opt_in(
         mechanism: What the groups do.
         layers: What took part, one record for each round that took place; none before the run.
         delta: Central target for the clients who randomize.
-        alpha: Of approximate k-anonymity, which is not claimed here.
+        alpha: Of approximate k-anonymity, which only a validation round claims here.
     """
     planned = {(each.pass_index, each.layer) for each in mechanism.local.layers}
     asked = [each for each in layers if (each.pass_index - 1, each.layer) in planned]
@@ -66,8 +67,11 @@ def account_opt_in(
     others = [_of_others(each) for each in local.guarantees]
     everybody = [_of_all(each, local.before_run(each.unit)) for each in opt_in]
     notes += [note for note in local.notes if "swaps" not in note]
+    validation = claim_of_validation(mechanism.local, alpha=alpha)
     return PrivacyReport(
-        guarantees=(*plain, *opt_in, *others, *everybody), anonymity=(), notes=tuple(notes)
+        guarantees=(*plain, *opt_in, *others, *everybody),
+        anonymity=() if validation is None else (validation,),
+        notes=tuple(notes),
     )
 
 

@@ -145,10 +145,9 @@ def account_local(
     run = RunFacts.planned(mechanism, layers, delta=delta)
     took_place = RunFacts(mechanism=mechanism, layers=tuple(layers), delta=delta, realised=True)
     realised = realised_guarantees(took_place)
-    has_anonymity = mechanism.is_subset_selection and len(layers) > 0
     return PrivacyReport(
         guarantees=(*local_guarantees(run), *central_guarantees(run), *realised),
-        anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha) if has_anonymity else ()),
+        anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha)),
         notes=tuple(_notes(run, layers, has_realised=bool(realised))),
     )
 

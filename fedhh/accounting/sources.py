@@ -36,7 +36,7 @@ SAMPLED_VOTES = (
     "section 8)"
 )
 GROUPS = "group privacy with unequal steps (docs/accounting.md, section 4)"
-RECOUNT = "Benjamini, Hochberg (1995), the rule: a p-value of at most its rate (docs/more-words.md)"
+VALIDATION = "validation round: a p-value of at most its rate (docs/accounting.md, section 5)"
 
 CHECKED = (SUN_LOCAL, SUN_CENTRAL, SUN_ANONYMITY, APPLE_CMS, APPLE_HCMS, APPLE_SFP)
 """Numbers and statements stand so in the papers."""

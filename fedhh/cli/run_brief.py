@@ -7,6 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from fedhh.accounting import PrivacyReport
+from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.cli.console import print_places
 from fedhh.cli.run_tables import falls_short, fidelity_rows, regime_rows
 from fedhh.cli.safe_text import safe_text
@@ -59,7 +61,8 @@ def sentence(result: RunResult) -> str:
         return "Discovered no word."
     rate = getattr(result.protocol, "false_discovery_rate", 0.0)
     text = (
-        f"{metrics.discovered:,} words found, of which at most {rate:.0%} false in expectation, "
+        f"{metrics.discovered:,} words found, of which in expectation at most {rate:.0%} are "
+        f"{_false(result)}, "
         if rate
         else f"Discovered {metrics.discovered:,} words, {metrics.significant:,} significant, "
     )
@@ -74,8 +77,14 @@ def sentence(result: RunResult) -> str:
     return f"{text}."
 
 
+def _false(result: RunResult) -> str:
+    """Return what makes a word false that a validation round returns."""
+    k = getattr(result.protocol, "anonymity_k", 0)
+    return f"held by at most {k:,} clients" if k else "false"
+
+
 def privacy_line(result: RunResult) -> str:
-    """Return the smallest epsilons of the run, each with its unit, reader and delta."""
+    """Return the run's smallest epsilons, with unit, reader and delta, and its k-anonymity."""
     report = result.privacy
     before, central, local = (
         [round_up(epsilon(report, unit)) for unit in ("item", "user")]
@@ -90,7 +99,18 @@ def privacy_line(result: RunResult) -> str:
     return (
         f"Privacy: epsilon {before[0]} at item level and {before[1]} at user level against "
         f"readers of results{which}, at delta {delta:g}; {local[0]} and {local[1]} against the "
-        "server."
+        f"server. {anonymity_text(report)}"
+    )
+
+
+def anonymity_text(report: PrivacyReport) -> str:
+    """Return the run's claim of k-anonymity, in one sentence."""
+    claim = claim_over_run(report.anonymity)
+    if claim is None:
+        return "No k-anonymity is claimed."
+    return (
+        f"k-anonymity: k = {claim.k:,} at alpha {claim.alpha:g} (a word that at most {claim.k:,} "
+        f"clients hold returns with probability at most {1 - claim.alpha:.2g})."
     )
 
 

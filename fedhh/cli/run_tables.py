@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedhh.accounting import PrivacyReport
+from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.labels import round_up
@@ -94,6 +95,7 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
         ],
         *_local_rows(result),
         *_central_rows(result.privacy),
+        *_anonymity_rows(result.privacy),
         (
             "cost per client",
             f"{_bytes(cost['upload_bits_per_client_max'])} up",
@@ -195,6 +197,15 @@ def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
                 )
             )
     return rows
+
+
+def _anonymity_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
+    """Return the claim of k-anonymity over the run, if there is one."""
+    claim = claim_over_run(report.anonymity)
+    if claim is None:
+        return []
+    note = f"a word that at most {claim.k:,} clients hold returns with probability at most "
+    return [("k-anonymity", f"k = {claim.k:,}", f"{note}{1 - claim.alpha:.2g}, claimed")]
 
 
 def regime_rows(result: RunResult) -> list[tuple[str, str, str]]:

@@ -24,14 +24,17 @@ class LocalReports(Mechanism):
             the randomizers' epsilons are those of the client, and not of one item alone.
         recount_randomizer: What the last layer's contributions go through instead, whole, if that
             is another; with all their epsilons together.
-        false_discovery_rate: Of what a recount returns; 0 without one. A word that nobody holds
-            passes it with at most this probability.
+        false_discovery_rate: Of what the validation round returns; 0 without one. All words that
+            a run returns have passed it, and it is the last layer.
+        anonymity_k: k of the validation round: a word that at most k clients of the population
+            hold passes it with probability at most ``false_discovery_rate``.
     """
 
     randomizers: tuple[OracleSpec, ...]
     is_of_whole_set: bool = False
     recount_randomizer: OracleSpec | None = None
     false_discovery_rate: float = 0.0
+    anonymity_k: int = 0
 
     @property
     def local_epsilon(self) -> float:

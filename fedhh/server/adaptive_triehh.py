@@ -1,9 +1,9 @@
-"""Adaptive TrieHH: the clients and reports of LDP TrieHH, and a server that makes more of them.
+"""Adaptive TrieHH: the clients and the local privacy of LDP TrieHH, and another server.
 
-Beside Sun et al. (2024), Algorithm 2, whose clients it has: what earlier layers showed is carried
-on (`trie_posterior`), clients are asked where they decide most, words that have ended are asked
-about again, and a last cohort says which of them are real (`evidence`). docs/more-words.md has
-what each of these brings.
+To Sun et al. (2024), Algorithm 2, it adds: a posterior over all layers (`trie_posterior`), larger
+cohorts where prefixes are decided, votes of later layers about words that have ended, and a
+validation round (`evidence`). The local epsilon is the same, the central one by default no larger
+(`least_cohort`); uploads and broadcasts are larger. docs/more-words.md has what each part brings.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.mechanisms.base import PlannedLayer
 from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.server import public_list
+from fedhh.server.adaptive_cohorts import AdaptiveCohorts
 from fedhh.server.adaptive_state import AdaptiveState
 from fedhh.server.character_model import CharacterModel, contexts
-from fedhh.server.cohorts import cohort_sizes
 from fedhh.server.eta_rule import fitting_eta, share_noise
 from fedhh.server.evidence import Evidence
 from fedhh.server.found import Found
 from fedhh.server.guesses import GUESSES_PER_PREFIX, Guesses
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
-from fedhh.server.local_discovery import FalseDiscoveryRate, RecountShare
+from fedhh.server.local_discovery import FalseDiscoveryRate
 from fedhh.server.noise import Noise
 from fedhh.server.posterior_pruning import likeliest
 from fedhh.server.pruning import top_eta
@@ -47,7 +48,7 @@ _CREDIBLE_GUESS = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveTrieHH(LdpTrieHH):
+class AdaptiveTrieHH(AdaptiveCohorts):
     """Settings of Adaptive TrieHH.
 
     Clients, B, epsilon and reports are those of `LdpTrieHH`, and nobody is asked twice. What is
@@ -57,12 +58,8 @@ class AdaptiveTrieHH(LdpTrieHH):
         passes: Tries built one after the other; 1 with a posterior, which would gain nothing.
         clients_per_layer: N, mean size of the cohorts of ``depth`` layers; "auto" divides the
             whole population. With front-loaded cohorts, each layer has a size of its own.
-        ranking: What a layer keeps: the prefixes with the most "votes", as the paper, or those
-            that are likeliest to be held, by the "posterior" of all layers.
         eta_max: Prefixes kept per layer; "auto" for as many as fit the clients, epsilon and B, see
             `settle`.
-        front_loaded: Ask most clients in the first layers, where prefixes are decided, and few
-            where chains repeat themselves.
         free_words: Words that end in a layer take no prefix's place.
         carry_words: Ask about found words in all later layers too, so that more clients than the
             recount's say whether they are real; needs a posterior and a recount.
@@ -78,7 +75,6 @@ class AdaptiveTrieHH(LdpTrieHH):
             symbols before the trie gets there: pays where clients hold many long words. Needs
             carried words.
         false_discovery_rate: See `LdpTrieHH`.
-        recount_share: See `LdpTrieHH`.
     """
 
     name: ClassVar[str] = "adaptive-triehh"
@@ -89,8 +85,6 @@ class AdaptiveTrieHH(LdpTrieHH):
 
     eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
     passes: Passes = 1
-    ranking: Literal["posterior", "votes"] = "posterior"
-    front_loaded: bool = True
     free_words: bool = True
     carry_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
@@ -102,7 +96,6 @@ class AdaptiveTrieHH(LdpTrieHH):
     learn_symbols: bool = True
     guess_words: bool = False
     false_discovery_rate: FalseDiscoveryRate = 0.05
-    recount_share: RecountShare = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,20 +117,10 @@ class AdaptiveTrieHH(LdpTrieHH):
                     "set ranking='votes' for the paper's passes and reused clients."
                 )
 
-    @property
-    def has_posterior(self) -> bool:
-        """Whether what earlier layers showed counts."""
-        return self.ranking == "posterior"
-
-    @property
-    def num_cohorts(self) -> int:
-        """As many as symbols, however many layers decide, so that N says what is asked in all."""
-        return self.depth if self.has_posterior else super().num_cohorts
-
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings for a population; decides ``eta_max`` where that is "auto".
+        """Return the settings for a population; decides ``eta_max`` and the cohorts.
 
-        See `eta_rule.fitting_eta`.
+        See `eta_rule.fitting_eta` and `AdaptiveCohorts`.
         """
         settled = self
         if self.eta_max == AUTO:
@@ -148,23 +131,6 @@ class AdaptiveTrieHH(LdpTrieHH):
             eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
             settled = replace(self, eta_max=eta_max)
         return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
-
-    def cohort_size(self, pass_index: int, layer: int) -> int:
-        """Return how many clients a layer asks; see `cohorts.cohort_sizes`."""
-        if self.reuse_clients or not (self.front_loaded or self.has_posterior):
-            return super().cohort_size(pass_index, layer)
-        return self._cohort_sizes[layer - self._first_layer]
-
-    @cached_property
-    def _first_layer(self) -> int:
-        return self._initial_trie(self.symbols)[0].length
-
-    @cached_property
-    def _cohort_sizes(self) -> tuple[int, ...]:
-        rounds = self.rounds_per_pass
-        total = decided(self.clients_per_layer, "clients_per_layer")
-        total *= self.num_cohorts if self.has_posterior else rounds
-        return cohort_sizes(rounds, total, front_loaded=self.front_loaded)
 
     def keep(
         self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
@@ -375,6 +341,17 @@ class AdaptiveTrieHH(LdpTrieHH):
             domains.append((layer, size + 1, self.most_kept * size + carried + guesses + 1))
             words += self.most_kept + guesses
         return domains
+
+    def planned_recount(
+        self, pass_index: int, layer: int, *, most_words: int
+    ) -> tuple[PlannedLayer, ...]:
+        """Return the validation round, about the words that layers may find at most."""
+        if self.has_posterior:
+            trie, finished = self._initial_trie(self.symbols)
+            guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
+            first = trie.width + len(finished) + len(self._listed) + guesses
+            most_words = first + (self.rounds_per_pass - 1) * (self.most_kept + guesses)
+        return super().planned_recount(pass_index, layer, most_words=most_words)
 
     @property
     def _carries(self) -> bool:

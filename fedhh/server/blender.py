@@ -171,6 +171,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             max_items=self.max_items,
             padded=self.pad,
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             randomizers=(self._randomizer,),
             recount_randomizer=self.recount_oracle if self.recounts else None,
         )

@@ -10,7 +10,12 @@ from scipy.special import ndtri
 
 from fedhh.oracles import PureOracle
 from fedhh.queries.base import Aggregate
-from fedhh.server.false_discoveries import benjamini_hochberg, interval_quantile, p_values
+from fedhh.server.false_discoveries import (
+    benjamini_hochberg,
+    interval_quantile,
+    p_values,
+    p_values_of_rare,
+)
 from fedhh.server.found import Found
 
 MISSES = 0.05
@@ -28,6 +33,8 @@ class Evidence:
         votes: Reports that support the word.
         num_reports: Reports of those rounds, n.
         expected: Sum of n q: the votes of a word that nobody holds.
+        support: The largest p of those rounds, not a sum: the probability that a report for the
+            word supports it.
         estimate: Unbiased estimate of the contributions for the word among those reports.
         variance: Variance of the estimate for a word that nobody holds.
         excess: What a contribution for the word adds to it, times the clients asked.
@@ -37,6 +44,7 @@ class Evidence:
     votes: _Floats
     num_reports: _Floats
     expected: _Floats
+    support: _Floats
     estimate: _Floats
     variance: _Floats
     excess: _Floats
@@ -69,7 +77,9 @@ class Evidence:
         sums = {name: getattr(self, name).copy() for name in fresh}
         for name, values in fresh.items():
             sums[name][: len(votes)] += values
-        return Evidence(**sums)
+        support = self.support.copy()
+        support[: len(votes)] = np.maximum(support[: len(votes)], oracle.p)
+        return Evidence(**sums, support=support)
 
     def and_nothing(self, num_words: int) -> Evidence:
         """Return the evidence with none for so many more words."""
@@ -82,20 +92,30 @@ class Evidence:
         )
 
     def accepted(
-        self, found: Found, rate: float, *, recount: Evidence
+        self, found: Found, rate: float, *, recount: Evidence, anonymity_k: int = 0
     ) -> tuple[Found, npt.NDArray[np.bool_]]:
-        """Return the words to believe, with what a recount says of them, and which they are.
+        """Return the words to believe, with what a validation round says of them, and which.
 
-        Estimates are the recount's alone: there a client's B contributions are about words only,
-        so that fewer are left unsaid than where prefixes compete with them.
+        Estimates are the validation round's alone: there a client's B contributions are about
+        words only, so that fewer are left unsaid than where prefixes compete with them.
 
         Args:
             found: The words, whose choice did not depend on the evidence.
             rate: Of false discoveries among those returned, at most, in expectation.
-            recount: The part of the evidence that the recount gave.
+            recount: The part of the evidence that the validation round gave.
+            anonymity_k: k: a discovery is false if at most k clients hold the word.
         """
+        chosen = benjamini_hochberg(
+            p_values_of_rare(
+                self.votes,
+                self.num_reports,
+                self.expected,
+                support=self.support,
+                holders=anonymity_k,
+            ),
+            rate,
+        )
         p = p_values(self.votes, self.num_reports, self.expected)
-        chosen = benjamini_hochberg(p, rate)
         clients = np.maximum(recount.num_clients, 1)
         held = np.clip(recount.estimate, 0, clients)
         variance = recount.variance + held / clients * recount.excess

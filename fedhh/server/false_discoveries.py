@@ -1,15 +1,16 @@
 """Which of many words to believe: p-values from votes, and the rate of false ones among them.
 
-A p-value is the chance that a word which nobody holds gets at least so many votes, by the exact law
-of the oracle. The votes must come from clients who were asked after the word was chosen as a
-candidate: then nothing about the choice can have favored them.
+A p-value bounds the probability that a word which at most k clients hold gets at least so many
+votes, by the exact distribution of the oracle's reports. The votes must come from clients who were
+asked after the word was chosen as a candidate: then nothing about the choice can have favored their
+noise. docs/accounting.md, section 5, has the proof.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, ndtri
+from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 
 _Bools = npt.NDArray[np.bool_]
 _Floats = npt.NDArray[np.float64]
@@ -33,6 +34,45 @@ def p_values(votes: _Floats, num_reports: _Floats, expected: _Floats) -> _Floats
     trials = np.maximum(num_reports, count)
     rate = np.where(num_reports > 0, expected / np.maximum(num_reports, 1), 0.0)
     return np.where(is_above, betainc(count, trials - count + 1, rate), 1.0)
+
+
+def p_values_of_rare(
+    votes: _Floats, num_reports: _Floats, expected: _Floats, *, support: _Floats, holders: int
+) -> _Floats:
+    """Return an upper bound on P(at least so many votes) for words that at most k clients hold.
+
+    Each holder has at most one report for the word in all rounds together, which supports it with
+    probability at most ``support``: J ~ Bin(k, support) votes, whichever cohorts the holders are
+    in. All other votes are at most those of a word that nobody holds, and independent of these, so
+    that P(J + others >= votes) = sum over j of P(J = j) times the bound of `p_values` at votes - j.
+    With k = 0 that is `p_values` itself.
+
+    Args:
+        votes: ``(c,) float64``, whole numbers.
+        num_reports: ``(c,) float64``: reports of the rounds that asked about each.
+        expected: ``(c,) float64``: the sum of n q over these rounds.
+        support: ``(c,) float64``: the largest p of these rounds.
+        holders: k, at least 0.
+    """
+    p = np.ones(len(votes))
+    (above,) = np.nonzero(votes >= expected + 1)
+    if not len(above):
+        return p
+    # Most candidates have few votes, so that rows repeat.
+    rows, which = np.unique(
+        np.stack([votes, num_reports, expected, support], axis=1)[above],
+        axis=0,
+        return_inverse=True,
+    )
+    votes, num_reports, expected, support = rows.T
+    bound = np.zeros(len(rows))
+    for held in range(holders + 1):
+        rest = holders - held
+        choices = gammaln(holders + 1) - gammaln(held + 1) - gammaln(rest + 1)
+        chance = np.exp(choices + xlogy(held, support) + xlog1py(rest, -support))
+        bound += chance * p_values(votes - held, num_reports, expected)
+    p[above] = np.minimum(bound, 1.0)[which.reshape(-1)]
+    return p
 
 
 def benjamini_hochberg(p: _Floats, rate: float) -> _Bools:

@@ -213,6 +213,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             max_items=self.max_items,
             padded=self.pad,
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             reuses_clients=self.reuse_clients,
             randomizers=(self.oracle_spec,),
         )

@@ -128,6 +128,7 @@ class LdpMiner(SetProtocol[LdpMinerState, PaddedSampleQuery | PrefixQuery]):
             reuses_clients=True,
             max_items=1,
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             randomizers=(OracleSpec(name=_PHASES[-1], epsilon=self.round_epsilon),),
             recount_randomizer=self.recount_oracle if self.recounts else None,
             is_of_whole_set=True,

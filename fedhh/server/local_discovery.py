@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Generic, Literal, Self
 
 import numpy as np
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.oracles import OracleSpec, make_pure_oracle
@@ -28,10 +28,14 @@ from fedhh.settings import (
 )
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
+from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes, PrefixTrie
 
 FalseDiscoveryRate = Annotated[float, Ge(0), Lt(1)]
 """A bound on the expected share of false discoveries; 0 for none."""
+
+AnonymityK = Annotated[int, Ge(0), Le(1_000)]
+"""Clients that may hold a word which is still not to be returned."""
 
 RecountShare = Annotated[float, Gt(0), Lt(1)]
 """Part of all clients."""
@@ -46,16 +50,21 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         alphabet: "printable", "lower", or the symbols themselves.
         clients_per_layer: N, size of each cohort; "auto" divides the whole population among the
             cohorts.
-        false_discovery_rate: Of the words that a run returns, the expected share that nobody holds
-            is at most this: a last cohort is held out and asked about the found words only, and
-            those return that Benjamini and Hochberg's rule lets through. 0 for no such recount.
-        recount_share: Share of all clients that the recount asks, where there is one.
+        false_discovery_rate: Of the words that a run returns, the expected share that at most
+            ``anonymity_k`` clients hold is at most this: a last cohort is held out and asked about
+            the found words only (the validation round), and those return that Benjamini and
+            Hochberg's rule lets through. 0 for no validation round.
+        anonymity_k: k of the validation round: a word that at most so many clients of the
+            population hold is returned with probability at most ``false_discovery_rate``. With 0,
+            the round tests only whether anybody holds it.
+        recount_share: Share of all clients that the validation round asks, where there is one.
     """
 
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     clients_per_layer: CountOrAuto = AUTO
     false_discovery_rate: FalseDiscoveryRate = 0.0
+    anonymity_k: AnonymityK = 20
     recount_share: RecountShare = 0.25
 
     def __post_init__(self) -> None:
@@ -92,8 +101,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """Return the settings with the largest cohorts that fit, unless their size is given."""
         settled = self
         if self.clients_per_layer == AUTO:
-            kept_back = num_clients * self.recount_share if self.recounts else 0
-            size = int(num_clients - kept_back) // self.num_cohorts
+            size = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
             if size < 1:
                 left = " without the recount's part" if self.recounts else ""
                 raise InputError(
@@ -111,12 +119,16 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         if not self.recounts or mechanism.reuses_clients or mechanism.most_answers <= num_clients:
             super().check_population(num_clients)
             return
-        largest = int(num_clients * (1 - self.recount_share)) // self.num_cohorts
+        largest = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
         raise InputError(
             f"The population has {num_clients:,} clients, but {len(mechanism.layers) - 1} layers "
             f"and a recount need {mechanism.most_answers:,}, since no client is asked twice. Set "
             f"clients_per_layer <= {largest:,}, or ask for fewer passes or layers."
         )
+
+    def kept_back(self, num_clients: int) -> float:
+        """Return how many of all clients the validation round asks, 0 if there is none."""
+        return num_clients * self.recount_share if self.recounts else 0
 
     @property
     def recounts(self) -> bool:
@@ -135,6 +147,15 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         size = decided(self.clients_per_layer, "clients_per_layer") * self.num_cohorts
         return max(1, int(size * self.recount_share / (1 - self.recount_share)))
 
+    @property
+    def fewest_validated(self) -> int:
+        """Words that the validation round asks about at least, at most the alphabet's size.
+
+        If there are fewer candidates, words of at most one symbol fill them up, whose votes do not
+        count: a larger domain of Subset Selection amplifies more.
+        """
+        return 1
+
     def planned_recount(
         self, pass_index: int, layer: int, *, most_words: int
     ) -> tuple[PlannedLayer, ...]:
@@ -151,8 +172,8 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             pass_index=pass_index,
             layer=layer,
             num_clients=self.num_recount_clients,
-            smallest_domain=2,
-            largest_domain=max(most_words, 1) + 1,
+            smallest_domain=self.fewest_validated + 1,
+            largest_domain=max(most_words, self.fewest_validated) + 1,
         )
         return (planned,)
 
@@ -166,7 +187,16 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """
         if not (self.recounts and len(codes)):
             return None
-        return self.words_query(codes, self.recount_oracle, pass_index=pass_index, layer=layer)
+        short = np.zeros((self.symbols.size, codes.shape[1]), dtype=np.uint16)
+        short[:-1, 0] = np.arange(1, len(short))
+        missing = max(0, self.fewest_validated - len(codes))
+        filling = short[match_rows(short, codes) < 0][:missing]
+        return self.words_query(
+            np.concatenate([codes, filling]),
+            self.recount_oracle,
+            pass_index=pass_index,
+            layer=layer,
+        )
 
     def words_query(
         self, codes: Codes, oracle: OracleSpec, *, pass_index: int, layer: int
@@ -209,7 +239,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
 
         Args:
             found: The words that it was about.
-            query: Its broadcast.
+            query: Its broadcast, in which these come first.
             aggregate: Its answers.
             earlier: What other clients said about the words after these were found.
 
@@ -218,10 +248,12 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """
         aggregate.check_answers(query)
         oracle = make_pure_oracle(query.oracle, query.domain_size)
-        votes = aggregate.tally[: query.num_candidates]
+        votes = aggregate.tally[: len(found.codes)]
         recount = Evidence.nothing(len(votes)).heard(oracle, votes, aggregate)
         evidence = recount if earlier is None else earlier.heard(oracle, votes, aggregate)
-        accepted, chosen = evidence.accepted(found, self.false_discovery_rate, recount=recount)
+        accepted, chosen = evidence.accepted(
+            found, self.false_discovery_rate, recount=recount, anonymity_k=self.anonymity_k
+        )
         least = int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1
         noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
         dropped = len(votes) - len(accepted.codes)

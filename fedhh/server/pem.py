@@ -151,6 +151,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
             max_items=self.max_items,
             padded=self.pad,
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             randomizers=(queries[0].oracle,),
             recount_randomizer=self.recount_oracle if self.recounts else None,
         )

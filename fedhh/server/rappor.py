@@ -130,6 +130,7 @@ class Rappor(
             max_items=self.max_items,
             padded=self.pad,
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             recount_randomizer=self.recount_oracle if self.recounts else None,
             epsilon_of_one_report=self.local_epsilon,
             epsilon_of_all_reports=self.response.epsilon_of_all_reports(self.bloom_hashes),

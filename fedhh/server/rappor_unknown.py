@@ -180,6 +180,7 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
             max_items=self.max_items,
             padded=self.pad,
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             recount_randomizer=self.recount_oracle if self.recounts else None,
             epsilons=(self.report_epsilon,) * _REPORTS,
         )

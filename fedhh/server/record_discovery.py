@@ -121,6 +121,7 @@ class RecordProtocol(
             max_items=self.max_items,
             padded=self.pad,
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             randomizers=(query.word_oracle, query.fragment_oracle),
             recount_randomizer=self.recount_oracle if self.recounts else None,
         )

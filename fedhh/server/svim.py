@@ -143,6 +143,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
             + self.planned_recount(0, 4, most_words=self.keep),
             max_items=1,
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             randomizers=(OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon),),
             recount_randomizer=self.recount_oracle if self.recounts else None,
             is_of_whole_set=True,

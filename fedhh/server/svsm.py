@@ -173,6 +173,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
             singles,
             layers=(*singles.layers, *layers, *recount),
             false_discovery_rate=self.false_discovery_rate,
+            anonymity_k=self.anonymity_k,
             recount_randomizer=self.recount_oracle if self.recounts else None,
         )
 

@@ -1,4 +1,4 @@
-"""Which layers claim k-anonymity by what they keep: votes, a posterior, a recount, evidence."""
+"""Which layers claim k-anonymity by what they keep: votes, a posterior, a validation round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedhh.accounting import NotApplicable
 from fedhh.accounting.anonymity import VARIANTS
 from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.layer_record import LayerRecord
-from fedhh.accounting.sources import RECOUNT
+from fedhh.accounting.sources import VALIDATION
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
@@ -38,7 +38,7 @@ def record(layer, kept_by, **changes):
     return replace(whole, **changes)
 
 
-def mechanism(rate=0.05, **changes):
+def mechanism(rate=0.0, **changes):
     planned = PlannedLayer(
         pass_index=0, layer=1, num_clients=20_000, smallest_domain=2, largest_domain=1_351
     )
@@ -46,9 +46,9 @@ def mechanism(rate=0.05, **changes):
     return LocalReports(**{**stated, "false_discovery_rate": rate, **changes})
 
 
-def claims(*records, rate=0.05, alpha=0.95):
+def claims(*records, rate=0.0, alpha=0.95, k=20):
     """Return the claims of each layer and of the run, per variant."""
-    found = anonymity_of_run(records, mechanism(rate), alpha=alpha)
+    found = anonymity_of_run(records, mechanism(rate, anonymity_k=k), alpha=alpha)
     per_variant = [[claim for claim in found if claim.variant == variant] for variant in VARIANTS]
     assert all(len(each) == len(records) + 1 for each in per_variant)
     return per_variant
@@ -78,18 +78,70 @@ def test_layers_kept_by_the_posterior_claim_nothing_and_say_why():
         (0.2, 0.95, False),
     ],
 )
-def test_a_recount_by_evidence_claims_zero_exactly_if_its_rate_allows(rate, alpha, holds):
-    layers = [record(1, "posterior"), record(9, "evidence", num_kept=12, domain_size=41)]
-    for variant in claims(*layers, rate=rate, alpha=alpha):
-        unclaimed, recount, run = variant
-        assert isinstance(unclaimed.k, NotApplicable)
-        for claim in (recount, run):
-            assert claim.k == (0 if holds else None)
-            assert claim.probability == rate
-            assert claim.theorem == RECOUNT
-            assert claim.alpha == alpha
-            assert not claim.claimed_in_paper
-        assert (recount.layer, run.layer) == (9, None)
+@pytest.mark.parametrize("kept_by", ["recount", "evidence"])
+def test_a_validation_round_claims_its_k_exactly_if_its_rate_allows(kept_by, rate, alpha, holds):
+    layers = [record(1, "posterior"), record(9, kept_by, num_kept=12, domain_size=41)]
+    for k in (0, 20, 300):
+        for variant in claims(*layers, rate=rate, alpha=alpha, k=k):
+            unclaimed, validation, run = variant
+            assert isinstance(unclaimed.k, NotApplicable)
+            for claim in (validation, run):
+                assert claim.k == (k if holds else None)
+                assert claim.probability == rate
+                assert claim.theorem == VALIDATION
+                assert claim.alpha == alpha
+                assert not claim.claimed_in_paper
+            assert (validation.layer, run.layer) == (9, None)
+
+
+@pytest.mark.parametrize("shape", [{}, {"num_kept": 0}, {"num_kept": 40, "decides": False}])
+def test_what_the_validation_round_kept_does_not_matter(shape):
+    last = record(9, "recount", **{"num_kept": 12, "domain_size": 41, **shape})
+    for *_, run in claims(record(1, "posterior"), last, rate=0.05):
+        assert run.k == 20
+    # It holds before the run: also if no word was found and the round was not asked.
+    for *_, run in claims(record(1, "posterior"), rate=0.05):
+        assert run.k == 20
+
+
+def test_of_votes_and_a_validation_round_the_larger_claim_counts():
+    by_votes = [each[-1].k for each in claims(record(2, "votes"))]
+    assert by_votes == [39, None]
+    layers = [record(2, "votes"), record(9, "recount", num_kept=12, domain_size=41)]
+    for k in (0, 1, 5_000):
+        for votes, variant in zip(by_votes, claims(*layers, rate=0.05, k=k), strict=True):
+            assert variant[1].k == k
+            assert variant[-1].k == max(votes or 0, k)
+
+
+OTHERS = {
+    "grr": (OracleSpec(name="grr", epsilon=4.0),),
+    "two": (SS, SS),
+    "sketch": (OracleSpec(name="olh", epsilon=4.0),),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_validation_round_claims_its_k_for_every_randomizer(name):
+    layers = [record(1, "votes"), record(2, "recount")]
+    plan = {"randomizers": OTHERS[name], "anonymity_k": 20}
+    (claim,) = anonymity_of_run(layers, mechanism(0.05, **plan), alpha=0.95)
+    assert (claim.k, claim.layer, claim.variant) == (20, None, "tight")
+    assert claim.smallest_cohort == 20_000
+    # Without the round, these randomizers have no claim.
+    assert anonymity_of_run(layers[:1], mechanism(0.0, **plan), alpha=0.95) == []
+
+
+@pytest.mark.parametrize("name", ["cms", "hcms", "flh", "hashtogram"])
+def test_reports_that_share_hash_functions_claim_nothing(name):
+    layers = [record(1, "votes"), record(2, "recount")]
+    sketch = OracleSpec(name=name, epsilon=4.0)
+    plan = {"randomizers": (sketch,), "anonymity_k": 20}
+    (claim,) = anonymity_of_run(layers, mechanism(0.05, **plan), alpha=0.95)
+    assert "share hash functions" in str(claim.k)
+    # What counts is the validation round's randomizer.
+    (claim,) = anonymity_of_run(layers, mechanism(0.05, recount_randomizer=SS, **plan), alpha=0.95)
+    assert claim.k == 20
 
 
 def test_whoever_passes_has_a_p_value_of_at_most_the_rate():
@@ -102,20 +154,6 @@ def test_whoever_passes_has_a_p_value_of_at_most_the_rate():
         # A word that nobody holds has a uniform p-value, whatever the others' are.
         p[:, 0] = np.linspace(0, 1, 500, endpoint=False) + 0.001
         assert np.mean([benjamini_hochberg(each, rate)[0] for each in p]) <= rate
-
-
-@pytest.mark.parametrize("change", [{}, {"num_kept": 0}, {"num_kept": 1_350, "decides": False}])
-def test_a_recount_by_its_own_votes_claims_what_a_layer_of_votes_does(change):
-    shape = {"num_kept": 12, **change}
-    for by_votes, recount in zip(
-        claims(record(9, "votes", **shape)), claims(record(9, "recount", **shape)), strict=True
-    ):
-        assert [claim.k for claim in by_votes] == [claim.k for claim in recount]
-        if change:
-            reason = "the layer kept nothing" if not shape["num_kept"] else "keeps all of its 1350"
-            assert all(reason in str(claim.k) for claim in recount)
-        else:
-            assert recount[0].k != 0
 
 
 @pytest.mark.parametrize(
@@ -161,7 +199,7 @@ def test_a_run_claims_what_its_last_round_allows(change, kept_by):
         assert len(layers) == len(summaries)
         assert all(isinstance(each.k, NotApplicable) for each in layers[:-1])
         assert run.k == layers[-1].k or isinstance(run.k, NotApplicable)
-        if kept_by == "evidence":
-            assert run.k == (0 if protocol.false_discovery_rate <= 0.05 else None)
+        if kept_by != "posterior":
+            assert run.k == (20 if protocol.false_discovery_rate <= 0.05 else None)
         if kept_by == "posterior":
             assert isinstance(run.k, NotApplicable)

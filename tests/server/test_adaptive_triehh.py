@@ -136,7 +136,11 @@ def sizes_of(protocol, num_clients=100_000):
 @pytest.mark.parametrize("depth", [8, 15])
 def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking, clients_per_layer):
     loaded = AdaptiveTrieHH(
-        depth=depth, ranking=ranking, clients_per_layer=clients_per_layer, eta_max=1_000
+        depth=depth,
+        ranking=ranking,
+        clients_per_layer=clients_per_layer,
+        eta_max=1_000,
+        least_cohort=1,
     )
     flat = replace(loaded, front_loaded=False)
     *sizes, recount = sizes_of(loaded)
@@ -369,7 +373,7 @@ def test_domains_lie_between_the_planned_ones(clients, change):
 
 def test_votes_plan_no_more_than_the_papers_algorithm():
     # Many symbols and layers: if the plan grew with every layer, this would be 10**23.
-    ours = AdaptiveTrieHH(ranking="votes", eta_max=1_000, clients_per_layer=100)
+    ours = AdaptiveTrieHH(ranking="votes", eta_max=1_000, clients_per_layer=100, least_cohort=1)
     papers = LdpTrieHH(passes=1, clients_per_layer=100)
     domains = [each.largest_domain for each in ours.mechanism.layers[:-1]]
     assert domains == [each.largest_domain for each in papers.mechanism.layers]
@@ -402,14 +406,11 @@ def test_votes_may_have_passes_and_reused_clients():
     assert replace(FULL, ranking="votes", passes=2, reuse_clients=True).passes == 2
 
 
-def test_too_few_clients_for_front_loaded_layers_are_refused_with_their_number():
-    # The last of 15 layers gets a quarter of a part of 14.4.
+def test_too_few_clients_for_the_layers_are_refused_with_their_number():
     protocol = AdaptiveTrieHH(depth=15, eta_max=1_000, skip_free_layers=False)
-    with pytest.raises(
-        InputError, match=r"at least 58 clients for 15 layers, got 45;.*front_loade"
-    ):
-        protocol.settle(num_clients=66, seed=0)
-    assert min(sizes_of(protocol, num_clients=85)) >= 1
+    with pytest.raises(InputError, match=r"at least 60 clients for 15 layers .* got 45; .*<= 3"):
+        replace(protocol, least_cohort=4).settle(num_clients=66, seed=0)
+    assert sizes_of(protocol, num_clients=17) == [1] * 16
     flat = replace(protocol, front_loaded=False)
     assert sizes_of(flat, num_clients=17) == [1] * 16
     with pytest.raises(

@@ -95,6 +95,7 @@ PROTOCOL = AdaptiveTrieHH(
     local_epsilon=6.0,
     skip_free_layers=False,
     known_words="none",
+    least_cohort=1,
 )
 
 

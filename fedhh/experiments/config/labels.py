@@ -40,6 +40,7 @@ _METRICS = {
     "central_epsilon_user_before_run": "central epsilon per client, before the run",
     "central_epsilon": "central epsilon per contribution, after the run",
     "central_epsilon_user": "central epsilon per client, after the run",
+    "claimed_k": "claimed k of approximate k-anonymity",
     "noise_share": "share of noise among kept prefixes",
     "discovered": "discovered words",
     "local_epsilon": "local epsilon per contribution",

@@ -24,6 +24,7 @@ from fedhh.experiments.sweep.intervals import interval_text, summarize
 from fedhh.validation import InputError
 
 CENTRAL = "central_epsilon"
+CLAIMED_K = "claimed_k"
 
 _HALF = "Mean ± half the"
 
@@ -111,6 +112,7 @@ _COST = (
     _epsilon(CENTRAL, "central epsilon after the run, item"),
     _epsilon("central_epsilon_user_before_run", "central epsilon before the run, user"),
     _epsilon("central_epsilon_user", "central epsilon after the run, user"),
+    _count(CLAIMED_K, "k-anonymity, claimed"),
     _count("clients_asked", "clients asked"),
     _count("rounds", "rounds"),
     _bytes_at_most("upload_bits_per_client_max", "upload per client"),
@@ -129,7 +131,7 @@ _CHOSEN = (
 """Rows of a comparison at one central epsilon."""
 _SHORT = {
     "coverage", _CEILING, _OF_CEILING, "precision", "recall", "central_epsilon_before_run", CENTRAL,
-    "central_epsilon_user_before_run", "central_epsilon_user", "rounds",
+    "central_epsilon_user_before_run", "central_epsilon_user", CLAIMED_K, "rounds",
     "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS, _TRUNCATED,
 }  # fmt: skip
 _NOT_ZERO = re.compile(r"[1-9]")
@@ -232,6 +234,7 @@ def comparison_table(
                 *_meanings(table, measures),
                 *_equal_note(table),
                 _central_note(table),
+                *_anonymity_notes(table, measures),
             ]
         ),
         labels=len(named) + 1,
@@ -297,6 +300,17 @@ def _central_note(table: pd.DataFrame) -> str:
     )
     unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table[CENTRAL])
     return note + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
+
+
+def _anonymity_notes(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
+    """Return what k means, where some run claims one."""
+    if CLAIMED_K not in {measure.column for measure in measures} or "alpha" not in table:
+        return []
+    alphas = ", ".join(f"{alpha:g}" for alpha in sorted(table["alpha"].dropna().unique()))
+    return [
+        f"k-anonymity at alpha {alphas}: a word that at most k clients hold returns with "
+        "probability at most 1 - alpha."
+    ]
 
 
 def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]]) -> TextTable:

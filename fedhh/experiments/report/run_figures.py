@@ -19,6 +19,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.style import (
     BLACK,
@@ -104,6 +105,9 @@ def of_whom(result: RunResult) -> str:
     if round_up(after) != central:
         central += f" before the run, {round_up(after)} after it,"
     parts.append(f"central epsilon {central} at delta {delta:g}")
+    anonymity = claim_over_run(result.privacy.anonymity)
+    if anonymity is not None:
+        parts.append(f"k {anonymity.k:,} at alpha {anonymity.alpha:g}")
     name, seed = result.population["name"], f"seed {result.seed}"
     # A synthetic population's name has its seed, which is the run's.
     clients = name if name.endswith(f", {seed}") else f"{name}, {seed}"

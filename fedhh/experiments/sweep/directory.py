@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedhh import doors
+from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.schema import Config, parse_config
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.run import identity
@@ -279,13 +280,16 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
             client, before the run.
         central_epsilon_user: Likewise after the run, for the domains that it had.
         delta: At which the central epsilons hold.
-        claimed_k: Of approximate k-anonymity; missing without a claim.
+        claimed_k: Of approximate k-anonymity: a word that at most so many clients hold returns
+            with probability at most 1 - alpha; missing without a claim.
+        alpha: At which ``claimed_k`` holds; missing without a claim.
         population: Name of the population.
         population_clients: Its clients.
         fidelity: What ``simulation.fidelity`` came to: "per-report", "exact-tally", or "mixed".
     """
     report = run.privacy
     regime = regime_of_run(run.layers)
+    anonymity = claim_over_run(report.anonymity)
     flat = {
         **run.metrics.to_dict(),
         "limited_by": None if regime is None else regime.limit,
@@ -298,6 +302,7 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         "central_epsilon_user": central_epsilon(report, "user"),
         "delta": delta,
         "claimed_k": claimed_k(report),
+        "alpha": None if anonymity is None else anonymity.alpha,
         **run.cost,
         "population": run.population["name"],
         "population_clients": run.population["clients"],

@@ -1,0 +1,179 @@
+"""The floor of Adaptive TrieHH's cohorts: its guarantee before the run against LDP TrieHH's."""
+
+from __future__ import annotations
+
+import math
+import string
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fedhh.accounting import LayerRecord, account
+from fedhh.accounting.bounds.blanket import reachable_blanket
+from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.testing import LETTERS, small_population
+from fedhh.validation import InputError
+from tests.zipf_words import final_state
+
+
+def settled(protocol, num_clients, **settings):
+    return protocol(**settings).settle(num_clients=num_clients, seed=0)
+
+
+def planned(protocol):
+    """Return what the guarantee follows from: fewest clients, and the extreme domains."""
+    layers = protocol.mechanism.layers
+    return (
+        min(layer.num_clients for layer in layers),
+        min(layer.smallest_domain for layer in layers),
+        max(layer.largest_domain for layer in layers),
+    )
+
+
+def dominance(protocol):
+    """Return what the blanket's delta falls with, and the two weights that it rises with."""
+    cohort, smallest, largest = planned(protocol)
+    blanket = reachable_blanket(
+        local_epsilon=protocol.local_epsilon,
+        num_reports=max(2, cohort * protocol.max_items),
+        smallest_domain=smallest,
+        largest_domain=largest,
+    )
+    growth = math.exp(protocol.local_epsilon)
+    return cohort, blanket.one, (growth + 1) * blanket.one + blanket.both
+
+
+GRID = product(
+    (20_000, 300_000, 701_225, 2_000_000, 15_000_000),
+    (1, 10, 60),
+    (1.0, 4.0, 8.0, 10.0),
+    (string.ascii_lowercase, "printable"),
+)
+
+
+def test_every_plan_dominates_that_of_ldp_triehh():
+    for num_clients, max_items, epsilon, alphabet in GRID:
+        same = {"max_items": max_items, "local_epsilon": epsilon, "alphabet": alphabet}
+        ours = dominance(settled(AdaptiveTrieHH, num_clients, **same))
+        papers = dominance(settled(LdpTrieHH, num_clients, **same))
+        # Delta rises with both weights and falls with the reports: `dominating_blanket`.
+        assert ours[0] >= papers[0]
+        assert ours[1] <= papers[1]
+        assert ours[2] <= papers[2]
+    # The control: without the floor, the first is not so.
+    free = settled(AdaptiveTrieHH, 300_000, least_cohort=1)
+    assert dominance(free)[0] < dominance(settled(LdpTrieHH, 300_000))[0]
+
+
+def before_run(protocol, num_clients):
+    """Return the item- and user-level epsilons that the plan claims before the run."""
+    records = [
+        LayerRecord(
+            pass_index=layer.pass_index + 1,
+            layer=layer.layer,
+            num_clients=layer.num_clients,
+            num_reports=layer.num_clients * protocol.max_items,
+            domain_size=layer.largest_domain,
+            num_kept=1,
+            decides=True,
+            kept_by="posterior",
+        )
+        for layer in protocol.mechanism.layers
+    ]
+    report = account(protocol.mechanism, records, num_clients=num_clients, delta=1e-10, alpha=0.95)
+    return [report.before_run(unit).epsilon for unit in ("item", "user")]
+
+
+@pytest.mark.parametrize(
+    ("num_clients", "max_items", "epsilon"),
+    [(2_000_000, 10, 8.0), (300_000, 5, 4.0)],
+)
+def test_both_epsilons_before_the_run_are_no_larger(num_clients, max_items, epsilon):
+    same = {"max_items": max_items, "local_epsilon": epsilon}
+    ours = before_run(settled(AdaptiveTrieHH, num_clients, **same), num_clients)
+    papers = before_run(settled(LdpTrieHH, num_clients, **same), num_clients)
+    for mine, theirs in zip(ours, papers, strict=True):
+        assert mine <= theirs * (1 + 1e-9)
+    # The control: without the floor, they are larger.
+    free = settled(AdaptiveTrieHH, num_clients, least_cohort=1, **same)
+    for mine, theirs in zip(before_run(free, num_clients), papers, strict=True):
+        assert mine > 1.2 * theirs
+
+
+def test_the_default_floor_is_the_papers_cohort_and_the_rest_is_front_loaded():
+    ours = settled(AdaptiveTrieHH, 2_000_000)
+    papers = settled(LdpTrieHH, 2_000_000)
+    assert ours.least_cohort == papers.clients_per_layer == 66_666
+    *sizes, validation = [layer.num_clients for layer in ours.mechanism.layers]
+    assert sizes[-1] == min(sizes) == 66_666
+    assert sizes[0] > 3 * sizes[-1]
+    assert validation == 200_000
+    assert 2_000_000 - 16 <= sum(sizes) + validation <= 2_000_000
+    assert ours.settle(num_clients=2_000_000, seed=0) == ours
+
+
+def test_the_validation_round_is_raised_to_the_floor():
+    ours = settled(AdaptiveTrieHH, 2_000_000, recount_share=0.01)
+    assert ours.mechanism.layers[-1].num_clients == ours.least_cohort == 66_666
+    assert 2_000_000 - 16 <= ours.mechanism.most_answers <= 2_000_000
+    assert planned(settled(AdaptiveTrieHH, 2_000_000, recount_share=0.01, least_cohort=1))[0] < 21e3
+
+
+def test_of_a_part_of_the_clients_the_floor_is_that_parts():
+    ours = settled(AdaptiveTrieHH, 2_000_000, clients_per_layer=6_000)
+    assert ours.mechanism.most_answers == 100_000
+    assert ours.least_cohort == 100_000 // 30
+    assert planned(ours)[0] == 100_000 // 30
+
+
+def test_where_too_many_layers_share_the_clients_all_are_alike():
+    ours = settled(
+        AdaptiveTrieHH, 100_000, ranking="votes", passes=2, eta_max=1_000, recount_share=0.02
+    )
+    sizes = [layer.num_clients for layer in ours.mechanism.layers]
+    assert len(sizes) == 31
+    assert ours.least_cohort == (100_000 - 30) // 31
+    assert min(sizes) == ours.least_cohort
+    assert max(sizes) - min(sizes) <= 31
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"least_cohort": 0}, "least_cohort"),
+        ({"least_cohort": "all"}, "least_cohort"),
+    ],
+)
+def test_bad_floors_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        AdaptiveTrieHH(**change)
+
+
+def test_a_floor_that_the_clients_cannot_pay_is_refused():
+    with pytest.raises(InputError, match=r"least_cohort <= 6,428, or ask more clients"):
+        settled(AdaptiveTrieHH, 100_000, least_cohort=9_000)
+    assert planned(settled(AdaptiveTrieHH, 100_000, least_cohort=6_428))[0] == 6_428
+
+
+def test_few_found_words_are_validated_in_a_domain_no_smaller_than_a_layers():
+    population = small_population(3_000)
+    protocol = AdaptiveTrieHH(alphabet=LETTERS, depth=4, eta_max=20, max_items=2, local_epsilon=2.0)
+    ours = protocol.settle(num_clients=3_000, seed=0)
+    state = ours.initialize()
+    code = np.zeros((1, 5), dtype=np.uint16)
+    for few in (code, np.zeros((0, 5), dtype=np.uint16)):
+        few[:, 0] = 3
+        cohort = ours.next_query(state).cohort
+        query = ours.recount_query(few, pass_index=0, layer=5, cohort=cohort)
+        assert (query is None) == (not len(few))
+    query = ours.recount_query(code, pass_index=0, layer=5, cohort=cohort)
+    assert query.domain_size == len(LETTERS) + 2 == ours.mechanism.layers[-1].smallest_domain
+    assert query.finished[0].tolist() == code[0].tolist()
+    assert len(np.unique(query.finished, axis=0)) == len(query.finished)
+    # What fills up is never returned, however many clients hold it: "d" alone was found.
+    plain = replace(ours, ranking="votes").recount_query(code, pass_index=0, layer=5, cohort=cohort)
+    assert plain.domain_size == 2
+    assert final_state(ours, population).is_recounted

@@ -1,0 +1,193 @@
+"""The validation round's test of k holders: p-values by enumeration, and who passes over runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.oracles import OracleSpec, SubsetSelection, make_pure_oracle
+from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.false_discoveries import benjamini_hochberg, p_values, p_values_of_rare
+from fedhh.server.pem import Pem
+from fedhh.testing import LETTERS
+from fedhh.testing.oracle_laws import tally_law
+from fedhh.words.lexicon import Lexicon
+from tests.server.test_false_discoveries import dense_law, truths
+from tests.zipf_words import final_state
+
+RATE = 0.05
+
+
+def p_of_rounds(votes, rounds, holders):
+    """Return the p-values of votes added up over rounds of n reports with chances p and q each."""
+    of_all = np.ones(len(votes))
+    return p_values_of_rare(
+        votes.astype(float),
+        sum(n for n, _, _ in rounds) * of_all,
+        sum(n * q for n, _, q in rounds) * of_all,
+        support=max(p for _, p, _ in rounds) * of_all,
+        holders=holders,
+    )
+
+
+def votes_law(rounds, held):
+    """Return the distribution of the votes of a word with so many reports in each round."""
+    law = np.ones(1)
+    for (n, p, q), reports in zip(rounds, held, strict=True):
+        law = np.convolve(law, stats.binom.pmf(np.arange(reports + 1), reports, p))
+        law = np.convolve(law, stats.binom.pmf(np.arange(n - reports + 1), n - reports, q))
+    return law
+
+
+def highest_ratio(rounds, held, holders):
+    """Return the largest P(p-value <= t) / t over all t that a p-value can be."""
+    law = votes_law(rounds, held)
+    p = p_of_rounds(np.arange(len(law)), rounds, holders)
+    attained = np.unique(p[p > 1e-12])
+    return max(law[p <= t * (1 + 1e-12)].sum() / t for t in attained)
+
+
+def test_with_no_holder_p_values_are_those_of_the_plain_test_bit_for_bit():
+    rng = np.random.default_rng(0)
+    n = rng.integers(0, 10_000, 3_000).astype(float)
+    votes = np.floor(n * rng.random(3_000) ** 4)
+    expected = n * rng.random(3_000) ** 3
+    for support in (np.zeros(3_000), rng.random(3_000), np.ones(3_000)):
+        ours = p_values_of_rare(votes, n, expected, support=support, holders=0)
+        assert np.array_equal(ours, p_values(votes, n, expected))
+
+
+@pytest.mark.parametrize("spec", ["ss", "grr", "oue", "olh", "none"])
+@pytest.mark.parametrize("holders", [1, 3, 20])
+def test_of_one_round_a_p_value_is_at_least_the_exact_tail_and_close(spec, holders):
+    epsilon = np.inf if spec == "none" else 3.0
+    oracle = make_pure_oracle(OracleSpec(name=spec, epsilon=epsilon), 200)
+    n = 3_000
+    law = votes_law([(n, oracle.p, oracle.q)], [holders])
+    tail = np.cumsum(law[::-1])[::-1]
+    votes = np.arange(n + 1)
+    p = p_of_rounds(votes, [(n, oracle.p, oracle.q)], holders)
+    assert (p >= tail * (1 - 1e-9)).all()
+    # Below one above the expectation of the others' votes, nothing is claimed.
+    usual = (tail < 0.05) & (tail > 1e-9)
+    assert (p[usual] <= 2 * tail[usual]).all()
+    # Without noise, k holders have at most k votes.
+    if spec == "none":
+        assert p[holders] == 1
+        assert p[holders + 1] == 0
+
+
+ORACLES = [SubsetSelection(epsilon=e, domain_size=s) for e, s in ((1.0, 4), (2.5, 9), (0.7, 3))]
+
+
+@pytest.mark.parametrize("holders", [0, 1, 2, 4])
+def test_whatever_rounds_few_holders_are_in_a_p_value_is_at_least_uniform(holders):
+    sizes = (6, 9, 7)
+    for used in ([0], [2], [0, 1], [0, 2], [0, 1, 2]):
+        rounds = [(sizes[i], ORACLES[i].p, ORACLES[i].q) for i in used]
+        for held in product(range(holders + 1), repeat=len(used)):
+            if sum(held) <= holders:
+                assert highest_ratio(rounds, held, holders) <= 1 + 1e-9
+    # The control: the test of no holder is wrong about them, and so is this one about five more.
+    rounds = [(60, ORACLES[1].p, ORACLES[1].q)]
+    assert highest_ratio(rounds, (holders,), holders) <= 1 + 1e-9
+    assert highest_ratio(rounds, (holders + 5,), holders) > 2
+    if holders:
+        assert highest_ratio(rounds, (holders,), 0) > 1.2
+
+
+def test_the_votes_of_a_word_follow_the_distribution_that_is_enumerated():
+    oracle = ORACLES[0]
+    of_word = np.zeros(6)
+    for tally, chance in tally_law(oracle, [0, 0, 1, 3, 3]).items():
+        of_word[tally[0]] += chance
+    np.testing.assert_allclose(of_word, votes_law([(5, oracle.p, oracle.q)], [2]), atol=1e-12)
+
+
+def returned(oracle, counts, rate, holders):
+    """Return the exact probability that each candidate is returned, and the false share."""
+    table = dense_law(oracle, counts)
+    tallies = np.indices(table.shape).reshape(table.ndim, -1).T
+    n = sum(counts)
+    p = p_of_rounds(np.arange(n + 1), [(n, oracle.p, oracle.q)], holders)
+    chosen = np.array([benjamini_hochberg(each, rate) for each in p[tallies]])
+    is_false = np.array(counts[:-1]) <= holders
+    share = (chosen & is_false).sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
+    return table.ravel() @ chosen, float(table.ravel() @ share)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.5])
+@pytest.mark.parametrize(("domain_size", "reports"), [(3, 10), (4, 6)])
+@pytest.mark.parametrize("holders", [1, 2])
+def test_by_enumeration_few_holders_pass_at_most_with_the_rate(
+    domain_size, reports, holders, epsilon
+):
+    oracle = SubsetSelection(epsilon=epsilon, domain_size=domain_size)
+    for rate in (0.05, 0.3):
+        for counts in truths(domain_size - 1, reports):
+            chance, share = returned(oracle, counts, rate, holders)
+            is_false = np.array(counts[:-1]) <= holders
+            assert (chance[is_false] <= rate + 1e-12).all(), (counts, chance)
+            assert share <= rate + 1e-12, (counts, share)
+
+
+@pytest.mark.parametrize("holders", [0, 1, 2])
+def test_by_enumeration_five_more_holders_pass_more_often(holders):
+    oracle = SubsetSelection(epsilon=4.0, domain_size=3)
+    for more, passes in ((0, False), (5, True)):
+        chance, _ = returned(oracle, (holders + more, 0, 12 - holders - more), RATE, holders)
+        assert (chance[0] > 2 * RATE) == passes
+
+
+NUM_CLIENTS, HOLDERS, NUM_RARE, NUM_COMMON = 4_000, 20, 80, 12
+SETTINGS = {"alphabet": LETTERS, "local_epsilon": 8.0, "max_items": 4, "false_discovery_rate": RATE}
+PROTOCOLS = {
+    "evidence": AdaptiveTrieHH(**SETTINGS, depth=4, eta_max=300, anonymity_k=HOLDERS),
+    "recount": Pem(**SETTINGS, length=4, step=1, keep=150, anonymity_k=HOLDERS),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """Clients of whom exactly k hold each of many words; some words are common."""
+    rng = np.random.default_rng(7)
+    words = rng.permutation(["".join(word) for word in product(LETTERS, repeat=4)])
+    counts = [HOLDERS] * NUM_RARE + [NUM_CLIENTS // 8] * NUM_COMMON
+    held = [rng.choice(NUM_CLIENTS, count, replace=False) for count in counts]
+    return StoredPopulation.from_rows(
+        name="hostile",
+        lexicon=Lexicon(words=words[: len(counts)].tolist()),
+        clients=np.concatenate(held),
+        word_ids=np.repeat(np.arange(len(counts)), counts),
+        counts=np.ones(sum(counts), dtype=np.int64),
+        num_clients=NUM_CLIENTS,
+    )
+
+
+def rare_shares(protocol, population, runs):
+    """Return, of each run, the share of returned words that at most k clients hold, and of all."""
+    common = set(population.lexicon.words[NUM_RARE:])
+    shares, passed = [], 0
+    for seed in range(runs):
+        settled = protocol.settle(num_clients=NUM_CLIENTS, seed=seed)
+        words = set(settled.discoveries(final_state(settled, population, seed=seed)).words)
+        shares.append(len(words - common) / max(len(words), 1))
+        passed += len(words & set(population.lexicon.words[:NUM_RARE]))
+        assert len(words & common) >= NUM_COMMON // 2
+    return np.array(shares), passed / (runs * NUM_RARE)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_where_many_words_have_exactly_k_holders_hardly_any_returns(name, hostile):
+    shares, chance = rare_shares(PROTOCOLS[name], hostile, runs=20)
+    assert shares.mean() <= RATE + 6 * shares.std() / len(shares) ** 0.5
+    assert chance <= RATE
+    # The control: a test that anybody holds them returns them.
+    shares, chance = rare_shares(replace(PROTOCOLS[name], anonymity_k=0), hostile, runs=5)
+    assert shares.mean() > 4 * RATE
+    assert chance > 4 * RATE
