@@ -84,7 +84,7 @@ def audit_oracle(
 
 
 def messages_to_sample(oracle: FrequencyOracle) -> int:
-    """Return how many reports an audit draws unless told otherwise: 1,000,000, or of long ones fewer.
+    """Return how many reports an audit draws: 1,000,000, or of long ones fewer.
 
     So many see every randomizer whose epsilon is a tenth above what it states, up to 4.
     """
