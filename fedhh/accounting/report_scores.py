@@ -37,12 +37,14 @@ class ShownReports:
     Attributes:
         given: ``(n, m)`` finite scores of m values that do not have to be learned, such as the
             stated log-likelihoods.
-        columns: ``(n, c)`` numbers of the report, integers or floats without NaN, and their sum.
+        columns: ``(n, c)`` numbers of the report, integers or floats without NaN.
+        sums: ``(n,)`` sums of all of the report's numbers.
         whole: ``(n,) uint64``: equal where reports are.
     """
 
     given: Floats
     columns: npt.NDArray[np.generic]
+    sums: Floats
     whole: Words
 
     @classmethod
@@ -58,11 +60,13 @@ class ShownReports:
         if rows.shape[1] > _MOST_COLUMNS:
             places = np.linspace(0, rows.shape[1] - 1, _MOST_COLUMNS).astype(np.intp)
             chosen = rows[:, places]
-        if rows.shape[1] > 1:
-            total = rows.sum(axis=1, dtype=np.float64)
-            chosen = np.column_stack([chosen, total])
         hashed = rows if rows.shape[1] <= _LONGEST_HASHED else chosen
-        return cls(given=_as_scores(given), columns=chosen, whole=_hashed(hashed))
+        return cls(
+            given=_as_scores(given),
+            columns=chosen,
+            sums=rows.sum(axis=1, dtype=np.float64),
+            whole=_hashed(hashed),
+        )
 
     @classmethod
     def together(cls, parts: list[ShownReports]) -> ShownReports:
@@ -70,6 +74,7 @@ class ShownReports:
         return cls(
             given=np.concatenate([part.given for part in parts]),
             columns=np.concatenate([part.columns for part in parts]),
+            sums=np.concatenate([part.sums for part in parts]),
             whole=np.concatenate([part.whole for part in parts]),
         )
 
@@ -188,7 +193,7 @@ def _as_scores(log_likelihoods: Floats) -> Floats:
 
 
 def _columns(shown: ShownReports) -> list[npt.NDArray[np.generic]]:
-    return [*shown.columns.T, *shown.given.T]
+    return [*shown.columns.T, shown.sums, *shown.given.T]
 
 
 def _ends_of_bins(column: npt.NDArray[np.generic]) -> Floats:
