@@ -29,8 +29,8 @@ DAILY = "sum over days of each report's own law"
 class RedrawnDaily(DailyAnswer):
     """An answer whose devices draw everything again every day: what a memo must prevent.
 
-    States what the memoised answer states. An audit that does not refute this one could not have
-    refuted any memo: the days are too few, or the daily noise is too large.
+    States what the memoised answer states. Where an audit does not refute this one, its days are
+    too few, or the daily noise is too large, for it to see any fault of a memo.
 
     Attributes:
         memoised: The answer that should have been given.

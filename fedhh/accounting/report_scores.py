@@ -7,7 +7,7 @@ finds holds all the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -43,12 +43,12 @@ class ShownReports:
     """
 
     given: Floats
-    columns: npt.NDArray[np.generic]
+    columns: npt.NDArray[Any]
     sums: Floats
     whole: Words
 
     @classmethod
-    def of(cls, given: Floats, reports: npt.NDArray[np.generic]) -> ShownReports:
+    def of(cls, given: Floats, reports: npt.NDArray[Any]) -> ShownReports:
         """Return what reports show, given a score of each value.
 
         Args:
@@ -192,11 +192,11 @@ def _as_scores(log_likelihoods: Floats) -> Floats:
     return np.asarray(np.round(np.maximum(relative, -_FARTHEST), 9))
 
 
-def _columns(shown: ShownReports) -> list[npt.NDArray[np.generic]]:
+def _columns(shown: ShownReports) -> list[npt.NDArray[Any]]:
     return [*shown.columns.T, shown.sums, *shown.given.T]
 
 
-def _ends_of_bins(column: npt.NDArray[np.generic]) -> Floats:
+def _ends_of_bins(column: npt.NDArray[Any]) -> Floats:
     """Return up to which number each bin goes; the last one goes on for ever."""
     values = np.unique(column)
     if len(values) <= _MOST_CATEGORIES:
@@ -204,7 +204,7 @@ def _ends_of_bins(column: npt.NDArray[np.generic]) -> Floats:
     return np.asarray(np.quantile(column, np.arange(1, _BINS) / _BINS, method="lower"))
 
 
-def _last_bits(column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+def _last_bits(column: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     return np.asarray(column & _LOW_BITS, dtype=np.intp)
 
 
@@ -215,7 +215,7 @@ def _log_table(places: npt.NDArray[np.intp], held: Numbers, shape: tuple[int, ..
     return np.asarray(np.log(smoothed / smoothed.sum(axis=0)))
 
 
-def _hashed(rows: npt.NDArray[np.generic]) -> Words:
+def _hashed(rows: npt.NDArray[Any]) -> Words:
     """Return a word for each row."""
     numbers = rows if rows.dtype.kind in "iub" else np.asarray(rows, dtype=np.float64)
     words = numbers.astype(np.int64) if rows.dtype.kind in "iub" else numbers.view(np.int64)

@@ -223,7 +223,7 @@ class CountMeanSketch(MeanSketchOracle):
     def _num_ones(self, reports: Reports) -> Values:
         """Return ``(n,) int64``: how many cells of each report are 1."""
         packed = np.ascontiguousarray(reports[:, 1:]).view(np.uint8)
-        return _ONES_OF_BYTES[packed].sum(axis=1, dtype=np.int64)
+        return np.asarray(_ONES_OF_BYTES[packed].sum(axis=1, dtype=np.int64))
 
     def _pack(self, rows: Values, vectors: npt.NDArray[np.bool_]) -> Reports:
         words = -(-self.num_cells // _BITS)
