@@ -58,7 +58,9 @@ class SupportsItsValue:
             held = values[wrong]
             reports[wrong] = again = self._oracle.privatize(held, rng=rng)
             logs = np.stack([self.log_prob(again, value) for value in range(self.domain_size)])
-            wrong = wrong[logs[held, np.arange(held.size)] < logs.max(axis=0)]
+            supports = logs[held, np.arange(held.size)] == logs.max(axis=0)
+            # Where all values are as likely, none need be supported.
+            wrong = wrong[~supports | (logs.max(axis=0) == logs.min(axis=0))]
         return reports
 
 

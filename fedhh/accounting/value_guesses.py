@@ -21,7 +21,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import special
 
 from fedhh.accounting.empirical_epsilon import clopper_pearson
 
@@ -35,6 +35,7 @@ one of two."""
 RULES: tuple[Rule, ...] = get_args(Rule)[:3]
 RULES_OF_PAIRS: tuple[Rule, ...] = ("best", "first", "second")
 
+_HALVINGS = 60
 _SHARES = (1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005)
 
 
@@ -117,14 +118,14 @@ class Guesses:
             return wanted - float(log_odds[0])
         weights = self.made[sizes - 1] / self.num_made
         low, high = wanted - float(log_odds.max()), wanted - float(log_odds.min())
-        return float(
-            optimize.brentq(
-                lambda epsilon: float(weights @ special.expit(epsilon + log_odds)) - mean,
-                low - 1e-9,
-                high + 1e-9,
-                xtol=1e-12,
-            )
-        )
+        # The mean grows with epsilon; halved so often, the interval is as short as a float allows.
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if float(weights @ special.expit(middle + log_odds)) < mean:
+                low = middle
+            else:
+                high = middle
+        return low
 
 
 @dataclass(frozen=True, kw_only=True)
