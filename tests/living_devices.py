@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -138,3 +138,17 @@ class NotApplied(Cap):
 
     def allowed(self, balance, sent):
         return np.full_like(balance, 1000)
+
+
+class SendsAtRandom(CappedDevice):
+    """Sends a random number of each day's events, whatever their values are: none to the cap."""
+
+    def live(self, life, *, num_devices, rng):
+        shown = super().live(life, num_devices=num_devices, rng=rng)
+        kept = rng.random(shown.devices.size) < 0.5
+        return replace(
+            shown,
+            devices=shown.devices[kept],
+            days=shown.days[kept],
+            reports=shown.reports[kept],
+        )

@@ -33,3 +33,50 @@ class TellsTheTruthInTallies(SubsetSelection):
             out[value] += 1
             out[others + (others >= value)] += 1
         return out
+
+
+class SupportsItsValue:
+    """An oracle of which a share of reports is drawn again until they support their value."""
+
+    def __init__(self, oracle, share):
+        self._oracle = oracle
+        self._share = share
+
+    @classmethod
+    def with_epsilon(cls, oracle, epsilon):
+        """Raise the odds of support, and so the privacy loss, from the oracle's to another one."""
+        odds = oracle.p / (1 - oracle.p) * np.exp(epsilon - oracle.epsilon)
+        return cls(oracle, (odds / (1 + odds) - oracle.p) / (1 - oracle.p))
+
+    def __getattr__(self, name):
+        return getattr(self._oracle, name)
+
+    def privatize(self, values, *, rng):
+        reports = self._oracle.privatize(values, rng=rng)
+        wrong = np.flatnonzero(rng.random(len(values)) < self._share)
+        while wrong.size:
+            held = values[wrong]
+            reports[wrong] = again = self._oracle.privatize(held, rng=rng)
+            logs = np.stack([self.log_prob(again, value) for value in range(self.domain_size)])
+            supports = logs[held, np.arange(held.size)] == logs.max(axis=0)
+            # Where all values are as likely, none need be supported.
+            wrong = wrong[~supports | (logs.max(axis=0) == logs.min(axis=0))]
+        return reports
+
+
+class SendsInstead:
+    """An oracle of which a share of reports is replaced by what a function of values returns."""
+
+    def __init__(self, oracle, share, sent):
+        self._oracle = oracle
+        self._share = share
+        self._sent = sent
+
+    def __getattr__(self, name):
+        return getattr(self._oracle, name)
+
+    def privatize(self, values, *, rng):
+        reports = self._oracle.privatize(values, rng=rng)
+        wrong = np.flatnonzero(rng.random(len(values)) < self._share)
+        reports[wrong] = self._sent(reports[wrong], values[wrong])
+        return reports

@@ -40,9 +40,7 @@ from fedhh.accounting.cap_replay import CapReplay, Overspending, replay_cap
 from fedhh.accounting.empirical_epsilon import (
     AuditResult,
     audit_epsilon,
-    audit_oracle,
     clopper_pearson,
-    largest_refutable,
 )
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
 from fedhh.accounting.layer_record import LayerRecord
@@ -59,6 +57,7 @@ from fedhh.accounting.life_audit import (
 )
 from fedhh.accounting.life_findings import LifeFinding
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
+from fedhh.accounting.oracle_audit import audit_oracle
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.accounting.planner import largest_local_epsilon, smallest_num_reports
 from fedhh.accounting.report import PrivacyReport, account_local
@@ -119,7 +118,6 @@ __all__ = [
     "dominating_blanket",
     "group_epsilon",
     "largest_local_epsilon",
-    "largest_refutable",
     "local_epsilon_of_plan",
     "local_item_epsilon",
     "local_user_epsilon",

@@ -29,8 +29,8 @@ DAILY = "sum over days of each report's own law"
 class RedrawnDaily(DailyAnswer):
     """An answer whose devices draw everything again every day: what a memo must prevent.
 
-    States what the memoised answer states. An audit that does not refute this one could not have
-    refuted any memo: the days are too few, or the daily noise is too large.
+    States what the memoised answer states. Where an audit does not refute this one, its days are
+    too few, or the daily noise is too large, for it to see any fault of a memo.
 
     Attributes:
         memoised: The answer that should have been given.
@@ -67,35 +67,48 @@ class RedrawnDaily(DailyAnswer):
         """Return what the memoised answer states."""
         return self.memoised.epsilon_of_same_pattern(width)
 
+    def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+        """Return what the memoised answer states."""
+        return self.memoised.epsilon_of_lives(first, second)
 
-def stated_of_pattern(answer: DailyAnswer, values: npt.ArrayLike) -> TradeOff:
-    """Return what is stated of all reports about some days, against values of the same pattern.
+
+def stated_of_lives(answer: DailyAnswer, first: npt.ArrayLike, second: npt.ArrayLike) -> TradeOff:
+    """Return what is stated of all reports of two lives.
 
     Permanent responses made of bits state more than their epsilon: so many independent bits, each
     of so much. Epsilon alone would allow the worst that has that epsilon.
 
     Args:
         answer: Gives one report a day.
-        values: ``(days,)`` values of one life; the other life's repeat and differ on the same days.
+        first: ``(days,)`` values of one life, one a day.
+        second: ``(days,)`` values of the other.
 
     Raises:
-        InputError: Nothing is stated: the answer is not memoised.
+        InputError: Lives of different length, or nothing is stated: the answer is not memoised, or
+            what it memoises need not repeat and differ on the same days.
     """
-    width = np.unique(np.asarray(values)).size
-    epsilon = answer.epsilon_of_same_pattern(width)
-    if not np.isfinite(epsilon):
+    epsilon = answer.epsilon_of_lives(first, second)
+    if not np.isfinite(answer.epsilon_forever):
         raise InputError(
             f"Expected a memoised answer, which states what all its reports give away, got "
             f"{type(answer).__name__}."
         )
+    if not np.isfinite(epsilon):
+        raise InputError(
+            "Expected two lives whose values repeat and differ on the same days once they are "
+            "rounded, whatever the device draws (grid points do), got others; say what is claimed "
+            "of them."
+        )
     if isinstance(answer, RedrawnDaily):
-        return stated_of_pattern(answer.memoised, values)
-    if isinstance(answer, MemoisedBits):
+        return stated_of_lives(answer.memoised, first, second)
+    if isinstance(answer, MemoisedBits) and epsilon:
         of_bits = {round(_epsilon_of(each), 12) for each in answer.farthest} - {0.0}
         if len(of_bits) == 1:
             # Rounded to 12 digits for the comparison only: the whole is shared out exactly.
             times = round(epsilon / of_bits.pop())
             return TradeOff((Answers(epsilon=epsilon / times, times=times),))
+    if not epsilon:
+        return TradeOff((Answers(epsilon=answer.epsilon_forever, times=0),))
     return TradeOff((Answers(epsilon=epsilon, times=1),))
 
 
@@ -119,12 +132,12 @@ def audit_answer(
         num_devices: Devices that live each life, at least 4; half of them choose the events.
         rng: Source of all coins.
         level: What the two lives differ in, for the record.
-        stated: What is claimed; if None, what the answer states of lives of the same pattern.
+        stated: What is claimed; if None, what the answer states of these lives.
         confidence: In (0, 1): an answer that keeps what is stated is refuted with at most the rest.
 
     Raises:
-        InputError: The lives are not of one length, or no claim is given and their values do not
-            repeat and differ on the same days.
+        InputError: The lives are not of one length, or no claim is given and the answer states
+            nothing of them, see `stated_of_lives`.
     """
     check_levels(0.0, confidence)
     require_at_least(4, num_devices=num_devices)
@@ -135,12 +148,7 @@ def audit_answer(
             f"{lives[1].shape}."
         )
     if stated is None:
-        if not np.array_equal(_pattern(lives[0]), _pattern(lives[1])):
-            raise InputError(
-                "Expected two lives whose values repeat and differ on the same days, got others; "
-                "say what is claimed of them."
-            )
-        stated = stated_of_pattern(answer, lives[0])
+        stated = stated_of_lives(answer, lives[0], lives[1])
     samples = [_statistics(answer, lives, held, num_devices, rng) for held in (0, 1)]
     return find_in_samples(
         samples[0], samples[1], level=level, stated=stated, confidence=confidence
@@ -151,12 +159,6 @@ def _epsilon_of(bits: BitPair) -> float:
     """Return the privacy of one permanent bit."""
     first, second = bits.first, bits.second
     return max(abs(math.log(first / second)), abs(math.log((1 - first) / (1 - second))))
-
-
-def _pattern(values: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
-    """Return, for each day, the first day of its value."""
-    _, first_days, numbers = np.unique(values, return_index=True, return_inverse=True)
-    return np.asarray(first_days[numbers.ravel()])
 
 
 def _statistics(

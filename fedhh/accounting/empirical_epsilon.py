@@ -26,7 +26,6 @@ Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
 _MOST_THRESHOLDS = 2000
-_REPORTS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +40,10 @@ class AuditResult:
         delta: The delta that was allowed.
         confidence: See epsilon.
         event: The event that was tested.
-        num_samples: Samples that tested it, for each input.
+        num_samples: Samples that tested it, for each input; or guesses that did.
+        largest_detectable: What ``epsilon`` would be if the event had happened always under one
+            input and never under the other, or all guesses had been right: no larger epsilon can
+            be seen in so many samples.
     """
 
     epsilon: float
@@ -50,6 +52,7 @@ class AuditResult:
     confidence: float
     event: str
     num_samples: int
+    largest_detectable: float
 
 
 def clopper_pearson(successes: int, trials: int, *, error: float) -> tuple[float, float]:
@@ -70,18 +73,6 @@ def clopper_pearson(successes: int, trials: int, *, error: float) -> tuple[float
         else 1.0
     )
     return float(low), float(high)
-
-
-def largest_refutable(num_samples: int, *, confidence: float) -> float:
-    """Return the largest epsilon that an audit can find: the event always under one input only.
-
-    Args:
-        num_samples: Samples that test the event, for each input.
-        confidence: Of the audit.
-    """
-    error = (1 - confidence) / 2
-    low = clopper_pearson(num_samples, num_samples, error=error)[0]
-    return max(0.0, math.log(low / clopper_pearson(0, num_samples, error=error)[1]))
 
 
 def audit_epsilon(
@@ -118,49 +109,6 @@ def audit_epsilon(
     return result_of_event(
         hits=hits, sizes=sizes, delta=delta, confidence=confidence, event=str(event)
     )
-
-
-def audit_oracle(
-    oracle: FrequencyOracle,
-    *,
-    num_samples: int,
-    rng: np.random.Generator,
-    value: int = 0,
-    other: int = 1,
-    confidence: float = 0.99,
-) -> AuditResult:
-    """Return a lower bound on the local epsilon that an oracle's `privatize` really gives.
-
-    The statistic is the log-likelihood ratio that the oracle states (`log_prob`) of a report under
-    the two values; for Subset Selection, say, the largest one means "contains value and not other".
-    The oracle's stated law only suggests events: where the code departs from it, the bound holds
-    all the same.
-
-    Args:
-        oracle: Any oracle.
-        num_samples: Reports drawn for each of the two values; half of them choose the event.
-        rng: Source of the reports' coins.
-        value: First value.
-        other: Second value.
-        confidence: In (0, 1).
-    """
-    require_at_least(4, num_samples=num_samples)
-    for name, each in (("value", value), ("other", other)):
-        if not 0 <= each < oracle.domain_size:
-            raise InputError(
-                f"Expected 0 <= {name} < domain_size={oracle.domain_size}, got {name}={each!r}."
-            )
-    if value == other:
-        raise InputError(f"Expected two different values, got value={value!r} twice.")
-    ratios = []
-    for held in (value, other):
-        parts = []
-        for start in range(0, num_samples, _REPORTS_AT_ONCE):
-            size = min(_REPORTS_AT_ONCE, num_samples - start)
-            reports = oracle.privatize(np.full(size, held, dtype=np.int64), rng=rng)
-            parts.append(log_ratio(oracle, reports, value, other))
-        ratios.append(np.concatenate(parts))
-    return audit_epsilon(ratios[0], ratios[1], confidence=confidence)
 
 
 def log_ratio(oracle: FrequencyOracle, reports: Reports, value: int, other: int) -> Floats:
@@ -265,14 +213,21 @@ def result_of_event(
     estimate = 0.0
     if seen > 0:
         estimate = math.log(seen / rare) if rare > 0 else math.inf
+    largest = clopper_pearson(sizes[0], sizes[0], error=error)[0] - delta
     return AuditResult(
-        epsilon=max(0.0, math.log(low / high)) if low > 0 else 0.0,
+        epsilon=_log_ratio_of(low, high),
         estimate=max(0.0, estimate),
         delta=delta,
         confidence=confidence,
         event=event,
         num_samples=min(sizes),
+        largest_detectable=_log_ratio_of(largest, clopper_pearson(0, sizes[1], error=error)[1]),
     )
+
+
+def _log_ratio_of(low: float, high: float) -> float:
+    """Return the log-ratio of two probabilities, 0 if it is negative."""
+    return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
 
 def check_levels(delta: float, confidence: float) -> None:

@@ -72,8 +72,8 @@ class LifeFinding:
         allowed: Upper bound on its power, by the stated trade-off at ``false_alarm``.
         least_answers: So many answers of the stated epsilon are needed to show as much; None if
             the stated epsilons differ.
-        refutes_from: So many answers that show all of the stated epsilon would probably have been
-            found out; None if not even `MOST_ANSWERS`, or if the stated epsilons differ.
+        detects_from: So many answers that show all of the stated epsilon would probably have been
+            detected; None if not even `MOST_ANSWERS`, or if the stated epsilons differ.
     """
 
     level: str
@@ -84,7 +84,7 @@ class LifeFinding:
     false_alarm: float
     allowed: float
     least_answers: int | None
-    refutes_from: int | None
+    detects_from: int | None
 
     @property
     def refuted(self) -> bool:
@@ -146,14 +146,14 @@ def find_in_samples(
         least_answers=None
         if epsilon is None
         else fewest_answers(epsilon, false_alarm=false_alarm, power=power, most=MOST_ANSWERS),
-        refutes_from=None
+        detects_from=None
         if epsilon is None
         else fewest_refuted(stated, num_samples=min(sizes), error=error),
     )
 
 
 def fewest_refuted(stated: TradeOff, *, num_samples: int, error: float) -> int | None:
-    """Return how many answers would be found out to be more than stated, by their likeliest event.
+    """Return how many answers would be detected to be more than stated, by their likeliest event.
 
     Args:
         stated: Answers of one epsilon.

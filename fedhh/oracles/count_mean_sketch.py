@@ -22,6 +22,7 @@ from fedhh.oracles.sketch import MeanSketchOracle, Sketch, odds
 from fedhh.random import kernel_state
 
 _BITS = 64
+_ONES_OF_BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
 
 # Nanoseconds on one core: an entry of a report, where the sketch fits the second cache or does not;
 # a report's hit; a cell and a row of the sketch.
@@ -195,9 +196,10 @@ class CountMeanSketch(MeanSketchOracle):
         """Return the log-probability of each report, for these hash functions."""
         rows = reports[:, 0]
         cells = self.hashes.cells(rows, np.full(len(rows), value, dtype=np.int64))
-        vectors = self._unpack(reports)
-        vectors[np.arange(len(rows)), cells] ^= True
-        flips = vectors.sum(axis=1)
+        words = np.take_along_axis(reports, 1 + cells[:, None] // _BITS, axis=1)[:, 0]
+        is_one = words >> (cells % _BITS) & 1
+        # A true vector is 1 in the value's cell alone.
+        flips = self._num_ones(reports) + 1 - 2 * is_one
         kept = (self.num_cells - flips) * math.log(self.p)
         flipped = flips * math.log(self.flip_probability)
         return np.asarray(kept + flipped - math.log(self.num_hashes), dtype=np.float64)
@@ -218,6 +220,11 @@ class CountMeanSketch(MeanSketchOracle):
     def report_bits(self) -> float:
         """One bit per cell, and log2 k for the row."""
         return self.num_cells + math.log2(self.num_hashes)
+
+    def _num_ones(self, reports: Reports) -> Values:
+        """Return ``(n,) int64``: how many cells of each report are 1."""
+        packed = np.ascontiguousarray(reports[:, 1:]).view(np.uint8)
+        return np.asarray(_ONES_OF_BYTES[packed].sum(axis=1, dtype=np.int64))
 
     def _pack(self, rows: Values, vectors: npt.NDArray[np.bool_]) -> Reports:
         words = -(-self.num_cells // _BITS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedhh.accounting import Answers, TradeOff
-from fedhh.accounting.answer_audit import RedrawnDaily, audit_answer, stated_of_pattern
+from fedhh.accounting.answer_audit import RedrawnDaily, audit_answer, stated_of_lives
 from fedhh.oracles import GeneralizedRandomizedResponse
 from fedhh.oracles.bloom_filters import BitResponse
 from fedhh.oracles.memoised import (
@@ -53,7 +53,7 @@ def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
     answer, low, high, back_and_forth
 ):
     first, second = lives((low, high), 40, back_and_forth=back_and_forth)
-    stated = stated_of_pattern(answer, first)
+    stated = stated_of_lives(answer, first, second)
     assert stated.epsilon == pytest.approx(answer.epsilon_of_same_pattern(1 + back_and_forth))
     found = audited(answer, first, second)
     assert found.stated == stated
@@ -68,7 +68,7 @@ def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
 def test_a_memo_that_a_change_and_back_redraws_is_caught_only_by_changing(answer, low, high):
     for back_and_forth in (False, True):
         first, second = lives((low, high), 40, back_and_forth=back_and_forth)
-        stated = stated_of_pattern(answer, first)
+        stated = stated_of_lives(answer, first, second)
         found = audited(RedrawnAfterAChange(answer), first, second, stated=stated)
         assert found.refuted == back_and_forth
 

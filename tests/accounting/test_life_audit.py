@@ -31,6 +31,7 @@ from tests.living_devices import (
     KeepsWhatIsLeft,
     RefillsTwice,
     SendsAgain,
+    SendsAtRandom,
 )
 
 NUM_DAYS = 6
@@ -192,6 +193,19 @@ def test_honest_devices_are_refuted_no_more_often_than_the_confidence_says():
     )
     # At most 18 are to be expected; bounds that each hold for themselves leave far fewer.
     assert refuted <= 6
+
+
+def test_numbers_are_learned_from_other_devices_than_they_are_tested_on():
+    # Of few devices and many days, what was learned of a device's own numbers tells its life.
+    lives = neighboring_lives("event", num_days=40, events_per_day=9)
+    device = SendsAtRandom(oracle=response(0.1), cap=Cap(amount=9))
+    found = [
+        audit_device(
+            device, lives, num_devices=40, rng=np.random.default_rng(seed), confidence=0.99
+        )
+        for seed in range(5)
+    ]
+    assert not any(each.refuted for each in found)
 
 
 def test_more_answers_than_stated_are_seen_from_where_the_audit_says():

@@ -39,10 +39,9 @@ def test_the_audited_epsilon_is_at_most_the_stated_one_and_close_to_it(case):
     value, other = most_different_values(oracle)
     found = audit_oracle(
         oracle,
-        num_samples=400_000,
+        num_samples=240_000,
         rng=np.random.default_rng(24),
-        value=value,
-        other=other,
+        values=(value, other),
         confidence=1 - 1e-9,
     )
     assert found.epsilon <= epsilon

@@ -188,17 +188,17 @@ def test_a_plan_that_nothing_reaches_says_so(answer, fedhh):
 def test_an_audit_of_a_report_stands_beside_the_stated_epsilon(answer):
     found = answer(
         "audit", "--oracle", "ss", "--local-epsilon", "2", "--domain-size", "20",
-        "--samples", "5000",
+        "--samples", "10000",
     )  # fmt: skip
     assert 1.5 < found["at_least"] <= 2
     assert found["upper_bounds"] == {"local": 2}
-    assert found["confidence"] == 0.99
+    assert found["confidence"] == 0.999
     assert found["verdict"] == "consistent"
     messages, tallies = found["parts"]
     assert "message" in messages["audited"]
     assert "worker's tally" in tallies["audited"]
     for part in (messages, tallies):
-        assert 1.5 < part["at_least"] <= part["claimed"] == 2 < part["refutes_below"]
+        assert 1.5 < part["at_least"] <= part["claimed"] == 2 < part["largest_detectable"]
         assert part["verdict"] == "consistent"
 
 
@@ -215,7 +215,7 @@ def test_a_tally_that_always_tells_the_truth_is_refuted_by_default(fedhh, monkey
     # In a layer of 1,000 reports chance hides the error, but not the verdict.
     code, out, err = fedhh(*words, "--reports", "1000", "--samples", "1000")
     assert (code, err) == (1, "")
-    assert "verdict: refuted at confidence 0.99" in out
+    assert "verdict: refuted at confidence 0.999" in out
     assert out.count(", refuted (") == 1
 
 

@@ -42,7 +42,7 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(fedhh):
     assert (day["stated_answers"], life["stated_answers"]) == (1, 4)
     assert (day["stated_loss"], life["stated_loss"]) == (4.0, 16.0)
     assert day["at_least_answers"] == 1
-    assert 3 <= life["at_least_answers"] <= 4 < life["refutes_from"]
+    assert 3 <= life["at_least_answers"] <= 4 < life["detects_from"]
     assert life["at_least"] < life["claimed"] == pytest.approx(4.0)
     code, table, _ = fedhh(*EMOJI, *QUICK)
     assert code == 0
@@ -90,9 +90,9 @@ def test_a_memoised_answer_is_held_against_its_permanent_bits(fedhh):
     assert (always["stated_answers"], in_turn["stated_answers"]) == (1, 2)
     assert 0.7 < always["at_least"] < 1.0
     assert always["control"]["verdict"] == in_turn["control"]["verdict"] == "refuted"
-    assert "drawn again every day, it would be found out" in fedhh(*words)[1]
+    assert "drawn again every day, it would be detected" in fedhh(*words)[1]
     few = fedhh(*words[:-1], "2", "--devices", "500")[1]
-    assert "drawn again every day, it would not be found out" in few
+    assert "drawn again every day, it would not be detected" in few
     one_day = ("--answer", "rappor", "--local-epsilon", "2", "--days", "1", "--devices", "2000")
     assert len(found(fedhh, *one_day, "--bits", "16")[1]["shown"]) == 1
 
@@ -140,12 +140,12 @@ def test_a_figure_is_written(fedhh, tmp_path, name):
 
 def test_an_audit_says_what_it_cannot_refute(fedhh):
     few = fedhh(*EMOJI, "--days", "2", "--devices", "8")[1]
-    assert "refute no number of records, however large; use more --devices." in few
+    assert "no number of records, however large, can be detected in these lives; use more" in few
     words = ("--answer", "one-bit-mean", "--local-epsilon", "30", "--devices", "200")
     large = fedhh(*words)[1]
-    assert "refute no number of permanent bits, however large" in large
+    assert "no number of permanent bits, however large" in large
     assert "or a smaller --local-epsilon." in large
-    assert found(fedhh, *words)[1]["shown"][0]["refutes_from"] is None
+    assert found(fedhh, *words)[1]["shown"][0]["detects_from"] is None
 
 
 def test_a_busy_device_under_an_audited_budget_manager_keeps_its_balances(fedhh):

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fedhh.cli.account.audit_verdict import Part
     from fedhh.oracles import OracleSpec
 
-_MESSAGES = 200_000
 _LAYERS = 2_000
 
 
@@ -38,11 +37,12 @@ def audit(  # noqa: PLR0917 - typer makes these options, none is positional
     samples: Annotated[
         int | None,
         typer.Option(
-            help="Per input, of each part. If none: 200000 messages, 10000 to 400000 one-report "
-            "tallies by the local epsilon (fewer in large domains), 2000 layers or runs."
+            help="Messages, one-report tallies, and layers or runs with each of two data sets. If "
+            "none: 1000000 messages, 20000 to 800000 tallies by the local epsilon (fewer where "
+            "they are large), 2000 layers or runs."
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the verdict, all parts together.")] = 0.99,
+    confidence: Annotated[float, typer.Option(help="Of the verdict, all parts together.")] = 0.999,
     delta: Annotated[float, typer.Option(help="Central delta; for a layer or a run.")] = 1e-3,
     seed: SampleSeed = 0,
     output_format: FormatOption = Format.TABLE,
@@ -108,7 +108,7 @@ def _audit_oracle(
     Returns:
         False if a claim was refuted.
     """
-    from fedhh.accounting import audit_oracle
+    from fedhh.accounting.oracle_audit import audit_oracle, messages_to_sample
     from fedhh.cli.account.audit_verdict import Part, print_audit
     from fedhh.cli.account.bounds import BOUND_KEYS, bound_as_json
     from fedhh.experiments.run.layer_audit import audit_layer
@@ -141,12 +141,13 @@ def _audit_oracle(
         )
     # What is stated of all parts together is wrong with the stated probability at most.
     each = 1 - (1 - confidence) / (2 if num_reports is None else 3)
+    randomizer = make_oracle(spec, domain_size)
     parts = [
         Part(
             audited=f"one report of {oracle}, read as a message",
             found=audit_oracle(
-                make_oracle(spec, domain_size),
-                num_samples=_MESSAGES if samples is None else samples,
+                randomizer,
+                num_samples=messages_to_sample(randomizer) if samples is None else samples,
                 rng=generator(seed, Stream.RANDOMIZER),
                 confidence=each,
             ),

@@ -25,14 +25,12 @@ class Part:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        from fedhh.accounting import largest_refutable
-
-        sees = largest_refutable(self.found.num_samples, confidence=self.found.confidence)
         return {
             "audited": self.audited,
             "at_least": self.found.epsilon,
             "claimed": _finite(self.claim),
-            "refutes_below": sees,
+            "largest_detectable": _finite(self.found.largest_detectable),
+            "event": self.found.event,
             "num_samples": self.found.num_samples,
             "verdict": _verdict(self.refuted),
         }
@@ -97,7 +95,8 @@ def print_audit(
         print_line(
             console,
             f"{part.audited}: at least {row['at_least']:.6g}, claimed {round_up(part.claim)}, "
-            f"{row['verdict']} (these samples refute claims below {row['refutes_below']:.3g})",
+            f"{row['verdict']} (so many samples can expose an epsilon of up to "
+            f"{part.found.largest_detectable:.3g})",
         )
     end = f"refuted at confidence {confidence:g}" if refuted else "consistent"
     print_line(console, f"verdict: {end}")

@@ -77,7 +77,7 @@ def _table_of_sent(parts: tuple[SentRecords, ...]) -> Table:
 
 def _table_of_shown(parts: tuple[ShownAnswers, ...]) -> Table:
     table = Table(title="what reports show: lower bounds")
-    for name in ("of", "what", "at least", "stated", "refutes", "epsilon", "stated", "verdict"):
+    for name in ("of", "what", "at least", "stated", "detects", "epsilon", "stated", "verdict"):
         table.add_column(name, justify="left" if name in {"of", "what", "verdict"} else "right")
     for part in parts:
         found = part.found
@@ -86,7 +86,7 @@ def _table_of_shown(parts: tuple[ShownAnswers, ...]) -> Table:
             f"{part.unit} of {found.stated.answers[0].epsilon:.3g}",
             str(found.least_answers),
             str(found.stated.num_answers),
-            "none" if found.refutes_from is None else f"{found.refutes_from} and more",
+            "none" if found.detects_from is None else f"{found.detects_from} and more",
             f"{found.found.epsilon:.3f}",
             round_up(found.stated.epsilon),
             _word(part.refuted),
@@ -123,23 +123,23 @@ def _overspent(part: SentRecords, spent: Overspending) -> str:
 
 
 def _limits(part: ShownAnswers) -> list[str]:
-    """Return what these lives could not have shown."""
+    """Return what these lives cannot show."""
     name, control = safe_text(part.audited), part.control
-    if part.found.refutes_from is None:
+    if part.found.detects_from is None:
         cure = "" if control is None else ", or a smaller --local-epsilon"
         return [
-            f"{name}: these lives refute no number of {part.unit}, however large; use more "
-            f"--devices{cure}."
+            f"{name}: no number of {part.unit}, however large, can be detected in these lives; "
+            f"use more --devices{cure}."
         ]
     if control is not None and not control.refuted:
         return [
-            f"{name}: drawn again every day, it would not be found out: at least "
+            f"{name}: drawn again every day, it would not be detected: at least "
             f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}; use more "
             "--days or --devices."
         ]
     if control is not None:
         return [
-            f"{name}: drawn again every day, it would be found out: at least "
+            f"{name}: drawn again every day, it would be detected: at least "
             f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}."
         ]
     return []
@@ -197,7 +197,7 @@ def _shown_json(part: ShownAnswers) -> dict[str, Any]:
         "answers": part.unit,
         "at_least_answers": found.least_answers,
         "stated_answers": found.stated.num_answers,
-        "refutes_from": found.refutes_from,
+        "detects_from": found.detects_from,
         "control": None
         if part.control is None
         else {

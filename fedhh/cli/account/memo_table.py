@@ -38,6 +38,8 @@ _LARGEST_CROWD = 10_000
 _TRIALS = 200
 _MOST_BITS = 4096
 _MOST_BITS_OF_CROWD = 2**22
+_WIDTHS = (1, 2, 3)
+"""Of patterns: how many distinct values a life has."""
 _SHOWN_DAYS = (1, 2, 3, 7, 14, 30, 60, 90, 180, 365, 730)
 
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -219,6 +221,9 @@ def _as_json(
         "delta": 0.0,
         "epsilon_first": answer.epsilon_first,
         "epsilon_forever": _finite(answer.epsilon_forever),
+        "epsilon_same_pattern": {
+            str(width): _finite(answer.epsilon_of_same_pattern(width)) for width in _WIDTHS
+        },
         "public_bits": answer.public_bits,
         "permanent_response_changes": _visible_change(answer),
         "changes": changes,
@@ -304,6 +309,11 @@ def _print_table(
         console.print(line)
 
 
+def _pattern_text(answer: DailyAnswer, width: int) -> str:
+    epsilon = answer.epsilon_of_same_pattern(width)
+    return f"epsilon {_rounded(epsilon)}" if math.isfinite(epsilon) else "nothing bounds"
+
+
 def _chance(probability: float) -> str:
     """Return a probability below 1 with four digits, never rounded to 1."""
     return ">0.9999" if probability >= 0.99995 else f"{probability:.4f}"
@@ -319,6 +329,14 @@ def _notes(answer: DailyAnswer) -> list[str]:
     ]
     visible = _visible_change(answer)
     if visible is not None:
+        bounds = ", ".join(
+            f"{width} {'value' if width == 1 else 'values'} {_pattern_text(answer, width)}"
+            for width in _WIDTHS
+        )
+        rounded = ", once rounded," if isinstance(answer, MemoisedBits) and answer.rounds else ""
+        notes.append(
+            f"Two lives whose values{rounded} repeat and differ on the same days: {bounds}."
+        )
         notes.append(
             f"Not covered by that: with probability {_chance(visible)} a change between the two "
             "values changes the permanent response, and reports then show it."

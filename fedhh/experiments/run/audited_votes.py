@@ -15,7 +15,7 @@ from fedhh.clients.populations.population import ClientBlock, Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
 from fedhh.queries.base import Cohort, PrefixQuery
-from fedhh.validation import require_at_least
+from fedhh.validation import require_at_least, require_between
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
@@ -25,11 +25,14 @@ _MOST_CLIENTS = 2**62
 
 
 class AuditedVotes:
-    """The votes of a layer in which one client's contribution is one value or another.
+    """The votes of a layer in which one client contributes one value of two, or the dummy.
 
-    All other clients contribute the dummy; with a domain of two values, the other value of the
-    client is the dummy, too. Each run of the layer is a block of its own, whose coins are those
-    that `ClientWorker` gives it.
+    All other clients contribute the dummy; with a domain of two values, the second one is the
+    dummy, too. Each run of the layer is a block of its own, whose coins are those that
+    `ClientWorker` gives it; no block is run twice.
+
+    Attributes:
+        values: ``(2,)`` or ``(3,) int64``: the numbers of the values in the domain, the dummy last.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class AuditedVotes:
             spec: The randomizer.
             domain_size: Its values, the dummy included, at least 2.
             num_reports: Reports in the layer, of one client each.
-            holds: Which of its two values the client holds: 0 or 1.
+            holds: Which value the client contributes: its place among ``values``.
             seed: Of the worker.
         """
         require_at_least(2, domain_size=domain_size)
@@ -60,18 +63,23 @@ class AuditedVotes:
             excluded=np.zeros((0, 2), dtype=np.uint16),
             oracle=spec,
         )
-        self._pair = (self._query.num_extensions, self._query.num_extensions + 1)
+        first = self._query.num_extensions
+        self.values = np.array([*range(first, first + len(words)), self._query.dummy])
+        require_between(0, len(words), holds=holds)
         word = words[holds] if holds < len(words) else None
         self._worker = ClientWorker(_OneHolder(words, num_reports, word), seed=seed)
+        self._next_run = 0
+
+    def tally(self) -> npt.NDArray[np.int64]:
+        """Return the ``(domain_size,)`` votes of another run."""
+        run, self._next_run = self._next_run, self._next_run + 1
+        return self._worker.answer(self._query, [run]).aggregate.tally
 
     def differences(self, num_runs: int) -> npt.NDArray[np.float64]:
         """Return ``(num_runs,)``: votes for the first value, less those for the second."""
-        first, second = self._pair
-        votes = np.empty(num_runs)
-        for run in range(num_runs):
-            tally = self._worker.answer(self._query, [run]).aggregate.tally
-            votes[run] = tally[first] - tally[second]
-        return votes
+        first, second = self.values[:2]
+        tallies = (self.tally() for _ in range(num_runs))
+        return np.array([tally[first] - tally[second] for tally in tallies], dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting import AuditResult, Guarantee, audit_epsilon
+from fedhh.accounting.guess_audit import FEWEST_REPORTS, audit_guesses
+from fedhh.accounting.report_scores import ShownReports
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
@@ -23,21 +25,22 @@ from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor, Progress
 from fedhh.validation import InputError, require_at_least
 
-_USUAL_VOTES, _MOST_VOTES = 10_000, 400_000
-_VOTES_TO_SEE = 15
+_USUAL_VOTES, _MOST_VOTES = 20_000, 800_000
+_VOTES_TO_SEE = 30
 """Times e**local_epsilon: so many tallies see a randomizer that always tells the truth."""
-_LARGEST_TALLIES = 5 * 10**9
-"""Entries of all tallies of one value together, unless told otherwise."""
+_LARGEST_TALLIES = 10**10
+"""Entries of all tallies together, unless told otherwise."""
+_ENTRIES_AT_ONCE = 10**7
 
 
 def votes_to_sample(local_epsilon: float, domain_size: int) -> int:
-    """Return how many one-report tallies, for each value, can refute a false ``local_epsilon``.
+    """Return how many one-report tallies can refute a false ``local_epsilon``.
 
     Enough to refute a randomizer that always tells the truth, as far as time allows: at most
-    400,000, and fewer in domains of over 12,500 values.
+    800,000, and fewer in domains of over 12,500 values.
     """
     wanted = max(_USUAL_VOTES, math.ceil(_VOTES_TO_SEE * math.exp(min(local_epsilon, 20.0))))
-    return min(wanted, _MOST_VOTES, max(4, _LARGEST_TALLIES // domain_size))
+    return min(wanted, _MOST_VOTES, max(FEWEST_REPORTS, _LARGEST_TALLIES // domain_size))
 
 
 def audit_votes(
@@ -52,30 +55,51 @@ def audit_votes(
 
     A client worker answers a query for one client with one contribution, and what is read is the
     tally of that one report: the path of every run, which draws no report that can be read singly.
+    The contribution is guessed from the tally, by whether it supports the value, by how often each
+    whole tally was seen, and by frequencies of its entries.
 
     Args:
         spec: The randomizer.
-        domain_size: Its values, at least 2.
-        num_samples: Tallies for each of two values; half of them choose the event.
+        domain_size: Its values, at least 2; two of them and the dummy are contributed.
+        num_samples: Tallies in all, at least 32; a quarter of them teaches and chooses.
         confidence: In (0, 1).
         seed: Of all reports.
     """
-    require_at_least(4, num_samples=num_samples)
-    votes = _votes_of_both(spec, domain_size=domain_size, num_reports=1, seed=seed)
-    samples = [each.differences(num_samples) for each in votes]
-    return audit_epsilon(samples[0], samples[1], confidence=confidence)
+    require_at_least(2, domain_size=domain_size)
+    places = list(range(min(3, domain_size)))
+    layers = _votes_of_each(spec, domain_size=domain_size, num_reports=1, places=places, seed=seed)
+
+    def shows(
+        held: npt.NDArray[np.int64], among: Sequence[int], *, rng: np.random.Generator
+    ) -> ShownReports:
+        parts = []
+        at_once = max(1, _ENTRIES_AT_ONCE // domain_size)
+        for start in range(0, len(held), at_once):
+            tallies = np.stack([layers[place].tally() for place in held[start : start + at_once]])
+            given = tallies[:, layers[0].values[list(among)]].astype(np.float64)
+            parts.append(ShownReports.of(given, tallies))
+        return ShownReports.together(parts)
+
+    return audit_guesses(
+        shows,
+        [places],
+        given="votes for the value",
+        num_reports=num_samples,
+        rng=generator(seed, Stream.SAMPLING),
+        confidence=confidence,
+    )
 
 
-def _votes_of_both(
-    spec: OracleSpec, *, domain_size: int, num_reports: int, seed: int
+def _votes_of_each(
+    spec: OracleSpec, *, domain_size: int, num_reports: int, places: Sequence[int], seed: int
 ) -> list[AuditedVotes]:
-    """Return the layer with each of its client's two values, on coins of their own."""
-    seeds = generator(seed, Stream.RANDOMIZER).integers(2**62, size=2).tolist()
+    """Return the layer with each of its client's values, on coins of their own."""
+    seeds = generator(seed, Stream.RANDOMIZER).integers(2**62, size=len(places)).tolist()
     return [
         AuditedVotes(
             spec, domain_size=domain_size, num_reports=num_reports, holds=holds, seed=own_seed
         )
-        for holds, own_seed in enumerate(seeds)
+        for holds, own_seed in zip(places, seeds, strict=True)
     ]
 
 
@@ -108,7 +132,9 @@ def audit_layer(
     require_at_least(3, domain_size=domain_size)
     require_at_least(2, num_reports=num_reports)
     require_at_least(4, num_runs=num_runs)
-    votes = _votes_of_both(spec, domain_size=domain_size, num_reports=num_reports, seed=seed)
+    votes = _votes_of_each(
+        spec, domain_size=domain_size, num_reports=num_reports, places=(0, 1), seed=seed
+    )
     samples = [each.differences(num_runs) for each in votes]
     return audit_epsilon(samples[0], samples[1], delta=delta, confidence=confidence)
 

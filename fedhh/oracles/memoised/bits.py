@@ -17,7 +17,10 @@ from fedhh.oracles.memoised.daily import (
     Memo,
     Public,
     as_days,
+    as_life,
     draw_keys,
+    require_one_length,
+    same_pattern,
 )
 from fedhh.random import scatter
 from fedhh.validation import InputError, require_at_least
@@ -227,6 +230,35 @@ class MemoisedBits(DailyAnswer):
         """Return ``width`` times `epsilon_forever`: permanent responses are independent."""
         require_at_least(1, width=width)
         return width * self.epsilon_forever
+
+    def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+        """Return what bounds all reports of two lives, values that are rounded included; delta 0.
+
+        Reports are a mixture over the device's offset, which is drawn alike in both lives: what
+        bounds each offset's law bounds the mixture. So both lives, rounded, have to be of one
+        pattern for every offset; see `DailyAnswer.epsilon_of_lives`.
+        """
+        lives = [as_life(values) for values in (first, second)]
+        require_one_length(*lives)
+        parts = [self.thresholds(life) for life in lives]
+        cuts = [0.0]
+        if self.rounds:
+            thresholds = np.concatenate([threshold for _, threshold in parts])
+            cuts = np.unique(np.r_[cuts, thresholds[thresholds < 1]]).tolist()
+        return max(
+            self._epsilon_of_rounded(
+                *(rounded + (cut >= threshold) for rounded, threshold in parts)
+            )
+            for cut in cuts
+        )
+
+    def _epsilon_of_rounded(self, first: Classes, second: Classes) -> float:
+        """Return what bounds all reports of two lives of rounded values."""
+        if np.array_equal(first, second):
+            return 0.0
+        if not same_pattern(first, second):
+            return math.inf
+        return self.epsilon_of_same_pattern(np.unique(first).size)
 
 
 def _log_of_days(ones: Classes, zeros: Classes, chance: float) -> Floats:

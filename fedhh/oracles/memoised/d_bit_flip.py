@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fedhh.oracles.base import as_numbers, require_in_domain
 from fedhh.oracles.memoised.bits import BitPair, Bits, Classes, MemoisedBits
-from fedhh.oracles.memoised.daily import Floats, Public
+from fedhh.oracles.memoised.daily import Floats, Public, same_pattern
 from fedhh.oracles.memoised.one_bit_mean import require_memo_epsilon, require_perturbation
 from fedhh.oracles.memoised.rounding import alpha_points
 from fedhh.validation import InputError, require_at_least, require_positive
@@ -33,7 +33,12 @@ class MemoisedDBitFlip(MemoisedBits):
           gives away more than epsilon/2.
         * Two lives in buckets that repeat and differ on the same days, w distinct ones: epsilon
           min(w, d), and epsilon min(2, d)/2 if w = 1: of w independent responses, only those to
-          drawn buckets differ in law.
+          drawn buckets differ in law. With ``only_drawn`` and K >= d + 2, nothing bounds that for
+          w >= 2: two buckets of the one life may share a response where those of the other do not,
+          and reports then differ in when they repeat. What is left are lives of w = 1, and those
+          of w = 2 that swap the same two buckets, which no device draws or shares otherwise:
+          epsilon min(2, d). With K <= d + 1 at most one bucket is not drawn, and nothing is shared.
+        * With ``step``, all this is about buckets, not about numbers before they are rounded.
         * Not protected: that a value changed bucket, of which any bit may tell, also between two
           buckets that were not drawn. With ``only_drawn`` that last change leaves no trace at all.
         * Which buckets were drawn is public, and is a mark of the device: log2 C(K, d) bits.
@@ -147,11 +152,26 @@ class MemoisedDBitFlip(MemoisedBits):
         return tuple(pair for pair in pairs if pair.times)
 
     def epsilon_of_same_pattern(self, width: int) -> float:
-        """Return epsilon min(width, d); for one value, `epsilon_forever`."""
+        """Return epsilon min(width, d); for one bucket, `epsilon_forever`.
+
+        math.inf for two and more if they may share a response: ``only_drawn``, and K >= d + 2.
+        """
         require_at_least(1, width=width)
         if width == 1:
             return self.epsilon_forever
-        return self.epsilon * min(width, self.num_drawn)
+        return math.inf if self._shares else self.epsilon * min(width, self.num_drawn)
+
+    @property
+    def _shares(self) -> bool:
+        """Whether two buckets may share a permanent response."""
+        return self.only_drawn and self.num_buckets >= self.num_drawn + 2
+
+    def _epsilon_of_rounded(self, first: Classes, second: Classes) -> float:
+        """Return the bound; two buckets that swap are drawn, and share a response, together."""
+        swap = self._shares and not np.array_equal(first, second) and same_pattern(first, second)
+        if swap and np.unique(first).size == 2 and set(first.tolist()) == set(second.tolist()):
+            return self.epsilon * min(2, self.num_drawn)
+        return super()._epsilon_of_rounded(first, second)
 
     @property
     def _sent(self) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
@@ -135,12 +136,57 @@ class DailyAnswer(ABC):
 
     @abstractmethod
     def epsilon_of_same_pattern(self, width: int) -> float:
-        """Return what bounds all reports of two lives that change on the same days; delta 0.
+        """Return what bounds all reports of two lives of one pattern; delta 0.
 
-        Unit: user, all reports of its life. Neighbors: two sequences of values with at most
-        ``width`` distinct memoised values, that repeat and differ on the same days. Sequences that
-        do not are not covered: when a value changes is not hidden by memoising.
+        Unit: user, all reports of its life. Neighbors: two sequences of *rounded* values (grid
+        points, buckets, keys: what permanent responses are drawn for) with at most ``width``
+        distinct ones, that repeat and differ on the same days. math.inf if nothing bounds that.
+        Sequences of other patterns are not covered: when a value changes is not hidden by
+        memoising. Nor are values that are not yet rounded, `epsilon_of_lives`.
         """
+
+    def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+        """Return what bounds all reports of two lives, as devices have them; delta 0.
+
+        Finite only if the values that are memoised repeat and differ on the same days in both
+        lives, whatever devices draw.
+
+        Args:
+            first: ``(t,)`` values of one life.
+            second: ``(t,)`` values of the other.
+        """
+        lives = [as_life(values) for values in (first, second)]
+        require_one_length(*lives)
+        if not same_pattern(*lives):
+            return math.inf
+        return self.epsilon_of_same_pattern(np.unique(lives[0]).size)
+
+
+def pattern(life: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return ``(t,)``: for each day, the first day of its value."""
+    _, first_days, numbers = np.unique(life, return_index=True, return_inverse=True)
+    return np.asarray(first_days[numbers.ravel()])
+
+
+def same_pattern(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
+    """Return whether two lives' ``(t,)`` values repeat and differ on the same days."""
+    return bool(np.array_equal(pattern(first), pattern(second)))
+
+
+def as_life(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return the ``(t,)`` values of a life of at least one day, or raise InputError."""
+    array = np.asarray(values)
+    if array.ndim != 1 or not array.size:
+        raise InputError(f"Expected a life of at least one day, got shape {array.shape}.")
+    return array
+
+
+def require_one_length(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> None:
+    """Raise InputError unless two lives are of one length."""
+    if first.shape != second.shape:
+        raise InputError(
+            f"Expected two lives of one length, got shapes {first.shape} and {second.shape}."
+        )
 
 
 def as_days(values: npt.ArrayLike, days: int) -> npt.NDArray[Any]:

@@ -51,8 +51,12 @@ class MemoisedOneBitMean(MemoisedBits):
     Formal guarantees:
         * All reports about one value: epsilon, attained by 0 against M. One report: less, if gamma
           is above 0.
-        * Two lives whose rounded values repeat and differ on the same days, with w distinct ones:
-          w epsilon (the paper's theorem on behavior patterns of width w).
+        * Two lives whose *rounded* values repeat and differ on the same days, with w distinct ones,
+          for every alpha: w epsilon (the paper's theorem on behavior patterns of width w, which is
+          about rounded values). Always one value against always another is such a pair, and so are
+          lives of grid points. Other values of one pattern are not: two that are close are rounded
+          to one point by most alphas, two that are not by few, and reports show that; nothing
+          bounds it, since values may be as close as one likes. `epsilon_of_lives` says which.
         * Not protected: that a rounded value changed. With gamma = 0, a bit that differs from
           yesterday's proves a change. With gamma above 0, each report hides its day's permanent
           bit by ln((1 - gamma) / gamma), but the days add up.

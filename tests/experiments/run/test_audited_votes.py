@@ -18,6 +18,16 @@ SPEC = OracleSpec(name="ss", epsilon=1.5)
 RUNS = 6_000
 
 
+def test_no_run_of_a_layer_is_drawn_twice():
+    def layer():
+        return AuditedVotes(SPEC, domain_size=9, num_reports=1, holds=0, seed=3)
+
+    once, twice = layer(), layer()
+    together = once.differences(200)
+    assert (np.r_[twice.differences(100), twice.differences(100)] == together).all()
+    assert (together[:100] != together[100:]).any()
+
+
 def votes(domain_size: int, holds: int) -> np.ndarray:
     layer = AuditedVotes(SPEC, domain_size=domain_size, num_reports=1, holds=holds, seed=3)
     return layer.differences(RUNS)
@@ -61,29 +71,31 @@ def test_a_layer_has_one_holder_among_dummies():
     for holds, expected in ((0, 1.0), (1, -1.0)):
         layer = AuditedVotes(spec, domain_size=5, num_reports=7, holds=holds, seed=1)
         assert set(layer.differences(4)) == {expected}
+    layer = AuditedVotes(spec, domain_size=5, num_reports=7, holds=2, seed=1)
+    assert layer.tally()[layer.values].tolist() == [0, 0, 7]
     # With two values the other one is the dummy, and the others contribute it.
     layer = AuditedVotes(spec, domain_size=2, num_reports=7, holds=0, seed=1)
     assert set(layer.differences(4)) == {-5.0}
 
 
 def test_an_audit_of_votes_sees_what_messages_hide(monkeypatch):
-    common = {"domain_size": 20, "num_samples": 4_000, "confidence": 1 - 1e-9, "seed": 2}
+    common = {"domain_size": 20, "num_samples": 8_000, "confidence": 1 - 1e-9, "seed": 2}
     assert audit_votes(SPEC, **common).epsilon <= SPEC.epsilon
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
     assert audit_votes(SPEC, **common).epsilon > SPEC.epsilon
 
 
 def test_so_many_votes_are_drawn_that_the_truth_would_be_seen():
-    assert votes_to_sample(1.0, 20) == 10_000
-    assert votes_to_sample(10.0, 20) == math.ceil(15 * math.exp(10.0))
-    assert votes_to_sample(math.inf, 20) == 400_000
-    assert votes_to_sample(10.0, 1_000_001) == 4_999
+    assert votes_to_sample(1.0, 20) == 20_000
+    assert votes_to_sample(10.0, 20) == math.ceil(30 * math.exp(10.0))
+    assert votes_to_sample(math.inf, 20) == 800_000
+    assert votes_to_sample(10.0, 1_000_001) == 9_999
 
 
 @pytest.mark.parametrize(
-    ("change", "message"), [({"domain_size": 1}, "domain_size=1"), ({"num_samples": 2}, "=2")]
+    ("change", "message"), [({"domain_size": 1}, "domain_size=1"), ({"num_samples": 31}, "=31")]
 )
 def test_wrong_input_is_named(change, message):
-    arguments = {"domain_size": 5, "num_samples": 10, "confidence": 0.9, "seed": 1}
+    arguments = {"domain_size": 5, "num_samples": 40, "confidence": 0.9, "seed": 1}
     with pytest.raises(InputError, match=message):
         audit_votes(SPEC, **arguments | change)

@@ -1,0 +1,195 @@
+"""Audits by guesses: a rule is learned and chosen on some reports, and tested on others.
+
+A sixteenth of all reports teaches scores (`fedhh.accounting.report_scores`), three sixteenths
+choose a set of values, a score, and which lists to make of it; the rest tests that one rule, with
+values drawn from its set alone. The bound is thus of one test, however many rules were tried: an
+honest randomizer is refuted with a chance of at most 1 - confidence, by construction. That guesses
+audit local randomizers well: Arcolezi, Gambs (2024), "Revealing the true cost of locally
+differentially private protocols: an auditing perspective", PoPETs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.accounting.empirical_epsilon import AuditResult, check_levels
+from fedhh.accounting.report_scores import (
+    Given,
+    NaiveBayes,
+    ReportScore,
+    ShownReports,
+    WholeReports,
+)
+from fedhh.accounting.value_guesses import (
+    RULES,
+    RULES_OF_PAIRS,
+    Guesses,
+    Lists,
+    Rule,
+    candidates,
+)
+from fedhh.validation import InputError, require_at_least
+
+Numbers = npt.NDArray[np.int64]
+
+_AT_ONCE = 50_000
+_CHOOSING_ERROR = 1e-6
+FEWEST_REPORTS = 32
+
+
+class ShowsReports(Protocol):
+    """Draws fresh reports about values."""
+
+    def __call__(
+        self, held: Numbers, among: Sequence[int], *, rng: np.random.Generator
+    ) -> ShownReports:
+        """Return what reports show.
+
+        Args:
+            held: ``(n,) int64`` values, a report each.
+            among: m values whose scores are given.
+            rng: Source of the reports' coins.
+        """
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _GuessRule:
+    """A rule to guess by.
+
+    Attributes:
+        among: Values whose scores are made.
+        drawn: Which of them are held and guessed, by number.
+        score: Of the reports.
+        lists: What is made of it.
+    """
+
+    among: Sequence[int]
+    drawn: tuple[int, ...]
+    score: ReportScore
+    lists: Lists
+
+    def __str__(self) -> str:
+        values = [self.among[each] for each in self.drawn]
+        which = (
+            f"values {', '.join(map(str, values))}" if len(values) <= 4 else f"{len(values)} values"
+        )
+        return (
+            f"{which} guessed by the {self.score.name}: {self.lists.rule}, from a log-ratio of "
+            f"{self.lists.least_gain:.4g}"
+        )
+
+
+def audit_guesses(
+    shows: ShowsReports,
+    value_sets: Sequence[Sequence[int]],
+    *,
+    given: str,
+    num_reports: int,
+    rng: np.random.Generator,
+    confidence: float,
+) -> AuditResult:
+    """Return a lower bound on the local epsilon of reports, by guesses of what they are about.
+
+    Args:
+        shows: Draws reports, independently of each other.
+        value_sets: Sets of at least 2 values; all pairs of the last set are tried alone, too.
+        given: What `ShownReports.given` is.
+        num_reports: In all, at least 32.
+        rng: Source of values and of the reports' coins.
+        confidence: In (0, 1).
+    """
+    check_levels(0.0, confidence)
+    require_at_least(FEWEST_REPORTS, num_samples=num_reports)
+    for values in value_sets:
+        if len(set(values)) < max(2, len(values)):
+            raise InputError(f"Expected at least two different values, got {list(values)}.")
+    teachers = num_reports // (16 * len(value_sets))
+    choosers = 3 * num_reports // (16 * len(value_sets))
+    best: tuple[float, _GuessRule] | None = None
+    for place, values in enumerate(value_sets):
+        pairs = place == len(value_sets) - 1
+        found = _best_rule(
+            shows, values, Given(given), teachers=teachers, choosers=choosers, pairs=pairs, rng=rng
+        )
+        if best is None or found[0] > best[0]:
+            best = found
+    assert best is not None
+    rule = best[1]
+    tested = _tested(shows, rule, num_reports - (teachers + choosers) * len(value_sets), rng=rng)
+    error = 1 - confidence
+    return AuditResult(
+        epsilon=tested.lower_bound(error=error),
+        estimate=tested.estimate,
+        delta=0.0,
+        confidence=confidence,
+        event=str(rule),
+        num_samples=tested.num_made,
+        largest_detectable=tested.largest_bound(error=error),
+    )
+
+
+def _best_rule(
+    shows: ShowsReports,
+    values: Sequence[int],
+    given: Given,
+    *,
+    teachers: int,
+    choosers: int,
+    pairs: bool,
+    rng: np.random.Generator,
+) -> tuple[float, _GuessRule]:
+    """Return the rule about some values that seems to bound epsilon best, and its bound."""
+    everything = tuple(range(len(values)))
+    held = rng.integers(len(values), size=teachers)
+    shown = _drawn(shows, values, held, rng=rng)
+    scores: list[ReportScore] = [given]
+    scores += [kind.learned(shown, held, len(values)) for kind in (NaiveBayes, WholeReports)]
+    held = rng.integers(len(values), size=choosers)
+    shown = _drawn(shows, values, held, rng=rng)
+    best = (
+        -1.0,
+        _GuessRule(among=values, drawn=everything, score=scores[0], lists=Lists(rule=RULES[0])),
+    )
+
+    def consider(score: ReportScore, drawn: tuple[int, ...], rules: Sequence[Rule]) -> None:
+        nonlocal best
+        of_drawn = np.isin(held, drawn)
+        own = np.searchsorted(drawn, held[of_drawn])
+        some = score.of(shown)[of_drawn][:, drawn]
+        for rule in rules:
+            for lists, guesses in candidates(some, own, rule):
+                bound = guesses.lower_bound(error=_CHOOSING_ERROR)
+                if bound > best[0]:
+                    best = bound, _GuessRule(among=values, drawn=drawn, score=score, lists=lists)
+
+    for score in scores:
+        if len(values) > 2:
+            consider(score, everything, RULES)
+        if pairs:
+            for pair in itertools.combinations(everything, 2):
+                consider(score, pair, RULES_OF_PAIRS)
+    return best
+
+
+def _tested(
+    shows: ShowsReports, rule: _GuessRule, num_reports: int, *, rng: np.random.Generator
+) -> Guesses:
+    """Return how often fresh reports' lists have the value."""
+    total = Guesses.none(len(rule.drawn))
+    for start in range(0, num_reports, _AT_ONCE):
+        own = rng.integers(len(rule.drawn), size=min(_AT_ONCE, num_reports - start))
+        shown = _drawn(shows, rule.among, np.array(rule.drawn)[own], rng=rng)
+        total += rule.lists.guesses(rule.score.of(shown)[:, rule.drawn], own)
+    return total
+
+
+def _drawn(
+    shows: ShowsReports, values: Sequence[int], held: Numbers, *, rng: np.random.Generator
+) -> ShownReports:
+    return shows(np.asarray(values, dtype=np.int64)[held], values, rng=rng)

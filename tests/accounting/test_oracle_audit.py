@@ -1,0 +1,102 @@
+"""Audits of oracles: honest ones pass, small cheats and rare leaks are caught."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedhh.accounting import audit_oracle
+from fedhh.accounting.oracle_audit import messages_to_sample, value_sets
+from fedhh.oracles import OptimizedUnaryEncoding, OracleSpec, SubsetSelection, make_oracle
+from tests.wrong_oracles import SendsInstead, SupportsItsValue
+
+NAMES = ("grr", "ss", "oue", "olh", "hcms")
+
+
+def oracle_of(name, epsilon, domain_size=20):
+    params = {"num_cells": 64, "num_hashes": 16} if name in {"cms", "hcms"} else {}
+    return make_oracle(OracleSpec(name=name, epsilon=epsilon, params=params), domain_size)
+
+
+def audited(oracle, num_samples, *, seed=1, **options):
+    return audit_oracle(oracle, num_samples=num_samples, rng=np.random.default_rng(seed), **options)
+
+
+def test_honest_oracles_are_refuted_no_more_often_than_the_confidence_says():
+    # Many rules are tried on few reports; one is tested, on others.
+    oracles = [oracle_of(name, 1.0, 3) for name in NAMES]
+    found = [
+        audited(oracle, 320, seed=[seed, place], confidence=0.7).epsilon > oracle.epsilon
+        for place, oracle in enumerate(oracles)
+        for seed in range(12)
+    ]
+    assert len(found) == 60
+    assert 0 < sum(found) <= stats.binom.isf(1e-6, 60, 0.3)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "cms"])
+def test_a_tenth_more_than_stated_is_caught(name):
+    oracle = oracle_of(name, 2.0)
+    assert audited(oracle, 30_000).epsilon <= 2.0
+    found = audited(SupportsItsValue.with_epsilon(oracle, 2.2), 30_000)
+    assert 2.0 < found.epsilon <= 2.2
+    assert found.epsilon < found.largest_detectable
+
+
+def test_a_raw_report_one_time_in_a_hundred_is_caught():
+    num_values, epsilon = 45, 2.0
+    oracle = OptimizedUnaryEncoding(epsilon=epsilon, domain_size=num_values)
+    one_hot = np.eye(num_values, dtype=np.uint8)
+    leaking = SendsInstead(oracle, 0.01, lambda reports, values: one_hot[values])
+    others = (1 - oracle.q) ** (num_values - 2) / 2
+    true = math.log((0.99 * others * (1 - oracle.q) + 0.01) / (0.99 * others * oracle.q))
+    assert true == pytest.approx(3.84, abs=0.2)
+    found = audited(leaking, 40_000)
+    assert epsilon < found.epsilon <= true
+    assert audited(oracle, 40_000).epsilon <= epsilon
+
+
+def test_a_value_hidden_in_what_a_report_states_to_be_chance_is_caught():
+    # The stated law does not depend on the hash function's offset.
+    oracle = oracle_of("olh", 0.5)
+
+    def with_a_parity(reports, values):
+        marked = reports.copy()
+        marked[:, 2] = (marked[:, 2] & ~1) | (values & 1)
+        return marked
+
+    honest, hiding = oracle, SendsInstead(oracle, 0.8, with_a_parity)
+    assert audited(honest, 40_000).epsilon <= 0.5
+    found = audited(hiding, 40_000)
+    assert found.epsilon > 1.0
+    assert "learned likelihood" in found.event
+
+
+def test_one_report_that_one_value_sends_too_often_is_caught():
+    oracle = SubsetSelection(epsilon=1.0, domain_size=6)
+    assert oracle.d == 2
+
+    def two_others(reports, values):
+        return np.where((values == 1)[:, None], np.array([2, 5]), reports)
+
+    found = audited(SendsInstead(oracle, 0.3, two_others), 30_000)
+    assert audited(oracle, 30_000).epsilon <= 1.0
+    assert found.epsilon > 1.0
+    assert "whole report" in found.event
+
+
+def test_values_are_spread_over_the_domain_and_reports_limited():
+    assert value_sets(2) == [[0, 1]]
+    assert value_sets(4) == [[0, 1, 2, 3]]
+    assert value_sets(20) == [list(range(20)), [0, 1, 10, 19]]
+    spread, few = value_sets(10**6)
+    assert len(set(spread)) == 32
+    assert (spread[0], spread[-1]) == (0, 10**6 - 1)
+    assert few == [0, 1, 500_000, 999_999]
+    small = SubsetSelection(epsilon=2.0, domain_size=20)
+    assert messages_to_sample(small) == 1_000_000
+    assert messages_to_sample(replace(small, domain_size=10**6)) < 10_000
