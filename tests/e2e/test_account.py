@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from dp_accounting import NeighboringRelation, dp_event
+from dp_accounting.pld import PLDAccountant
 
 from fedhh.accounting import UserLevelEpsilon, user_level_epsilon
 from fedhh.experiments.config.protocol import settle
@@ -531,6 +533,16 @@ def test_shuffles_have_no_event_and_small_deltas_no_second_opinion(refused, word
     assert "shuffled" in refused("account", *words, "--format", "dp-event")
     for delta in ("9e-11", "1e-14"):
         assert delta in refused("account", *words, "--delta", delta, "--second-opinion")
+
+
+@pytest.mark.parametrize(("unit", "reports"), [("item", 1), ("user", 5)])
+def test_a_plan_is_an_event_of_all_reports_about_a_unit(fedhh, unit, reports):
+    words = ("plan", "--local-epsilon", "2", "--central-epsilon", "1", "--max-items", "5")
+    code, out, _ = fedhh("account", *words, "--unit", unit, "--format", "dp-event")
+    assert code == 0
+    event = eval(out.splitlines()[1], vars(dp_event))
+    accountant = PLDAccountant(NeighboringRelation.REPLACE_ONE).compose(event)
+    assert accountant.get_epsilon(0) == pytest.approx(2 * reports)
 
 
 def test_a_number_below_the_lower_bound_ends_the_command(fedhh, monkeypatch):

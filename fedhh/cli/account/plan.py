@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.options import Format, FormatOption, RunPresetOption, SettingsOption
+from fedhh.cli.account.options import AccountFormat, AccountFormatOption
+from fedhh.cli.options import RunPresetOption, SettingsOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +53,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
         Path | None, typer.Option(help="A run's TOML file, whose protocol is the plan.")
     ] = None,
     settings: SettingsOption = None,
-    output_format: FormatOption = Format.TABLE,
+    output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
     """Fewest clients, or the local epsilon, of a whole plan for a central target.
 
@@ -86,10 +87,28 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
         settings=tuple(settings or ()),
     )
     answer = request.answer()
-    if output_format is Format.JSON:
+    if output_format is AccountFormat.JSON:
         print_json(answer.to_dict())
-        return
-    _print(open_console(), answer)
+    elif output_format is AccountFormat.DP_EVENT:
+        _print_event(open_console(), answer)
+    else:
+        _print(open_console(), answer)
+
+
+def _print_event(console: Console, answer: PlanAnswer) -> None:
+    """Print what the server reads of one item or client, as an event of dp-accounting."""
+    from fedhh.accounting.dp_event import NEIGHBORS, event_of_plan, expression
+    from fedhh.cli.console import print_line
+    from fedhh.validation import InputError
+
+    unit = answer.request.unit
+    if answer.mechanism is None:
+        raise InputError(f"No plan, so no event: {answer.reason}")
+    event = event_of_plan(answer.mechanism, unit=unit)
+    print_line(
+        console, f"# {answer.request.title}: all reports about one {unit}, local; {NEIGHBORS}."
+    )
+    print_line(console, expression(event))
 
 
 def _print(console: Console, answer: PlanAnswer) -> None:
