@@ -24,7 +24,7 @@ from fedhh.clients.devices.model import Delay, DeviceModel, DeviceUseCase, Event
 from fedhh.clients.devices.worker import DayDiagnostics, DeviceWorker
 from fedhh.kernels.device_days import values_of
 from fedhh.oracles import CountMeanSketch, OracleSpec
-from fedhh.queries.base import Cohort
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.records import OracleRecords, RecordQuery
 from fedhh.server.aggregation.sums import SketchSums
 from fedhh.words.alphabet import Alphabet

@@ -13,7 +13,6 @@ from fedhh.accounting.layer_record import LayerRecord
 from fedhh.accounting.sources import VALIDATION
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles.registry import oracle_class
-from fedhh.oracles.sketch import SketchOracle
 
 _ROUNDING = 1e-12
 
@@ -88,6 +87,8 @@ def claim_of_validation(mechanism: LocalReports, *, alpha: float) -> AnonymityGu
     rate = mechanism.false_discovery_rate
     if not rate:
         return None
+    from fedhh.oracles.sketch import SketchOracle  # It loads compiled code.
+
     k: int | NotApplicable | None = None
     randomizer = mechanism.recount_randomizer or mechanism.randomizers[-1]
     if issubclass(oracle_class(randomizer.name), SketchOracle):

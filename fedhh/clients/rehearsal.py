@@ -8,7 +8,8 @@ from fedhh.clients.answers.hits import HitsQuery
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Cohort, PrefixQuery
+from fedhh.queries.base import PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie

@@ -13,7 +13,8 @@ from fedhh.clients.answers.base import Answerer
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import Population
-from fedhh.queries.base import Aggregate, Answer, Cohort, Query, merge_messages
+from fedhh.queries.base import Aggregate, Answer, Query, merge_messages
+from fedhh.queries.cohort import Cohort
 from fedhh.random import KeyedPermutation, Stream, generator
 from fedhh.simulation.executor import Progress
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from fedhh.queries.base import Cohort, Query
+from fedhh.queries.cohort import Cohort
 from fedhh.validation import InputError
+
+if TYPE_CHECKING:  # Queries load compiled code, which accounting does not need.
+    from fedhh.queries.base import Query
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fedhh.mechanisms.base import Mechanism
 from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.queries.base import Query
 from fedhh.validation import InputError
+
+if TYPE_CHECKING:
+    from fedhh.queries.base import Query
 
 _ROUNDING = 1e-9
 """Relative rounding of epsilons that follow from probabilities."""

@@ -28,11 +28,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.queries.base import Query
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
+
+if TYPE_CHECKING:
+    from fedhh.queries.base import Query
 
 
 @dataclass(frozen=True, kw_only=True)

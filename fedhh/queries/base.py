@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec
+from fedhh.queries.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -20,37 +21,6 @@ Messages = npt.NDArray[np.int64]
 
 SAMPLERS = ("random", "greedy")
 """How a client chooses B of its values; Gboard paper, section 3, "Local dataset sampler"."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cohort:
-    """The clients of one round, as positions in the run's random order of clients.
-
-    Attributes:
-        start: First position.
-        size: How many clients.
-        redraw: None for cohorts that share one order, and so never overlap; otherwise the number
-            of a fresh order of all clients, in which a client may have served before.
-    """
-
-    start: int
-    size: int
-    redraw: int | None = None
-
-    @property
-    def block_size(self) -> int:
-        """Clients per block, the unit of work and of randomness: a function of the size alone."""
-        return int(min(max(256, -(-self.size // 64)), 8192))
-
-    @property
-    def num_blocks(self) -> int:
-        """Number of blocks; the last one may be short."""
-        return -(-self.size // self.block_size)
-
-    def block(self, index: int) -> slice:
-        """Return the positions of one block."""
-        start = self.start + index * self.block_size
-        return slice(start, min(start + self.block_size, self.start + self.size))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

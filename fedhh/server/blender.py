@@ -20,7 +20,8 @@ from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.mechanisms.opt_in import OptInBlend
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.plain_words import PlainWordsQuery
 from fedhh.server.blending import Floats, Shares, client_shares, with_floor
 from fedhh.server.curator import Curator

@@ -19,7 +19,8 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.sketches import BlindPrefixQuery
 from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol

@@ -19,7 +19,8 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.bloom_reports import BloomRecords
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.ngrams import NgramQuery
 from fedhh.server.found import Found
 from fedhh.server.local_discovery import LocalProtocol

@@ -18,7 +18,8 @@ from annotated_types import Ge, Le
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.found import Found

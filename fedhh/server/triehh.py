@@ -19,7 +19,8 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.sampled_threshold import SampledThreshold, triehh_parameters
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort, WordVoteQuery
+from fedhh.queries.base import Aggregate, WordVoteQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.server.found import Found
 from fedhh.server.noise import Noise
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Layers, check_settings, decided

@@ -11,7 +11,8 @@ from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_oracle
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries.base import Aggregate, Cohort, Query
+from fedhh.queries.base import Aggregate, Query
+from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp

@@ -10,7 +10,7 @@ import pytest
 
 from fedhh.clients.populations.population import ClientBlock, Population
 from fedhh.clients.worker import LARGEST_SHUFFLED, ClientWorker
-from fedhh.queries.base import Cohort
+from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS

@@ -162,18 +162,16 @@ def test_few_found_words_are_validated_in_a_domain_no_smaller_than_a_layers():
     population = small_population(3_000)
     protocol = AdaptiveTrieHH(alphabet=LETTERS, depth=4, eta_max=20, max_items=2, local_epsilon=2.0)
     ours = protocol.settle(num_clients=3_000, seed=0)
-    state = ours.initialize()
     code = np.zeros((1, 5), dtype=np.uint16)
     for few in (code, np.zeros((0, 5), dtype=np.uint16)):
         few[:, 0] = 3
-        cohort = ours.next_query(state).cohort
-        query = ours.recount_query(few, pass_index=0, layer=5, cohort=cohort)
+        query = ours.recount_query(few, pass_index=0, layer=5)
         assert (query is None) == (not len(few))
-    query = ours.recount_query(code, pass_index=0, layer=5, cohort=cohort)
+    query = ours.recount_query(code, pass_index=0, layer=5)
     assert query.domain_size == len(LETTERS) + 2 == ours.mechanism.layers[-1].smallest_domain
     assert query.finished[0].tolist() == code[0].tolist()
     assert len(np.unique(query.finished, axis=0)) == len(query.finished)
     # What fills up is never returned, however many clients hold it: "d" alone was found.
-    plain = replace(ours, ranking="votes").recount_query(code, pass_index=0, layer=5, cohort=cohort)
+    plain = replace(ours, ranking="votes").recount_query(code, pass_index=0, layer=5)
     assert plain.domain_size == 2
     assert final_state(ours, population).is_recounted

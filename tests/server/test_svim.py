@@ -15,7 +15,8 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.queries.base import Aggregate, Cohort
+from fedhh.queries.base import Aggregate
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery, amplified, singletons
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.padded_sampling import (

@@ -12,7 +12,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.bloom_filters import BitResponse
-from fedhh.queries.base import Cohort
+from fedhh.queries.cohort import Cohort
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.rappor import Rappor

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Aggregate, Cohort
+from fedhh.queries.base import Aggregate
+from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.server.pem import Pem
 from fedhh.testing import (

@@ -17,8 +17,9 @@ from fedhh.clients.answers.base import Values
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles import FrequencyOracle, make_oracle
 from fedhh.oracles.base import SamplesHits, SamplesTally
-from fedhh.queries.base import Cohort, PrefixQuery, Query, Tally
+from fedhh.queries.base import PrefixQuery, Query, Tally
 from fedhh.queries.blooms import BloomQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.sets import HeldSetQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.random import Stream, generator

@@ -12,7 +12,7 @@ from fedhh.budgets.cap import Cap
 from fedhh.clients.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
 from fedhh.clients.devices.worker import DayDiagnostics, DeviceWorker
 from fedhh.oracles import FrequencyOracle
-from fedhh.queries.base import Cohort
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.records import Arrivals, OracleRecords, RecordQuery
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet

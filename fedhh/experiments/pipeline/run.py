@@ -26,7 +26,8 @@ from fedhh.experiments.pipeline.build import UseCase, build_model, fingerprint
 from fedhh.experiments.pipeline.config import PipelineConfig
 from fedhh.experiments.pipeline.measures import ALL, OPTED_IN, SENT, Row, ShuffledDays
 from fedhh.experiments.pipeline.result import PipelineResult, Tables
-from fedhh.queries.base import Answer, Cohort
+from fedhh.queries.base import Answer
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.records import Arrivals, Batch, RecordQuery
 from fedhh.server.aggregation.aggregator import Floats, Publication
 from fedhh.server.aggregation.ingestor import Ingestor

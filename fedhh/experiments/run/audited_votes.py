@@ -14,7 +14,8 @@ import numpy.typing as npt
 from fedhh.clients.populations.population import ClientBlock, Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Cohort, PrefixQuery
+from fedhh.queries.base import PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.validation import require_at_least, require_between
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon

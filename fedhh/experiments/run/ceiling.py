@@ -25,7 +25,8 @@ from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import AnyProtocol
-from fedhh.queries.base import Aggregate, Answer, Cohort, PrefixQuery
+from fedhh.queries.base import Aggregate, Answer, PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.server.false_discoveries import benjamini_hochberg, p_values
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.simulation.executor import Executor

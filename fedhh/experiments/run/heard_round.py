@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, Cohort, PrefixQuery, Query
+from fedhh.queries.base import Aggregate, PrefixQuery, Query
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.sketches import BlindPrefixQuery
 from fedhh.server.noise import Noise
 from fedhh.words.alphabet import END, Alphabet

@@ -11,7 +11,7 @@ from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import ClientBlock, StoredPopulation
 from fedhh.clients.populations.strings import coded_words
 from fedhh.oracles import OracleSpec, SketchOracle
-from fedhh.queries.base import Cohort
+from fedhh.queries.cohort import Cohort
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet

@@ -9,7 +9,8 @@ import numpy as np
 from fedhh.clients.answers.coded_words import CodedMatcher
 from fedhh.clients.populations.strings import coded_words
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Cohort, PrefixQuery
+from fedhh.queries.base import PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import PrefixTrie
 

@@ -10,7 +10,8 @@ from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer, draw_words
 from fedhh.clients.populations.population import ClientBlock, StoredPopulation
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Cohort, WordVoteQuery
+from fedhh.queries.base import WordVoteQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie

@@ -14,7 +14,8 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.sampling import choose_contributions, count_contributions
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Cohort, PrefixQuery
+from fedhh.queries.base import PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.alphabet import Alphabet

@@ -13,7 +13,8 @@ from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import LEXICON_RANKS, VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Cohort, Counted, PrefixQuery
+from fedhh.queries.base import Counted, PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem

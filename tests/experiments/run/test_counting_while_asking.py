@@ -10,7 +10,8 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.listener import Silence
 from fedhh.experiments.run.run import simulate
-from fedhh.queries.base import Cohort, Counted
+from fedhh.queries.base import Counted
+from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
