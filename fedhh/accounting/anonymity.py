@@ -30,12 +30,12 @@ from functools import cache, cached_property, partial
 import numpy as np
 from scipy import special
 
-from fedhh.accounting.bounds.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
-from fedhh.accounting.bounds.convolution import convolve
 from fedhh.accounting.bounds.selection import Selection
 from fedhh.accounting.bounds.shuffle_bound import check_num_reports
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
 from fedhh.accounting.sources import SUN_ANONYMITY
+from fedhh.privacy_loss.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
+from fedhh.privacy_loss.convolution import convolve
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside
 
 VARIANTS = ("tight", "lemma")

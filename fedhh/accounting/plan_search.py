@@ -14,7 +14,13 @@ from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_del
 from fedhh.accounting.guarantees import NotApplicable, Unit
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.opt_in import OptInBlend
-from fedhh.validation import InputError, require_at_least, require_choice, require_positive
+from fedhh.validation import (
+    SMALLEST_EPSILON,
+    InputError,
+    require_at_least,
+    require_choice,
+    require_positive,
+)
 
 UNITS: tuple[Unit, Unit] = ("item", "user")
 
@@ -93,7 +99,13 @@ def local_epsilon_of_plan(
     search = search_for(unit, epsilon)
     found = search.between(low, high, start=start)
     if found is None:
-        found = search.proportional(low * (1 - 1e-6) if search.central_at(low) > epsilon else high)
+        too_much = search.central_at(low) > epsilon
+        if too_much and of_item < SMALLEST_EPSILON:
+            return NotApplicable(
+                f"without amplification the target takes local_epsilon = {of_item:g}, below "
+                f"{SMALLEST_EPSILON:g}, the least of a randomizer; ask for more"
+            )
+        found = search.proportional(low * (1 - 1e-6) if too_much else high)
     if found is None:
         return NotApplicable(
             f"local_epsilon = {high:g}, the largest with amplification, gives "

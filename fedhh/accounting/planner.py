@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 from fedhh.accounting.bounds.closed_form import closed_form_epsilon
-from fedhh.accounting.bounds.search import largest_true, smallest_true
 from fedhh.accounting.bounds.selection import paper_subset_size
 from fedhh.accounting.bounds.shuffle_bound import (
     LOCAL_EPSILON_RANGE,
@@ -19,6 +18,7 @@ from fedhh.accounting.bounds.shuffle_bound import (
 )
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound
+from fedhh.privacy_loss.search import largest_true, smallest_true
 from fedhh.validation import require_choice
 
 

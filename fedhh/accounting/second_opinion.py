@@ -30,12 +30,12 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
 from fedhh.accounting.bounds.dominated_losses import dominated_losses
-from fedhh.accounting.bounds.search import largest_epsilon_above, smallest_epsilon
 from fedhh.accounting.bounds.shuffle_bound import DELTA_RANGE, ShuffleBound
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
 from fedhh.accounting.ledger.charge import Charge
 from fedhh.accounting.ledger.statements import PLD, guarantees
 from fedhh.accounting.shuffling import shuffle_bound
+from fedhh.privacy_loss.search import largest_epsilon_above, smallest_epsilon
 from fedhh.validation import InputError, require_at_least, require_between
 
 SMALLEST_DELTA = 1e-10

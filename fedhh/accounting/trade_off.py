@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.privacy_loss import PrivacyLossDistribution, compose
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.privacy_loss.sums import compose
 from fedhh.validation import InputError, require_at_least, require_positive
 
 Floats = npt.NDArray[np.float64]

@@ -2,18 +2,20 @@
 
 Source: Zhu, Dong, Wang (2022), "Optimal accounting of differential privacy via characteristic
 function", Theorem 10 (dominating pairs compose adaptively); Doroshenko, Ghazi, Kamath, Kumar,
-Manurangsi (2022), "Connect the Dots", Algorithm 1. Numbering not verified. Sums of losses are
-convolved without transforms: all terms are positive, so rounding is relative.
+Manurangsi (2022), "Connect the Dots", Algorithm 1. Numbering not verified. How losses are added up
+stands in `fedhh.privacy_loss.sums`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,7 +24,7 @@ _INFINITE = 50.0
 _FINE, _CELLS = 24, 1024
 """Gaps between 0 and the lowest epsilon; at most so many up to the largest finite loss."""
 _ROUNDING = 1e-9
-"""Relative, of a delta and of an epsilon."""
+"""Of delta, relative: the rounding of the masses."""
 
 
 def composed_epsilon(
@@ -51,93 +53,39 @@ def composed_epsilon(
     epsilons: Floats = gap * np.arange(first, last + 1, dtype=np.float64)
     # The product may fall short of `lowest` by a rounding.
     epsilons[0] = max(epsilons[0], lowest)
-    losses = _Losses.dominating(deltas(epsilons), gap=gap, first=first)
-    # Sums above a cap count as infinite, so that few are looked at.
-    cap = 2 * (num_rounds * lowest + top)
-    while True:
-        found = losses.power(num_rounds, cap=cap).epsilon(delta)
-        if math.isfinite(found) or cap >= num_rounds * (top + gap):
-            return found
-        cap *= 2
+    losses = _dominating(deltas(epsilons), gap=gap, first=first)
+    try:
+        return epsilon_of_sum([(losses, num_rounds)], delta=delta * (1 - _ROUNDING))
+    except UncertifiedError:
+        return math.inf
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Losses:
-    """A distribution of privacy losses, multiples of a gap.
+def _dominating(bounds: Floats, *, gap: float, first: int) -> PrivacyLossDistribution:
+    """Return losses whose delta is at least the bounded one, at every epsilon.
 
-    Attributes:
-        gap: Distance of neighboring losses.
-        lowest: The least loss, in gaps.
-        masses: ``(k,) float64``, of this loss and of those above it.
-        lost: Probability of an infinite loss, or more.
+    The largest divergence is convex in x = e**epsilon and 1 at x = 0, and its value at 1 / x
+    follows from that at x by symmetry, so it lies below the convex hull of all bounds; between
+    two multiples of the gap, below the chord. Losses below ``-first`` gaps count as that: a
+    larger loss is never less delta.
+
+    Args:
+        bounds: ``(k,) float64``, of multiples of the gap from ``first`` on.
+        gap: Distance of the losses.
+        first: At least 1.
     """
-
-    gap: float
-    lowest: int
-    masses: Floats
-    lost: float
-
-    @classmethod
-    def dominating(cls, bounds: Floats, *, gap: float, first: int) -> _Losses:
-        """Return losses whose delta is at least the bounded one, at every epsilon.
-
-        The largest divergence is convex in x = e**epsilon and 1 at x = 0, and its value at 1 / x
-        follows from that at x by symmetry, so it lies below the convex hull of all bounds; between
-        two multiples of the gap, below the chord. Losses below ``-first`` gaps count as that: a
-        larger loss is never less delta.
-
-        Args:
-            bounds: ``(k,) float64``, of multiples of the gap from ``first`` on.
-            gap: Distance of the losses.
-            first: At least 1.
-        """
-        last = first + len(bounds) - 1
-        x = np.exp(gap * np.arange(first, last + 1))
-        mirrored = 1 - (1 - bounds) / x
-        points = np.concatenate([[0.0], 1 / x[::-1], x])
-        corners, heights = _convex_hull(points, np.concatenate([[1.0], mirrored[::-1], bounds]))
-        grid = np.exp(gap * np.arange(-last, last + 1))
-        nodes = np.concatenate([[0.0], grid])
-        slopes = -np.diff(np.interp(nodes, points[corners], heights)) / np.diff(nodes)
-        masses = np.maximum((slopes - np.append(slopes[1:], 0.0)) * grid, 0.0)
-        low = last - first
-        kept = np.append(masses[: low + 1].sum(), masses[low + 1 :])
-        return cls(gap=gap, lowest=-first, masses=kept, lost=float(bounds[-1]))
-
-    def plus(self, other: _Losses, *, cap: float) -> _Losses:
-        """Return the sum of two independent losses, infinite above a cap."""
-        lowest = self.lowest + other.lowest
-        sums = np.convolve(self.masses, other.masses)
-        places = max(0, math.ceil(cap / self.gap) - lowest + 1)
-        lost = self.lost + other.lost * (1 - self.lost) + float(sums[places:].sum())
-        return _Losses(gap=self.gap, lowest=lowest, masses=sums[:places], lost=lost)
-
-    def power(self, times: int, *, cap: float) -> _Losses:
-        """Return the sum of so many such losses, infinite above a cap."""
-        if times == 1:
-            return self
-        half = self.power(times // 2, cap=cap)
-        whole = half.plus(half, cap=cap)
-        return whole.plus(self, cap=cap) if times % 2 else whole
-
-    def epsilon(self, delta: float) -> float:
-        """Return the least epsilon >= 0 with at most this delta, rounded up; infinite if none."""
-        losses = self.gap * (np.arange(len(self.masses)) + self.lowest)
-
-        def enough(epsilon: float) -> bool:
-            above = losses > epsilon
-            finite = float(self.masses[above] @ -np.expm1(epsilon - losses[above]))
-            return (self.lost + finite) * (1 + _ROUNDING) <= delta
-
-        low, high = 0.0, max(0.0, float(losses[-1]))
-        if not enough(high):
-            return math.inf
-        if enough(low):
-            return low
-        while high - low > _ROUNDING * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
+    last = first + len(bounds) - 1
+    x = np.exp(gap * np.arange(first, last + 1))
+    mirrored = 1 - (1 - bounds) / x
+    points = np.concatenate([[0.0], 1 / x[::-1], x])
+    corners, heights = _convex_hull(points, np.concatenate([[1.0], mirrored[::-1], bounds]))
+    grid = np.exp(gap * np.arange(-last, last + 1))
+    nodes = np.concatenate([[0.0], grid])
+    slopes = -np.diff(np.interp(nodes, points[corners], heights)) / np.diff(nodes)
+    falls = slopes - np.append(slopes[1:], 0.0)
+    masses = np.maximum(falls * grid, 0.0)
+    low = last - first
+    kept = np.append(masses[: low + 1].sum(), masses[low + 1 :])
+    return PrivacyLossDistribution(gap=gap, lowest=-first, masses=kept, infinite=float(bounds[-1]))
 
 
 def _convex_hull(x: Floats, y: Floats) -> tuple[npt.NDArray[np.int64], Floats]:

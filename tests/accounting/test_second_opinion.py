@@ -250,8 +250,8 @@ POPULATION = fedhh.synthetic_population("chat", 4_000, seed=0)
                 clients_per_layer=800, depth=3, max_items=3, local_epsilon=6.0, reuse_clients=True
             ),
             {
-                "item, clones", "item, blanket", "item, clones-2023",
-                "user, clones, slots", "user, blanket, slots",
+                "item, clones", "item, blanket, any domain", "item, clones-2023",
+                "user, clones, slots", "user, blanket, any domain, slots",
             },
         ),
         (fedhh.LdpTrieHH(clients_per_layer=500, depth=4, local_epsilon=6.0, pad=False), set()),

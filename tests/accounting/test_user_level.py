@@ -21,10 +21,10 @@ from fedhh.accounting import (
     subset_selection_blanket,
     user_level_epsilon,
 )
-from fedhh.accounting.bounds.binomial import pmf
 from fedhh.accounting.bounds.composition import QUICK
 from fedhh.accounting.bounds.group_privacy import group_epsilon
 from fedhh.accounting.user_level import user_level_from
+from fedhh.privacy_loss.binomial import pmf
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick, multiset_law, subset_selection_law
 

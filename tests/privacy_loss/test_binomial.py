@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fedhh.accounting.bounds.binomial import fair_excess, lattice, lower_tail, pmf, upper_tail
 from fedhh.accounting.bounds.chords import chords
+from fedhh.privacy_loss.binomial import fair_excess, lattice, lower_tail, pmf, upper_tail
 
 
 @cache

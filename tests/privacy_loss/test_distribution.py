@@ -10,15 +10,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fedhh.accounting import Clones, Clones2023, NotApplicable, Precision, Use, composed_epsilon
+from fedhh.accounting import Clones, Clones2023, Precision, Use, composed_epsilon
 from fedhh.accounting.bounds.composition import FINE, QUICK
-from fedhh.accounting.bounds.convolution import convolve
-from fedhh.accounting.bounds.privacy_loss import (
-    PrivacyLossDistribution,
-    compose,
-    epsilon_of_sum,
-)
-from fedhh.accounting.bounds.search import smallest_epsilon
+from fedhh.privacy_loss.convolution import convolve
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.privacy_loss.search import smallest_epsilon
+from fedhh.privacy_loss.sums import UncertifiedError, compose, epsilon_of_sum
 from tests.accounting.long_double import delta_of_sum, needs_long_double, rational_delta_of_sum
 
 GAP = 0.3
@@ -273,16 +270,26 @@ def test_large_sums_that_are_cut_off_count() -> None:
             assert delta * (1 - 1e-7) <= exact(parts, float(found)) <= delta
 
 
-def test_what_cannot_be_certified_is_not_applicable() -> None:
+@pytest.mark.parametrize("times", [2, 5, 9])
+def test_a_rare_loss_far_from_the_others_is_added_up_tightly(times: int) -> None:
+    # Nothing lies between what is likely and what is rare, so that no tilt makes both likely.
+    masses = np.zeros(1_000)
+    masses[[0, 12, 400, 999]] = 0.9, 0.1 - 2e-9, 1.9e-9, 1e-10
+    apart = PrivacyLossDistribution(gap=0.04, lowest=-5, masses=masses, infinite=0.0)
+    for delta in (1e-6, 3e-9, 1e-10):
+        found = epsilon_of_sum([(apart, times)], delta=delta)
+        assert exact([(apart, times)], found) <= delta
+        assert exact([(apart, times)], 0.97 * found - 0.02) > delta
+
+
+def test_what_cannot_be_certified_is_refused() -> None:
     hardly = PrivacyLossDistribution(
         gap=1.0, lowest=0, masses=np.array([1 - 1e-12, 1e-12]), infinite=0.0
     )
-    found = epsilon_of_sum([(hardly, 10**12)], delta=1e-6)
-    assert isinstance(found, NotApplicable)
-    assert "double precision" in found.reason
-    found = epsilon_of_sum([(SMALL_GAPS, 10**9)], delta=1e-6)
-    assert isinstance(found, NotApplicable)
-    assert "8388608 sums" in found.reason
+    with pytest.raises(UncertifiedError, match="double precision"):
+        epsilon_of_sum([(hardly, 10**12)], delta=1e-6)
+    with pytest.raises(UncertifiedError, match="8388608 sums"):
+        epsilon_of_sum([(SMALL_GAPS, 10**9)], delta=1e-6)
 
 
 SMALL_GAPS = PrivacyLossDistribution(

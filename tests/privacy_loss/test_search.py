@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fedhh.accounting.bounds.search import (
+from fedhh.privacy_loss.search import (
     largest_epsilon_above,
     largest_true,
     smallest_epsilon,

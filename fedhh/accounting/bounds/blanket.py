@@ -33,11 +33,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.accounting.bounds.binomial import Floats, fair_excess, lattice
 from fedhh.accounting.bounds.chords import chords
 from fedhh.accounting.bounds.selection import Selection
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.sources import BLANKET
+from fedhh.privacy_loss.binomial import Floats, fair_excess, lattice
 
 _ROWS_AT_ONCE = 400_000
 _MOST_DOMAINS = 20_000_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.accounting.bounds.binomial import Floats, lower_tail
+from fedhh.privacy_loss.binomial import Floats, lower_tail
 
 _RIGHT = 4.0
 """Standard deviations right of the mean that nodes cover; a falling function needs no more."""

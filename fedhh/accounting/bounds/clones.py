@@ -19,9 +19,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.accounting.bounds.binomial import Lattice, fair_excess, lattice
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.sources import CLONES, CLONES_2023, CLONES_2023_OF_SELECTION
+from fedhh.privacy_loss.binomial import Lattice, fair_excess, lattice
 
 
 @dataclass(frozen=True, kw_only=True)

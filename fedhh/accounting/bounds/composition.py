@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedhh.accounting.bounds.privacy_loss import PrivacyLossDistribution, epsilon_of_sum
-from fedhh.accounting.bounds.search import smallest_epsilon
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound, check_delta
 from fedhh.accounting.guarantees import NotApplicable
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.privacy_loss.search import smallest_epsilon
+from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
 from fedhh.validation import require_at_least, require_positive
 
 _LOST_SHARE = 1e-3
@@ -99,7 +100,7 @@ def composed_epsilon(
 
     Returns:
         At most the sum of the local epsilons; NotApplicable as of
-        `fedhh.accounting.bounds.privacy_loss.epsilon_of_sum`, for very many uses.
+        `fedhh.privacy_loss.sums.epsilon_of_sum`, for very many uses.
 
     Raises:
         InputError: uses is empty, or an argument is out of range.
@@ -117,15 +118,14 @@ def composed_epsilon(
         for bound in quick
     )
     gap = largest / precision.grid_points
-    composed = epsilon_of_sum(
-        [
-            (_dominating_losses(bound, gap, precision.grid_points), use.times)
-            for bound, use in zip(quick, uses, strict=True)
-        ],
-        delta=delta,
-    )
-    if isinstance(composed, NotApplicable):
-        return composed
+    losses = [
+        (_dominating_losses(bound, gap, precision.grid_points), use.times)
+        for bound, use in zip(quick, uses, strict=True)
+    ]
+    try:
+        composed = epsilon_of_sum(losses, delta=delta)
+    except UncertifiedError as reason:
+        return NotApplicable(str(reason))
     return min(composed, sum(use.times * use.bound.local_epsilon for use in uses))
 
 

@@ -22,10 +22,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.binomial import Floats
 from fedhh.accounting.bounds.composition import FINE, Precision
-from fedhh.accounting.bounds.search import smallest_epsilon
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
+from fedhh.privacy_loss.binomial import Floats
+from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import require_at_least, require_positive
 
 Indices = npt.NDArray[np.intp]

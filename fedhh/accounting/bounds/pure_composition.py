@@ -16,13 +16,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.privacy_loss import (
-    PrivacyLossDistribution,
-    epsilon_of_sum,
-    likely_lies,
-)
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import NotApplicable
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution, likely_lies
+from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
 from fedhh.validation import InputError, require_at_least
 
 Numbers = npt.NDArray[np.int64]
@@ -113,7 +110,7 @@ def optimal_composition(
 
     Returns:
         At most the sum of the epsilons; NotApplicable as of
-        `fedhh.accounting.bounds.privacy_loss.epsilon_of_sum`.
+        `fedhh.privacy_loss.sums.epsilon_of_sum`.
     """
     check_delta(delta)
     kinds: dict[float, int] = {}
@@ -142,9 +139,10 @@ def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float | NotA
         )
         for (_, count), between, step in zip(kinds, lies, steps, strict=True)
     ]
-    composed = epsilon_of_sum(losses, delta=delta)
-    if isinstance(composed, NotApplicable):
-        return composed
+    try:
+        composed = epsilon_of_sum(losses, delta=delta)
+    except UncertifiedError as reason:
+        return NotApplicable(str(reason))
     return min(composed, math.fsum(epsilon * count for epsilon, count in kinds))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
-from fedhh.accounting.bounds.search import smallest_epsilon
+from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import InputError, require_at_least, require_between
 
 LOCAL_EPSILON_RANGE = (0.1, 16.0)

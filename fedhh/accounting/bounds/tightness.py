@@ -14,7 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from fedhh.accounting.bounds.binomial import (
+from fedhh.accounting.bounds.blanket import subset_selection_blanket
+from fedhh.accounting.bounds.selection import Selection
+from fedhh.accounting.bounds.shuffle_bound import check_delta, check_epsilon
+from fedhh.accounting.guarantees import NotApplicable
+from fedhh.privacy_loss.binomial import (
     Floats,
     Lattice,
     fair_excess,
@@ -22,11 +26,7 @@ from fedhh.accounting.bounds.binomial import (
     lower_tail,
     upper_tail,
 )
-from fedhh.accounting.bounds.blanket import subset_selection_blanket
-from fedhh.accounting.bounds.search import largest_epsilon_above
-from fedhh.accounting.bounds.selection import Selection
-from fedhh.accounting.bounds.shuffle_bound import check_delta, check_epsilon
-from fedhh.accounting.guarantees import NotApplicable
+from fedhh.privacy_loss.search import largest_epsilon_above
 
 _TOLERANCE = 5e-5
 

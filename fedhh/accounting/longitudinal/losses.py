@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.privacy_loss import PrivacyLossDistribution, compose
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.privacy_loss.sums import compose
 
 Floats = npt.NDArray[np.float64]
 

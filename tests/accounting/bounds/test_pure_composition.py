@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.accounting.bounds.privacy_loss import PrivacyLossDistribution, likely_lies
 from fedhh.accounting.bounds.pure_composition import (
     advanced_composition,
     basic_composition,
     early_advanced_composition,
     optimal_composition,
 )
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution, likely_lies
 from fedhh.validation import InputError
 from tests.accounting.long_double import delta_of_sum, needs_long_double
 

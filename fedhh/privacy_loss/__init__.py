@@ -1,0 +1,1 @@
+"""Privacy loss distributions, their sums, and the numerics that both rest on."""
