@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedhh.cli.account.options import RulesPreset, SampleSeed
-from fedhh.cli.options import Format, FormatOption, SettingsOption
+from fedhh.cli.options import Format, FormatOption, SettingsOption, TrustOption
 
 
 def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -36,6 +36,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         typer.Option(help="A discovery run, started anew every so many days: preset or file."),
     ] = None,
     settings: SettingsOption = None,
+    trust: TrustOption = False,
     every: Annotated[
         int | None, typer.Option(help="With --run: days between two starts; 7 if not said.")
     ] = None,

@@ -19,6 +19,7 @@ from fedhh.experiments.longitudinal.one_run import Record
 from fedhh.experiments.run import identity
 from fedhh.experiments.run.csv_file import write_csv
 from fedhh.experiments.run.directory import plain
+from fedhh.experiments.run.stored_files import read_json
 from fedhh.system.files import is_there, whole_file, write_text
 from fedhh.validation import InputError
 from fedhh.version import __version__
@@ -73,7 +74,7 @@ def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:
 def stored_plan(directory: Path) -> Plan:
     """Return the plan of the discovery that a directory holds."""
     path = directory / CONFIG
-    doors.add_folder(directory)
+    doors.offer_folder(directory, is_result=True)
     if not is_there(path) or not is_there(directory / identity.IDENTITY):
         raise InputError(
             f"{directory} holds no discovery over months to resume: {path} is missing."
@@ -92,7 +93,7 @@ def read_period(directory: Path, number: int) -> PeriodRecord | None:
     path = _path(directory, number)
     if not path.exists():
         return None
-    content = identity.read_json(path)
+    content = read_json(path)
     content.pop("schema_version", None)
     try:
         return PeriodRecord(**content)
@@ -120,7 +121,7 @@ def is_longitudinal(directory: Path) -> bool:
 
 def read_result(directory: Path) -> dict[str, Any]:
     """Return the ``result.json`` of a finished discovery over months."""
-    return identity.read_json(directory / RESULT)
+    return read_json(directory / RESULT)
 
 
 def _path(directory: Path, number: int) -> Path:
