@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,7 +47,7 @@ from fedhh.experiments.sweep.columns import EXTRA, with_extras
 from fedhh.experiments.sweep.plan import Cell, Sweep
 from fedhh.server.registry import protocol_class
 from fedhh.system.files import is_there, whole_file, write_text
-from fedhh.validation import InputError
+from fedhh.validation import InputError, shown
 from fedhh.version import __version__
 
 SCHEMA_VERSION = 1
@@ -121,7 +122,28 @@ def write_record(directory: Path, cell: Cell, record: Record) -> None:
 def read_record(directory: Path, cell: Cell) -> Record | None:
     """Return a cell's record, or None if it has none yet."""
     path = _cell_path(directory, cell)
-    return read_json(path) if path.exists() else None
+    if not os.path.lexists(path):
+        return None
+    record = read_json(path)
+    parts = (record.get("result"), record.get("timings"), record.get("versions"))
+    is_whole = all(isinstance(part, dict) and _is_flat(part.values()) for part in parts)
+    if (
+        not is_whole
+        or record.get("status") not in {DONE, FAILED}
+        or not _is_flat([record.get("error")])
+    ):
+        raise InputError(f"{path} is damaged: expected a cell's record; remove it, and resume.")
+    return record
+
+
+def _is_flat(values: Iterable[Any]) -> bool:
+    """Return whether values are those of a row: numbers of 64 bits, texts, or none."""
+    return all(
+        value is None
+        or isinstance(value, str | float)
+        or (isinstance(value, int) and -(2**63) <= value < 2**63)
+        for value in values
+    )
 
 
 def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
@@ -135,8 +157,14 @@ def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
         rows.append(result_row(cell, record))
         timings.append({"cell": cell.id, "seed": cell.config.seed, **record["timings"]})
     table = pd.DataFrame(rows)
-    with whole_file(directory / RESULTS) as temporary:
+    try:
         arrow = pa.Table.from_pandas(table, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{directory / CELLS} holds records that do not go together ({shown(str(error))}); "
+            "remove the damaged one, and resume."
+        ) from None
+    with whole_file(directory / RESULTS) as temporary:
         metadata = {
             **(arrow.schema.metadata or {}),
             _METADATA: json.dumps(description_of(sweep)).encode(),
