@@ -30,7 +30,7 @@ from tests.fuzz.mutation import any_value, mutate_bytes, rng_of, survives
 SECONDS = 60
 """After which a case counts as one that hangs."""
 
-SHORT = 12
+SHORT = 8
 RUN = """
 [population]
 source = "zipf"

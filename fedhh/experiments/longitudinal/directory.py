@@ -96,7 +96,7 @@ def _checked(period: _Period, number: int) -> PeriodRecord:
     """Return a period's record; ValueError where its parts do not go together."""
     if period["number"] != number or period["devices"] < 0:
         raise ValueError("another period's number, or fewer than no devices")
-    groups = [[period["words"], period["clients"], period["born_days"]]]
+    groups: list[list[list[Any]]] = [[period["words"], period["clients"], period["born_days"]]]
     groups += [
         [arm["words"], arm["estimated_clients"], arm["true_clients"]] for arm in period["arms"]
     ]
@@ -104,7 +104,7 @@ def _checked(period: _Period, number: int) -> PeriodRecord:
         raise ValueError("lists of different lengths")
     if not period["devices"] and any(any(group) for group in groups):
         raise ValueError("words of no devices")
-    return PeriodRecord(**period)
+    return PeriodRecord(**{**period, "arms": [dict(arm) for arm in period["arms"]]})
 
 
 def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,15 +142,17 @@ def read_csv(path: Path, schema: Schema) -> pd.DataFrame:
         InputError: It is missing or damaged, or a column is missing or of another kind.
     """
     dtypes: dict[str, Any] = {"text": str, "int": "int64", "float": "float64", "bool": bool}
+    content = io.BytesIO(_content(path))
     try:
-        return pd.read_csv(
-            io.BytesIO(_content(path)),
-            usecols=list(schema),
-            dtype={name: dtypes[kind] for name, kind in schema.items()},
-        )
-    except InputError:
-        raise
-    except _DAMAGE as error:
+        with warnings.catch_warnings():
+            # Of a float that is no integer.
+            warnings.simplefilter("error", RuntimeWarning)
+            return pd.read_csv(
+                content,
+                usecols=list(schema),
+                dtype={name: dtypes[kind] for name, kind in schema.items()},
+            )
+    except (RuntimeWarning, *_DAMAGE) as error:
         raise InputError(f"{path} is damaged ({shown(str(error))}).") from None
 
 
