@@ -304,7 +304,7 @@ def _module(name: str, place: str, kind: Kind) -> ModuleType:
             f"{place!r} names no {kind[:-1]}: the module {error.name!r} is neither installed here "
             f"nor beside the config (looked in: {where})."
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"{place!r} cannot be imported: {name} stops with {type(error).__name__}: {error}."
         ) from error
