@@ -104,7 +104,8 @@ def _checked(period: _Period, number: int) -> PeriodRecord:
         raise ValueError("lists of different lengths")
     if not period["devices"] and any(any(group) for group in groups):
         raise ValueError("words of no devices")
-    return PeriodRecord(**{**period, "arms": [dict(arm) for arm in period["arms"]]})
+    fields: dict[str, Any] = {**period}
+    return PeriodRecord(**fields)
 
 
 def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -154,6 +154,32 @@ def read_csv(path: Path, schema: Schema) -> pd.DataFrame:
             )
     except (RuntimeWarning, *_DAMAGE) as error:
         raise InputError(f"{path} is damaged ({shown(str(error))}).") from None
+
+
+def is_flat(values: Iterable[Any]) -> bool:
+    """Return whether values are those of a row: numbers of 64 bits, texts, or none."""
+    return all(
+        value is None
+        or isinstance(value, str | float)
+        or (isinstance(value, int) and -(2**63) <= value < 2**63)
+        for value in values
+    )
+
+
+def described(content: Any, kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
+    """Return a table of JSON, its values checked.
+
+    Raises:
+        KeyError, TypeError: A key is missing, its value is of another type, or a list holds
+            anything but texts.
+    """
+    for key, kind in kinds.items():
+        value = content[key]
+        texts = not isinstance(value, list) or all(isinstance(part, str) for part in value)
+        if not (isinstance(value, kind) and texts):
+            raise TypeError(f"{key} is no {kind.__name__}")
+    checked: dict[str, Any] = content
+    return checked
 
 
 def require_there(path: Path) -> None:

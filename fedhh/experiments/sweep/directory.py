@@ -11,7 +11,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,7 +36,9 @@ from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_files import (
     Schema,
+    described,
     frame_of,
+    is_flat,
     read_arrow,
     read_csv,
     read_json,
@@ -126,24 +128,14 @@ def read_record(directory: Path, cell: Cell) -> Record | None:
         return None
     record = read_json(path)
     parts = (record.get("result"), record.get("timings"), record.get("versions"))
-    is_whole = all(isinstance(part, dict) and _is_flat(part.values()) for part in parts)
+    is_whole = all(isinstance(part, dict) and is_flat(part.values()) for part in parts)
     if (
         not is_whole
         or record.get("status") not in {DONE, FAILED}
-        or not _is_flat([record.get("error")])
+        or not is_flat([record.get("error")])
     ):
         raise InputError(f"{path} is damaged: expected a cell's record; remove it, and resume.")
     return record
-
-
-def _is_flat(values: Iterable[Any]) -> bool:
-    """Return whether values are those of a row: numbers of 64 bits, texts, or none."""
-    return all(
-        value is None
-        or isinstance(value, str | float)
-        or (isinstance(value, int) and -(2**63) <= value < 2**63)
-        for value in values
-    )
 
 
 def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
@@ -244,23 +236,12 @@ def read_labeled_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]
         )
     table = read_arrow(path)
     try:
-        description = _checked(json.loads(table.schema.metadata[_METADATA]))
+        description = described(json.loads(table.schema.metadata[_METADATA]), _DESCRIPTION)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is no results file of fedhh ({error}).") from None
     frame = frame_of(table, _SCHEMA, path)
     with reading(directory):
         return label_results(frame, description, str(path))
-
-
-def _checked(description: Any) -> dict[str, Any]:
-    """Return what results say of their sweep; TypeError or KeyError if that is damaged."""
-    for key, kind in _DESCRIPTION.items():
-        if not isinstance(description[key], kind):
-            raise TypeError(f"{key} is no {kind.__name__}")
-    if not all(isinstance(path, str) for path in description["axes"]):
-        raise TypeError("axes are no texts")
-    checked: dict[str, Any] = description
-    return checked
 
 
 def label_results(
