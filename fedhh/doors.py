@@ -4,12 +4,18 @@ A name is a key of the built-in classes, an entry point of the group ``fedhh.<ki
 ``module:Class``. Such a module is looked for in the folders given to `add_folder`, newest first,
 and then among what is installed. Modules from folders travel to other processes as text: see
 `Carried`.
+
+To import a module is to run it. A folder beside a configuration (`offer_folder`) is opened only
+when the configuration names a module in it, and only if `trust` was called or the module is the
+user's own; see *Security* in the documentation. Within `closed` nothing is imported by name.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.abc import InspectLoader, MetaPathFinder
@@ -27,6 +33,20 @@ Kind = Literal["protocols", "oracles", "populations"]
 """What may come through a door; entry points are in the group ``fedhh.<kind>``."""
 
 
+RESULT_FILES = (
+    "result.json",
+    "identity.json",
+    "results.parquet",
+    "checkpoint/state.npz",
+    "pipeline.npz",
+)
+"""What a folder holds that fedhh has written: one of them at least."""
+
+
+class ClosedError(InputError):
+    """A name leads to code, and what is read now must not run any."""
+
+
 def find(kind: Kind, name: str, builtin: Mapping[str, str]) -> type[Any]:
     """Return the class of a name.
 
@@ -36,10 +56,13 @@ def find(kind: Kind, name: str, builtin: Mapping[str, str]) -> type[Any]:
         builtin: "module:Class" of our own classes by name.
 
     Raises:
-        InputError: Nothing has the name, or what has it cannot be imported.
+        InputError: Nothing has the name, what has it cannot be imported, or nobody trusts it.
+        ClosedError: The name is none of our own, within `closed`.
     """
     if name in builtin:
         return _class_at(builtin[name], kind)
+    if _finder.closed:
+        raise ClosedError(f"{name!r} names code, and reading a directory imports none.")
     if ":" in name:
         return _class_at(name, kind)
     points = _entry_points(kind)
@@ -58,6 +81,35 @@ def add_folder(path: Path) -> None:
     folder = path.resolve()
     _finder.folders = [folder, *(each for each in _finder.folders if each != folder)]
     _use_finder()
+
+
+def offer_folder(path: Path, *, is_result: bool = False) -> None:
+    """Look in a folder for modules that a configuration names, if they may be imported.
+
+    Args:
+        path: The folder beside the configuration.
+        is_result: Whether fedhh wrote the folder, as one does not look into it before a resume.
+    """
+    folder = path.resolve()
+    _finder.offered.pop(folder, None)
+    _finder.offered[folder] = is_result
+    _use_finder()
+
+
+def trust(everything: bool) -> None:
+    """Say whether modules in offered folders are imported although they are not one's own."""
+    _finder.trusts = everything
+
+
+@contextmanager
+def closed() -> Iterator[None]:
+    """Import nothing by name but fedhh's own classes, for as long as a directory is read."""
+    finder = _finder
+    finder.closed += 1
+    try:
+        yield
+    finally:
+        finder.closed -= 1
 
 
 def sources() -> dict[str, str]:
@@ -141,9 +193,15 @@ class _Finder(MetaPathFinder):
         folders: Where to look, first to last.
         loaded: Files of the modules that were found in a folder, by their top-level name.
         texts: Texts of modules that another process had, by path.
+        offered: Folders beside configurations, newest last, and whether each is a result's.
+        trusts: Whether an offered folder is opened without a look at whose it is.
+        closed: How many readers want nothing to be imported.
     """
 
     def __init__(self) -> None:
+        self.offered: dict[Path, bool] = {}
+        self.trusts = False
+        self.closed = 0
         self.folders: list[Path] = []
         self.loaded: dict[str, Path] = {}
         self.texts: dict[str, str] = {}
@@ -167,10 +225,31 @@ class _Finder(MetaPathFinder):
     def file_of(self, name: str) -> Path | None:
         """Return a folder's file of a top-level module, unless an installed one has the name."""
         for folder in self.folders:
-            for file in (folder / f"{name}.py", folder / name / "__init__.py"):
-                if _is_file(file):
-                    return None if self._is_installed(name) else file
+            if file := _module_file(folder, name):
+                return None if self._is_installed(name) else file
         return None
+
+    def open_for(self, name: str, place: str) -> None:
+        """Open the newest offered folder that has a top-level module and may be opened.
+
+        Raises:
+            InputError: Only folders have it that may not be opened.
+        """
+        refused = ""
+        for folder, is_result in reversed(self.offered.items()):
+            file = _module_file(folder, name)
+            if file is None or self._is_installed(name):
+                continue
+            why = "" if self.trusts else _why_foreign(file, folder, is_result=is_result)
+            if not why:
+                add_folder(folder)
+                return
+            refused = refused or (
+                f"{place!r} names code: {file} would be imported, which {why}; read the file, and "
+                "give --trust if it may run."
+            )
+        if refused and self.file_of(name) is None:
+            raise InputError(refused)
 
     def _is_installed(self, name: str) -> bool:
         if name in sys.stdlib_module_names:
@@ -180,7 +259,7 @@ class _Finder(MetaPathFinder):
             return False
         origin = Path(spec.origin).resolve()
         home = origin.parent.parent if origin.name == "__init__.py" else origin.parent
-        return home not in self.folders
+        return home not in self.folders and home not in self.offered
 
 
 _finder = _Finder()
@@ -208,6 +287,7 @@ def _class_at(place: str, kind: Kind) -> type[Any]:
 def _module(name: str, place: str, kind: Kind) -> ModuleType:
     """Return a module; one from a folder that was added since replaces its namesake."""
     top = name.partition(".")[0]
+    _finder.open_for(top, place)
     file = _finder.file_of(top)
     if file is not None and _finder.loaded.get(top, file) != file:
         _forget(top)
@@ -224,7 +304,7 @@ def _module(name: str, place: str, kind: Kind) -> ModuleType:
             f"{place!r} names no {kind[:-1]}: the module {error.name!r} is neither installed here "
             f"nor beside the config (looked in: {where})."
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"{place!r} cannot be imported: {name} stops with {type(error).__name__}: {error}."
         ) from error
@@ -234,6 +314,33 @@ def _forget(top: str) -> None:
     """Drop a module, and those below it, so that the next import loads it anew."""
     for name in [each for each in sys.modules if each == top or each.startswith(f"{top}.")]:
         del sys.modules[name]
+
+
+def _module_file(folder: Path, name: str) -> Path | None:
+    """Return the file of a top-level module in a folder; None if there is none."""
+    files = (folder / f"{name}.py", folder / name / "__init__.py")
+    return next((file for file in files if _is_file(file)), None)
+
+
+def _why_foreign(file: Path, folder: Path, *, is_result: bool) -> str:
+    """Return why a module is not the user's own; nothing if it is.
+
+    It is if it stands in the current directory or below it, belongs to the user, and lies in no
+    folder that fedhh has written.
+    """
+    here = Path.cwd().resolve()
+    target = file.resolve()
+    if not (folder.is_relative_to(here) and target.is_relative_to(here)):
+        return "stands outside the current directory"
+    if hasattr(os, "getuid"):
+        own = os.getuid()
+        if any(path.stat().st_uid != own for path in (folder, target)):
+            return "belongs to another user"
+    inside = (folder, *folder.parents)[: len(folder.parts) - len(here.parts) + 1]
+    written = any((each / name).exists() for each in inside for name in RESULT_FILES)
+    if is_result or written:
+        return "stands in a directory that fedhh wrote"
+    return ""
 
 
 def _is_file(path: Path) -> bool:

@@ -79,6 +79,7 @@ def test_the_newest_folder_wins_and_what_is_installed_wins_over_folders(tmp_path
         ("door_bad:Mime", "class Mine: pass", r"has no class 'Mime'; did you mean 'Mine'\?"),
         ("door_bad:Mine", "import door_gone", "door_bad needs the module 'door_gone'"),
         ("door_bad:Mine", "1 / 0", "door_bad stops with ZeroDivisionError"),
+        ("door_bad:Mine", "raise SystemExit(0)", "door_bad stops with SystemExit"),
         ("door_bad:Mine", "class Mine(", "door_bad stops with SyntaxError"),
     ],
 )

@@ -59,7 +59,7 @@ _SAME = 1e-12
 Floats = npt.NDArray[np.float64]
 
 
-class RefutedClaimError(ArithmeticError):
+class RefutedClaimError(Exception):
     """A stated epsilon lies below a lower bound: it is wrong, or the lower bound is."""
 
 

@@ -40,6 +40,9 @@ from fedhh.version import __version__
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ELOOP)
+"""What says that nothing can be written where it was asked for."""
+
 _KEPT = "what is finished is kept; make room and go on with --resume."
 
 _COLLECTED_AFTER = 50_000, 20, 100
@@ -110,10 +113,17 @@ def main() -> None:
             raise
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             sys.exit(_complain(f"{error.strerror}: {error.filename}; {_KEPT}", status=1))
+        if isinstance(error, OSError) and is_no_place(error):
+            sys.exit(_complain(f"{error.strerror}: {error.filename}; give another --out."))
         _say(f"fedhh failed: {type(error).__name__}: {error}")
         _say("Set FEDHH_TRACEBACK=1 to see where.")
         status = 1
     sys.exit(status)
+
+
+def is_no_place(error: OSError) -> bool:
+    """Return whether an error says that a place cannot be written, which the user can mend."""
+    return error.errno in _NO_PLACE
 
 
 def _explain_usage(error: Any) -> int:

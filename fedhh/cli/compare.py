@@ -21,6 +21,7 @@ from fedhh.cli.options import (
     ResumeOption,
     SettingsOption,
     SweepPresetOption,
+    TrustOption,
     VerboseOption,
     changes,
 )
@@ -67,6 +68,7 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
     ] = False,
     out: Annotated[Path | None, typer.Option(help="The comparison's directory.")] = None,
     resume: ResumeOption = False,
+    trust: TrustOption = False,
     dry_run: DryRunOption = False,
     live: LiveOption = False,
     output_format: FormatOption = Format.TABLE,

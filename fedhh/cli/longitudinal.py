@@ -17,6 +17,7 @@ from fedhh.cli.options import (
     RayAddressOption,
     SeedOption,
     SettingsOption,
+    TrustOption,
     VerboseOption,
     changes,
 )
@@ -67,6 +68,7 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     ray_address: RayAddressOption = None,
     out: Annotated[Path | None, typer.Option(help="The directory.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the one in --out.")] = False,
+    trust: TrustOption = False,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -85,7 +87,7 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     from fedhh.experiments.longitudinal.run import run_plan
     from fedhh.experiments.longitudinal.tables import all_tables
     from fedhh.experiments.report.longitudinal_figures import plot_longitudinal
-    from fedhh.experiments.report.longitudinal_table import longitudinal_table
+    from fedhh.experiments.report.longitudinal_table import longitudinal_table, table_statement
     from fedhh.experiments.run.directory import check_directory, plain, unused_directory
     from fedhh.experiments.run.run import check_cluster
 
@@ -116,32 +118,29 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     summary = longitudinal_table(outcome, tables)
     figures = plot_longitudinal(outcome, tables, directory / "figures")
     rows = [plain(record) for record in summary.records]
-    write_result(directory, {"days": outcome.days, "protocols": rows})
+    skipped = _skipped(outcome.plan, tables["periods"])
+    stated = table_statement(summary, skipped)
+    write_result(directory, {"days": outcome.days, "protocols": rows, "table": stated})
     if output_format is Format.JSON:
         print_json({"days": outcome.days, "protocols": rows})
     elif quiet:
         print_directory(directory)
     else:
-        _print(summary, _skipped(outcome.plan, tables["periods"]), directory)
+        _print(summary, skipped, directory)
         print_line(open_console(), f"Days until found: {safe_text(figures[0], longest=None)}")
 
 
 def show_longitudinal(directory: Path, output_format: Format) -> None:
     """Print the table of a finished discovery over months again."""
     from fedhh.cli.console import print_json
-    from fedhh.experiments.longitudinal.directory import read_result, stored_plan
-    from fedhh.experiments.longitudinal.run import run_plan
-    from fedhh.experiments.longitudinal.tables import all_tables
-    from fedhh.experiments.report.longitudinal_table import longitudinal_table
+    from fedhh.experiments.longitudinal.directory import read_result
+    from fedhh.experiments.report.longitudinal_table import stated_table
 
     if output_format is Format.JSON:
         print_json({**read_result(directory), "directory": str(directory)})
         return
-    # All periods have their records, so nothing runs.
-    outcome = run_plan(stored_plan(directory), directory, resume=True)
-    tables = all_tables(outcome)
-    summary = longitudinal_table(outcome, tables)
-    _print(summary, _skipped(outcome.plan, tables["periods"]), directory)
+    summary, skipped = stated_table(read_result(directory), directory)
+    _print(summary, skipped, directory)
 
 
 def _print(summary: TextTable, skipped: Sequence[str], directory: Path) -> None:

@@ -64,6 +64,23 @@ RayAddressOption = Annotated[
         help="A running Ray cluster: where `ray start --head` listens, or auto on its machine.",
     ),
 ]
+
+
+def _hear_trust(value: bool) -> bool:
+    from fedhh.doors import trust
+
+    trust(value)
+    return value
+
+
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        callback=_hear_trust,
+        help="Import the code that the configuration names, wherever it stands.",
+    ),
+]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Run what is missing in --out.")]
 
 SecondOpinionOption = Annotated[

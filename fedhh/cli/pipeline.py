@@ -15,6 +15,7 @@ from fedhh.cli.options import (
     RayAddressOption,
     SeedOption,
     SettingsOption,
+    TrustOption,
     VerboseOption,
     changes,
 )
@@ -60,6 +61,7 @@ def run_pipeline(  # noqa: PLR0917 - typer makes these options, none is position
     ray_address: RayAddressOption = None,
     out: Annotated[Path | None, typer.Option(help="The pipeline's directory.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the one in --out.")] = False,
+    trust: TrustOption = False,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,

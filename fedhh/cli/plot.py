@@ -36,25 +36,32 @@ def plot(  # noqa: PLR0917 - typer makes these options, only the directory is po
     from fedhh.experiments.report.style import FORMATS
     from fedhh.experiments.report.sweep_figures import METRICS, sweep_figures, write_figures
     from fedhh.experiments.run.directory import is_finished
+    from fedhh.experiments.run.stored_files import reading
     from fedhh.validation import InputError
 
     missing: dict[str, str] = {}
-    if is_finished(directory):
-        if x or by or facet or where or metric:
-            raise InputError(
-                f"{directory} holds a run, whose figures take no option but --out; --x, --by, "
-                "--facet, --where and --metric are for sweeps."
-            )
-        if is_pipeline(directory):
-            paths = write_pipeline_figures(directory, out=out, formats=FORMATS)
+    with reading(directory):
+        if is_finished(directory):
+            if x or by or facet or where or metric:
+                raise InputError(
+                    f"{directory} holds a run, whose figures take no option but --out; --x, --by, "
+                    "--facet, --where and --metric are for sweeps."
+                )
+            if is_pipeline(directory):
+                paths = write_pipeline_figures(directory, out=out, formats=FORMATS)
+            else:
+                paths = plot_run(directory, out=out)
         else:
-            paths = plot_run(directory, out=out)
-    else:
-        drawn = sweep_figures(
-            directory, x=x, by=by, facet=facet or (), where=where or (), metrics=metric or METRICS
-        )
-        paths = write_figures(drawn, out or directory)
-        missing = {name: reason for name, reason in drawn.items() if isinstance(reason, str)}
+            drawn = sweep_figures(
+                directory,
+                x=x,
+                by=by,
+                facet=facet or (),
+                where=where or (),
+                metrics=metric or METRICS,
+            )
+            paths = write_figures(drawn, out or directory)
+            missing = {name: reason for name, reason in drawn.items() if isinstance(reason, str)}
     for path in paths:
         print_written(path, " (also .pdf, .svg)")
     for name, reason in missing.items():

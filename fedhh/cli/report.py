@@ -27,6 +27,7 @@ def report(
     from fedhh.experiments.longitudinal.directory import is_longitudinal
     from fedhh.experiments.pipeline.directory import is_pipeline
     from fedhh.experiments.report.explorer.write import write_report
+    from fedhh.experiments.run.stored_files import reading
     from fedhh.validation import InputError
 
     for each in (directory, other):
@@ -36,4 +37,6 @@ def report(
                 f"{each} holds {what}, which has no page; fedhh show prints its table."
             )
 
-    print_written(write_report(directory, other, out=out))
+    with reading(directory):
+        written = write_report(directory, other, out=out)
+    print_written(written)

@@ -21,6 +21,7 @@ from fedhh.cli.options import (
     RunPresetOption,
     SeedOption,
     SettingsOption,
+    TrustOption,
     VerboseOption,
     changes,
 )
@@ -54,6 +55,7 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
     alpha: Annotated[float | None, typer.Option(help="Alpha of approximate k-anonymity.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    trust: TrustOption = False,
     live: LiveOption = False,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,

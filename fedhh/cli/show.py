@@ -25,6 +25,18 @@ def show(
 
     Example: fedhh show runs/mine
     """
+    from fedhh.experiments.run.stored_files import reading
+
+    with reading(directory):
+        _show(
+            directory,
+            words=words,
+            second_opinion=second_opinion,
+            as_json=output_format is Format.JSON,
+        )
+
+
+def _show(directory: Path, *, words: int, second_opinion: bool, as_json: bool) -> None:
     from fedhh.cli.console import open_console, print_json
     from fedhh.experiments.longitudinal.directory import is_longitudinal
     from fedhh.experiments.pipeline.directory import CHECKPOINT, is_pipeline
@@ -37,7 +49,6 @@ def show(
     begun = {
         SWEEP_FILE: "sweep", IDENTITY: "longitudinal run", CHECKPOINT: "pipeline run"
     }  # fmt: skip
-    as_json = output_format is Format.JSON
     console = open_console(width_unless_terminal=_WIDTH)
     if second_opinion and not is_finished(directory):
         raise InputError(
@@ -46,11 +57,11 @@ def show(
     if is_pipeline(directory):
         from fedhh.cli.pipeline import show_pipeline
 
-        show_pipeline(directory, output_format)
+        show_pipeline(directory, Format.JSON if as_json else Format.TABLE)
     elif is_longitudinal(directory):
         from fedhh.cli.longitudinal import show_longitudinal
 
-        show_longitudinal(directory, output_format)
+        show_longitudinal(directory, Format.JSON if as_json else Format.TABLE)
     elif is_finished(directory):
         if as_json:
             print_json(_run_records(directory, second_opinion=second_opinion))

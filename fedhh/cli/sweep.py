@@ -18,6 +18,7 @@ from fedhh.cli.options import (
     ResumeOption,
     SettingsOption,
     SweepPresetOption,
+    TrustOption,
     VerboseOption,
     changes,
 )
@@ -43,6 +44,7 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
     ] = "auto",
     out: Annotated[Path | None, typer.Option(help="The sweep's directory.")] = None,
     resume: ResumeOption = False,
+    trust: TrustOption = False,
     dry_run: DryRunOption = False,
     live: LiveOption = False,
     output_format: FormatOption = Format.TABLE,

@@ -35,8 +35,10 @@ def table(
     from fedhh.cli.console import print_json
     from fedhh.cli.safe_text import safe_text
     from fedhh.experiments.report.tables import make_table
+    from fedhh.experiments.run.stored_files import reading
 
-    made = make_table(name, results)
+    with reading(results):
+        made = make_table(name, results)
     if output_format is TableFormat.JSON:
         print_json(
             {"title": made.title, "columns": made.columns, "rows": made.rows, "note": made.note}

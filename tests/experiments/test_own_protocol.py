@@ -124,7 +124,10 @@ def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(fo
     (folder / "own_above_z.py").unlink()
     sys.modules.pop("own_above_z", None)
     doors._finder.loaded.clear()
-    run("run", "--config", "first/config.toml", "--out", "second")
+    again = ("run", "--config", "first/config.toml", "--out", "second")
+    with pytest.raises(InputError, match=r"first/own_above_z\.py would be imported.*--trust"):
+        run(*again)
+    run(*again, "--trust")
     first, second = (
         (folder / name / "discoveries.csv").read_bytes() for name in ("first", "second")
     )

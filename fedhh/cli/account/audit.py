@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedhh.cli.account.options import SampleSeed
-from fedhh.cli.options import Format, FormatOption, SettingsOption
+from fedhh.cli.options import Format, FormatOption, SettingsOption, TrustOption
 from fedhh.validation import InputError, require_inside
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def audit(  # noqa: PLR0917 - typer makes these options, none is positional
         str | None, typer.Option(help="Audit a run's first layer that decides: preset or file.")
     ] = None,
     settings: SettingsOption = None,
+    trust: TrustOption = False,
     samples: Annotated[
         int | None,
         typer.Option(

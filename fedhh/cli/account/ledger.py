@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedhh.cli.account.options import AccountFormat, AccountFormatOption, RulesPreset, SampleSeed
-from fedhh.cli.options import SecondOpinionOption, SettingsOption
+from fedhh.cli.options import SecondOpinionOption, SettingsOption, TrustOption
 from fedhh.validation import InputError
 
 
@@ -40,6 +40,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, none is positional
         ),
     ] = None,
     settings: SettingsOption = None,
+    trust: TrustOption = False,
     every: Annotated[
         int | None, typer.Option(help="With --run: days between two starts; 7 if not said.")
     ] = None,

@@ -220,7 +220,7 @@ def load_plan(
     """
     if preset is not None and file is not None:
         raise InputError("Expected --preset or --config, got both; choose one.")
-    doors.add_folder(Path() if file is None else file.parent)
+    doors.offer_folder(Path() if file is None else file.parent)
     if file is not None:
         table, origin = read_toml(file), str(file)
     else:

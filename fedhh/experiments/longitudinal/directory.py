@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict
 
 from fedhh import doors
 from fedhh.experiments.config.population import is_synthetic
@@ -19,6 +22,7 @@ from fedhh.experiments.longitudinal.one_run import Record
 from fedhh.experiments.run import identity
 from fedhh.experiments.run.csv_file import write_csv
 from fedhh.experiments.run.directory import plain
+from fedhh.experiments.run.stored_files import read_json
 from fedhh.system.files import is_there, whole_file, write_text
 from fedhh.validation import InputError
 from fedhh.version import __version__
@@ -55,6 +59,55 @@ class PeriodRecord:
     arms: list[Record]
 
 
+class _Arm(TypedDict):
+    """What tables need of an arm's record."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", allow_inf_nan=False)  # type: ignore[misc]
+
+    status: str
+    reason: str
+    words: list[str]
+    estimated_clients: list[float]
+    true_clients: list[int]
+    answers: int
+    with_budget: int
+    wanted: int
+    asked: int
+    coverage: float
+
+
+class _Period(TypedDict):
+    """A period's file."""
+
+    number: int
+    first_day: int
+    devices: int
+    contributions: int
+    words: list[str]
+    clients: list[int]
+    born_days: list[float | None]
+    arms: list[_Arm]
+
+
+_PERIOD = TypeAdapter(_Period)
+
+
+def _checked(period: _Period, number: int) -> PeriodRecord:
+    """Return a period's record; ValueError where its parts do not go together."""
+    if period["number"] != number or period["devices"] < 0:
+        raise ValueError("another period's number, or fewer than no devices")
+    groups: list[list[list[Any]]] = [[period["words"], period["clients"], period["born_days"]]]
+    groups += [
+        [arm["words"], arm["estimated_clients"], arm["true_clients"]] for arm in period["arms"]
+    ]
+    if any(len({len(part) for part in group}) > 1 for group in groups):
+        raise ValueError("lists of different lengths")
+    if not period["devices"] and any(any(group) for group in groups):
+        raise ValueError("words of no devices")
+    fields: dict[str, Any] = {**period}
+    return PeriodRecord(**fields)
+
+
 def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:
     """Make a directory, or make sure that it is this plan's.
 
@@ -73,7 +126,7 @@ def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:
 def stored_plan(directory: Path) -> Plan:
     """Return the plan of the discovery that a directory holds."""
     path = directory / CONFIG
-    doors.add_folder(directory)
+    doors.offer_folder(directory, is_result=True)
     if not is_there(path) or not is_there(directory / identity.IDENTITY):
         raise InputError(
             f"{directory} holds no discovery over months to resume: {path} is missing."
@@ -90,14 +143,15 @@ def write_period(directory: Path, record: PeriodRecord) -> None:
 def read_period(directory: Path, number: int) -> PeriodRecord | None:
     """Return a period's record, or None if it has none yet."""
     path = _path(directory, number)
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
-    content = identity.read_json(path)
+    content = read_json(path)
     content.pop("schema_version", None)
     try:
-        return PeriodRecord(**content)
-    except TypeError as error:
-        raise InputError(f"{path} is damaged ({error}); remove it, and resume.") from None
+        return _checked(_PERIOD.validate_python(content, strict=True), number)
+    except (TypeError, ValueError) as error:
+        line = str(error).splitlines()[0]
+        raise InputError(f"{path} is damaged ({line}); remove it, and resume.") from None
 
 
 def write_table(directory: Path, name: str, table: pd.DataFrame) -> None:
@@ -120,7 +174,7 @@ def is_longitudinal(directory: Path) -> bool:
 
 def read_result(directory: Path) -> dict[str, Any]:
     """Return the ``result.json`` of a finished discovery over months."""
-    return identity.read_json(directory / RESULT)
+    return read_json(directory / RESULT)
 
 
 def _path(directory: Path, number: int) -> Path:

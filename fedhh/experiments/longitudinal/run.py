@@ -188,6 +188,11 @@ def run_plan(
         if record is None:
             break
         devices = over_time.devices(record.number)
+        if len(record.arms) != len(arms) or record.devices != len(devices):
+            raise InputError(
+                f"{directory}: period {record.number} is damaged: expected {len(arms)} protocols "
+                f"and {len(devices)} devices; remove its record, and resume."
+            )
         for state, of_arm in zip(arms, record.arms, strict=True):
             state.finish(devices, state.choose(devices, record.number), of_arm)
         records.append(record)

@@ -225,7 +225,7 @@ def load_pipeline(
     """
     if (preset is None) == (file is None):
         raise InputError("Expected either --preset NAME (see fedhh presets list) or --config FILE.")
-    doors.add_folder(Path() if file is None else file.parent)
+    doors.offer_folder(Path() if file is None else file.parent)
     if file is not None:
         table, origin = read_toml(file), str(file)
     else:

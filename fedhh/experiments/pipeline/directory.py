@@ -21,8 +21,8 @@ from fedhh.experiments.run.directory import (
     plain,
     unused_directory,
 )
+from fedhh.experiments.run.stored_files import Schema, read_json, read_table
 from fedhh.system.files import is_there, whole_file, write_text
-from fedhh.system.reading import read_bytes
 from fedhh.validation import InputError
 from fedhh.version import __version__
 
@@ -31,6 +31,11 @@ CHECKPOINT = "pipeline.npz"
 SCHEMA_VERSION = 1
 TABLES = ("days", "values", "published", "publications", "devices")
 """Stems of the tables, each as Parquet and as CSV."""
+
+_DAYS: Schema = {
+    "use_case": "text", "day": "int", "sent": "int", "waiting": "int", "dropped": "int",
+    "error": "float", "loss_per_device": "float",
+}  # fmt: skip
 
 _COLUMNS = {"published": PUBLISHED}
 """Of a table that may have no row."""
@@ -141,6 +146,15 @@ def is_pipeline(directory: Path) -> bool:
         return False
 
 
+def read_days(directory: Path) -> pd.DataFrame:
+    """Return a finished pipeline's table of days.
+
+    Raises:
+        InputError: It is missing or damaged.
+    """
+    return read_table(directory / "days.parquet", _DAYS)
+
+
 def read_record(directory: Path) -> dict[str, Any]:
     """Return the ``result.json`` of a finished pipeline.
 
@@ -153,10 +167,7 @@ def read_record(directory: Path) -> dict[str, Any]:
             f"{directory} holds no finished pipeline; go on with fedhh pipeline run --resume "
             "--out, if it was stopped."
         )
-    try:
-        record = json.loads(read_bytes(path))
-    except (OSError, ValueError):
-        raise InputError(f"{path} is damaged; run the pipeline again.") from None
-    if not isinstance(record, dict) or record.get("kind") != KIND:
+    record = read_json(path)
+    if record.get("kind") != KIND:
         raise InputError(f"{directory} holds no pipeline; see fedhh show.")
     return record

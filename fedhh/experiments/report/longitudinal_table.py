@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,6 +14,7 @@ from fedhh.experiments.longitudinal.config import Arm
 from fedhh.experiments.longitudinal.run import Outcome
 from fedhh.experiments.report.longitudinal_figures import class_label
 from fedhh.experiments.report.text_table import TextTable
+from fedhh.validation import InputError
 
 
 def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> TextTable:
@@ -69,6 +72,47 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
         ),
         records=tuple(records),
     )
+
+
+def table_statement(table: TextTable, skipped: Sequence[str]) -> dict[str, Any]:
+    """Return the table, and lines on periods without a run, as ``result.json`` has them."""
+    return {
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": [list(row) for row in table.rows],
+        "note": table.note,
+        "skipped": list(skipped),
+    }
+
+
+def stated_table(record: dict[str, Any], directory: Path) -> tuple[TextTable, list[str]]:
+    """Return the table of a finished ``result.json``, and its lines on periods without a run.
+
+    Raises:
+        InputError: The record is damaged, or of an older fedhh, which did not keep the table.
+    """
+    if "table" not in record:
+        raise InputError(
+            f"{directory} was written by an older fedhh, which did not keep its table; print it "
+            "with fedhh longitudinal run --resume --out DIR, or its numbers with --format json."
+        )
+    try:
+        stated = record["table"]
+        columns, rows = _texts(stated["columns"]), tuple(map(_texts, stated["rows"]))
+        title, note = _texts([stated["title"], stated["note"]])
+        skipped = _texts(stated["skipped"])
+        if any(len(row) != len(columns) for row in rows):
+            raise ValueError("rows differ in length")
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{directory}: the table is damaged ({error!r}).") from None
+    return TextTable(title=title, columns=columns, rows=rows, note=note), list(skipped)
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """Return a list of texts as a tuple; TypeError if it is anything else."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("expected texts")
+    return tuple(values)
 
 
 def _cell(row: pd.Series[Any]) -> str:

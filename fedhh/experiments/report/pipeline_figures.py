@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
-from fedhh.experiments.pipeline.directory import read_record
+from fedhh.experiments.pipeline.directory import read_days, read_record
 from fedhh.experiments.report.style import (
     BLUE,
     FORMATS,
@@ -29,7 +29,6 @@ from fedhh.experiments.report.style import (
     series,
     write_figure,
 )
-from fedhh.validation import InputError
 
 FOLDER = "figures"
 _WIDE = (8.4, 4.4)
@@ -58,10 +57,7 @@ def write_pipeline_figures(
 def pipeline_figures(directory: Path) -> dict[str, Figure]:
     """Return a finished pipeline's figures by file name."""
     record = read_record(directory)
-    try:
-        days = pd.read_parquet(directory / "days.parquet")
-    except (OSError, ValueError):
-        raise InputError(f"{directory}/days.parquet is missing or damaged.") from None
+    days = read_days(directory)
     return {
         "error_by_day": _figure(draw_errors, days, record),
         "loss_over_life": _figure(draw_losses, days, record),

@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedhh.experiments.config.labels import short_label, value_text
-from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.report.gboard import published_beside
 from fedhh.experiments.report.heat_map import draw_map, map_layout
 from fedhh.experiments.report.style import write_figure
@@ -170,7 +169,7 @@ def _of_whom(table: pd.DataFrame, description: dict[str, Any], where: Sequence[s
             if PROTOCOL not in differ:
                 parts.append(str(grid[PROTOCOL].iloc[0]))
         elif own == config.protocol.name and "protocol.name" not in differ:
-            parts.append(build_protocol(config).title)
+            parts.append(description.get("protocol_title") or config.protocol.name)
         if _EPSILON not in differ:
             epsilon = grid[_EPSILON].iloc[0] if _EPSILON in grid else config.privacy.local_epsilon
             parts.append(f"local epsilon {value_text(float(epsilon))}")

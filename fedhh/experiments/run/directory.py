@@ -24,6 +24,7 @@ from fedhh.experiments.run.privacy import (
     central_epsilon,
 )
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.stated_protocol import statement_of
 from fedhh.system.files import is_there, whole_file, write_text
 from fedhh.validation import InputError
 from fedhh.version import __version__
@@ -31,6 +32,9 @@ from fedhh.version import __version__
 SCHEMA_VERSION = 1
 CONFIG = "config.toml"
 RESULT = "result.json"
+STATEMENT = "stated_protocol"
+"""In `RESULT`, what tables need of the protocol: see `stated_protocol.statement_of`."""
+
 PARQUET_KEY = "fedhh"
 """Under which key a Parquet file's schema says how faithful the simulation was, as JSON."""
 
@@ -88,7 +92,7 @@ def new_directory(config: Config, out: Path | None, *, name: str) -> Path:
 def resumed_config(directory: Path) -> Config:
     """Return the configuration of the run that a directory holds."""
     path = directory / CONFIG
-    doors.add_folder(directory)
+    doors.offer_folder(directory, is_result=True)
     if not is_there(path):
         raise InputError(f"{directory} holds no run to resume: {path} is missing.")
     return parse_config(read_toml(path), str(path))
@@ -156,6 +160,7 @@ def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -
             "measured_anonymity": {key: metrics[key] for key in MEASURED_ANONYMITY},
         },
         "metrics": metrics,
+        STATEMENT: statement_of(result.protocol),
         "cost": result.cost,
         "timings_seconds": result.timings,
     }

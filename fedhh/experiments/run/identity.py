@@ -10,7 +10,9 @@ from typing import Any
 
 from fedhh import doors
 from fedhh.experiments.run.directory import check_directory
+from fedhh.experiments.run.stored_files import read_json
 from fedhh.system.files import is_there, write_text
+from fedhh.system.reading import require_regular
 from fedhh.validation import InputError
 
 IDENTITY = "identity.json"
@@ -66,24 +68,8 @@ def file_hash(path: Path) -> str:
         InputError: It cannot be read.
     """
     try:
+        require_regular(path)
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the table that a JSON file of a directory holds.
-
-    Raises:
-        InputError: It is missing or damaged.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
-    except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); remove it, and resume.") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path} is damaged: expected a table; remove it, and resume.")
-    return content

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-
+from fedhh import doors
 from fedhh.accounting import PrivacyReport
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
@@ -18,18 +15,46 @@ from fedhh.experiments.run.directory import (
     CANDIDATES,
     MISSED,
     RESULT,
+    STATEMENT,
     VOTES,
     is_finished,
     resumed_config,
 )
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.result import MetricSettings, RunResult
+from fedhh.experiments.run.stated_protocol import StatedProtocol
+from fedhh.experiments.run.stored_files import Schema, read_json, read_table, reading
 from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError
 
 _NOT_SIMULATION = {
     "schema_version", "fedhh_version", "seed", "population", "protocol", "privacy", "metrics",
-    "cost", "timings_seconds",
+    "cost", "timings_seconds", STATEMENT,
+}  # fmt: skip
+
+DISCOVERIES: Schema = {
+    "word": "text", "pass": "int", "layer": "int", "estimated_clients": "float",
+    "std_error": "float", "z": "float", "is_significant": "bool", "true_count": "int",
+    "true_clients": "int", "is_target": "bool",
+}  # fmt: skip
+LAYERS: Schema = {
+    "pass": "int", "layer": "int", "num_prefixes": "int", "num_candidates": "int",
+    "num_clients": "int", "num_reports": "int", "threshold": "int", "threshold_z": "float",
+    "num_kept": "int", "kept_by": "text", "decides": "bool", "coverage": "float",
+    "missed_mass": "float",
+}  # fmt: skip
+CANDIDATE_ROWS: Schema = {
+    "pass": "int", "layer": "int", "prefix": "text", "is_word": "bool", "votes": "int",
+    "threshold": "int", "z": "float", "estimate": "float", "std_error": "float",
+    "true_clients": "int", "fate": "text", "stands_for": "float",
+}  # fmt: skip
+VOTE_RANGES: Schema = {
+    "pass": "int", "layer": "int", "votes_from": "int", "votes_to": "int", "kept_real": "int",
+    "kept_noise": "int", "dropped_real": "int", "dropped_noise": "int",
+}  # fmt: skip
+MISSED_WORDS: Schema = {
+    "word": "text", "true_clients": "int", "true_count": "int", "why": "text", "pass": "int",
+    "layer": "int", "votes": "int", "threshold": "int",
 }  # fmt: skip
 
 
@@ -54,14 +79,7 @@ def read_record(directory: Path) -> dict[str, Any]:
     Raises:
         InputError: It is missing or damaged.
     """
-    path = directory / RESULT
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
-    except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}).") from None
-    return record
+    return read_json(directory / RESULT)
 
 
 def read_protocol(directory: Path) -> tuple[Config, AnyProtocol]:
@@ -72,12 +90,9 @@ def read_protocol(directory: Path) -> tuple[Config, AnyProtocol]:
     """
     if not is_finished(directory):
         raise InputError(f"Expected the directory of a finished run, got {directory}.")
-    record = read_record(directory)
-    config = resumed_config(directory)
-    try:
-        return config, _protocol(config, record)
-    except (KeyError, TypeError) as error:
-        raise _damaged(directory, error) from None
+    with reading(directory):
+        config = resumed_config(directory)
+        return config, _protocol(config, read_record(directory))
 
 
 def read_result(directory: Path) -> StoredResult:
@@ -86,6 +101,11 @@ def read_result(directory: Path) -> StoredResult:
     Raises:
         InputError: A file is missing or damaged.
     """
+    with reading(directory):
+        return _read_result(directory)
+
+
+def _read_result(directory: Path) -> StoredResult:
     record = read_record(directory)
     config = resumed_config(directory)
     try:
@@ -97,21 +117,19 @@ def read_result(directory: Path) -> StoredResult:
             seed=record["seed"],
             simulation={key: record[key] for key in record if key not in _NOT_SIMULATION},
             settings=MetricSettings(**config.metrics.model_dump()),
-            discoveries=_table(directory / "discoveries.parquet"),
-            layers=_table(directory / "layers.parquet"),
+            discoveries=read_table(directory / "discoveries.parquet", DISCOVERIES),
+            layers=read_table(directory / "layers.parquet", LAYERS),
             metrics=Metrics.from_dict(record["metrics"]),
             privacy=PrivacyReport.from_dict(record["privacy"]),
             cost=record["cost"],
             timings=record["timings_seconds"],
             candidates=_candidates(directory),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
         raise _damaged(directory, error) from None
     return StoredResult(config=config, result=result, known_words=known_words)
-
-
-def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:
-    return settle(config, record["population"]["clients"])[1]
 
 
 def _damaged(directory: Path, error: Exception) -> InputError:
@@ -123,12 +141,25 @@ def _candidates(directory: Path) -> CandidateRecord | None:
     paths = [directory / f"{name}.parquet" for name in (CANDIDATES, VOTES, MISSED)]
     if not all(path.exists() for path in paths):
         return None
-    candidates, votes, missed = map(_table, paths)
+    schemas = (CANDIDATE_ROWS, VOTE_RANGES, MISSED_WORDS)
+    candidates, votes, missed = map(read_table, paths, schemas)
     return CandidateRecord(candidates=candidates, votes=votes, missed=missed)
 
 
-def _table(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(path)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} is missing or damaged ({error}).") from None
+def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:
+    """Return a run's protocol: settled if all of it is fedhh's own, else by what the run states."""
+    with doors.closed():
+        try:
+            protocol = settle(config, record["population"]["clients"])[1]
+            # The first use of the oracle, which may be somebody else's.
+            protocol.mechanism  # noqa: B018
+        except doors.ClosedError:
+            protocol = None
+    if protocol is not None:
+        return protocol
+    if STATEMENT not in record:
+        raise InputError(
+            f"The run of {config.protocol.name!r} was written by an older fedhh, which did not "
+            "state what tables need of code that is not fedhh's; run it again."
+        )
+    return StatedProtocol.of(record[STATEMENT])

@@ -6,7 +6,6 @@ Nothing here averages; a mean over seeds is one of a single setting only if all 
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fedhh.experiments.config.labels import short_label, value_text
+from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.sweep.axes import SWEEP, Settings, by_path
 from fedhh.validation import InputError, did_you_mean, require_choice
 
@@ -218,7 +218,7 @@ def with_extras(table: pd.DataFrame, sweep: str) -> pd.DataFrame:
         table: All results, failed cells included, in the order of the sweep.
         sweep: The sweep's file, which says what each extra sets.
     """
-    section = tomllib.loads(sweep).get(SWEEP, {})
+    section = parse_toml(sweep, SWEEP).get(SWEEP, {})
     listed = [dict(by_path(settings)) for settings in section.get("extra", [])]
     paths = varied_settings(table)
     # Lists are settings too, but no keys of a group.

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import platform
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from fedhh import doors
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.schema import Config, parse_config
-from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.config.toml_file import parse_toml, read_toml
 from fedhh.experiments.run import identity
 from fedhh.experiments.run.csv_file import write_csv
 from fedhh.experiments.run.directory import plain
@@ -35,11 +35,22 @@ from fedhh.experiments.run.privacy import (
 )
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.stored_files import (
+    Schema,
+    described,
+    frame_of,
+    is_flat,
+    read_arrow,
+    read_csv,
+    read_json,
+    reading,
+)
 from fedhh.experiments.sweep.axes import SWEEP, Settings
 from fedhh.experiments.sweep.columns import EXTRA, with_extras
 from fedhh.experiments.sweep.plan import Cell, Sweep
+from fedhh.server.registry import protocol_class
 from fedhh.system.files import is_there, whole_file, write_text
-from fedhh.validation import InputError
+from fedhh.validation import InputError, shown
 from fedhh.version import __version__
 
 SCHEMA_VERSION = 1
@@ -56,6 +67,10 @@ DESCRIPTION = "fedhh"
 """In the ``attrs`` of a table of results: what `description_of` says of the sweep."""
 
 _METADATA = DESCRIPTION.encode()
+
+_DESCRIPTION = {"title": str, "axes": list, "best": str, "sweep": str}
+_SCHEMA: Schema = {"beside_grid": "bool", "seed": "int", "status": "text"}
+_TIMINGS: Schema = {"cell": "text", "seed": "int", "server": "float"}
 
 
 class AnyCell(Protocol):
@@ -95,7 +110,7 @@ def open_directory(directory: Path, sweep: Sweep, *, resume: bool) -> None:
 def stored_sweep_table(directory: Path) -> dict[str, Any]:
     """Return the file of the sweep that a directory holds."""
     path = directory / SWEEP_FILE
-    doors.add_folder(directory)
+    doors.offer_folder(directory, is_result=True)
     if not is_there(path):
         raise InputError(f"{directory} holds no sweep to resume: {path} is missing.")
     return read_toml(path)
@@ -112,7 +127,18 @@ def write_record(directory: Path, cell: Cell, record: Record) -> None:
 def read_record(directory: Path, cell: Cell) -> Record | None:
     """Return a cell's record, or None if it has none yet."""
     path = _cell_path(directory, cell)
-    return identity.read_json(path) if path.exists() else None
+    if not os.path.lexists(path):
+        return None
+    record = read_json(path)
+    parts = (record.get("result"), record.get("timings"), record.get("versions"))
+    is_whole = all(isinstance(part, dict) and is_flat(part.values()) for part in parts)
+    if (
+        not is_whole
+        or record.get("status") not in {DONE, FAILED}
+        or not is_flat([record.get("error")])
+    ):
+        raise InputError(f"{path} is damaged: expected a cell's record; remove it, and resume.")
+    return record
 
 
 def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
@@ -126,8 +152,14 @@ def write_tables(directory: Path, sweep: Sweep) -> pd.DataFrame:
         rows.append(result_row(cell, record))
         timings.append({"cell": cell.id, "seed": cell.config.seed, **record["timings"]})
     table = pd.DataFrame(rows)
-    with whole_file(directory / RESULTS) as temporary:
+    try:
         arrow = pa.Table.from_pandas(table, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{directory / CELLS} holds records that do not go together ({shown(str(error))}); "
+            "remove the damaged one, and resume."
+        ) from None
+    with whole_file(directory / RESULTS) as temporary:
         metadata = {
             **(arrow.schema.metadata or {}),
             _METADATA: json.dumps(description_of(sweep)).encode(),
@@ -146,8 +178,15 @@ def description_of(sweep: Sweep) -> dict[str, Any]:
         "axes": list(sweep.axes),
         "best": sweep.best,
         "clients": sweep.clients_line,
+        "protocol_title": _base_title(sweep),
         "sweep": sweep.to_result_toml(),
     }
+
+
+def _base_title(sweep: Sweep) -> str:
+    """Return what tables call the protocol of all cells; empty where several are listed."""
+    names = {cell.config.protocol.name for cell in sweep.to_run}
+    return protocol_class(names.pop()).title if len(names) == 1 else ""
 
 
 def result_row(cell: AnyCell, record: Record) -> dict[str, Any]:
@@ -198,12 +237,14 @@ def read_labeled_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]
         raise InputError(
             f"{directory} holds no results: {path} is missing; make them with fedhh sweep."
         )
+    table = read_arrow(path)
     try:
-        table = pq.read_table(path)
-        description = json.loads(table.schema.metadata[_METADATA])
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        description = described(json.loads(table.schema.metadata[_METADATA]), _DESCRIPTION)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is no results file of fedhh ({error}).") from None
-    return label_results(table.to_pandas(), description, str(path))
+    frame = frame_of(table, _SCHEMA, path)
+    with reading(directory):
+        return label_results(frame, description, str(path))
 
 
 def label_results(
@@ -233,10 +274,11 @@ def base_config(description: dict[str, Any]) -> Config | None:
     """
     if not description["sweep"]:
         return None
-    table = tomllib.loads(description["sweep"])
-    table.pop(SWEEP, None)
     try:
-        return parse_config(table, SWEEP_FILE)
+        with doors.closed():
+            table = parse_toml(description["sweep"], SWEEP_FILE)
+            table.pop(SWEEP, None)
+            return parse_config(table, SWEEP_FILE)
     except InputError:
         return None
 
@@ -246,11 +288,10 @@ def with_server_seconds(table: pd.DataFrame, directory: Path) -> pd.DataFrame:
     path = directory / TIMINGS
     if not path.exists():
         return table
-    # A cell's name may look like a number.
-    timings = pd.read_csv(path, dtype={"cell": str})
-    if "server" not in timings:
-        return table
-    return table.merge(timings[["cell", "seed", "server"]], on=["cell", "seed"], how="left")
+    timings = read_csv(path, _TIMINGS)
+    if timings.duplicated(["cell", "seed"]).any():
+        raise InputError(f"{path} is damaged: expected a row for each cell and seed.")
+    return table.merge(timings, on=["cell", "seed"], how="left")
 
 
 def versions() -> dict[str, str]:

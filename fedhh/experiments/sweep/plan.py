@@ -168,7 +168,7 @@ def load_sweep_table(
             "Expected one sweep, FILE or --preset NAME. Presets: "
             f"{', '.join(preset_names(SWEEPS))}."
         )
-    doors.add_folder(Path() if file is None else file.parent)
+    doors.offer_folder(Path() if file is None else file.parent)
     if file is not None:
         table, origin = read_toml(file), str(file)
     else:

@@ -39,7 +39,8 @@ eta_max = 5
 
 
 @pytest.fixture
-def config(tmp_path):
+def config(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "theirs.py").write_text(MODULE)
     (tmp_path / "run.toml").write_text(CONFIG)
     return load_config(file=tmp_path / "run.toml")

@@ -313,7 +313,7 @@ def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path, command):
     assert len(done) == 2
     assert not (tmp_path / "killed" / results.RESULTS).exists()
     go.touch()
-    resumed = command("sweep", "--resume", "--out", "killed", cwd=tmp_path)
+    resumed = command("sweep", "--resume", "--out", "killed", "--trust", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     fedhh.sweep(tmp_path / "mine.toml", out=tmp_path / "whole")
     assert same_bytes(tmp_path / "whole", tmp_path / "killed")

@@ -13,6 +13,7 @@ from fedhh.experiments.report.explorer.run_page import PageData
 from fedhh.experiments.report.explorer.tables import plain_table
 from fedhh.experiments.report.tables import make_table, usual_table
 from fedhh.experiments.run import directory as output
+from fedhh.experiments.run.stored_files import read_text
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.columns import (
     EXTRA,
@@ -109,4 +110,4 @@ def _opened(directory: Path, table: pd.DataFrame) -> list[str]:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    return read_text(path) if path.exists() else ""

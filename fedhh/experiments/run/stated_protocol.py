@@ -1,0 +1,167 @@
+"""What tables and figures need of a protocol, as data: a directory is read without its code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NoReturn
+
+from fedhh.mechanisms.base import Mechanism, PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles import OracleSpec
+from fedhh.protocol import AnyProtocol, Discoveries, DiscoveryProtocol, RoundSummary
+from fedhh.queries.base import Aggregate, Query
+from fedhh.validation import InputError
+from fedhh.words.alphabet import Alphabet
+
+
+def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
+    """Return what a finished run writes of its protocol, as JSON values.
+
+    Args:
+        protocol: Its settled settings.
+    """
+    mechanism = protocol.mechanism
+    local = isinstance(mechanism, LocalReports)
+    return {
+        "title": protocol.title,
+        "symbols": protocol.symbols.symbols,
+        "longest_word": protocol.longest_word,
+        "false_discovery_rate": getattr(protocol, "false_discovery_rate", 0.0),
+        "anonymity_k": getattr(protocol, "anonymity_k", 0),
+        "mechanism": {
+            "layers": [list(asdict(layer).values()) for layer in mechanism.layers],
+            "max_items": mechanism.max_items,
+            "padded": mechanism.padded,
+            "reuses_clients": mechanism.reuses_clients,
+            "local_epsilon": mechanism.local_epsilon if local else None,
+            "is_of_whole_set": getattr(mechanism, "is_of_whole_set", False),
+            "false_discovery_rate": getattr(mechanism, "false_discovery_rate", 0.0),
+        },
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedReports(LocalReports):
+    """Local reports whose randomizers are not known here, only what they spend.
+
+    Attributes:
+        spent: The local epsilon of one contribution.
+    """
+
+    randomizers: tuple[OracleSpec, ...] = ()
+    spent: float
+
+    @property
+    def local_epsilon(self) -> float:
+        """What the run stated."""
+        return self.spent
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedProtocol(DiscoveryProtocol[Any, Any]):
+    """A protocol of a finished run, by what the run stated of it; it cannot run.
+
+    Attributes:
+        title: What tables and figures call it.
+        alphabet: Symbols that a discovered word may have.
+        length: Symbols of the longest word that can be discovered.
+        false_discovery_rate: Of its validation round; 0 without one.
+        anonymity_k: k of its validation round.
+        plan: What the run did with its clients' data.
+    """
+
+    title: str  # type: ignore[misc]  # Of a protocol with code it is the class's.
+    alphabet: str
+    length: int
+    false_discovery_rate: float
+    anonymity_k: int
+    plan: Mechanism
+
+    @classmethod
+    def of(cls, statement: dict[str, Any]) -> StatedProtocol:
+        """Return the protocol of a statement.
+
+        Raises:
+            KeyError, TypeError, ValueError: The statement is damaged.
+        """
+        stated = statement["mechanism"]
+        shared: dict[str, Any] = {
+            "layers": tuple(_layer(numbers) for numbers in stated["layers"]),
+            "max_items": _whole(stated["max_items"]),
+            "padded": bool(stated["padded"]),
+            "reuses_clients": bool(stated["reuses_clients"]),
+        }
+        plan = Mechanism(**shared)
+        if stated["local_epsilon"] is not None:
+            plan = StatedReports(
+                **shared,
+                spent=float(stated["local_epsilon"]),
+                is_of_whole_set=bool(stated["is_of_whole_set"]),
+                false_discovery_rate=float(stated["false_discovery_rate"]),
+            )
+        return cls(
+            title=str(statement["title"]),
+            alphabet=str(statement["symbols"]),
+            length=_whole(statement["longest_word"]),
+            false_discovery_rate=float(statement["false_discovery_rate"]),
+            anonymity_k=_whole(statement["anonymity_k"]),
+            plan=plan,
+        )
+
+    @property
+    def symbols(self) -> Alphabet:
+        """Symbols that a discovered word may have."""
+        return Alphabet(symbols=self.alphabet)
+
+    @property
+    def longest_word(self) -> int:
+        """Symbols of the longest word that can be discovered."""
+        return self.length
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What the run did with its clients' data."""
+        return self.plan
+
+    def settle(self, *, num_clients: int, seed: int) -> StatedProtocol:
+        """Return the same: a finished run has nothing left to decide."""
+        return self
+
+    def initialize(self) -> NoReturn:
+        """Refuse: the protocol's code is not here."""
+        raise InputError(f"{self.title}: expected the protocol's code, got what a run says of it.")
+
+    def next_query(self, state: Any) -> NoReturn:
+        """Refuse, as `initialize`."""
+        self.initialize()
+
+    def finish_round(self, state: Any, query: Query, aggregate: Aggregate) -> NoReturn:
+        """Refuse, as `initialize`."""
+        self.initialize()
+
+    def discoveries(self, state: Any) -> Discoveries:
+        """Refuse, as `initialize`."""
+        self.initialize()
+
+    def summaries(self, state: Any) -> Sequence[RoundSummary]:
+        """Refuse, as `initialize`."""
+        self.initialize()
+
+
+def _layer(numbers: Sequence[Any]) -> PlannedLayer:
+    pass_index, layer, clients, smallest, largest = map(_whole, numbers)
+    return PlannedLayer(
+        pass_index=pass_index,
+        layer=layer,
+        num_clients=clients,
+        smallest_domain=smallest,
+        largest_domain=largest,
+    )
+
+
+def _whole(value: Any) -> int:
+    """Return an integer as it is; ValueError for all else."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise ValueError(f"expected a whole number, got {value!r}")
+    return value

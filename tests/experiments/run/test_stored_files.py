@@ -1,0 +1,99 @@
+"""Files of a directory: bounded regular ones, each table with the columns that it must have."""
+
+from __future__ import annotations
+
+import os
+
+import pandas as pd
+import pytest
+
+from fedhh.experiments.run.stored_files import read_csv, read_json, read_table, read_text, reading
+from fedhh.system.reading import LARGEST_TEXT
+from fedhh.validation import InputError
+
+SCHEMA = {"cell": "text", "seed": "int", "server": "float", "done": "bool"}
+READERS = {
+    "json": read_json,
+    "text": read_text,
+    "csv": lambda path: read_csv(path, SCHEMA),
+    "parquet": lambda path: read_table(path, SCHEMA),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=list(READERS))
+def test_only_regular_files_are_read(tmp_path, read):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("fifo", "zero", "loop", ".", "absent"):
+        with pytest.raises(InputError):
+            read(tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["json", "text", "csv"])
+def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path, kind):
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(LARGEST_TEXT + 1)
+    with pytest.raises(InputError, match=f"at most {LARGEST_TEXT:,} bytes"):
+        READERS[kind](tmp_path / "large")
+
+
+@pytest.mark.parametrize(
+    "text", ["[1]", "{", '{"a": ' + "9" * 5_000 + "}", "[" * 100_000, "\xff", "null"]
+)
+def test_json_that_is_no_table_is_damaged(tmp_path, text):
+    (tmp_path / "a.json").write_text(text, encoding="latin-1")
+    with pytest.raises(InputError, match=r"a\.json is damaged"):
+        read_json(tmp_path / "a.json")
+
+
+GOOD = {"cell": ["1", "x"], "seed": [1, 2], "server": [0.5, None], "done": [True, False]}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_table_that_fits_its_schema_is_read(tmp_path, kind):
+    frame = pd.DataFrame(GOOD)
+    if kind == "csv":
+        frame.assign(more="y").to_csv(tmp_path / "t", index=False)
+    else:
+        frame.to_parquet(tmp_path / "t")
+    found = READERS[kind](tmp_path / "t")
+    assert found["cell"].tolist() == ["1", "x"]
+    assert found["seed"].tolist() == [1, 2]
+    assert found["server"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize(
+    "changed",
+    [{"seed": ["a", "b"]}, {"seed": [1.5, 2.5]}, {"seed": [1, None]}, {"server": ["a", "b"]}],
+    ids=str,
+)
+def test_a_column_of_another_kind_or_without_a_value_is_damaged(tmp_path, kind, changed):
+    frame = pd.DataFrame({**GOOD, **changed})
+    if kind == "csv":
+        frame.to_csv(tmp_path / "t", index=False)
+    else:
+        frame.to_parquet(tmp_path / "t")
+    with pytest.raises(InputError, match=r"/t is damaged"):
+        READERS[kind](tmp_path / "t")
+
+
+@pytest.mark.parametrize("missing", SCHEMA)
+def test_a_missing_column_is_damaged(tmp_path, missing):
+    frame = pd.DataFrame(GOOD).drop(columns=missing)
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for kind in ("parquet", "csv"):
+        with pytest.raises(InputError, match=rf"t\.{kind} is damaged.*{missing}"):
+            READERS[kind](tmp_path / f"t.{kind}")
+
+
+def test_what_damaged_values_break_is_one_line_and_what_cannot_be_written_is_not(tmp_path):
+    damaged = r"is damaged, or of another version.*KeyError"
+    with pytest.raises(InputError, match=damaged), reading(tmp_path):
+        {}["gone"]
+    with pytest.raises(InputError, match=r"^as it is$"), reading(tmp_path):
+        raise InputError("as it is")
+    with pytest.raises(OSError, match="disk"), reading(tmp_path):
+        raise OSError(28, "disk full")

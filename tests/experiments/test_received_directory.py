@@ -1,0 +1,227 @@
+"""A directory that somebody sent: read without running its code; run only with --trust."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fedhh import doors
+from fedhh.cli.app import app
+from fedhh.validation import InputError
+
+MARK = "ran.txt"
+MODULE = """
+from pathlib import Path
+from fedhh.oracles import SubsetSelection
+from fedhh.server.ldp_triehh import LdpTrieHH
+from dataclasses import dataclass
+
+Path({mark!r}).touch()
+
+class Chosen(SubsetSelection):
+    pass
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(LdpTrieHH):
+    title = "sent to you"
+"""
+CONFIG = """
+[population]
+source = "zipf"
+clients = 300
+known = "none"
+alphabet = "lower"
+model = { vocabulary = 100, word_length = 3 }
+
+[protocol]
+name = "NAME"
+depth = 3
+passes = 1
+eta_max = 50
+max_items = 2
+OWN
+
+[execution]
+workers = 0
+"""
+PROTOCOL = CONFIG.replace("NAME", "sent_code:Mine").replace("OWN", "")
+ORACLE = CONFIG.replace("NAME", "ldp-triehh").replace("OWN", 'oracle = "sent_code:Chosen"')
+SWEEP = '[sweep.axes]\n"privacy.local_epsilon" = [4.0, 8.0]\n'
+MONTHS = "[longitudinal]\ndays = 14\nevery_days = 7\nmin_devices = 10\n"
+
+
+def call(*arguments: object) -> None:
+    app([str(each) for each in arguments], standalone_mode=False)
+
+
+def forget() -> None:
+    """As in a new process, without a current directory that has the module."""
+    for name in [each for each in sys.modules if each.startswith("sent_code")]:
+        del sys.modules[name]
+    doors._finder.__init__()
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch):
+    monkeypatch.setattr(doors, "_finder", doors._Finder())
+    path = list(sys.meta_path)
+    yield
+    forget()
+    sys.meta_path[:] = path
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory):
+    """What somebody made, in whose folder all was theirs; the mark is gone."""
+    home = tmp_path_factory.mktemp("theirs")
+    mark = home / MARK
+    (home / "sent_code.py").write_text(MODULE.format(mark=str(mark)))
+    texts = {
+        "run": PROTOCOL,
+        "oracle": ORACLE,
+        "sweep": PROTOCOL + SWEEP,
+        "months": PROTOCOL + MONTHS,
+        "listed": PROTOCOL + '[sweep.protocols.a]\nname = "sent_code:Mine"\n'
+        '[sweep.protocols.b]\nname = "sfp"\n',
+    }
+    for name, text in texts.items():
+        (home / f"{name}.toml").write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doors, "_finder", doors._Finder())
+        patch.chdir(home)
+        call("run", "--config", "run.toml", "--out", "run", "-q")
+        call("run", "--config", "oracle.toml", "--out", "oracle", "-q")
+        call("sweep", "sweep.toml", "--out", "sweep", "-q")
+        call("compare", "--config", "listed.toml", "--out", "listed", "-q")
+        call("longitudinal", "run", "--config", "months.toml", "--out", "months", "-q")
+        forget()
+    assert mark.exists()
+    mark.unlink()
+    return home
+
+
+@pytest.fixture
+def received(sent, tmp_path, monkeypatch):
+    """The same in a folder below the current one, and code that Python may look for, too."""
+    folder = tmp_path / "received"
+    shutil.copytree(sent, folder)
+    for each in [folder, *(path for path in folder.iterdir() if path.is_dir())]:
+        for name in ("bottleneck", "numexpr", "sent_code"):
+            (each / f"{name}.py").write_text(MODULE.format(mark=str(sent / MARK)))
+    monkeypatch.chdir(tmp_path)
+    yield folder
+    (sent / MARK).unlink(missing_ok=True)
+
+
+READ = [
+    ("show", "run"),
+    ("report", "run"),
+    ("plot", "run"),
+    ("show", "oracle"),
+    ("report", "oracle"),
+    ("plot", "oracle"),
+    ("report", "run", "oracle"),
+    ("show", "sweep"),
+    ("report", "sweep"),
+    ("plot", "sweep"),
+    ("table", "summary", "--results", "sweep"),
+    ("show", "listed"),
+    ("plot", "listed"),
+    ("table", "comparison", "--results", "listed"),
+    ("show", "months"),
+]
+
+
+@pytest.mark.parametrize("command", READ, ids=" ".join)
+def test_a_directory_is_read_without_running_its_code(sent, received, command, capsys):
+    call(*(received / part if (received / part).is_dir() else part for part in command))
+    assert capsys.readouterr().out
+    assert not (sent / MARK).exists()
+    assert "sent_code" not in sys.modules
+    assert "bottleneck" not in sys.modules
+
+
+def test_what_is_shown_without_the_code_is_what_the_run_stated(sent, received, capsys):
+    call("show", received / "run")
+    shown = capsys.readouterr().out
+    assert "sent to you on" in shown
+    assert "at most 2 per client" in shown
+    call("table", "summary", "--results", received / "sweep", "--format", "json")
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == 2
+    assert not (sent / MARK).exists()
+
+
+def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
+    path = received / "run" / "result.json"
+    record = json.loads(path.read_text())
+    del record["stated_protocol"]
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"written by an older fedhh.*run it again"):
+        call("show", received / "run")
+    assert not (sent / MARK).exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "--config", "@run/config.toml", "--out", "new"),
+        ("run", "--resume", "--out", "@run"),
+        ("sweep", "--resume", "--out", "@sweep"),
+        ("sweep", "@sweep/sweep.toml", "--out", "new"),
+        ("compare", "--resume", "--out", "@listed"),
+        ("longitudinal", "run", "--resume", "--out", "@months"),
+    ],
+    ids=" ".join,
+)
+def test_code_beside_a_result_runs_with_trust_alone(sent, received, command):
+    if command[:2] == ("run", "--resume"):
+        (received / "run" / "result.json").unlink()
+    paths = [part.replace("@", f"{received}/") for part in command]
+    asks = r"sent_code\.py would be imported, .* directory that fedhh wrote; .*--trust"
+    with pytest.raises(InputError, match=asks):
+        call(*paths, "-q")
+    assert not (sent / MARK).exists()
+    call(*paths, "-q", "--trust")
+    assert (sent / MARK).exists()
+
+
+def test_code_outside_the_current_directory_or_of_others_is_asked_about(
+    sent, received, tmp_path, monkeypatch
+):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    run = ("run", "--config", received / "run.toml", "--out", "new", "-q")
+    with pytest.raises(InputError, match="stands outside the current directory"):
+        call(*run)
+    # A link does not bring it inside.
+    own = tmp_path / "here" / "run.toml"
+    own.write_text(PROTOCOL)
+    (tmp_path / "here" / "sent_code.py").symlink_to(received / "sent_code.py")
+    with pytest.raises(InputError, match="stands outside the current directory"):
+        call("run", "--config", own, "--out", "new", "-q")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.getuid", lambda: 12_345)
+    with pytest.raises(InputError, match="belongs to another user"):
+        call(*run)
+    assert not (sent / MARK).exists()
+
+
+def test_ones_own_code_below_the_current_directory_runs_without_asking(sent, received):
+    call("run", "--config", received / "run.toml", "--out", "new", "-q")
+    assert (sent / MARK).exists()
+    assert pd.read_parquet("new/discoveries.parquet").shape[0] > 0
+
+
+def test_a_folder_whose_code_nobody_names_is_never_imported_from(sent, received, tmp_path):
+    (received / "plain.toml").write_text(CONFIG.replace("NAME", "ldp-triehh").replace("OWN", ""))
+    call("run", "--config", received / "plain.toml", "--out", "new", "-q")
+    with pytest.raises(ModuleNotFoundError):
+        __import__("numexpr.absent" if "numexpr" in sys.modules else "sent_code")
+    assert not (sent / MARK).exists()
+    assert Path("new/result.json").exists()
