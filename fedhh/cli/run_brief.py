@@ -108,8 +108,9 @@ def anonymity_text(report: PrivacyReport) -> str:
     claim = claim_over_run(report.anonymity)
     if claim is None:
         return "No k-anonymity is claimed."
+    when = ", for the layers that it had," if claim.realised else ""
     return (
-        f"k-anonymity: k = {claim.k:,} at alpha {claim.alpha:g} (a word that at most {claim.k:,} "
+        f"k-anonymity: k = {claim.k:,} at alpha {claim.alpha:g}{when} (a word that at most {claim.k:,} "
         f"clients hold returns with probability at most {1 - claim.alpha:.2g})."
     )
 

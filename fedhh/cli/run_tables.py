@@ -205,7 +205,8 @@ def _anonymity_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
     if claim is None:
         return []
     note = f"a word that at most {claim.k:,} clients hold returns with probability at most "
-    return [("k-anonymity", f"k = {claim.k:,}", f"{note}{1 - claim.alpha:.2g}, claimed")]
+    when = "for this run's layers" if claim.realised else "before the run"
+    return [("k-anonymity", f"k = {claim.k:,}", f"{note}{1 - claim.alpha:.2g}, claimed {when}")]
 
 
 def regime_rows(result: RunResult) -> list[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ import pytest
 
 from fedhh.accounting import NotApplicable
 from fedhh.accounting.anonymity import VARIANTS
-from fedhh.accounting.layer_anonymity import anonymity_of_run
+from fedhh.accounting.layer_anonymity import anonymity_of_run, claim_of_validation
 from fedhh.accounting.layer_record import LayerRecord
 from fedhh.accounting.sources import VALIDATION
 from fedhh.experiments.run.privacy import privacy_of_run
@@ -203,3 +203,15 @@ def test_a_run_claims_what_its_last_round_allows(change, kept_by):
             assert run.k == (20 if protocol.false_discovery_rate <= 0.05 else None)
         if kept_by == "posterior":
             assert isinstance(run.k, NotApplicable)
+
+
+def test_only_a_validation_rounds_claim_holds_before_the_run():
+    for variant in claims(record(1, "votes"), record(2, "recount"), rate=0.05):
+        of_votes, validation, run = variant
+        assert (of_votes.realised, validation.realised) == (True, False)
+        assert run.realised == (run.k == of_votes.k)
+    with_more = claims(record(1, "votes"), record(2, "recount"), rate=0.05, k=5_000)
+    assert not any(run.realised for *_, run in with_more)
+    assert claim_of_validation(mechanism(0.05, anonymity_k=20), alpha=0.95).k == 20
+    assert anonymity_of_run((), mechanism(0.05, anonymity_k=20), alpha=0.95)[-1].k == 20
+    assert anonymity_of_run((), mechanism(), alpha=0.95) == []
