@@ -62,12 +62,12 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
     process.kill()
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
-    other = command("run", "--resume", "--out", "stopped", "--seed", "7", cwd=tmp_path)
+    other = command("run", "--resume", "--trust", "--out", "stopped", "--seed", "7", cwd=tmp_path)
     assert other.returncode == 2
     assert "has another configuration" in other.stderr
     assert not (tmp_path / "stopped" / "result.json").exists()
     go.touch()
-    resumed = command("run", "--resume", "--out", "stopped", cwd=tmp_path)
+    resumed = command("run", "--resume", "--trust", "--out", "stopped", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     whole = command(*WAITING, "--out", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr

@@ -74,7 +74,7 @@ def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
     assert not (tmp_path / "stopped" / "result.json").exists()
     assert (tmp_path / "stopped" / "checkpoint" / "state.npz").exists()
     go.touch()
-    resumed = command("run", "--resume", "--out", "stopped", cwd=tmp_path)
+    resumed = command("run", "--resume", "--trust", "--out", "stopped", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     whole = command(*both, "--out", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr

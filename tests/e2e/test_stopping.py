@@ -52,7 +52,7 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, comma
     assert sorted(p.name for p in checkpoint.parent.iterdir()) == ["candidates", "state.npz"]
     assert not list(checkpoint.parent.rglob(".*"))
     go.touch()
-    resumed = command("run", "--resume", "--workers", "0", "--out", "mine", cwd=tmp_path)
+    resumed = command("run", "--resume", "--trust", "--workers", "0", "--out", "mine", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
 
 
