@@ -115,6 +115,8 @@ _SECTIONS = {
     "population": "Name, unit and size; on how many clients the truth was counted; what the "
     "removal of known words took away",
     "protocol": "The settings, resolved",
+    "stated_protocol": "What tables need of the protocol, so that a directory is read without the "
+    "code that it names",
     "privacy": "Guarantees, each with unit, reader (`trust`), method, epsilon, delta, theorem and "
     "assumptions; the smallest central epsilons that hold before and after the run; approximate "
     "k-anonymity, claimed and measured",
