@@ -110,8 +110,8 @@ def anonymity_text(report: PrivacyReport) -> str:
         return "No k-anonymity is claimed."
     when = ", for the layers that it had," if claim.realised else ""
     return (
-        f"k-anonymity: k = {claim.k:,} at alpha {claim.alpha:g}{when} (a word that at most {claim.k:,} "
-        f"clients hold returns with probability at most {1 - claim.alpha:.2g})."
+        f"k-anonymity: k = {claim.k:,} at alpha {claim.alpha:g}{when} (a word that at most "
+        f"{claim.k:,} clients hold returns with probability at most {1 - claim.alpha:.2g})."
     )
 
 
