@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from fedhh.queries.cohort import Cohort
@@ -97,7 +96,7 @@ class Mechanism:
         place = self.layers.index(round_)
         if self.reuses_clients:
             return Cohort(start=0, size=round_.num_clients, redraw=place)
-        (*_, start) = accumulate((each.num_clients for each in self.layers[:place]), initial=0)
+        start = sum(each.num_clients for each in self.layers[:place])
         return Cohort(start=start, size=round_.num_clients)
 
     def check_query(self, query: Query) -> None:
