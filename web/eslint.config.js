@@ -4,7 +4,7 @@ const browser = [
   "document", "window", "location", "history", "Blob", "URL", "DecompressionStream", "Response",
   "TextDecoder", "EventSource", "Image", "XMLSerializer", "HTMLElement", "requestAnimationFrame",
   "cancelAnimationFrame", "setTimeout", "clearTimeout", "setInterval", "clearInterval", "atob",
-  "matchMedia", "Node", "ResizeObserver", "performance", "getComputedStyle", "fetch",
+  "matchMedia", "Node", "ResizeObserver", "performance", "getComputedStyle", "fetch", "Element", "Event", "HTMLInputElement", "HTMLSelectElement", "MutationObserver", "URLSearchParams",
 ];
 
 export default [

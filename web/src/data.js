@@ -1,6 +1,7 @@
 // The page's data: pieces that are decompressed when they are first asked for.
 
 /** @typedef {import("./types.js").Manifest} Manifest */
+/** @typedef {import("./types.js").Columns} Columns */
 
 /** @type {Map<string, Promise<any>>} */
 const read = new Map();
@@ -46,4 +47,17 @@ export async function unpack(text) {
   for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).json();
+}
+
+/**
+ * Return the rows of a table, as objects.
+ * @param {Columns} columns
+ * @returns {any[]}
+ */
+export function rowsOf(columns) {
+  const names = Object.keys(columns);
+  const length = names.length ? columns[names[0]].length : 0;
+  return Array.from({ length }, (_, i) =>
+    Object.fromEntries(names.map((name) => [name, columns[name][i]])),
+  );
 }

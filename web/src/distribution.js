@@ -3,14 +3,16 @@
 import * as Plot from "@observablehq/plot";
 import { color, onScheme } from "./colors.js";
 import { el, fill, onResize } from "./dom.js";
+import { histogram } from "./histogram.js";
 import { savePng, saveSvg } from "./save.js";
+import { byPosterior, byVotes, isValidation, layersOf, roundName, roundNames } from "./rounds.js";
 import { number } from "./text.js";
-import { rowsOf } from "./trie.js";
+import { rowsOf } from "./data.js";
 
 /** @typedef {import("./types.js").Run} Run */
-/** @typedef {import("./trie.js").Layer} Layer */
+/** @typedef {import("./rounds.js").Layer} Layer */
 
-const KINDS = [
+export const KINDS = [
   { column: "kept_real", label: "kept, held", color: "real", opacity: 1 },
   { column: "kept_noise", label: "kept, held by nobody", color: "noise", opacity: 1 },
   { column: "dropped_real", label: "dropped, held", color: "real", opacity: 0.35 },
@@ -98,14 +100,10 @@ export class Distribution {
     const highest = Math.max(...ranges.map((row) => row.votes_to));
     const lowest = Math.min(...ranges.map((row) => row.votes_from));
     const spread = highest > 8 * Math.max(layer.threshold, 1);
-    const chart = Plot.plot({
+    const thresholds = byVotes(layer) ? [layer.threshold] : [];
+    const chart = histogram({
       width,
-      height: 260,
-      marginLeft: 56,
-      marginBottom: 40,
-      marginTop: 34,
-      ariaLabel: `Candidates of layer ${layer.layer} by votes`,
-      style: { background: "transparent", fontSize: "12px", overflow: "visible" },
+      label: `Candidates by votes, ${roundName(layer)}`,
       x: {
         label: `votes of a candidate${spread ? " (logarithmic)" : ""} \u2192`,
         type: spread ? "symlog" : "linear",
@@ -113,21 +111,11 @@ export class Distribution {
         ticks: spread ? ticksFor(lowest, highest, width) : undefined,
         tickFormat: (/** @type {number} */ votes) => number(votes),
       },
-      y: { label: "\u2191 candidates (square root)", type: "sqrt", grid: true, ticks: 5, tickFormat: (/** @type {number} */ count) => number(count) },
+      bars,
+      title: (bar) => `${number(bar.from)} to ${number(bar.to - 1)} votes\n${number(bar.count)} candidates\n${bar.kind.label}`,
       marks: [
-        Plot.rectY(bars, {
-          x1: "from",
-          x2: "to",
-          y: "count",
-          fill: (/** @type {typeof bars[0]} */ bar) => color(bar.kind.color),
-          fillOpacity: (/** @type {typeof bars[0]} */ bar) => bar.kind.opacity,
-          insetRight: 0.5,
-          tip: true,
-          title: (/** @type {typeof bars[0]} */ bar) =>
-            `${number(bar.from)} to ${number(bar.to - 1)} votes\n${number(bar.count)} candidates\n${bar.kind.label}`,
-        }),
-        Plot.ruleX([layer.threshold], { stroke: color("ink"), strokeWidth: 1.5, strokeDasharray: "4 3" }),
-        Plot.text([layer.threshold], {
+        Plot.ruleX(thresholds, { stroke: color("ink"), strokeWidth: 1.5, strokeDasharray: "4 3" }),
+        Plot.text(thresholds, {
           x: (/** @type {number} */ votes) => votes,
           frameAnchor: "top",
           dy: -14,
@@ -136,17 +124,21 @@ export class Distribution {
         }),
       ],
     });
-    fill(this.picture, /** @type {Element} */ (chart));
+    fill(this.picture, chart);
     const rule = {
       votes: "What has more votes than the dashed line was kept.",
       posterior:
-        "This protocol keeps what all layers together make likely, so votes alone do not decide: the dashed line is at the fewest votes of a kept candidate.",
-      recount: "A recount: candidates are words that were found before.",
-      evidence: "A recount that adds up several layers: candidates are words that were found before.",
+        "No number of votes is a threshold here: the layer keeps candidates by their posterior probability, which weighs the votes of all layers so far.",
+      recount: "Its candidates are the words that layers kept; those with fewer votes than the dashed line were not returned.",
+      evidence:
+        "Its candidates are the words that layers kept. No number of votes is a threshold here: the test adds up the votes of this round and of all layers after the one in which a word became a candidate.",
     }[layer.kept_by];
+    const layers = layersOf(run);
+    const place = layers.findIndex((each) => each.pass === layer.pass && each.layer === layer.layer);
+    const name = roundNames(layers)[place];
     fill(
       this.caption,
-      `Layer ${layer.layer} of pass ${layer.pass}: ${number(layer.num_candidates)} candidates, ${number(layer.num_kept)} kept; ${number(layer.num_reports)} reports of ${number(layer.num_clients)} clients. One standard deviation of noise is ${number(layer.noise_std)} contributions. ${rule ?? ""}`,
+      `${name[0].toUpperCase()}${name.slice(1)}: ${number(layer.num_candidates)} candidates, ${number(layer.num_kept)} ${isValidation(layer) ? "returned" : "kept"}; ${number(layer.num_reports)} reports of ${number(layer.num_clients)} clients. One standard deviation of noise is ${number(layer.noise_std)} contributions. ${rule ?? ""}${byPosterior(layer) && run.validates ? " The test of the validation round decides at the end which words are discovered." : ""}`,
     );
   }
 }

@@ -71,11 +71,12 @@ export function section(title, lead, ...children) {
  * @param {{value: string, label: string}[]} options
  * @param {string} chosen
  * @param {(value: string) => void} onchange
+ * @param {string} [name] In the page's address, where its label changes.
  */
-export function choice(label, options, chosen, onchange) {
+export function choice(label, options, chosen, onchange, name) {
   const select = el(
     "select",
-    { onchange: () => onchange(select.value) },
+    { "data-name": name, onchange: () => onchange(select.value) },
     options.map(({ value, label: text }) => el("option", { value }, text)),
   );
   select.value = chosen;

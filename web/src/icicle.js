@@ -3,9 +3,12 @@
 import { hierarchy, partition } from "d3-hierarchy";
 import { color, onScheme } from "./colors.js";
 import { el, fill, bdi } from "./dom.js";
-import { number, perClient, shown } from "./text.js";
+import { detailsOf } from "./icicle_details.js";
+import { legendOf } from "./icicle_legend.js";
+import { ROW, drawLabel, labelsOf, svgLabel } from "./icicle_labels.js";
 import { saveCanvas, saveText } from "./save.js";
-import { DROPPED, WORD, isReal } from "./trie.js";
+import { shown } from "./text.js";
+import { DROPPED, isReal } from "./trie.js";
 
 /** @typedef {import("./trie.js").Trie} Trie */
 /** @typedef {import("./trie.js").TrieNode} TrieNode */
@@ -21,7 +24,6 @@ import { DROPPED, WORD, isReal } from "./trie.js";
  * @property {number} layer The first of its layers.
  */
 
-const ROW = 30;
 const THINNEST = 0.35;
 const FONT = "12px system-ui, sans-serif";
 
@@ -41,12 +43,16 @@ export class Icicle {
    * @param {string} options.name Of saved pictures.
    * @param {number} options.depth Symbols of the longest word: the picture's height never changes.
    * @param {string[] | null} options.overlaid Names of the two runs that are laid over each other.
+   * @param {boolean} options.validates Whether a validation round decides which words are discovered.
    * @param {boolean} [options.isLive] Whether truth may be unknown yet.
    */
-  constructor({ name, depth, overlaid, isLive = false }) {
+  constructor({ name, depth, overlaid, validates, isLive = false }) {
     this.name = name;
     this.isLive = isLive;
     this.overlaid = overlaid;
+    this.validates = validates;
+    /** Rounds of the trie's pass. @type {import("./rounds.js").Layer[]} */
+    this.layers = [];
     /** @type {Trie | null} */
     this.trie = null;
     /** @type {TrieNode | null} */
@@ -73,7 +79,7 @@ export class Icicle {
     this.canvas.style.height = `${(depth + 2) * ROW}px`;
     this.crumbs = el("nav", { class: "crumbs", "aria-label": "Prefix that the picture begins with" });
     this.details = el("div", { class: "details", role: "status", "aria-live": "polite" });
-    this.legend = el("p", { class: "legend" });
+    this.legend = el("p", { class: "legend" }, legendOf(overlaid, isLive));
     this.element = el(
       "figure",
       { class: "trie" },
@@ -94,7 +100,6 @@ export class Icicle {
     this.canvas.addEventListener("keydown", (event) => this.press(event));
     new ResizeObserver(() => this.layout()).observe(this.canvas);
     onScheme(() => this.draw());
-    this.drawLegend();
   }
 
   /** @param {Trie} trie */
@@ -205,7 +210,7 @@ export class Icicle {
     return node.layer <= this.layer;
   }
 
-  /** Whether a node was dropped, or taken back by the chosen layer. @param {TrieNode} node */
+  /** Whether a node was dropped, or not returned by the validation round that is chosen. @param {TrieNode} node */
   isLost(node) {
     return node.fate === DROPPED || (node.rejected > 0 && node.rejected <= this.layer);
   }
@@ -219,7 +224,6 @@ export class Icicle {
     pen.font = FONT;
     pen.textBaseline = "middle";
     const fills = this.fills();
-    const ground = color("ground");
     for (const { node, x, y, width } of this.boxes) {
       if (!this.isShown(node)) continue;
       const lost = this.isLost(node);
@@ -229,7 +233,6 @@ export class Icicle {
       pen.fillRect(x, y, width - gap, ROW - 2);
       pen.globalAlpha = 1;
       if (lost && width > 3) cross(pen, x, y, width - gap);
-      if (width > 16) label(pen, node, x, y, width, lost || !node.parent ? color("ink") : ground);
     }
     pen.globalAlpha = 0.5;
     for (const { x, y, width, kinds, layer } of this.rests) {
@@ -243,8 +246,25 @@ export class Icicle {
       }
     }
     pen.globalAlpha = 1;
+    for (const [label, ink] of this.labels((text) => pen.measureText(text).width)) drawLabel(pen, label, ink);
     this.outline(pen, this.path, color("mark"), 2);
     if (this.selected) this.outline(pen, new Set([this.selected]), color("ink"), 2);
+  }
+
+  /**
+   * Return the labels of what is shown, each with the color of one inside its block.
+   * @param {(text: string) => number} measure
+   * @returns {[import("./icicle_labels.js").Label, string][]}
+   */
+  labels(measure) {
+    const [ink, ground] = [color("ink"), color("ground")];
+    /** @param {Box} box */
+    const isDark = ({ node }) => this.isLost(node) || !node.parent;
+    const seen = this.boxes.filter(({ node }) => this.isShown(node));
+    return labelsOf(seen, this.canvas.clientWidth, measure).map((label) => {
+      const box = label.plate ? null : seen.find(({ x, y }) => y === label.y && x === label.from);
+      return [label, box && isDark(box) ? ink : ground];
+    });
   }
 
   /** @param {CanvasRenderingContext2D} pen @param {Set<TrieNode>} nodes @param {string} stroke @param {number} wide */
@@ -263,29 +283,6 @@ export class Icicle {
     return Object.fromEntries(kinds.map((kind) => [kind, color(kind)]));
   }
 
-  drawLegend() {
-    const kinds = this.overlaid
-      ? [
-          ["both", "kept by both runs"],
-          ["only-a", `only by ${this.overlaid[0]}`],
-          ["only-b", `only by ${this.overlaid[1]}`],
-          ["neither", "held, and dropped by both"],
-        ]
-      : [
-          ["real", "some client holds it"],
-          ["noise", "nobody does: chance kept it"],
-          ["undecided", "not counted yet"],
-        ].filter(([kind]) => kind !== "undecided" || this.isLive);
-    fill(
-      this.legend,
-      ...kinds.map(([kind, text]) =>
-        el("span", { class: "key" }, el("span", { class: `swatch ${kind}` }), text),
-      ),
-      el("span", { class: "key" }, el("span", { class: "swatch dropped" }), "pale, crossed: held, but dropped here"),
-      el("span", { class: "key" }, el("span", { class: `swatch ${kinds[0][0]} pale` }), "pale: many, too narrow to be drawn one by one; zoom in"),
-    );
-  }
-
   /** @param {MouseEvent} event */
   at(event) {
     const { left, top } = this.canvas.getBoundingClientRect();
@@ -300,39 +297,8 @@ export class Icicle {
   select(node) {
     if (node === this.selected && node) return;
     this.selected = node;
-    fill(this.details, ...this.describe(node));
+    fill(this.details, ...detailsOf(node, this));
     this.draw();
-  }
-
-  /** @param {TrieNode | null} node */
-  describe(node) {
-    if (!node || !node.parent) {
-      return [el("span", { class: "hint" }, "Point at a prefix, or move with the arrow keys; click or Enter zooms in.")];
-    }
-    const what = node.isWord ? "word" : "prefix";
-    const head = el("strong", {}, bdi(shown(node.prefix)), ` ${what}`);
-    if (!node.layer) return [head, " was not asked about: the first layers would have dropped nothing."];
-    const low = node.estimate - 1.96 * node.stdError, high = node.estimate + 1.96 * node.stdError;
-    const found = node.rejected ? `found as a word, taken back by the recount in layer ${node.rejected}` : "found as a word";
-    const fate = node.fate === DROPPED ? "dropped" : node.fate === WORD ? found : "kept";
-    const truth = node.trueClients < 0 ? "not counted yet" : number(node.trueClients);
-    const { threshold } = this.thresholds?.get(node.layer) ?? {};
-    return [
-      head,
-      el(
-        "dl",
-        { class: "facts" },
-        ...pairs([
-          ["layer", `${node.layer}, ${fate}`],
-          ["votes", number(node.votes)],
-          ["threshold", number(threshold)],
-          ["z", number(Number.isFinite(node.z) ? node.z : node.z > 0 ? "inf" : "-inf")],
-          ["estimated contributions", `${number(Math.round(node.estimate))} (95 %: ${number(Math.round(low))} to ${number(Math.round(high))})`],
-          ["contributions per client asked", perClient(node.share)],
-          [node.isWord ? "true clients" : "true clients, counted once for each of their words", truth],
-        ]),
-      ),
-    ];
   }
 
   /** @param {KeyboardEvent} event */
@@ -379,39 +345,11 @@ export class Icicle {
       };
       for (const [name, value] of Object.entries(values)) box.setAttribute(name, `${value}`);
       svg.append(box);
-      if (width <= 16) continue;
-      const text = document.createElementNS(space, "text");
-      text.setAttribute("x", `${x + 4}`);
-      text.setAttribute("y", `${y + ROW / 2 + 3}`);
-      text.setAttribute("fill", lost || !node.parent ? color("ink") : color("ground"));
-      text.textContent = symbolOf(node);
-      svg.append(text);
     }
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    for (const [label, ink] of this.labels((text) => pen.measureText(text).width)) svg.append(...svgLabel(label, ink));
     return new XMLSerializer().serializeToString(svg);
   }
-
-  /** Thresholds by layer. @type {Map<number, {threshold: number}> | null} */
-  thresholds = null;
-}
-
-/** @param {[string, string][]} rows */
-function pairs(rows) {
-  return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-}
-
-/** @param {TrieNode} node */
-function symbolOf(node) {
-  if (!node.parent) return "all prefixes";
-  return node.isWord ? "\u25a0" : shown([...node.prefix].at(-1) ?? "");
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {TrieNode} node @param {number} x @param {number} y @param {number} width @param {string} ink */
-function label(pen, node, x, y, width, ink) {
-  const whole = node.parent ? shown(node.prefix) + (node.isWord ? " \u25a0" : "") : "all prefixes";
-  const text = pen.measureText(whole).width < width - 8 ? whole : symbolOf(node);
-  if (pen.measureText(text).width > width - 5) return;
-  pen.fillStyle = ink;
-  pen.fillText(text, x + 4, y + ROW / 2 - 1);
 }
 
 /** @param {CanvasRenderingContext2D} pen @param {number} x @param {number} y @param {number} width */

@@ -28,9 +28,17 @@ export function follow(status, handlers) {
     events.close();
     status.textContent = `The run has ended. ${JSON.parse(/** @type {MessageEvent} */ (event).data)}`;
   });
+  events.addEventListener("failure", (event) => {
+    ended = true;
+    events.close();
+    status.classList.add("failed");
+    status.setAttribute("role", "alert");
+    status.textContent = `The run failed. ${JSON.parse(/** @type {MessageEvent} */ (event).data)}`;
+  });
   events.addEventListener("error", () => {
     if (ended) return;
     events.close();
+    status.classList.add("failed");
     status.textContent = "The run is not there any more: it has ended, or was stopped.";
   });
 }

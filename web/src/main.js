@@ -1,14 +1,16 @@
-// Shows the page: a run, two runs, or a sweep; as it ended, or live.
+// Shows the page: a run, two runs, a sweep, a pipeline or months; as it ended, or live.
 
-import { chunk, manifest } from "./data.js";
-import { el, fill, section } from "./dom.js";
+import { cardList, cardsOf } from "./cards.js";
+import { chunk, manifest, rowsOf } from "./data.js";
+import { el, fill } from "./dom.js";
 import { follow } from "./live.js";
 import { Overlay } from "./overlay.js";
 import { RunView } from "./run.js";
+import { bind, recalled, remember } from "./state.js";
+import { study } from "./study.js";
 import { SweepView } from "./sweep.js";
-import { textTable } from "./tables.js";
+import { privacy, textTable } from "./tables.js";
 import { shown } from "./text.js";
-import { rowsOf } from "./trie.js";
 
 /** @typedef {import("./types.js").RunManifest} RunManifest */
 /** @typedef {import("./types.js").SweepManifest} SweepManifest */
@@ -18,6 +20,7 @@ const page = /** @type {HTMLElement} */ (document.getElementById("explorer"));
 /** @param {RunManifest} data */
 function showRun(data) {
   const body = el("div", {});
+  const first = data.overlays && !data.live ? "overlay" : "0";
   const bar = el("div", { class: "tabs", role: "tablist", "aria-label": "Runs" });
   /** @type {Map<string, RunView | Overlay>} */
   const views = new Map();
@@ -29,7 +32,13 @@ function showRun(data) {
       view = name === "overlay" ? new Overlay(data) : new RunView(data.runs[Number(name)], data);
       views.set(name, view);
     }
-    fill(body, view.element);
+    const runs = name === "overlay" ? data.runs : [data.runs[Number(name)]];
+    const tops = runs.map((run) =>
+      el("div", {}, runs.length > 1 ? el("h2", {}, shown(run.name)) : null, cardList(cardsOf(run)), runs.length > 1 ? null : privacy(run)),
+    );
+    body.dataset.part = name === first ? "" : name;
+    fill(body, ...tops, data.measures ? measures(data.measures, name === "overlay") : null, view.element);
+    remember("tab", name === first ? "" : name);
     for (const tab of bar.children) {
       tab.setAttribute("aria-selected", `${/** @type {HTMLElement} */ (tab).dataset.view === name}`);
     }
@@ -47,14 +56,15 @@ function showRun(data) {
     bar.hidden = data.runs.length < 2;
   }
 
-  const measures = data.measures
-    ? section("Measures", "Every measure of the run, beside the other's where there are two.", textTable(data.measures))
-    : null;
   const status = el("p", { class: "live", role: "status" });
   status.hidden = !data.live;
-  fill(page, el("h1", {}, shown(data.title, 200)), status, bar, body, measures);
+  fill(page, el("h1", {}, shown(data.title, 200)), status, bar, body);
   tabs();
-  if (data.runs.length) open(data.overlays && !data.live ? "overlay" : "0");
+  const restore = () => {
+    const said = recalled("tab") ?? first;
+    if (data.runs.length) open([...bar.children].some((tab) => /** @type {HTMLElement} */ (tab).dataset.view === said) ? said : first);
+  };
+  bind(page, restore);
 
   if (data.live) {
     follow(status, {
@@ -79,12 +89,22 @@ function showRun(data) {
   }
 }
 
+/**
+ * Return every measure of the runs beside each other.
+ * @param {import("./types.js").TextTable} table
+ * @param {boolean} open
+ */
+function measures(table, open) {
+  return el("details", { open }, el("summary", {}, "All measures"), textTable(table));
+}
+
 /** @param {SweepManifest} data */
 function showSweep(data) {
   const view = new SweepView(data);
   const status = el("p", { class: "live", role: "status" });
   status.hidden = !data.live;
   fill(page, el("h1", {}, shown(data.title, 200)), status, view.element);
+  bind(page, () => {});
   if (data.live) {
     follow(status, {
       /** @param {any} said */
@@ -105,7 +125,20 @@ function append(columns, row) {
   for (const [name, value] of Object.entries(row)) (columns[name] ??= []).push(value);
 }
 
-manifest().then((data) => (data.kind === "run" ? showRun(data) : showSweep(data))).catch((error) => {
+/** @param {import("./types.js").StudyManifest} data */
+function showStudy(data) {
+  fill(page, el("h1", {}, shown(data.title, 200)), study(data));
+  bind(page, () => {});
+}
+
+/** @param {import("./types.js").Manifest} data */
+function show(data) {
+  if (data.kind === "run") showRun(data);
+  else if (data.kind === "sweep") showSweep(data);
+  else showStudy(data);
+}
+
+manifest().then(show).catch((error) => {
   fill(page, el("h1", {}, "This page cannot be shown"), el("p", {}, `${error}`));
   throw error;
 });

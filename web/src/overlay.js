@@ -2,14 +2,15 @@
 
 import * as Plot from "@observablehq/plot";
 import { color, onScheme } from "./colors.js";
-import { chunk } from "./data.js";
+import { chunk, rowsOf } from "./data.js";
 import { el, fill, onResize, section } from "./dom.js";
 import { Icicle } from "./icicle.js";
 import { Player } from "./player.js";
+import { isValidation, layersOf, lossOf, roundName, roundNames } from "./rounds.js";
 import { loadRounds } from "./run.js";
 import { savePng, saveSvg } from "./save.js";
 import { number, percent, shown } from "./text.js";
-import { Trie, layersOf, rowsOf } from "./trie.js";
+import { Trie } from "./trie.js";
 import { wordTable } from "./words.js";
 
 /** @typedef {import("./types.js").Run} Run */
@@ -20,7 +21,7 @@ export class Overlay {
   constructor(page) {
     this.runs = page.runs;
     const [a, b] = this.runs.map((run) => shown(run.name));
-    this.icicle = new Icicle({ name: "tries", depth: Math.max(...this.runs.map((run) => run.depth)), overlaid: [a, b] });
+    this.icicle = new Icicle({ name: "tries", depth: Math.max(...this.runs.map((run) => run.depth)), overlaid: [a, b], validates: this.runs.some((run) => run.validates) });
     this.player = new Player((step) => this.icicle.reveal(this.layers[step]));
     this.layers = [...new Set(this.runs.flatMap((run) => layersOf(run).map((each) => each.layer)))].sort((x, y) => x - y);
     this.picture = el("div", { class: "plot" });
@@ -33,7 +34,7 @@ export class Overlay {
       section("What each found", null, this.summary),
       section(
         "Coverage by layer",
-        "Share of all contributions that fall on the words found up to a layer.",
+        "Share of all new-word contributions that fall on the words found up to a round.",
         this.picture,
         el(
           "div",
@@ -52,7 +53,7 @@ export class Overlay {
         : null,
       section(
         "Words of both",
-        "What only one of them found, and the layer in which the other one lost it (of the missed words with the most clients).",
+        "What only one of them found, and the round in which the other one lost it (of the missed words with the most clients).",
         this.words,
       ),
     );
@@ -67,19 +68,28 @@ export class Overlay {
     if (!both) return;
     const rounds = await Promise.all(this.runs.map((run, i) => loadRounds(run, () => true, i + 1)));
     this.icicle.show(Trie.of(rounds.flat()));
-    this.player.set(this.layers.map((layer) => `layer ${layer}`), this.layers.length - 1);
+    this.player.set(this.layers.map((layer) => this.nameOf(layer)), this.layers.length - 1);
+  }
+
+  /** Return what the rounds of one number are called. @param {number} number */
+  nameOf(number) {
+    const named = this.runs.flatMap((run) => layersOf(run).filter((each) => each.layer === number).map((each) => ({ run, each })));
+    const validations = named.filter(({ each }) => isValidation(each));
+    if (validations.length === named.length) return roundName(named[0].each);
+    return `layer ${number}${validations.map(({ run }) => `, validation round of ${shown(run.name)}`).join("")}`;
   }
 
   draw() {
     if (!this.picture.clientWidth) return;
-    const points = this.runs.flatMap((run) =>
-      layersOf(run).map((layer, step) => ({
+    const points = this.runs.flatMap((run) => {
+      const layers = layersOf(run), names = roundNames(layers);
+      return layers.map((layer, step) => ({
         run: shown(run.name),
         step: step + 1,
         coverage: layer.coverage,
-        title: `${shown(run.name)}\npass ${layer.pass}, layer ${layer.layer}\n${percent(layer.coverage)}`,
-      })),
-    );
+        title: `${shown(run.name)}\n${names[step]}\n${percent(layer.coverage)}`,
+      }));
+    });
     const names = this.runs.map((run) => shown(run.name));
     const chart = Plot.plot({
       width: Math.max(this.picture.clientWidth || 640, 280),
@@ -132,11 +142,7 @@ export class Overlay {
     for (const row of rows) {
       const other = row.by === 1 ? 1 : 0;
       const at = row.by === 3 ? null : missed[other].get(row.word);
-      row.lost = at
-        ? at.layer
-          ? `pass ${at.pass}, layer ${at.layer}: ${number(at.votes)} votes, kept from ${number(at.threshold)}`
-          : at.why
-        : "";
+      row.lost = at ? lossOf(this.runs[other], at) : "";
     }
     const names = ["", shown(first.name), shown(second.name), "both"];
     for (const row of rows) row.found_by = names[row.by];
@@ -157,6 +163,7 @@ export class Overlay {
       wordTable({
         name: "both",
         rows,
+        note: (seen) => this.belowZero(seen),
         sorted: "true_clients",
         filters: [
           { value: "one", label: "found by one of them", keeps: (row) => row.by !== 3 },
@@ -170,12 +177,20 @@ export class Overlay {
           { name: "word", label: "word", text: true },
           { name: "found_by", label: "found by", text: true },
           { name: "true_clients", label: "true clients" },
-          { name: "estimate_a", label: `estimate, ${names[1]}`, cell: (row) => number(rounded(row.estimate_a)) },
-          { name: "estimate_b", label: `estimate, ${names[2]}`, cell: (row) => number(rounded(row.estimate_b)) },
+          { name: "estimate_a", label: `estimated clients, ${names[1]}`, cell: (row) => number(rounded(row.estimate_a)) },
+          { name: "estimate_b", label: `estimated clients, ${names[2]}`, cell: (row) => number(rounded(row.estimate_b)) },
           { name: "lost", label: "lost by the other in", text: true },
         ],
       }),
     );
+  }
+
+  /** Return why estimates of some rows are below 0. @param {any[]} rows */
+  belowZero(rows) {
+    const notes = this.runs.map((run, i) =>
+      rows.some((row) => row[i ? "estimate_b" : "estimate_a"] < 0) ? `${shown(run.name)}: ${run.below_zero}` : "",
+    );
+    return notes.filter(Boolean).join(" ");
   }
 }
 

@@ -15,17 +15,17 @@ export class Player {
       min: "0",
       max: "0",
       step: "1",
-      "aria-label": "Pass and layer",
+      "aria-label": "Pass and round",
       oninput: () => { this.stop(); this.go(Number(this.slider.value)); },
     });
     this.playing = el("button", { type: "button", class: "play", "aria-pressed": "false", onclick: () => this.toggle() }, "Play");
     this.text = el("output", { class: "step" });
     this.element = el(
       "div",
-      { class: "player", role: "group", "aria-label": "Layers" },
-      el("button", { type: "button", "aria-label": "Previous layer", onclick: () => { this.stop(); this.go(this.step - 1); } }, "\u2190"),
+      { class: "player", role: "group", "aria-label": "Rounds" },
+      el("button", { type: "button", "aria-label": "Previous round", onclick: () => { this.stop(); this.go(this.step - 1); } }, "\u2190"),
       this.playing,
-      el("button", { type: "button", "aria-label": "Next layer", onclick: () => { this.stop(); this.go(this.step + 1); } }, "\u2192"),
+      el("button", { type: "button", "aria-label": "Next round", onclick: () => { this.stop(); this.go(this.step + 1); } }, "\u2192"),
       this.slider,
       this.text,
     );

@@ -1,21 +1,21 @@
 // One run: its trie layer by layer, votes, the search for a word, words, and what it can claim.
 
-import { chunk } from "./data.js";
+import { chunk, rowsOf } from "./data.js";
 import { Distribution } from "./distribution.js";
 import { el, fill, section } from "./dom.js";
 import { Icicle } from "./icicle.js";
 import { Player } from "./player.js";
+import { Posterior } from "./posterior.js";
+import { byPosterior, isValidation, layersOf, lossOf, roundNames } from "./rounds.js";
 import { searchBox } from "./search.js";
-import { configuration, privacy } from "./tables.js";
+import { configuration } from "./tables.js";
 import { number, percent, shown } from "./text.js";
-import { Trie, layersOf, rowsOf } from "./trie.js";
+import { Trie } from "./trie.js";
 import { wordTable } from "./words.js";
 
 /** @typedef {import("./types.js").Run} Run */
 /** @typedef {import("./types.js").RunManifest} RunManifest */
-/** @typedef {import("./trie.js").Layer} Layer */
-
-const WHY = /** @type {Record<string, string>} */ ({ dropped: "dropped" });
+/** @typedef {import("./rounds.js").Layer} Layer */
 
 export class RunView {
   /** @param {Run} run @param {RunManifest} page */
@@ -25,8 +25,9 @@ export class RunView {
     /** @type {Map<number, Promise<Trie>>} */
     this.tries = new Map();
     this.pass = 0;
-    this.icicle = new Icicle({ name: "trie", depth: run.depth, overlaid: null, isLive: page.live });
+    this.icicle = new Icicle({ name: "trie", depth: run.depth, overlaid: null, validates: run.validates, isLive: page.live });
     this.votes = new Distribution(page.live);
+    this.posterior = new Posterior();
     this.player = new Player((step) => void this.show(step));
     this.facts = el("p", { class: "facts-line" });
     this.search = searchBox({
@@ -54,21 +55,22 @@ export class RunView {
       hasTrie
         ? section(
             "The trie as it grows",
-            `Each row is one more symbol, each block a prefix; its width is its estimated share of all contributions (blocks of one parent share what it has). What was dropped is shown only where clients hold it. ${kept}`,
+            `Each row is one more symbol, each block a prefix; its width is its estimated share of the cohort's contributions (blocks of one parent share what it has). What was dropped is shown only where clients hold it. ${kept}`,
             this.icicle.element,
           )
         : null,
       hasTrie
         ? section(
-            "Votes against the threshold",
-            "All candidates of the chosen layer, counted by their votes. Where the colors overlap, votes cannot tell what clients hold from what chance made.",
+            "Candidates of a round",
+            "All candidates of the chosen round, counted by their votes. Where the colors overlap, votes cannot tell what clients hold from what chance made.",
             this.votes.element,
+            this.posterior.element,
           )
         : null,
       hasTrie
         ? section(
             "What became of a word",
-            "Type a word to see its path, the layer in which it was lost, and why.",
+            `Type a word to see its path, the round in which it was lost, and why. Estimates of a path count contributions of the clients that the round asked, its cohort.${known(run)}`,
             this.search.element,
           )
         : null,
@@ -77,7 +79,6 @@ export class RunView {
         "What was found, and the missed words with the most clients. False words are those that nobody holds; significant ones have votes that chance hardly explains.",
         this.words,
       ),
-      privacy(run),
       configuration("", run.config),
     );
     this.refresh();
@@ -90,13 +91,15 @@ export class RunView {
     const facts = [
       `${number(run.clients)} clients`,
       run.seed === null ? null : `seed ${run.seed}`,
-      run.coverage === null ? null : `words found cover ${percent(run.coverage)} of all contributions`,
+      run.coverage === null ? null : `words found cover ${percent(run.coverage)} of all new-word contributions`,
       run.beside_lexicon ? "rare words beside the lexicon count as held by nobody" : null,
     ];
     this.facts.textContent = `${run.title} on ${shown(run.population)}: ${facts.filter(Boolean).join(", ")}.`;
-    const several = new Set(layers.map((layer) => layer.pass)).size > 1;
-    const names = layers.map((layer) => `${several ? `pass ${layer.pass}, ` : ""}layer ${layer.layer}`);
-    this.tries.delete(layers.at(-1)?.pass ?? 0);
+    const names = roundNames(layers);
+    const last = layers.at(-1);
+    // A validation round is about the words of all passes.
+    if (last && isValidation(last)) this.tries.clear();
+    else this.tries.delete(last?.pass ?? 0);
     this.pass = 0;
     if (names.length) this.player.set(names, names.length - 1);
     if (run.words) void this.showWords();
@@ -108,22 +111,32 @@ export class RunView {
     const layer = layersOf(this.run)[step];
     if (!layer) return;
     this.votes.show(this.run, layer);
+    void this.showPosterior(layer);
     if (this.pass !== layer.pass) {
       this.pass = layer.pass;
       const trie = await this.trieOf(layer.pass);
       if (this.pass !== layer.pass) return;
-      const own = layersOf(this.run).filter((each) => each.pass === layer.pass);
-      this.icicle.thresholds = new Map(own.map((each) => [each.layer, each]));
+      this.icicle.layers = layersOf(this.run).filter((each) => each.pass === layer.pass);
       this.icicle.show(trie);
     }
     this.icicle.reveal(layer.layer);
+  }
+
+  /** @param {Layer} layer */
+  async showPosterior(layer) {
+    const name = this.run.rounds.find(([pass, each]) => pass === layer.pass && each === layer.layer)?.[2];
+    const decides = byPosterior(layer) && !this.page.live && name;
+    const round = decides ? await chunk(name) : null;
+    // Meanwhile the reader may have gone on.
+    if (layersOf(this.run)[this.player.step]?.layer === layer.layer) this.posterior.show(layer, round);
   }
 
   /** @param {number} pass */
   trieOf(pass) {
     let trie = this.tries.get(pass);
     if (!trie) {
-      trie = loadRounds(this.run, (each) => each === pass, 1).then((rounds) => Trie.of(rounds));
+      trie = loadRounds(this.run, (layer) => layer.pass === pass || isValidation(layer), 1)
+        .then((rounds) => Trie.of(rounds, { pass, isWhole: !this.page.live }));
       this.tries.set(pass, trie);
     }
     return trie;
@@ -137,11 +150,13 @@ export class RunView {
   async showWords() {
     const found = rowsOf(await chunk(/** @type {string} */ (this.run.words))).map((row) => ({ ...row, state: "found" }));
     const missed = (await this.missed()).map((row) => ({ ...row, state: "missed" }));
+    const layers = layersOf(this.run);
     fill(
       this.words,
       wordTable({
         name: "words",
         rows: [...found, ...missed],
+        note: (rows) => rows.some((row) => row.estimated_clients < 0) ? this.run.below_zero : null,
         sorted: "true_clients",
         open: this.run.rounds.length ? (row) => {
           void this.search.look(row.word);
@@ -156,22 +171,34 @@ export class RunView {
         ],
         columns: [
           { name: "word", label: "word", text: true },
-          { name: "state", label: "state", text: true, cell: (row) => stateOf(row) },
+          { name: "state", label: "state", text: true, cell: (row) => stateOf(this.run, row) },
           { name: "estimated_clients", label: "estimated clients", help: "Scaled from the cohort to the population; with 2 standard errors.", cell: (row) => row.state === "found" ? `${number(Math.round(row.estimated_clients))} \u00b1 ${number(Math.round(2 * row.std_error))}` : "\u2013" },
-          { name: "z", label: "z", help: "How far above noise its votes lie." },
+          { name: "z", label: "z", help: `How far above noise its votes lie${layers.some((each) => each.kept_by === "evidence") ? ": those of the validation round and of all layers after it became a candidate" : ""}.` },
           { name: "true_clients", label: "true clients" },
           { name: "true_count", label: "true count", help: "How often it was typed." },
           { name: "pass", label: "pass" },
-          { name: "layer", label: "layer", help: "Where it was found, or lost." },
+          { name: "layer", label: "round", help: this.run.validates ? "Where it became a candidate, or was lost." : "Where it was found, or lost.", cell: (row) => roundOf(layers, row) },
         ],
       }),
     );
   }
 }
 
-/** @param {any} row */
-function stateOf(row) {
-  if (row.state === "missed") return `missed: ${WHY[row.why] ?? shown(row.why)}`;
+/** @param {Run} run */
+function known({ known: list }) {
+  if (!list) return "";
+  return ` Devices report no word of their list of known words, ${shown(list.name)}${list.chunk ? "" : ", which this page does not hold"}.`;
+}
+
+/** @param {Layer[]} layers @param {any} row */
+function roundOf(layers, row) {
+  const layer = layers.find((each) => each.pass === row.pass && each.layer === row.layer);
+  return layer && isValidation(layer) ? "validation" : number(row.layer || null);
+}
+
+/** @param {Run} run @param {any} row */
+function stateOf(run, row) {
+  if (row.state === "missed") return `missed: ${row.layer ? lossOf(run, row) : shown(row.why)}`;
   if (!row.true_clients) return "false";
   return row.is_significant ? "significant" : "within the noise";
 }
@@ -179,17 +206,18 @@ function stateOf(row) {
 /**
  * Return the recorded candidates of some of a run's rounds.
  * @param {Run} run
- * @param {(pass: number) => boolean} isWanted
+ * @param {(layer: Layer) => boolean} isWanted
  * @param {number} bit The run's, where two are laid over each other.
  */
 export async function loadRounds(run, isWanted, bit) {
   const layers = layersOf(run);
-  const wanted = run.rounds.filter(([pass]) => isWanted(pass));
+  const rounds = run.rounds.map(([pass, number, name]) => ({
+    name,
+    layer: /** @type {Layer} */ (layers.find((each) => each.pass === pass && each.layer === number)),
+  }));
   return Promise.all(
-    wanted.map(async ([pass, number, name]) => ({
-      chunk: await chunk(name),
-      layer: /** @type {Layer} */ (layers.find((each) => each.pass === pass && each.layer === number)),
-      run: bit,
-    })),
+    rounds
+      .filter(({ layer }) => isWanted(layer))
+      .map(async ({ name, layer }) => ({ chunk: await chunk(name), layer, run: bit })),
   );
 }

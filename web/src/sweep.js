@@ -1,4 +1,4 @@
-// A sweep or a comparison: any metric over any axis, with intervals, and a map of two axes.
+// A sweep, a comparison or a table: any metric over any axis, with intervals, and a map of two axes.
 
 import * as Plot from "@observablehq/plot";
 import { SERIES, onScheme } from "./colors.js";
@@ -6,7 +6,7 @@ import { choice, el, fill, onResize, section } from "./dom.js";
 import { savePng, saveSvg } from "./save.js";
 import { configuration, textTable } from "./tables.js";
 import { number, percent, shown } from "./text.js";
-import { rowsOf } from "./trie.js";
+import { rowsOf } from "./data.js";
 
 /** @typedef {import("./types.js").SweepManifest} SweepManifest */
 
@@ -15,6 +15,7 @@ import { rowsOf } from "./trie.js";
  * @property {any} x
  * @property {string} color
  * @property {string} facet
+ * @property {string} line Points of one line.
  * @property {number} mean
  * @property {number | null} low
  * @property {number | null} high
@@ -42,6 +43,10 @@ export function interval(values, share) {
   return { mean, low: cut(mean - half), high: cut(mean + half) };
 }
 
+const LOCAL = "privacy.local_epsilon";
+
+const READ = "Each point is a mean over seeds, with Student's 95 % interval from three seeds on, and the two values of two. Point at one for its numbers; click it, or choose it with Tab and Enter, for its runs.";
+
 export class SweepView {
   /** @param {SweepManifest} page */
   constructor(page) {
@@ -51,7 +56,7 @@ export class SweepView {
     this.isChosen = false;
     this.controls = el("div", { class: "controls" });
     this.picture = el("div", { class: "plot" });
-    this.details = el("div", { class: "details", role: "status", "aria-live": "polite" }, el("span", { class: "hint" }, "Click a point, or choose one with Tab and Enter, for its settings and runs."));
+    this.details = el("div", { class: "details", role: "status", "aria-live": "polite" }, el("span", { class: "hint" }, `Click a point, or choose one with Tab and Enter, for ${page.lead ? "all of its numbers" : "its settings and runs"}.`));
     this.tables = el("div", {});
     this.lead = el("p", { class: "facts-line" });
     this.element = el(
@@ -59,8 +64,8 @@ export class SweepView {
       { class: "sweep" },
       this.lead,
       section(
-        "Results",
-        "Each point is a mean over seeds, with Student's 95 % interval from three seeds on, and the two values of two. Point at one for its numbers; click it, or choose it with Tab and Enter, for its runs.",
+        page.lead ? page.title : "Results",
+        page.lead ?? READ,
         this.controls,
         this.picture,
         this.details,
@@ -94,6 +99,7 @@ export class SweepView {
       const metric = metrics.includes(page.best) ? page.best : (metrics[0] ?? "");
       this.chosen = { ...this.chosen, x, color, facet, metric };
     }
+    this.lead.hidden = Boolean(page.lead);
     const counts = [`${number(this.rows.length)} runs`, page.failed ? `${number(page.failed)} failed` : ""];
     const sentences = [counts.filter(Boolean).join(", "), page.clients].filter(Boolean);
     this.lead.textContent = sentences.map((sentence) => `${sentence.replace(/\.$/, "")}.`).join(" ");
@@ -105,6 +111,7 @@ export class SweepView {
   choose() {
     const { page, chosen } = this;
     const axes = page.axes.map((axis) => ({ value: axis.path, label: axis.label }));
+    const central = page.metrics.filter((metric) => metric.path.startsWith("central_epsilon")).map((metric) => ({ value: metric.path, label: metric.label }));
     const none = { value: "", label: "nothing" };
     /** @param {"kind" | "x" | "metric" | "color" | "facet"} key */
     const set = (key) => (/** @type {string} */ value) => {
@@ -115,23 +122,42 @@ export class SweepView {
     };
     fill(
       this.controls,
-      choice("Picture", [{ value: "lines", label: "lines" }, { value: "map", label: "heat map" }], chosen.kind, set("kind")),
-      choice(chosen.kind === "map" ? "Color" : "y", page.metrics.map((metric) => ({ value: metric.path, label: metric.label })), chosen.metric, set("metric")),
-      choice("x", axes.length ? axes : [{ value: "seed", label: "seed" }], chosen.x, set("x")),
-      choice(chosen.kind === "map" ? "y" : "Color", [none, ...axes], chosen.color, set("color")),
-      choice("Panels", [none, ...axes], chosen.facet, set("facet")),
+      choice("Picture", [{ value: "lines", label: "lines" }, { value: "map", label: "heat map" }], chosen.kind, set("kind"), "picture"),
+      choice(chosen.kind === "map" ? "Color" : "y", page.metrics.map((metric) => ({ value: metric.path, label: metric.label })), chosen.metric, set("metric"), "metric"),
+      choice("x", [...(axes.length ? axes : [{ value: "seed", label: "seed" }]), ...central], chosen.x, set("x"), "x"),
+      choice(chosen.kind === "map" ? "y" : "Color", [none, ...axes], chosen.color, set("color"), "color"),
+      choice("Panels", [none, ...axes], chosen.facet, set("facet"), "panels"),
+      central.length && page.metrics.some((metric) => metric.path === "coverage")
+        ? el("button", { type: "button", onclick: () => this.tradeOff(central[0].value) }, "Coverage over central epsilon")
+        : null,
     );
+  }
+
+  /** Show what a central epsilon buys; as a choice, so that the page's address has it. @param {string} central */
+  tradeOff(central) {
+    for (const [name, value] of [["picture", "lines"], ["metric", "coverage"], ["x", central]]) {
+      const select = /** @type {HTMLSelectElement} */ (this.controls.querySelector(`[data-name="${name}"]`));
+      select.value = value;
+      select.dispatchEvent(new Event("change"));
+    }
+  }
+
+  /** Whether a setting's place on x is measured, a mean over its seeds. */
+  get isMeasured() {
+    return this.page.metrics.some((metric) => metric.path === this.chosen.x);
   }
 
   /** @returns {Point[]} */
   points() {
     const { x, metric, color: by, facet } = this.chosen;
+    const measured = this.isMeasured;
+    const axes = this.page.axes.map((axis) => axis.path);
     const share = this.page.metrics.find((each) => each.path === metric)?.share ?? false;
-    const keys = [...new Set([x, by, facet].filter(Boolean))];
+    const keys = [...new Set((measured ? [by, facet, ...axes] : [x, by, facet]).filter(Boolean))];
     /** @type {Map<string, any[]>} */
     const groups = new Map();
     for (const row of this.rows ?? []) {
-      if (typeof row[metric] !== "number") continue;
+      if (typeof row[metric] !== "number" || (measured && typeof row[x] !== "number")) continue;
       const key = JSON.stringify(keys.map((path) => row[path]));
       groups.set(key, [...(groups.get(key) ?? []), row]);
     }
@@ -142,13 +168,18 @@ export class SweepView {
       const between = said.low === null ? "" : ` [${form(said.low)}, ${form(said.high)}]`;
       const mixed = this.mixed(rows, keys);
       const lines = keys.map((path) => `${this.label(path)} ${valueText(row[path])}`);
+      const place = measured ? interval(rows.map((each) => each[x]), false).mean : row[x];
+      if (measured) lines.push(`${this.label(x)} ${number(place)}`);
+      const runs = this.page.lead && rows.length === 1 ? [] : [`${number(rows.length)} ${this.page.lead ? "rows" : "runs"}${mixed ? `, a mean also over ${mixed}` : ""}`];
       return {
-        x: row[x] === null ? "none" : row[x],
+        x: place === null ? "none" : place,
+        // Along other settings central epsilon hardly moves, and a line would only zigzag.
+        line: JSON.stringify(measured ? keys.filter((path) => path !== LOCAL).map((path) => row[path]) : row[by]),
         color: by ? valueText(row[by]) : "all",
         facet: facet ? valueText(row[facet]) : "",
         ...said,
         rows,
-        title: [...lines, `${this.metricLabel()} ${form(said.mean)}${between}`, `${number(rows.length)} runs${mixed ? `, a mean also over ${mixed}` : ""}`].join("\n"),
+        title: [...lines, `${this.metricLabel()} ${form(said.mean)}${between}`, ...runs].join("\n"),
       };
     });
   }
@@ -164,7 +195,7 @@ export class SweepView {
 
   /** @param {string} path */
   label(path) {
-    return this.page.axes.find((axis) => axis.path === path)?.label ?? path;
+    return [...this.page.axes, ...this.page.metrics].find((each) => each.path === path)?.label ?? path;
   }
 
   metricLabel() {
@@ -234,25 +265,26 @@ export class SweepView {
 
   /** @param {Point[]} points */
   lines(points) {
-    const numeric = this.numeric?.includes(this.chosen.x) || this.chosen.x === "seed";
+    const numeric = this.numeric?.includes(this.chosen.x) || this.chosen.x === "seed" || this.isMeasured;
     const metric = this.page.metrics.find((each) => each.path === this.chosen.metric);
     const colors = this.ordered(points.map((point) => point.color));
     const sorted = [...points].sort((a, b) => (numeric ? a.x - b.x : 0));
     this.drawn = sorted;
     const values = this.ordered(points.map((point) => point.x));
+    const joined = this.isMeasured ? this.page.axes.some((axis) => axis.path === LOCAL) : numeric;
     const wide = numeric && values.length > 1 && values[0] > 0 && values[values.length - 1] / values[0] >= 20;
     const facet = this.chosen.facet ? { fy: "facet" } : {};
     return Plot.plot({
       ...this.common(points),
       x: numeric
-        ? { label: `${this.label(this.chosen.x)} \u2192`, type: wide ? "log" : "linear", ticks: values.length <= 8 ? values : 6, tickFormat: (/** @type {number} */ value) => valueText(value), inset: 12 }
+        ? { label: `${this.label(this.chosen.x)} \u2192`, type: wide ? "log" : "linear", ticks: values.length <= 8 && !this.isMeasured ? values : 6, tickFormat: (/** @type {number} */ value) => valueText(value), inset: 12 }
         : { label: this.label(this.chosen.x), type: "point", domain: values, tickFormat: (/** @type {any} */ value) => valueText(value) },
-      y: { label: `\u2191 ${this.metricLabel()}${metric?.share ? ", %" : ""}`, grid: true, percent: metric?.share, nice: true },
+      y: { label: `\u2191 ${this.metricLabel()}${metric?.share ? ", %" : ""}`, grid: true, percent: metric?.share, nice: true, zero: new Set(points.map((point) => point.mean)).size === 1 },
       color: { domain: colors, range: SERIES, legend: colors.length > 1 },
       symbol: { domain: colors },
       marks: [
         Plot.ruleX(sorted.filter((point) => point.low !== null), { x: "x", y1: "low", y2: "high", stroke: "color", strokeWidth: 1.5, ...facet }),
-        numeric ? Plot.lineY(sorted, { x: "x", y: "mean", stroke: "color", z: "color", strokeWidth: 1.5, ...facet }) : null,
+        joined ? Plot.lineY(sorted, { x: "x", y: "mean", stroke: "color", z: "line", strokeWidth: 1.5, ...facet }) : null,
         marked(Plot.dot(sorted, { x: "x", y: "mean", stroke: "color", fill: "color", symbol: "color", r: 4, title: "title", tip: true, ...facet })),
       ],
     });
@@ -293,6 +325,11 @@ export class SweepView {
     });
     const metric = this.page.metrics.find((each) => each.path === this.chosen.metric);
     const form = metric?.share ? percent : number;
+    if (this.page.lead) {
+      const said = point.rows.map((row) => this.page.metrics.map(({ path, label, share }) => `${label} ${(share ? percent : number)(row[path])}`).join("; "));
+      fill(this.details, el("p", {}, el("strong", {}, settings.join(", "))), ...said.map((line) => el("p", {}, line)));
+      return;
+    }
     fill(
       this.details,
       el("p", {}, el("strong", {}, point.title.split("\n").join(", "))),

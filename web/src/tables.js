@@ -1,6 +1,6 @@
 // Tables of text, guarantees with their theorems, and configurations.
 
-import { el, freshId, section } from "./dom.js";
+import { el, section } from "./dom.js";
 import { shown } from "./text.js";
 
 /** @typedef {import("./types.js").TextTable} TextTable */
@@ -27,43 +27,64 @@ export function textTable(table) {
   );
 }
 
+/** @typedef {import("./types.js").Claim} Claim */
+
 /** @param {Run} run */
 export function privacy(run) {
   const { claims, notes } = run.privacy;
   if (!claims.length) return null;
-  const heads = ["unit", "against", "bound", "epsilon or k", "delta"];
+  // Of each kind the smallest valid bound; all of a kind that has none.
+  const kind = (/** @type {Claim} */ claim) => `${claim.unit} ${claim.against} ${claim.bound.startsWith("approximate k")}`;
+  const proven = new Set(claims.filter((claim) => claim.best).map(kind));
+  const isFirst = (/** @type {Claim} */ claim) => claim.best || !proven.has(kind(claim));
+  const others = claims.filter((claim) => !isFirst(claim));
   return section(
     `What ${shown(run.name)} can claim`,
-    "Each row is a guarantee against one reader, for one unit of data: an item is one contribution, a user all of a client's. Neighboring data sets differ by a swap. Point at a row, or move to it with Tab, for its theorem and what it assumes.",
+    "Each guarantee is against one reader, for one unit of data: an item is one contribution, a user all of a client's. Neighboring data sets differ by a swap. Below each stand its bound, theorem and assumptions.",
+    claimTable(claims.filter(isFirst)),
+    others.length
+      ? el("details", {}, el("summary", {}, `${others.length} further bounds on the same, larger or of other theorems`), claimTable(others))
+      : null,
+    notes.map((note) => el("p", { class: "note" }, note)),
+  );
+}
+
+/** @param {Claim[]} claims */
+function claimTable(claims) {
+  const heads = ["unit", "against", "epsilon or k", "delta"];
+  return el(
+    "div",
+    { class: "scroll claims" },
     el(
-      "div",
-      { class: "scroll claims" },
-      el(
-        "table",
-        {},
-        el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", class: "label" }, text)))),
-        el("tbody", {}, claims.map((claim) => {
-          const id = freshId();
-          const tip = el(
-            "span",
-            { role: "tooltip", id, class: "tip" },
-            el("strong", {}, claim.theorem),
-            claim.assumptions ? `: ${claim.assumptions}` : "",
-          );
-          const marks = [claim.best ? "smallest valid" : "", claim.realised ? "for the domains of this run" : ""].filter(Boolean).join(", ");
-          return el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i < 2 ? "label" : null }, text)))),
+      claims.map((claim) => {
+        const marks = [claim.best ? "smallest valid" : "", claim.realised ? "for the domains of this run" : ""].filter(Boolean).join(", ");
+        return el(
+          "tbody",
+          {},
+          el(
             "tr",
-            { tabindex: "0", "aria-describedby": id, class: claim.best ? "best" : null },
+            { class: claim.best ? "best" : null },
             el("td", { class: "label" }, claim.unit),
             el("td", { class: "label" }, claim.against),
-            el("td", { class: "label" }, claim.bound, marks ? el("span", { class: "note" }, ` (${marks})`) : null, tip),
             el("td", {}, claim.value),
             el("td", {}, claim.delta),
-          );
-        })),
-      ),
+          ),
+          el(
+            "tr",
+            { class: "reason" },
+            el(
+              "td",
+              { class: "label", colspan: heads.length },
+              `${claim.bound}${marks ? ` (${marks})` : ""}. `,
+              el("span", { class: "note" }, claim.theorem, claim.assumptions ? `: ${claim.assumptions}` : ""),
+            ),
+          ),
+        );
+      }),
     ),
-    notes.map((note) => el("p", { class: "note" }, note)),
   );
 }
 

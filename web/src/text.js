@@ -38,6 +38,11 @@ export function percent(value) {
 }
 
 /** @param {number} value */
+export function probability(value) {
+  return value > 0.9994 ? "> 0.999" : value.toLocaleString("en", { maximumSignificantDigits: 3 });
+}
+
+/** @param {number} value */
 export function perClient(value) {
   return value.toLocaleString("en", { maximumSignificantDigits: 3 });
 }

@@ -1,8 +1,9 @@
 // The trie of a run's pass: which candidates there were, and how much mass each has.
 
+import { byPosterior, isValidation } from "./rounds.js";
+
 /** @typedef {import("./types.js").RoundChunk} RoundChunk */
-/** @typedef {import("./types.js").Run} Run */
-/** @typedef {import("./types.js").Columns} Columns */
+/** @typedef {import("./rounds.js").Layer} Layer */
 
 export const DROPPED = 0, KEPT = 1, WORD = 2;
 
@@ -22,49 +23,11 @@ export const DROPPED = 0, KEPT = 1, WORD = 2;
  * @property {number} trueClients -1 where nobody has counted them.
  * @property {number} share Estimated contributions for each client that was asked.
  * @property {number} width Of the whole trie, which is 1.
- * @property {number} rejected Layer of the recount that took the word back; 0 for none.
+ * @property {number} posterior Probability that enough clients hold it; NaN where none decided.
+ * @property {Validation | null} validation What the validation round says, if that is recorded.
+ * @property {number} rejected Layer of the validation round that did not return the word; 0 for none.
  * @property {number} runs Which of the overlaid runs kept it: 1, 2, or 3 for both.
  */
-
-/**
- * @typedef {object} Layer A round's row of the layers' table, as far as the page reads it.
- * @property {number} pass
- * @property {number} layer
- * @property {number} threshold
- * @property {number | null} threshold_z Null where votes do not decide.
- * @property {number} noise_std
- * @property {number} num_clients
- * @property {number} num_reports
- * @property {number} num_candidates
- * @property {number} num_kept
- * @property {number} num_finished
- * @property {string} kept_by
- * @property {number | null} coverage
- * @property {number | null} missed_mass
- * @property {boolean | number} decides
- */
-
-/**
- * Return the rows of a table, as objects.
- * @param {Columns} columns
- * @returns {any[]}
- */
-export function rowsOf(columns) {
-  const names = Object.keys(columns);
-  const length = names.length ? columns[names[0]].length : 0;
-  return Array.from({ length }, (_, i) =>
-    Object.fromEntries(names.map((name) => [name, columns[name][i]])),
-  );
-}
-
-/**
- * Return a run's rounds, in order.
- * @param {Run} run
- * @returns {Layer[]}
- */
-export function layersOf(run) {
-  return rowsOf(run.layers);
-}
 
 /** @param {number | string | null} value */
 function real(value) {
@@ -79,29 +42,57 @@ export function keyOf(prefix, isWord) {
   return isWord ? `w${prefix}` : `p${prefix}`;
 }
 
+/**
+ * @typedef {object} Validation
+ * @property {boolean} returned
+ * @property {number} votes
+ * @property {number} z
+ * @property {number} estimate Contributions among the round's reports.
+ * @property {number} stdError
+ * @property {number} share Estimated contributions for each client that was asked.
+ */
+
+/** @typedef {{chunk: RoundChunk, layer: Layer, run?: number}} Round */
+
 export class Trie {
-  /** @param {Map<string, TrieNode>} nodes @param {TrieNode} root */
-  constructor(nodes, root) {
+  /** @param {Map<string, TrieNode>} nodes @param {TrieNode} root @param {Map<string, number>} least */
+  constructor(nodes, root, least) {
     this.nodes = nodes;
     this.root = root;
+    this.least = least;
     this.depth = 0;
     for (const node of nodes.values()) this.depth = Math.max(this.depth, node.depth);
   }
 
   /**
    * Return the trie of some rounds.
-   * @param {{chunk: RoundChunk, layer: Layer, run?: number}[]} rounds
+   * @param {Round[]} rounds
+   * @param {object} [options]
+   * @param {number} [options.pass] Whose trie; of other passes' words it says nothing.
+   * @param {boolean} [options.isWhole] Whether the rounds hold all that survived.
    */
-  static of(rounds) {
+  static of(rounds, { pass, isWhole = true } = {}) {
     const root = empty("", false, 0);
     root.fate = KEPT;
     root.width = 1;
     /** @type {Map<string, TrieNode>} */
     const nodes = new Map([["p", root]]);
-    for (const { chunk, layer, run = 1 } of rounds) add(nodes, chunk, layer, run);
+    for (const round of rounds) add(nodes, round, pass === undefined || pass === round.layer.pass);
+    if (isWhole) for (const round of rounds.filter(({ layer }) => isValidation(layer))) reject(nodes, round);
+    const least = leastPosteriors(rounds);
     for (const node of [...nodes.values()]) link(nodes, node);
     measure(root);
-    return new Trie(nodes, root);
+    return new Trie(nodes, root, least);
+  }
+
+  /** Whether posterior probabilities are recorded. */
+  get hasPosterior() {
+    return this.least.size > 0;
+  }
+
+  /** Return the least posterior probability of what a layer kept; NaN if there is none. @param {number} layer @param {boolean} isWord */
+  leastPosterior(layer, isWord) {
+    return this.least.get(`${layer} ${isWord}`) ?? NaN;
   }
 
   /** @param {string} prefix @param {boolean} isWord */
@@ -114,17 +105,16 @@ export class Trie {
 function empty(prefix, isWord, depth) {
   return {
     prefix, isWord, depth, parent: null, children: [], layer: 0, fate: DROPPED, votes: NaN, z: NaN,
-    estimate: NaN, stdError: NaN, trueClients: -1, share: NaN, width: 0, rejected: 0, runs: 0,
+    estimate: NaN, stdError: NaN, trueClients: -1, share: NaN, width: 0, posterior: NaN, validation: null, rejected: 0, runs: 0,
   };
 }
 
 /**
  * @param {Map<string, TrieNode>} nodes
- * @param {RoundChunk} chunk
- * @param {Layer} layer
- * @param {number} run
+ * @param {Round} round
+ * @param {boolean} makes Whether what is not there yet is put there.
  */
-function add(nodes, chunk, layer, run) {
+function add(nodes, { chunk, layer, run = 1 }, makes) {
   const { said } = chunk;
   const place = new Map(said.votes.map((votes, i) => [votes, i]));
   for (let i = 0; i < chunk.prefix.length; i += 1) {
@@ -135,17 +125,15 @@ function add(nodes, chunk, layer, run) {
     const at = /** @type {number} */ (place.get(chunk.votes[i]));
     const estimate = real(said.estimate[at]);
     const share = Math.max(estimate, 0) / layer.num_clients;
+    if (!node && !makes) continue;
     if (!node) {
       node = empty(prefix, isWord, [...prefix].length + Number(isWord));
       nodes.set(key, node);
     }
     const survived = chunk.fate[i] !== DROPPED;
-    if (isRecount(layer)) {
-      // A word keeps its place in the trie; the recount says whether it is returned.
-      if (!survived) {
-        node.rejected = layer.layer;
-        node.runs &= ~run;
-      }
+    if (isValidation(layer)) {
+      node.validation = { returned: survived, votes: chunk.votes[i], z: real(said.z[at]), estimate, stdError: real(said.std_error[at]), share };
+      // A word keeps its place in the trie.
       if (node.layer) continue;
     }
     if (survived) node.runs |= run;
@@ -159,7 +147,41 @@ function add(nodes, chunk, layer, run) {
     node.stdError = real(said.std_error[at]);
     node.trueClients = chunk.true_clients[i];
     node.share = share;
+    node.posterior = real(chunk.posterior?.[i] ?? null);
   }
+}
+
+/**
+ * Note which candidates a validation round did not return: whatever survived it is recorded.
+ * @param {Map<string, TrieNode>} nodes
+ * @param {Round} round
+ */
+function reject(nodes, { chunk, layer, run = 1 }) {
+  const returned = new Set(chunk.prefix.filter((_, i) => chunk.fate[i] !== DROPPED));
+  for (const node of nodes.values()) {
+    if (!node.isWord || node.fate !== WORD || !(node.runs & run) || returned.has(node.prefix)) continue;
+    node.runs &= ~run;
+    // The other of two runs may have returned it.
+    if (!node.runs) node.rejected = layer.layer;
+  }
+}
+
+/**
+ * Return the least posterior probability of what each layer kept, of prefixes and of words.
+ * @param {Round[]} rounds
+ */
+function leastPosteriors(rounds) {
+  /** @type {Map<string, number>} */
+  const least = new Map();
+  for (const { chunk, layer } of rounds) {
+    if (!byPosterior(layer)) continue;
+    chunk.posterior?.forEach((posterior, i) => {
+      const key = `${layer.layer} ${Boolean(chunk.is_word[i])}`;
+      if (posterior === null || chunk.fate[i] === DROPPED) return;
+      least.set(key, Math.min(posterior, least.get(key) ?? Infinity));
+    });
+  }
+  return least;
 }
 
 /**
@@ -180,11 +202,6 @@ function link(nodes, node) {
     parent.children.push(node);
     node = parent;
   }
-}
-
-/** @param {Layer} layer */
-export function isRecount(layer) {
-  return layer.kept_by === "recount" || layer.kept_by === "evidence";
 }
 
 /** @param {TrieNode} node */

@@ -16,6 +16,7 @@
  * @property {number[]} true_clients -1 where nobody has counted them yet.
  * @property {number[]} fate 0 dropped, 1 kept, 2 found as a word.
  * @property {number[]} stands_for
+ * @property {(number | null)[]} [posterior] Where one decides; null where none was computed.
  * @property {Said} said
  *
  * @typedef {object} Claim A guarantee.
@@ -45,8 +46,14 @@
  * @property {number} depth Symbols of the longest word.
  * @property {number} max_items
  * @property {number | null} coverage
+ * @property {number} [discovered]
+ * @property {number} [discovered_false]
  * @property {number | null} seed
  * @property {boolean} beside_lexicon
+ * @property {boolean} validates Whether a validation round decides which candidates are discovered.
+ * @property {{name: string, chunk: string | null} | null} known The list of words that devices do
+ *   not report, and the piece that holds it, where the page has one.
+ * @property {string | null} below_zero Why estimates are below 0, where some are.
  * @property {string | null} words Name of the piece with the discovered words.
  * @property {string | null} missed Name of the piece with the words that were missed.
  * @property {[number, number, string][]} rounds Pass, layer and piece of each recorded round.
@@ -73,6 +80,7 @@
  * @typedef {object} SweepManifest
  * @property {"sweep"} kind
  * @property {string} title
+ * @property {string} [lead] What a chart shows whose rows are no runs.
  * @property {string} clients
  * @property {number} failed
  * @property {Axis[]} axes
@@ -85,7 +93,22 @@
  * @property {Record<string, string>} opens Pages of cells whose run is there.
  * @property {boolean} live
  *
- * @typedef {RunManifest | SweepManifest} Manifest
+ * @typedef {object} Card A number that stands on top.
+ * @property {string} label
+ * @property {string} value
+ * @property {string} note
+ *
+ * @typedef {object} StudyManifest A pipeline or a repeated collection.
+ * @property {"study"} kind
+ * @property {string} title
+ * @property {Card[]} cards
+ * @property {string[]} notes
+ * @property {TextTable[]} tables
+ * @property {SweepManifest[]} charts
+ * @property {string} config
+ * @property {boolean} live
+ *
+ * @typedef {RunManifest | SweepManifest | StudyManifest} Manifest
  */
 
 export {};

@@ -24,11 +24,13 @@ const AT_ONCE = 100;
  * @param {{value: string, label: string, keeps: (row: any) => boolean}[]} options.filters
  * @param {string} options.sorted Name of the column that it is sorted by at first.
  * @param {(row: any) => void} [options.open] Called when a word is chosen.
+ * @param {(rows: any[]) => string | null} [options.note] What stands below, given the rows that are shown.
  */
-export function wordTable({ name, rows, columns, filters, sorted, open }) {
+export function wordTable({ name, rows, columns, filters, sorted, open, note }) {
   let by = sorted, ascending = false, most = AT_ONCE, filter = filters[0], part = "";
   const body = el("tbody");
   const count = el("p", { class: "note", role: "status" });
+  const remark = el("p", { class: "note remark" });
   const more = el("button", { type: "button", onclick: () => { most += 4 * AT_ONCE; draw(); } }, "Show more");
   const heads = columns.map((column) => {
     const head = el(
@@ -70,6 +72,7 @@ export function wordTable({ name, rows, columns, filters, sorted, open }) {
         )),
       ),
     );
+    remark.textContent = note?.(wanted.slice(0, most)) ?? "";
     more.hidden = wanted.length <= most;
     count.textContent = `${number(Math.min(most, wanted.length))} of ${number(wanted.length)} rows are shown; ${number(rows.length)} in all.`;
   }
@@ -115,6 +118,7 @@ export function wordTable({ name, rows, columns, filters, sorted, open }) {
       { class: "scroll", tabindex: "0", role: "region", "aria-label": name },
       el("table", {}, el("thead", {}, el("tr", {}, heads.map(({ head }) => head))), body),
     ),
+    remark,
     more,
     count,
   );
