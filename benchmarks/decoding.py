@@ -43,7 +43,7 @@ def decode(protocol: AnyProtocol, worker: ClientWorker) -> tuple[float, int]:
         started = time.process_time()
         state = protocol.finish_round(state, query, answer.aggregate)
         seconds += time.process_time() - started
-        summary = protocol.summaries(state)[-1]
+        summary = state.history[-1]
         looked_up += summary.num_candidates
         if isinstance(protocol, Sfp):
             looked_up += query.fragments.domain_size

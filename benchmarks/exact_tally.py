@@ -1,13 +1,12 @@
-"""What a layer's tally costs drawn at once, next to the votes of its reports one by one.
+"""What a layer's tally costs by aggregate-level sampling, next to the votes of its reports.
 
 Every row is a layer of Gboard's number of reports over s values, or a Count Mean Sketch of Apple's
-size. In turn, in the same run: `privatize_and_tally` (or `privatize_and_aggregate`) of some of the
-reports, whose time is scaled up to all; and counting as many values, scaled up likewise, with the
-whole tally drawn on the counts of all. What both ways have in common, the clients and what they
-choose, is not timed.
+size. In turn, in the same run: `aggregate` of some of the values, whose time is scaled up to
+all; and counting as many values, scaled up likewise, with the whole tally drawn from the counts of
+all. What both ways have in common, the clients and what they choose, is not timed.
 
 Times are the thread's own, medians of at least three rounds. "auto" is whether a run's default
-fidelity draws the layer at once.
+fidelity samples the layer.
 
 Run: python -m benchmarks.exact_tally [--json FILE] [--rounds N] [--votes N] [--reports N]
 """
@@ -21,6 +20,7 @@ import numpy as np
 from benchmarks.measuring import add_options, medians, save
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles import CountMeanSketch, SubsetSelection
+from fedhh.oracles.sampling import nanoseconds_saved
 
 REPORTS_PER_CALL = 500_000
 
@@ -40,9 +40,9 @@ def measure(domain_size: int, epsilon: float, options: argparse.Namespace) -> di
     table = np.zeros(domain_size, dtype=np.int64)
     reports_s, counting_s, drawing_s = medians(
         [
-            lambda: oracle.privatize_and_tally(values, rng=rng, out=table),
+            lambda: oracle.aggregate(values=values, rng=rng, out=table),
             lambda: count_into(more, table),
-            lambda: oracle.sample_tally(counts, options.reports, rng=rng),
+            lambda: oracle.sample_aggregate(counts, rng=rng),
         ],
         rounds=options.rounds,
     )
@@ -55,7 +55,7 @@ def measure(domain_size: int, epsilon: float, options: argparse.Namespace) -> di
             counting_s * options.reports / REPORTS_PER_CALL,
             drawing_s,
         ),
-        auto=oracle.nanoseconds_saved(options.reports) > 0,
+        auto=nanoseconds_saved(oracle, options.reports) > 0,
     )
 
 
@@ -65,13 +65,13 @@ def measure_sketch(epsilon: float, options: argparse.Namespace) -> dict[str, obj
     part = max(1, options.votes // oracle.num_cells)
     rng = np.random.default_rng(0)
     values, more = (rng.zipf(1.2, size) % 2**40 for size in (part, REPORTS_PER_CALL))
-    hits = oracle.add_hits(more, rng=rng) * (options.reports // REPORTS_PER_CALL)
+    noise_free = oracle.noise_free_counts(more, rng=rng) * (options.reports // REPORTS_PER_CALL)
     table = np.zeros(oracle.aggregate_size, dtype=np.int64)
     reports_s, counting_s, drawing_s = medians(
         [
-            lambda: oracle.privatize_and_aggregate(values, rng=rng, out=table),
-            lambda: oracle.add_hits(more, rng=rng, out=table),
-            lambda: oracle.sample_aggregate(hits, rng=rng),
+            lambda: oracle.aggregate(values=values, rng=rng, out=table),
+            lambda: oracle.noise_free_counts(more, rng=rng, out=table),
+            lambda: oracle.sample_aggregate(noise_free, rng=rng),
         ],
         rounds=options.rounds,
     )
@@ -84,7 +84,7 @@ def measure_sketch(epsilon: float, options: argparse.Namespace) -> dict[str, obj
             counting_s * options.reports / REPORTS_PER_CALL,
             drawing_s,
         ),
-        auto=oracle.nanoseconds_saved(options.reports) > 0,
+        auto=nanoseconds_saved(oracle, options.reports) > 0,
     )
 
 

@@ -6,15 +6,15 @@ two workers do in a run: they share the outer cache. In turn, block by block,
 
 * clients make their reports: they are drawn, counted for the truth, choose 60 contributions, and
   each of these is randomized and counted;
-* clients bring their hits, which is all that they do for an exact tally: the same without noise;
+* clients bring noise-free counts, all that aggregate-level sampling asks of them;
 * clients are drawn, and nothing else;
 * and ones are scattered over a table as large as the tally, as many as reports have members: at
   random places that are drawn in the same loop, and at places that are ready.
 
 Times are each process's own; to those of clients is added what matching the lexicon takes, once per
-worker and layer. Which prefixes go on is decided as for all clients of the layer: the hits of one
-block are scaled up, and votes have the mean and the variance of a million clients' reports, here as
-independent normal numbers.
+worker and layer. Which prefixes go on is decided as for all clients of the layer: the noise-free
+counts of one block are scaled up, and votes have the mean and the variance of a million clients'
+reports, here as independent normal numbers.
 
 Run: python -m benchmarks.gboard_pass [--json FILE] [--blocks N] [--processes N]
 """
@@ -32,7 +32,7 @@ import numpy as np
 
 from benchmarks.measuring import add_options, save
 from benchmarks.subset_selection import add_drawn, add_ready
-from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import SubsetSelection, make_oracle
@@ -43,7 +43,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 LAYERS = 15
 CLIENTS = 1_000_000
 SCATTERED = 4_000_000
-TASKS = ("reports_us", "hits_us", "drawing_us", "drawn_us", "ready_us")
+TASKS = ("reports_us", "counts_us", "drawing_us", "drawn_us", "ready_us")
 
 Row = dict[str, float]
 
@@ -65,19 +65,21 @@ def oracle_of(query: PrefixQuery) -> SubsetSelection:
     return oracle
 
 
-def queries(protocol: LdpTrieHH, worker: ClientWorker) -> Iterator[tuple[PrefixQuery, HitsQuery]]:
-    """Yield each layer's query, and that for its hits, as the answers before them make it."""
+def queries(
+    protocol: LdpTrieHH, worker: ClientWorker
+) -> Iterator[tuple[PrefixQuery, NoiseFreeQuery]]:
+    """Yield each layer's query, and that for its noise-free counts, by the answers before."""
     rng = np.random.default_rng(0)
     state = protocol.initialize()
     while isinstance(query := protocol.next_query(state), PrefixQuery):
-        hits_query = HitsQuery.of(query, query.cohort)
-        yield query, hits_query
-        asked = worker.answer(hits_query, [0]).aggregate
-        hits = asked.tally * (query.cohort.size / asked.num_clients)
+        counts_query = NoiseFreeQuery.of(query, query.cohort)
+        yield query, counts_query
+        asked = worker.answer(counts_query, [0]).aggregate
+        held = asked.tally * (query.cohort.size / asked.num_clients)
         num_reports = query.cohort.size * query.max_items
         p, q = oracle_of(query).p, oracle_of(query).q
-        mean = hits * p + (num_reports - hits) * q
-        variance = hits * p * (1 - p) + (num_reports - hits) * q * (1 - q)
+        mean = held * p + (num_reports - held) * q
+        variance = held * p * (1 - p) + (num_reports - held) * q * (1 - q)
         votes = mean + np.sqrt(variance) * rng.standard_normal(len(mean))
         aggregate = Aggregate(
             tally=np.rint(np.clip(votes, 0, num_reports)).astype(np.int64),
@@ -115,7 +117,7 @@ def measure(number: int, num_blocks: int, barrier: Barrier) -> list[Row]:
     rng = np.random.default_rng(number)
     state = kernel_state(rng)
     rows = []
-    for query, hits_query in queries(protocol, counting.worker):
+    for query, counts_query in queries(protocol, counting.worker):
         subset_size = oracle_of(query).d
         votes = query.max_items * subset_size
         table = np.ones(query.tally_size, dtype=np.int64)
@@ -126,7 +128,7 @@ def measure(number: int, num_blocks: int, barrier: Barrier) -> list[Row]:
         started = time.thread_time()
         reporting.begin(query)
         row["matching_ms"] = (time.thread_time() - started) * 1e3
-        counting.begin(hits_query)
+        counting.begin(counts_query)
         tasks: list[tuple[Callable[[int], object], float]] = [
             (reporting.answer, query.cohort.block_size),
             (counting.answer, query.cohort.block_size),
@@ -179,13 +181,13 @@ def main() -> None:
     rows = [mean(layers) for layers in zip(*measured, strict=True)]
     # Of all layers together, times the mean ones.
     rows.append(mean(rows) | {"layer": 0})
-    print("layer        s    d  match ms  reports     hits  drawing    drawn    ready us", end="")
-    print("  reports x drawn  x ready  hits x drawing")
+    print("layer        s    d  match ms  reports   counts  drawing    drawn    ready us", end="")
+    print("  reports x drawn  x ready  counts x drawing")
     for row in rows:
         matching_us = row["matching_ms"] * 1e3 / (CLIENTS / options.processes)
         row["ratio_drawn"] = (row["reports_us"] + matching_us) / row["drawn_us"]
         row["ratio_ready"] = (row["reports_us"] + matching_us) / row["ready_us"]
-        row["ratio_drawing"] = (row["hits_us"] + matching_us) / row["drawing_us"]
+        row["ratio_drawing"] = (row["counts_us"] + matching_us) / row["drawing_us"]
         print(
             f"{row['layer'] or 'all':>5}{row['domain_size']:9.0f}{row['subset_size']:5.0f}"
             f"{row['matching_ms']:10.1f}"

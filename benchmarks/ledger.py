@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 from benchmarks.measuring import add_options, medians, save
-from fedhh.accounting.ledger import APPLE, Ledger, rules_of_configuration
-from fedhh.budgets.macos import live
-from fedhh.budgets.macos_presets import MACOS_10_12_3
+from fedhh.longitudinal.ledger import APPLE, Ledger, rules_of_configuration
+from fedhh.longitudinal.ledger.macos import live
+from fedhh.longitudinal.ledger.macos_presets import MACOS_10_12_3
 
 DEVICES, LOOPED, DAYS, YEAR = 100_000, 500, 30, 365
 

@@ -83,7 +83,7 @@ def ours(name: str, values: npt.NDArray[np.int64], runs: int) -> tuple[Floats, f
     estimates = []
     for seed in range(runs):
         oracle = oracle_of(name, seed)
-        tally = oracle.privatize_and_tally(values, rng=np.random.default_rng(seed))
+        tally = oracle.aggregate(values=values, rng=np.random.default_rng(seed))
         estimates.append(oracle.estimate(tally, len(values)))
     oracle = oracle_of(name)
     many = np.random.default_rng(0).choice(values, size=OUR_REPORTS)
@@ -92,7 +92,7 @@ def ours(name: str, values: npt.NDArray[np.int64], runs: int) -> tuple[Floats, f
     report_s, tally_s = medians(
         [
             lambda: oracle.privatize(few, rng=rng),
-            lambda: oracle.estimate(oracle.privatize_and_tally(many, rng=rng), len(many)),
+            lambda: oracle.estimate(oracle.aggregate(values=many, rng=rng), len(many)),
         ],
         rounds=3,
         clock=time.thread_time,

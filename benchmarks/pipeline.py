@@ -19,14 +19,14 @@ import argparse
 import numpy as np
 
 from benchmarks.measuring import add_options, medians, save
-from fedhh.budgets.cap import Cap
-from fedhh.clients.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
-from fedhh.clients.devices.worker import DayDiagnostics, DeviceWorker
 from fedhh.kernels.device_days import values_of
+from fedhh.longitudinal.aggregation.sums import SketchSums
+from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
+from fedhh.longitudinal.devices.worker import DayDiagnostics, DeviceWorker
+from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.longitudinal.records import OracleRecords, RecordQuery
 from fedhh.oracles import CountMeanSketch, OracleSpec
 from fedhh.queries.cohort import Cohort
-from fedhh.queries.records import OracleRecords, RecordQuery
-from fedhh.server.aggregation.sums import SketchSums
 from fedhh.words.alphabet import Alphabet
 
 EPSILON, VALUES = 4.0, 2_600
@@ -91,10 +91,10 @@ def measure_sums(options: argparse.Namespace) -> list[dict[str, object]]:
     top = np.arange(10)
     wide_s, narrow_s, sketch_s, direct_s = medians(
         [
-            lambda: oracle.add_reports(reports, wide),
+            lambda: oracle.add_to_table(reports, wide),
             lambda: narrow.add(reports),
             lambda: oracle.support(oracle.aggregate(reports), top),
-            lambda: oracle.tally(reports, top),
+            lambda: oracle.support(reports=reports, candidates=top),
         ],
         rounds=options.rounds,
     )

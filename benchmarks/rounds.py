@@ -28,7 +28,7 @@ from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.worker import ClientWorker
-from fedhh.oracles import make_oracle
+from fedhh.oracles import SubsetSelection, make_oracle
 from fedhh.queries.base import PrefixQuery
 from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -82,13 +82,14 @@ def measure(
     values = chosen.ravel()
     rng = np.random.default_rng(0)
     tally = np.zeros(query.tally_size, dtype=np.int64)
-    num_votes = len(values) * (oracle.values_per_report or 1)
+    subset_size = oracle.d if isinstance(oracle, SubsetSelection) else 1
+    num_votes = len(values) * subset_size
     state = kernel_state(rng)
     items_s, choose_s, votes_s, block_s, plain_s = medians(
         [
             lambda: population.block(clients),
             choose,
-            lambda: oracle.privatize_and_tally(values, rng=rng, out=tally),
+            lambda: oracle.aggregate(values=values, rng=rng, out=tally),
             lambda: answerer.add_block(population.block(clients), 0, tally),
             lambda: add_drawn(tally, num_votes, state),
         ],
@@ -99,7 +100,7 @@ def measure(
         "setting": name,
         "layer": query.layer,
         "domain_size": query.domain_size,
-        "subset_size": oracle.values_per_report or 1,
+        "subset_size": subset_size,
         "clients_per_s": BLOCK / block_s,
         "items_us": items_s * micro,
         "choose_us": choose_s * micro,

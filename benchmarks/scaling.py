@@ -30,8 +30,8 @@ from fedhh.queries.base import Aggregate, Answer, Diagnostics
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.simulation.ray_actors import _ServerActor
-from fedhh.simulation.ray_executor import RayExecutor
+from fedhh.simulation.ray.actors import _ServerActor
+from fedhh.simulation.ray.executor import RayExecutor
 
 TALLY = 1_000_001
 MERGED = (2, 16)

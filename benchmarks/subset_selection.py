@@ -1,6 +1,6 @@
 """What a Subset Selection vote costs, next to a plain scattered increment.
 
-Every row draws n reports over s values by `SubsetSelection.privatize_and_tally` and, in the same
+Every row draws n reports over s values by `SubsetSelection.aggregate` and, in the same
 run and in turn with it, two baselines that add as many ones to an int64 table of s entries:
 
 * drawn: uniform indices from the same generator, drawn and added in one plain loop;
@@ -31,7 +31,7 @@ import numpy as np
 
 from benchmarks.measuring import add_options, medians, save
 from fedhh.oracles import SubsetSelection
-from fedhh.oracles.subset_votes import best_route
+from fedhh.oracles.subset_selection import best_route
 from fedhh.random import kernel_state
 
 REPORTS_PER_CALL = 500_000
@@ -106,7 +106,7 @@ def measure(
     begin()
     reports_s, drawn_s, ready_s = medians(
         [
-            lambda: oracle.privatize_and_tally(values, rng=rng, out=table),
+            lambda: oracle.aggregate(values=values, rng=rng, out=table),
             lambda: add_drawn(table, num_votes, state),
             lambda: add_ready(table, indices),
         ],

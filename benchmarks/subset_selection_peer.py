@@ -54,7 +54,7 @@ def main() -> None:
             for seconds in medians(
                 [
                     lambda o=oracle, v=values: o.privatize(v, rng=rng),
-                    lambda o=oracle, v=values, t=table: o.privatize_and_tally(v, rng=rng, out=t),
+                    lambda o=oracle, v=values, t=table: o.aggregate(values=v, rng=rng, out=t),
                 ],
                 rounds=options.rounds,
             )

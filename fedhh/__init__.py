@@ -11,17 +11,25 @@ Beside the names of this module, these modules are public, for those who add to 
 of it; everything else may change in any release:
 
 * `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it
-* `fedhh.accounting.ledger`: what a device loses per day and over its life
+* `fedhh.longitudinal.ledger`: what a device loses per day and over its life
 * `fedhh.accounting.dp_event`: plans and ledgers as events of dp-accounting
 * `fedhh.accounting.second_opinion`: dp-accounting's bounds on composed epsilons
-* `fedhh.accounting.answer_audit`: what a device's answers, day after day, give away at least
+* `fedhh.longitudinal.memoization`: answers drawn once, and what their observer learns
+* `fedhh.longitudinal.audit`: lower bounds on what devices gave away over their days
+* `fedhh.longitudinal.audit.answer_audit`: lower bounds from a device's answers over its days
+* `fedhh.longitudinal.pipeline.audits`: the same of a pipeline's devices and of logs
+* `fedhh.experiments.run.audit_verdict`: lower bounds from a randomizer, a layer and a run
 * `fedhh.oracles`: local randomizers with their estimators
+* `fedhh.oracles.comparison`: noise, size and work of all oracles, and which to use
+* `fedhh.oracles.sketch_errors`: how large a Count Mean Sketch must be
 * `fedhh.protocol`: what a discovery protocol implements
 * `fedhh.queries.base`: what a protocol asks, and what comes back
 * `fedhh.clients.populations.population`: what a population implements
 * `fedhh.words.trie`: prefixes as numbers
 * `fedhh.settings`: settings with bounds, as a protocol's fields state them
-* `fedhh.mechanisms.base`: what a protocol states of itself, for accounting
+* `fedhh.mechanisms.base`, `fedhh.mechanisms.local_reports`: the plan of a protocol, for accounting
+* `fedhh.server.local_discovery`, `fedhh.server.noise`, `fedhh.server.found`: what protocols of
+  local privacy share
 * `fedhh.testing`: suites that an oracle or a protocol should pass
 """
 
@@ -34,14 +42,19 @@ from fedhh.version import __version__
 
 if TYPE_CHECKING:
     from fedhh.clients.populations.population import StoredPopulation
-    from fedhh.experiments.config.population import load_population, synthetic_population
+    from fedhh.experiments.config.population import (
+        load_population,
+        population_from,
+        synthetic_population,
+    )
     from fedhh.experiments.report.notebook import plot, table
     from fedhh.experiments.run.equal_privacy import at_central_epsilon
+    from fedhh.experiments.run.preflight import preflight
     from fedhh.experiments.run.result import RunResult
     from fedhh.experiments.run.run import rounds, simulate
     from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
-    from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+    from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
     from fedhh.server.bitstogram import Bitstogram
     from fedhh.server.blender import Blender
     from fedhh.server.ldp_triehh import LdpTrieHH
@@ -60,7 +73,7 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: `import fedhh` and `fedhh --help` stay quick.
 _HOMES = {
-    "AdaptiveTrieHH": "fedhh.server.adaptive_triehh",
+    "AdaptiveTrieHH": "fedhh.server.adaptive.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
     "Bitstogram": "fedhh.server.bitstogram",
     "Blender": "fedhh.server.blender",
@@ -80,6 +93,8 @@ _HOMES = {
     "TrieHH": "fedhh.server.triehh",
     "at_central_epsilon": "fedhh.experiments.run.equal_privacy",
     "load_population": "fedhh.experiments.config.population",
+    "population_from": "fedhh.experiments.config.population",
+    "preflight": "fedhh.experiments.run.preflight",
     "plot": "fedhh.experiments.report.notebook",
     "rounds": "fedhh.experiments.run.run",
     "simulate": "fedhh.experiments.run.run",
@@ -112,6 +127,8 @@ __all__ = [
     "at_central_epsilon",
     "load_population",
     "plot",
+    "population_from",
+    "preflight",
     "rounds",
     "simulate",
     "sweep",

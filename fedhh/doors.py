@@ -23,7 +23,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import spec_from_file_location, spec_from_loader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Literal
 
 from fedhh.system.files import write_text
@@ -64,11 +64,17 @@ def find(kind: Kind, name: str, builtin: Mapping[str, str]) -> type[Any]:
     if _finder.closed:
         raise ClosedError(f"{name!r} names code, and reading a directory imports none.")
     if ":" in name:
-        return _class_at(name, kind)
+        return _plugin_at(name, kind)
     points = _entry_points(kind)
     if name not in points:
         raise InputError(f"Unknown {kind[:-1]} {name!r}{did_you_mean(name, names(kind, builtin))}")
-    return _class_at(points[name].value, kind)
+    return _plugin_at(points[name].value, kind)
+
+
+def is_plugin(module: str) -> bool:
+    """Return whether a module is other people's code, found by a name or imported by such code."""
+    top = module.partition(".")[0]
+    return top in _finder.named or top in _finder.loaded
 
 
 def names(kind: Kind, builtin: Mapping[str, str]) -> list[str]:
@@ -131,8 +137,14 @@ def save_sources(folder: Path) -> None:
         write_text(folder / path, text)
 
 
-def install(texts: Mapping[str, str]) -> None:
-    """Make modules importable from what `sources` returned in another process."""
+def install(texts: Mapping[str, str], named: Sequence[str] = ()) -> None:
+    """Make modules importable from what `sources` returned in another process.
+
+    Args:
+        texts: Those of modules that came from folders.
+        named: Top-level modules of all plug-ins.
+    """
+    _finder.named |= {*named, *map(_top_of, texts)}
     new = {
         path: text
         for path, text in texts.items()
@@ -163,7 +175,7 @@ class _Modules:
     """Pickled, the sources of this process; unpickled, they are installed."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return install, (sources(),)
+        return install, (sources(), sorted(_finder.named))
 
 
 def _value_after(_: None, value: Any) -> Any:
@@ -171,11 +183,16 @@ def _value_after(_: None, value: Any) -> Any:
 
 
 class _TextLoader(InspectLoader):
-    """Loads a module from its text."""
+    """Loads a module from its text; tracebacks name the file that it was."""
 
-    def __init__(self, text: str, *, package: bool) -> None:
+    def __init__(self, text: str, file: str, *, package: bool) -> None:
         self._text = text
+        self._file = file
         self._package = package
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the compiled text."""
+        return self.source_to_code(self._text, self._file)
 
     def get_source(self, fullname: str) -> str:
         """Return the text."""
@@ -192,6 +209,7 @@ class _Finder(MetaPathFinder):
     Attributes:
         folders: Where to look, first to last.
         loaded: Files of the modules that were found in a folder, by their top-level name.
+        named: Top-level modules of classes that are not fedhh's own.
         texts: Texts of modules that another process had, by path.
         offered: Folders beside configurations, newest last, and whether each is a result's.
         trusts: Whether an offered folder is opened without a look at whose it is.
@@ -204,6 +222,7 @@ class _Finder(MetaPathFinder):
         self.closed = 0
         self.folders: list[Path] = []
         self.loaded: dict[str, Path] = {}
+        self.named: set[str] = set()
         self.texts: dict[str, str] = {}
 
     def find_spec(
@@ -213,7 +232,7 @@ class _Finder(MetaPathFinder):
         stem = fullname.replace(".", "/")
         for file, package in ((f"{stem}.py", False), (f"{stem}/__init__.py", True)):
             if file in self.texts:
-                loader = _TextLoader(self.texts[file], package=package)
+                loader = _TextLoader(self.texts[file], file, package=package)
                 return spec_from_loader(fullname, loader, is_package=package)
         found = None if path is not None else self.file_of(fullname)
         if found is None:
@@ -268,6 +287,11 @@ _finder = _Finder()
 def _use_finder() -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+
+
+def _plugin_at(place: str, kind: Kind) -> type[Any]:
+    _finder.named.add(place.partition(":")[0].partition(".")[0])
+    return _class_at(place, kind)
 
 
 def _class_at(place: str, kind: Kind) -> type[Any]:

@@ -2,56 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.mechanisms.base import Mechanism
+from fedhh.found import Discoveries, Found
+from fedhh.mechanisms.base import Mechanism, PlannedLayer
 from fedhh.queries.base import Aggregate, Query
-from fedhh.validation import InputError
+from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet
+
+__all__ = [
+    "AnyProtocol",
+    "Discoveries",
+    "DiscoveryProtocol",
+    "Found",
+    "Heard",
+    "RoundSummary",
+    "RunState",
+]
 
 State = TypeVar("State")
 QueryType = TypeVar("QueryType", bound=Query)
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Discoveries:
-    """Discovered words, in the order of discovery; all arrays have one entry per word.
-
-    Attributes:
-        words: The words.
-        pass_index: ``int64``; in which pass, from 0.
-        layer: ``int64``; in which layer, from 1.
-        estimate: ``float64``; unbiased estimate of the contributions for the word among the
-            cohort's reports in that layer.
-        z: ``float64``; how far above the noise the word's votes lie: the standard normal quantile
-            of the chance that a word which nobody holds gets fewer. Votes of rare candidates are
-            skewed, so that is less than the estimate over the noise's standard deviation.
-        num_clients: ``int64``; size of the cohort that the estimate is about.
-        variance: ``float64``; variance of the estimate by the oracle's formula, at the estimated
-            count.
-        interval_z: ``float64``; how many standard errors an interval around the estimate reaches
-            to each side, so that of all returned words' intervals at most a twentieth miss, in
-            expectation; NaN where none is claimed, as the votes that estimate a word also chose it.
-            None for a protocol that claims none at all.
-    """
-
-    words: Sequence[str]
-    pass_index: npt.NDArray[np.int64]
-    layer: npt.NDArray[np.int64]
-    estimate: npt.NDArray[np.float64]
-    z: npt.NDArray[np.float64]
-    num_clients: npt.NDArray[np.int64]
-    variance: npt.NDArray[np.float64]
-    interval_z: npt.NDArray[np.float64] | None = None
-
-    def __len__(self) -> int:
-        return len(self.words)
+KeptBy = Literal["votes", "posterior", "recount", "evidence"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +72,7 @@ class RoundSummary:
     num_finished: int
     report_bits: float
     download_bits: float
-    kept_by: Literal["votes", "posterior", "recount", "evidence"] = "votes"
+    kept_by: KeptBy = "votes"
 
     @property
     def decides(self) -> bool:
@@ -102,12 +80,72 @@ class RoundSummary:
         return self.num_kept < self.num_candidates
 
 
-class DiscoveryProtocol(ABC, Generic[State, QueryType]):
-    """A server's side of a discovery: it emits queries and digests aggregates.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Heard(Generic[State]):
+    """What a protocol makes of a round's answers.
+
+    Attributes:
+        own: What the protocol knows now.
+        num_kept: Candidates kept.
+        num_candidates: Candidates that it judged.
+        found: Words that the round found, or that it made candidates of the validation round.
+        kept: What later rounds extend: ``(k,) int64``, ascending numbers of candidates of a
+            `PrefixQuery`; or ``(k, width) uint16`` codes of prefixes where the server listed the
+            candidates itself. None where no round extends prefixes.
+        posterior: ``(c,) float32``: by what the first c candidates of a `PrefixQuery` are kept,
+            where that is the posterior probability that enough clients hold each; NaN where it is
+            not computed. None for another rule.
+        threshold: See `RoundSummary`; so are all others.
+        threshold_z: NaN where none is said.
+        noise_std: 0 without noise.
+        num_finished: Kept candidates that are words; the words found if None.
+        kept_by: What decided.
+    """
+
+    own: State
+    num_kept: int
+    num_candidates: int
+    found: Found | None = None
+    kept: npt.NDArray[np.int64] | npt.NDArray[np.uint16] | None = None
+    posterior: npt.NDArray[np.float32] | None = None
+    threshold: int = 0
+    threshold_z: float = math.nan
+    noise_std: float = 0.0
+    num_finished: int | None = None
+    kept_by: KeptBy = "votes"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunState(Generic[State]):
+    """Where a run stands; it says all that is needed to go on.
+
+    Attributes:
+        place: Rounds of the plan that are over, those included that were not needed.
+        own: What the protocol knows.
+        found: Words found so far; after a validation round those that it returned.
+        kept: What the last round kept, see `Heard`.
+        posterior: By what, see there.
+        history: One summary per finished round.
+    """
+
+    place: int
+    own: State
+    found: Found
+    kept: npt.NDArray[np.int64] | npt.NDArray[np.uint16] | None = None
+    posterior: npt.NDArray[np.float32] | None = None
+    history: tuple[RoundSummary, ...] = ()
+
+
+class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
+    """A server's side of a discovery: a plan, a question and an ear.
+
+    `mechanism` is the plan: every round that may happen. For each of them in turn, `ask` makes the
+    query, or skips the round, and `hear` digests the answers. What is claimed of a run comes from
+    the plan, and the loop refuses a query that is not in it.
 
     Subclasses are frozen dataclasses of settings, see `fedhh.settings`. There is no I/O, no
-    randomness and no client in here, and a state says all that is needed to go on: a run can stop
-    and resume at any round. Settings may be "auto" until `settle` has decided them.
+    randomness and no client in here, and a `RunState` says all that is needed to go on: a run can
+    stop and resume at any round. Settings may be "auto" until `settle` has decided them.
     """
 
     name: ClassVar[str]
@@ -116,8 +154,8 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
     title: ClassVar[str]
     """What tables and figures call it."""
 
-    state_types: ClassVar[tuple[type[Any], ...]]
-    """The dataclasses that a state is made of, for the checkpoint."""
+    state_types: ClassVar[tuple[type[Any], ...]] = ()
+    """The dataclasses that its own state is made of, for the checkpoint."""
 
     truncates_words: ClassVar[bool] = False
     """Whether words that are longer take part, by as many of their first symbols."""
@@ -184,28 +222,113 @@ class DiscoveryProtocol(ABC, Generic[State, QueryType]):
             )
 
     @abstractmethod
-    def initialize(self) -> State:
+    def begin(self) -> State:
+        """Return what the protocol knows before the first round."""
+
+    @abstractmethod
+    def ask(self, planned: PlannedLayer, run: RunState[State]) -> QueryType | None:
+        """Return the query of a planned round, or None if the round is not needed."""
+
+    @abstractmethod
+    def hear(
+        self,
+        planned: PlannedLayer,
+        run: RunState[State],
+        query: QueryType,
+        aggregate: Aggregate,
+    ) -> Heard[State]:
+        """Return what a round's answers say.
+
+        Args:
+            planned: The round.
+            run: Where the run stood when it asked.
+            query: What it asked.
+            aggregate: The answers, whose length has been checked.
+        """
+
+    def discoveries(self, run: RunState[State]) -> Discoveries:
+        """Return the words found so far."""
+        return run.found.discoveries(self.symbols)
+
+    def initialize(self) -> RunState[State]:
         """Return the state before the first query."""
+        return RunState(place=0, own=self.begin(), found=Found.nothing(self.longest_word + 1))
 
-    @abstractmethod
-    def next_query(self, state: State) -> QueryType | None:
+    def next_query(self, run: RunState[State]) -> Query | None:
         """Return what to broadcast next, or None when the discovery is over."""
+        queries = (self.query_of(planned, run) for planned in self.mechanism.layers[run.place :])
+        return next((query for query in queries if query is not None), None)
 
-    @abstractmethod
-    def finish_round(self, state: State, query: QueryType, aggregate: Aggregate) -> State:
+    def finish_round(
+        self, run: RunState[State], query: Query, aggregate: Aggregate
+    ) -> RunState[State]:
         """Return the state after the answers to a query.
 
         Raises:
             ValueError: The aggregate does not belong to the query.
+            InputError: See `place_of`.
         """
+        aggregate.check_answers(query)
+        place = self.place_of(query, run)
+        planned = self.mechanism.layers[place]
+        heard = self.heard_of(planned, run, query, aggregate)
+        found = Found.nothing(self.longest_word + 1) if heard.found is None else heard.found
+        finished = len(found.codes) if heard.num_finished is None else heard.num_finished
+        summary = RoundSummary(
+            pass_index=query.pass_index,
+            layer=query.layer,
+            num_prefixes=query.num_prefixes,
+            num_candidates=heard.num_candidates,
+            domain_size=query.domain_size or planned.largest_domain,
+            num_clients=aggregate.num_clients,
+            num_reports=aggregate.num_reports,
+            threshold=heard.threshold,
+            threshold_z=heard.threshold_z,
+            noise_std=heard.noise_std,
+            num_kept=heard.num_kept,
+            num_finished=finished,
+            report_bits=query.report_bits,
+            download_bits=query.download_bits,
+            kept_by=heard.kept_by,
+        )
+        return RunState(
+            place=place + 1,
+            own=heard.own,
+            found=found if planned.validates else run.found.append(found),
+            kept=heard.kept,
+            posterior=heard.posterior,
+            history=(*run.history, summary),
+        )
 
-    @abstractmethod
-    def discoveries(self, state: State) -> Discoveries:
-        """Return the words found so far."""
+    def place_of(self, query: Query, run: RunState[State]) -> int:
+        """Return which round of the plan a query is of.
 
-    @abstractmethod
-    def summaries(self, state: State) -> Sequence[RoundSummary]:
-        """Return one summary per finished round."""
+        Raises:
+            InputError: It is in no plan, or that round is over.
+        """
+        plan = self.mechanism
+        place = plan.layers.index(plan.planned(query.pass_index, query.layer))
+        if place < run.place:
+            raise InputError(
+                f"Expected each round once, got pass {query.pass_index + 1}, layer {query.layer} "
+                "again: its clients would be asked twice, with the same coins."
+            )
+        return place
+
+    def query_of(self, planned: PlannedLayer, run: RunState[State]) -> Query | None:
+        """Return the query of a planned round; see `ask`."""
+        return self.ask(planned, run)
+
+    def heard_of(
+        self, planned: PlannedLayer, run: RunState[State], query: Any, aggregate: Aggregate
+    ) -> Heard[State]:
+        """Return what a planned round's answers say; see `hear`."""
+        return self.hear(planned, run, query, aggregate)
+
+    @property
+    def checkpoint_types(self) -> tuple[type[Any], ...]:
+        """The dataclasses that a `RunState` is made of, for the checkpoint."""
+        return (RunState, RoundSummary, Found, *self.state_types)
 
 
 AnyProtocol = DiscoveryProtocol[Any, Any]

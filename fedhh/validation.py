@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Self
 
 SMALLEST_EPSILON = 1e-6
 """Of one report."""
@@ -22,6 +25,16 @@ class InputError(ValueError):
 
     >>> print(InputError("Expected a file, got a\nb\x1b[2J."))
     Expected a file, got a\nb\x1b[2J.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+class RunFailedError(RuntimeError):
+    """What ended a run from outside; the command line prints its message and exits with 1.
+
+    A message is one line with the cause and the cure.
     """
 
     def __init__(self, message: str) -> None:
@@ -49,6 +62,47 @@ def shown(value: object) -> str:
         # Python writes no integer of more than 4,300 digits, and nothing nested too deeply.
         return f"a {type(value).__name__}"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+class TakesSettingsByName:
+    """A dataclass of settings that refuses others in one line, with the name that was meant.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Mine(TakesSettingsByName):
+    ...     local_epsilon: float = 8.0
+    >>> Mine(epsilon=4.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    fedhh.validation.InputError: Mine has no setting 'epsilon'; ... Known: local_epsilon.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *values: object, **settings: object) -> Self:
+        """Check the names, before a dataclass's own initializer knows only that they are wrong."""
+        accepted = _parameters(cls.__init__)
+        if accepted is not None:
+            if values:
+                raise InputError(
+                    f"Expected the settings of {cls.__name__} by name, such as "
+                    f"{cls.__name__}({next(iter(accepted), 'name')}={shown(values[0])}), got "
+                    f"{len(values)} without a name."
+                )
+            for name in settings:
+                if name not in accepted:
+                    tail = did_you_mean(name, accepted)
+                    raise InputError(f"{cls.__name__} has no setting {name!r}{tail}")
+        return super().__new__(cls)
+
+
+@cache
+def _parameters(initializer: Callable[..., None]) -> tuple[str, ...] | None:
+    """Return what an initializer takes by name alone; None if it takes anything else, too."""
+    parameters = list(inspect.signature(initializer).parameters.values())[1:]
+    if any(each.kind is not each.KEYWORD_ONLY for each in parameters):
+        return None
+    return tuple(each.name for each in parameters)
 
 
 def require_positive(**values: float) -> None:

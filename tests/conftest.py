@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import typer
 from hypothesis import settings
 
 from fedhh import doors
@@ -57,7 +58,9 @@ def virtual_lexicon() -> Lexicon:
 def command(monkeypatch, capfd):
     """The command line in this process: words to its exit code and what it printed."""
 
-    def call(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def call(
+        *words: str, cwd: Path | None = None, commands: typer.Typer = cli.app
+    ) -> subprocess.CompletedProcess[str]:
         if cwd is not None:
             monkeypatch.chdir(cwd)
         monkeypatch.setattr(sys, "argv", ["fedhh", *words])
@@ -68,7 +71,7 @@ def command(monkeypatch, capfd):
         # Nor does it depend on how fast this machine is what is printed.
         monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
         with pytest.raises(SystemExit) as end:
-            cli.main()
+            cli.main(commands)
         output, complaint = capfd.readouterr()
         return subprocess.CompletedProcess(words, int(end.value.code or 0), output, complaint)
 
@@ -116,7 +119,7 @@ def join_shared_ray() -> None:
     """Start this process's one local Ray, if it is not there."""
     pytest.importorskip("ray")
     # Before ray itself: it sets what ray reads when it is imported.
-    from fedhh.simulation.ray_connection import ray, start_ray
+    from fedhh.simulation.ray.connection import ray, start_ray
 
     if not ray.is_initialized():
         with pytest.MonkeyPatch.context() as patch:

@@ -94,7 +94,7 @@ def test_the_page_of_commands_has_every_option_with_its_default():
     assert "## fedhh account plan" in page
     assert "| `--format` | `table`, `json` | `table` | How to print the result. |" in page
     assert "| `RESULTS` | path | required |" not in page
-    assert "| `--results` | path | required | A sweep's directory. |" in page
+    assert "| `--days` | integer | `365` | Days of the device's life, from opt-in. |" in page
 
 
 def test_the_page_of_keys_has_bounds_defaults_and_meanings():

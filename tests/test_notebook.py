@@ -43,7 +43,7 @@ def test_every_cell_runs(names):
     assert names["results"]["coverage"].between(0, 1).all()
     assert len(names["axes"].lines) == 2
     assert names["comparison"]["status"].eq("done").all()
-    assert len(names["comparison"]) == 4
+    assert len(names["comparison"]) == 6
 
 
 def test_results_display_as_tables_and_figures(names):

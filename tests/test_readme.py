@@ -31,6 +31,7 @@ def test_the_python_example_runs(capsys):
 
 def commands() -> list[list[str]]:
     lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    lines += re.findall(r"`(fedhh [^`]+)`", README)  # of its tables and sentences
     words = [shlex.split(line) for line in lines]
     return [w[1:] for w in words if w and w[0].endswith("fedhh")]
 

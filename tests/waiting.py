@@ -22,9 +22,9 @@ def wait():
 
 
 class Oracle(SubsetSelection):
-    def privatize_and_tally(self, values, *, rng, out=None):
+    def _add_values(self, values, out, *, rng):
         wait()
-        return super().privatize_and_tally(values, rng=rng, out=out)
+        super()._add_values(values, out, rng=rng)
 
 
 class Server(Sfp):

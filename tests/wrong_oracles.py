@@ -26,13 +26,11 @@ class KeepsItsValueTooOften(SubsetSelection):
 class TellsTheTruthInTallies(SubsetSelection):
     """Subset Selection whose fused path always has the client's value in its report."""
 
-    def privatize_and_tally(self, values, *, rng, out=None):
-        out = self._tally_of_all(out)
+    def _add_values(self, values, out, *, rng):
         for value in values:
             others = rng.choice(self.domain_size - 1, size=self.d - 1, replace=False)
             out[value] += 1
             out[others + (others >= value)] += 1
-        return out
 
 
 class SupportsItsValue:

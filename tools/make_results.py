@@ -1,14 +1,16 @@
 """Makes docs/results: tables and figures of the built-in sweeps, and of papers.
 
 Every folder holds the sweep's file, its results, and a page with the command, the version, the
-machine and the seconds. `make results` runs all quick versions; `python tools/make_results.py NAME`
-runs one sweep, of any size, and for a name such as paper-pem the paper of `fedhh paper`.
+machine and the seconds. `make results` runs the quick versions of sweeps that have no results at
+full size; `python tools/make_results.py NAME` runs one sweep, of any size, and for a name such as
+paper-pem the paper of `python -m papers`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,22 +33,31 @@ _TABLES = {
     "sfp": ("comparison",),
     "field": ("comparison",),
 }
+# Rows of a comparison that stand in results.csv alone.
+_IN_CSV_ALONE = re.compile(
+    r"\| (?:(?:precision|recall) of the top [\d,]+|F1|precision of the significant|"
+    r"cut words among the false|count error of the significant|"
+    r"central epsilon after the run, (?:item|user)) +\|"
+)
+_COUNT_ERROR = re.compile(r" Count error: [^.]*\.")
+# Quick versions that vary other settings than the sweeps of full size.
+_OWN_SUBJECT = ("sampling-quick",)
+_QUICK = "-quick"
 _MADE_BY = "made_by.txt"
 _PAPER = "paper-"
 
 
 def main() -> None:
-    """Run the sweeps that the command line names, or every quick one."""
-    quick = [name for name in preset_names(SWEEPS) if name.endswith("-quick")]
+    """Run the sweeps that the command line names, or every quick one that is needed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=quick)
+    parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("--runs", type=Path, default=Path("runs/results"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seeds", type=int, help="seeds per cell, in place of the sweep's own")
     parser.add_argument("--draw-only", action="store_true", help="pages of runs that are there")
     arguments = parser.parse_args()
-    for name in arguments.names:
+    for name in arguments.names or quick_names(arguments.out):
         if name.startswith(_PAPER):
             _draw_paper(name, arguments.out / name, arguments.runs / name, arguments.draw_only)
             continue
@@ -54,6 +65,16 @@ def main() -> None:
             _run(name, arguments.runs / name, arguments.workers, arguments.seeds)
         _draw(name, arguments.out / name, arguments.runs / name)
     _write_index(arguments.out)
+
+
+def quick_names(out: Path) -> list[str]:
+    """Return the quick sweeps without results at full size, and those of another subject."""
+    return [
+        name
+        for name in preset_names(SWEEPS)
+        if name.endswith(_QUICK)
+        and (name in _OWN_SUBJECT or not (out / name.removesuffix(_QUICK)).exists())
+    ]
 
 
 def _run(name: str, run: Path, workers: int, seeds: int | None) -> None:
@@ -84,11 +105,15 @@ def _draw(name: str, out: Path, run: Path) -> None:
         f"# {description['title']}",
         "",
         (run / _MADE_BY).read_text(encoding="utf-8"),
-        f"[{SWEEP_FILE}]({SWEEP_FILE}) is the config, [results.csv](results.csv) every cell and "
-        "seed.",
+        f"[{SWEEP_FILE}]({SWEEP_FILE}) is the config, [results.csv](results.csv) every metric, "
+        "cell and seed.",
         "",
         *(
-            make_table(table, run).render("markdown").removeprefix(f"{description['title']}\n\n")
+            without_details(
+                make_table(table, run)
+                .render("markdown")
+                .removeprefix(f"{description['title']}\n\n")
+            )
             for table in tables
         ),
         *(f"![{Path(figure).stem}]({figure})" for figure in figures),
@@ -97,13 +122,18 @@ def _draw(name: str, out: Path, run: Path) -> None:
     (out / "README.md").write_text("\n".join(lines), encoding="utf-8")
 
 
+def without_details(table: str) -> str:
+    """Return a comparison in Markdown without the rows that stand in results.csv alone."""
+    lines = [line for line in table.split("\n") if not _IN_CSV_ALONE.search(line)]
+    return _COUNT_ERROR.sub("", "\n".join(lines))
+
+
 def _draw_paper(name: str, out: Path, run: Path, draw_only: bool) -> None:
     """Compute a paper's numbers, unless only to draw, and copy what came out."""
     if not draw_only:
         shutil.rmtree(run, ignore_errors=True)
-        code = "from fedhh.cli.app import main; main()"
-        words = ["paper", name.removeprefix(_PAPER), "--out", str(run)]
-        subprocess.run([sys.executable, "-c", code, *words], check=True)
+        words = [name.removeprefix(_PAPER), "--out", str(run)]
+        subprocess.run([sys.executable, "-m", "papers", *words], check=True)
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(run, out)
     (out / "summary.md").rename(out / "README.md")
@@ -114,20 +144,16 @@ def _write_index(out: Path) -> None:
     for page in sorted(out.glob("*/README.md")):
         title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
         name = page.parent.name
-        (quick if name.endswith("-quick") else full).append(
-            f"- [{name}]({name}/README.md): {title}"
-        )
+        (quick if name.endswith(_QUICK) else full).append(f"- [{name}]({name}/README.md): {title}")
     lines = [
         "# Results",
         "",
-        "Tables and figures of the built-in sweeps.",
-        "",
-        "At full size; for Gboard, the 15 million clients of the paper, [compared with the paper",
-        "and an independent simulation](../reproduction-gboard-coverage.md):",
+        "Tables and figures of the built-in sweeps. At full size; for Gboard, with the paper's 15",
+        "million clients, [compared with the paper](../reproduction-gboard-coverage.md):",
         "",
         *full,
         "",
-        "The quick versions, made by `make results`. They show orders and shapes:",
+        "Quick versions, made by `make results`, which show orders and shapes:",
         "",
         *quick,
         "",

@@ -3,6 +3,8 @@
 Plain numbers in (local_epsilon, num_reports, delta, domain_size, subset_size), upper bounds out:
 every epsilon is rounded up, every truncated tail is added to delta. Neighbors are swaps.
 
+* what `fedhh account` states, by the same names: `account_shuffle`, `account_user`,
+  `account_anonymity`, `account_plan`
 * item level: `shuffle_epsilon`, `shuffle_delta`, and backwards `largest_local_epsilon`,
   `smallest_num_reports`; `subset_selection_lower_bound` shows how tight they are
 * user level: `user_level_epsilon`
@@ -12,17 +14,20 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
   `clients_of_plan`
 * a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
   central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`
-* lower bounds from samples: `audit_oracle`, `audit_epsilon`; of a device's whole life:
-  `audit_device`, and `replay_cap` of the numbers that it sent; of memoised answers, the module
-  `fedhh.accounting.answer_audit`
-* what a device loses per day and over its life: `fedhh.accounting.ledger`
+* lower bounds from samples: `audit_oracle`, `audit_epsilon`
 * events of dp-accounting, and its bounds on what is composed: the modules
   `fedhh.accounting.dp_event` and `fedhh.accounting.second_opinion`, which load it
-* all reports of a device, day after day: the package `fedhh.accounting.longitudinal`
+
+What a device loses over days and years is the subject of `fedhh.longitudinal`.
 """
 
 from fedhh.accounting.account import account
-from fedhh.accounting.anonymity import LayerAnonymity, anonymity, probability_surfacing
+from fedhh.accounting.anonymity import (
+    LayerAnonymity,
+    account_anonymity,
+    anonymity,
+    probability_surfacing,
+)
 from fedhh.accounting.before_run import central_before_run
 from fedhh.accounting.bounds.blanket import Blanket, dominating_blanket, subset_selection_blanket
 from fedhh.accounting.bounds.clones import Clones, Clones2023
@@ -36,7 +41,6 @@ from fedhh.accounting.bounds.tightness import (
     blanket_jensen,
     subset_selection_lower_bound,
 )
-from fedhh.accounting.cap_replay import CapReplay, Overspending, replay_cap
 from fedhh.accounting.empirical_epsilon import (
     AuditResult,
     audit_epsilon,
@@ -44,25 +48,20 @@ from fedhh.accounting.empirical_epsilon import (
 )
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
 from fedhh.accounting.layer_record import LayerRecord
-from fedhh.accounting.life_audit import (
-    NO_EVENT,
-    LifeAudit,
-    LivingDevice,
-    NeighboringLives,
-    Transcripts,
-    audit_device,
-    neighboring_lives,
-    stated_trade_off,
-    telling_epsilon,
-)
-from fedhh.accounting.life_findings import LifeFinding
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
 from fedhh.accounting.oracle_audit import audit_oracle
+from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.accounting.planner import largest_local_epsilon, smallest_num_reports
 from fedhh.accounting.report import PrivacyReport, account_local
+from fedhh.accounting.shuffle_accounts import (
+    ShuffleAccount,
+    StatedBound,
+    UserAccount,
+    account_shuffle,
+    account_user,
+)
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
-from fedhh.accounting.trade_off import Answers, TradeOff
 from fedhh.accounting.triehh import account_triehh
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
 from fedhh.mechanisms.sampled_threshold import (
@@ -73,38 +72,36 @@ from fedhh.mechanisms.sampled_threshold import (
 
 __all__ = [
     "BOUNDS",
-    "NO_EVENT",
     "AnonymityGuarantee",
-    "Answers",
     "AuditResult",
     "Blanket",
-    "CapReplay",
     "Clones",
     "Clones2023",
     "Guarantee",
     "LayerAnonymity",
     "LayerRecord",
-    "LifeAudit",
-    "LifeFinding",
-    "LivingDevice",
-    "NeighboringLives",
+    "LayeredPlan",
     "NotApplicable",
-    "Overspending",
+    "PlanAccount",
     "Precision",
     "PrivacyReport",
     "Selection",
+    "ShuffleAccount",
     "ShuffleBound",
     "ShuffleLowerBound",
-    "TradeOff",
-    "Transcripts",
+    "StatedBound",
     "TrieHHParameters",
     "Use",
+    "UserAccount",
     "UserLevelEpsilon",
     "account",
+    "account_anonymity",
     "account_local",
+    "account_plan",
+    "account_shuffle",
     "account_triehh",
+    "account_user",
     "anonymity",
-    "audit_device",
     "audit_epsilon",
     "audit_oracle",
     "blanket_jensen",
@@ -121,18 +118,14 @@ __all__ = [
     "local_epsilon_of_plan",
     "local_item_epsilon",
     "local_user_epsilon",
-    "neighboring_lives",
     "paper_subset_size",
     "probability_surfacing",
-    "replay_cap",
     "shuffle_bound",
     "shuffle_delta",
     "shuffle_epsilon",
     "smallest_num_reports",
-    "stated_trade_off",
     "subset_selection_blanket",
     "subset_selection_lower_bound",
-    "telling_epsilon",
     "triehh_epsilon",
     "triehh_parameters",
     "user_level_epsilon",

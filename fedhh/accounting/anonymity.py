@@ -30,7 +30,7 @@ from functools import cache, cached_property, partial
 import numpy as np
 from scipy import special
 
-from fedhh.accounting.bounds.selection import Selection
+from fedhh.accounting.bounds.selection import Selection, paper_subset_size
 from fedhh.accounting.bounds.shuffle_bound import check_num_reports
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
 from fedhh.accounting.sources import SUN_ANONYMITY
@@ -239,6 +239,44 @@ def anonymity(layers: Sequence[LayerAnonymity], *, alpha: float) -> AnonymityGua
         theorem=THEOREMS[layers[0].variant],
         assumptions=ASSUMPTIONS,
     )
+
+
+def account_anonymity(
+    *,
+    local_epsilon: float,
+    num_reports: int,
+    eta_max: int,
+    alphabet_size: int,
+    alpha: float = 0.95,
+    passes: int = 1,
+) -> dict[str, AnonymityGuarantee]:
+    """Return approximate k-anonymity of a full layer of Subset Selection, for each variant.
+
+    Unit: an item. Sun et al. (2024), Lemma 1, "lemma" as printed and "tight" corrected; the subset
+    size is theirs.
+
+    Args:
+        local_epsilon: Privacy of one report.
+        num_reports: Reports in the layer, dummies included.
+        eta_max: Prefixes that the layer keeps, and extends by each symbol.
+        alphabet_size: Symbols, the end symbol included.
+        alpha: Probability that a rare word stays unseen, in (0, 1).
+        passes: Passes in which a word may surface.
+    """
+    require_at_least(1, eta_max=eta_max, alphabet_size=alphabet_size, passes=passes)
+    domain_size = eta_max * alphabet_size + 1
+    layers = {
+        variant: LayerAnonymity(
+            local_epsilon=local_epsilon,
+            domain_size=domain_size,
+            subset_size=paper_subset_size(local_epsilon, domain_size),
+            num_kept=eta_max,
+            num_reports=num_reports,
+            variant=variant,
+        )
+        for variant in reversed(VARIANTS)
+    }
+    return {variant: anonymity([layer] * passes, alpha=alpha) for variant, layer in layers.items()}
 
 
 def _largest_integer(holds: Callable[[int], bool], *, guess: int, high: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Plans and ledgers as events of dp-accounting, for its accountants.
+"""Reports and plans as events of dp-accounting, for its accountants.
 
 A report with local epsilon becomes a binary randomized response with that epsilon, its worst case:
 whatever is composed, and however adaptively, no report with this epsilon has more delta at any
@@ -22,16 +22,14 @@ from itertools import groupby
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import (
     ComposedDpEvent,
-    DpEvent,
     LaplaceDpEvent,
     NonPrivateDpEvent,
     NoOpDpEvent,
     RandomizedResponseDpEvent,
 )
+from dp_accounting.dp_event import DpEvent as DpEvent  # noqa: PLC0414 - for annotations elsewhere
 
 from fedhh.accounting.guarantees import Trust, Unit
-from fedhh.accounting.ledger.charge import Charge
-from fedhh.accounting.ledger.of_run import rules_of_run
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.mechanisms.opt_in import OptInBlend, laplace_scale
@@ -42,7 +40,6 @@ __all__ = [
     "MOST_REPORTS",
     "NEIGHBORS",
     "NoDpEventError",
-    "event_of_charges",
     "event_of_curator_counts",
     "event_of_plan",
     "event_of_reports",
@@ -58,8 +55,6 @@ MOST_REPORTS = 100_000
 
 _LARGEST_EPSILON = 700.0
 """Above, a randomized response's noise parameter is no double."""
-
-_NAME = "reports"
 
 
 class NoDpEventError(InputError):
@@ -104,25 +99,6 @@ def event_of_reports(epsilons: Sequence[float], counts: Sequence[int]) -> DpEven
     return ComposedDpEvent(events) if len(events) > 1 else events[0]
 
 
-def event_of_charges(charges: Sequence[Charge], counts: Sequence[int]) -> DpEvent:
-    """Return the event of so many records of some use cases of a ledger.
-
-    Args:
-        charges: One for each use case, as in `fedhh.accounting.ledger.Ledger`.
-        counts: ``(use_cases,)``: records, or values of a charge once per value, as
-            `Ledger.most_in_life` gives them.
-
-    Raises:
-        NoDpEventError: See `event_of_reports`.
-    """
-    parts = [
-        (epsilon, count)
-        for charge, count in zip(charges, counts, strict=True)
-        for epsilon in charge.parts
-    ]
-    return event_of_reports([epsilon for epsilon, _ in parts], [count for _, count in parts])
-
-
 @singledispatch
 def event_of_plan(mechanism: Mechanism, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
     """Return the event of all that a run may ask of one item or one client.
@@ -150,12 +126,11 @@ def _of_local_reports(
     _check(unit, trust)
     if trust == "central":
         raise no_shuffle()
-    if not math.isfinite(mechanism.local_epsilon):
-        return NonPrivateDpEvent()
-    rules = rules_of_run(mechanism, every=1, name=_NAME)
-    (charge,) = rules.charges
-    of_user = rules.caps[_NAME].amount
-    return event_of_charges([charge], [of_user if unit == "user" else charge.records_per_event])
+    epsilons = mechanism.epsilons_of_contribution
+    contributions = mechanism.most_rounds_per_client
+    if unit == "user":
+        contributions *= mechanism.max_items
+    return event_of_reports(epsilons, [contributions] * len(epsilons))
 
 
 @event_of_plan.register

@@ -30,10 +30,9 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
 from fedhh.accounting.bounds.dominated_losses import dominated_losses
+from fedhh.accounting.bounds.pure_composition import optimal_composition
 from fedhh.accounting.bounds.shuffle_bound import DELTA_RANGE, ShuffleBound
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
-from fedhh.accounting.ledger.charge import Charge
-from fedhh.accounting.ledger.statements import PLD, guarantees
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.privacy_loss.search import largest_epsilon_above, smallest_epsilon
 from fedhh.validation import InputError, require_at_least, require_between
@@ -202,23 +201,24 @@ def opinion_on_shuffle(
     )
 
 
-def opinion_on_charges(
-    charges: Sequence[Charge],
+def opinion_on_reports(
+    epsilons: Sequence[float],
     counts: Sequence[int],
     *,
     delta: float,
-    stated: Sequence[Guarantee] | None = None,
-    claim: str = "all use cases",
+    stated: float | NotApplicable | None = None,
+    others: Sequence[Guarantee] = (),
+    claim: str = "reports",
 ) -> SecondOpinion:
-    """Return a second opinion on the optimal composition of a ledger's records.
-
-    Advanced compositions among the stated guarantees are held to the lower bound as well.
+    """Return a second opinion on the optimal composition of reports with pure local privacy.
 
     Args:
-        charges: One for each use case, with finite epsilons.
-        counts: ``(use_cases,)``: records, or values where these are paid for; several in all.
+        epsilons: ``(k,)``: local epsilon of each kind of report, finite.
+        counts: ``(k,)``: how many of each kind, at least 0; several in all.
         delta: From 1e-10 to 0.1.
-        stated: Guarantees of these records; what a ledger states of them if None.
+        stated: The epsilon in question; what `optimal_composition` returns if None.
+        others: Further guarantees of these reports, held to the lower bound where their delta is
+            at most this one.
         claim: What the composition is called.
 
     Raises:
@@ -226,38 +226,26 @@ def opinion_on_charges(
         InputError: A value is out of range, or there is nothing to compose.
     """
     check_delta(delta)
-    parts = [
-        (epsilon, count)
-        for charge, count in zip(charges, counts, strict=True)
-        for epsilon in charge.parts
-        if count
-    ]
-    times = sum(count for _, count in parts)
-    _check_number(times)
-    if times < 2 or any(not math.isfinite(epsilon) for epsilon, _ in parts):
-        raise InputError(
-            f"Expected several reports with finite epsilons to compose, got {times} with epsilons "
-            f"{sorted({epsilon for epsilon, _ in parts})}."
-        )
+    check_reports(epsilons, counts)
+    times = sum(counts)
+    sent = [(epsilon, count) for epsilon, count in zip(epsilons, counts, strict=True) if count]
+    finite, numbers = [epsilon for epsilon, _ in sent], [count for _, count in sent]
     if stated is None:
-        stated = guarantees("user", charges, counts, delta=delta)
-    whole = math.fsum(epsilon * count for epsilon, count in parts)
-    gap = _common_gap([epsilon for epsilon, _ in parts], whole)
-    numbers = [count for _, count in parts]
+        stated = optimal_composition(finite, numbers, delta=delta)
+    whole = math.fsum(epsilon * count for epsilon, count in sent)
+    gap = _common_gap(finite, whole)
     upper, lower = (
-        _composed([_responses(epsilon, gap, above=above) for epsilon, _ in parts], numbers)
+        _composed([_responses(epsilon, gap, above=above) for epsilon in finite], numbers)
         for above in (True, False)
     )
     rounding = _rounding(times)
     least = _largest(lower, delta + rounding, whole)
-    for guarantee in stated:
+    for guarantee in others:
         if guarantee.delta <= delta and not isinstance(guarantee.epsilon, NotApplicable):
             _refuse_below(least, f"{claim}, {guarantee.method}", guarantee.epsilon, delta)
-    # The reports of a single record are not composed further: the record's epsilon holds.
-    composed = next((each.epsilon for each in stated if each.method == PLD), stated[0].epsilon)
     return SecondOpinion(
         claim=claim,
-        epsilon=composed,
+        epsilon=stated,
         delta=delta,
         lower=least,
         # Each loss was rounded up by less than a gap.
@@ -273,6 +261,18 @@ def check_delta(delta: float) -> None:
         raise InputError(
             f"Expected delta >= {SMALLEST_DELTA:g} for a second opinion, got delta={delta:g}: "
             "below, dp-accounting's own rounding may exceed delta."
+        )
+
+
+def check_reports(epsilons: Sequence[float], counts: Sequence[int]) -> None:
+    """Raise InputError unless there are several randomized reports, and not too many."""
+    times = sum(counts)
+    _check_number(times)
+    sent = {epsilon for epsilon, count in zip(epsilons, counts, strict=True) if count}
+    if times < 2 or not all(math.isfinite(epsilon) for epsilon in sent):
+        raise InputError(
+            f"Expected several reports with finite epsilons to compose, got {times} with epsilons "
+            f"{sorted(sent)}."
         )
 
 

@@ -12,6 +12,7 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -19,9 +20,10 @@ import typer
 from fedhh.cli.account.app import account
 from fedhh.cli.compare import compare
 from fedhh.cli.data import data
+from fedhh.cli.line_width import forget_wrong_sizes
 from fedhh.cli.longitudinal import longitudinal
+from fedhh.cli.moved import answer_moved_names
 from fedhh.cli.options import QuietOption, VerboseOption
-from fedhh.cli.paper import paper
 from fedhh.cli.pipeline import pipeline
 from fedhh.cli.plot import plot
 from fedhh.cli.presets import presets
@@ -31,19 +33,24 @@ from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.show import show
 from fedhh.cli.sweep import sweep
 from fedhh.cli.table import table
-from fedhh.cli.verbosity import log_from
+from fedhh.cli.verbosity import is_verbose, log_from
+from fedhh.plugin_errors import PluginError, naming_plugins
 from fedhh.system.stopping import stop_at_signals
-from fedhh.validation import InputError
+from fedhh.validation import InputError, RunFailedError
 from fedhh.version import __version__
 
 # Typer brings click under its own name or click's, depending on its version.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ELOOP)
+_NO_PLACE = (
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ELOOP,
+    errno.ENAMETOOLONG,
+)  # fmt: skip
 """What says that nothing can be written where it was asked for."""
 
-_KEPT = "what is finished is kept; make room and go on with --resume."
+_RESUMED = ("run", "sweep", "compare", "longitudinal", "pipeline")
+"""Commands that go on where they were stopped."""
 
 _COLLECTED_AFTER = 50_000, 20, 100
 """New objects after which Python looks for cycles, and how often in older ones."""
@@ -56,13 +63,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, sweep, compare, paper, show, table, plot, report):
+for command in (run, sweep, compare, show, table, plot, report):
     app.command()(command)
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
 app.add_typer(longitudinal, name="longitudinal")
 app.add_typer(pipeline, name="pipeline")
 app.add_typer(presets, name="presets")
+answer_moved_names(app)
 
 
 def _print_version(asked: bool) -> None:
@@ -86,22 +94,26 @@ def common(
     """
 
 
-def main() -> None:
-    """Run the command line and exit."""
+def main(commands: typer.Typer = app) -> None:
+    """Run commands, fedhh's own unless others are given, and exit."""
     # Packages are made of objects that stay: to look through them again and again finds nothing.
     gc.set_threshold(*_COLLECTED_AFTER)
     # What is there at the end goes with the process; to look for cycles first takes half a second.
     atexit.register(gc.freeze)
     stop_at_signals(_INTERRUPTED)
+    forget_wrong_sizes()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character is shown its escape.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     log_from(logging.WARNING)
     try:
-        status = app(standalone_mode=False)
+        with naming_plugins():
+            status = commands(standalone_mode=False)
     except InputError as error:
         status = _complain(str(error))
+    except RunFailedError as error:
+        status = _complain(str(error), status=1)
     except _UsageError as error:
         status = _explain_usage(error)
     except BrokenPipeError:
@@ -111,14 +123,24 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("FEDHH_TRACEBACK"):
             raise
+        if isinstance(error, PluginError):
+            sys.exit(_explain_plugin(error))
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            sys.exit(_complain(f"{error.strerror}: {error.filename}; {_KEPT}", status=1))
+            cure = _cure_of_a_full_disk(sys.argv[1:])
+            sys.exit(_complain(f"{error.strerror}: {error.filename}; {cure}", status=1))
         if isinstance(error, OSError) and is_no_place(error):
             sys.exit(_complain(f"{error.strerror}: {error.filename}; give another --out."))
         _say(f"fedhh failed: {type(error).__name__}: {error}")
         _say("Set FEDHH_TRACEBACK=1 to see where.")
         status = 1
     sys.exit(status)
+
+
+def _cure_of_a_full_disk(words: Sequence[str]) -> str:
+    """Return what helps a command, whose name follows options without values."""
+    if next((word for word in words if not word.startswith("-")), "") in _RESUMED:
+        return "what is finished is kept; make room and go on with --resume."
+    return "make room and give the command again."
 
 
 def is_no_place(error: OSError) -> bool:
@@ -131,6 +153,14 @@ def _explain_usage(error: Any) -> int:
         error.show()
         return 2
     return _complain(f"{error.format_message()} See --help.")
+
+
+def _explain_plugin(error: PluginError) -> int:
+    if is_verbose():
+        for line in error.trace.splitlines():
+            _say(line)
+        return _complain(str(error), status=1)
+    return _complain(f"{error}; -v gives the traceback.", status=1)
 
 
 def _complain(message: str, *, status: int = 2) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedhh.cli.options import (
+    ColumnsOption,
     DataOption,
     DryRunOption,
     FirstSeedOption,
+    FoldCaseOption,
     Format,
     FormatOption,
     KnownOption,
@@ -19,6 +22,7 @@ from fedhh.cli.options import (
     QuietOption,
     RayAddressOption,
     ResumeOption,
+    SeparatorOption,
     SettingsOption,
     SweepPresetOption,
     TrustOption,
@@ -38,8 +42,18 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
         Path | None, typer.Option(help="A TOML file, of a run or with \\[sweep.protocols].")
     ] = None,
     data: DataOption = None,
+    separator: SeparatorOption = None,
+    columns: ColumnsOption = None,
+    fold_case: FoldCaseOption = False,
     known: KnownOption = None,
     settings: SettingsOption = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Compare these protocols; repeatable: a name, as sfp, or a label of the list.",
+        ),
+    ] = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -77,10 +91,11 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
 ) -> None:
     """Run protocols side by side on the same clients: one table, figures over epsilon.
 
-    Without options: LDP TrieHH (greedy, random; one pass, two) and Apple's SFP (with CMS, with
-    Subset Selection) on a chat population.
+    Without options: LDP TrieHH (greedy, random; one pass, two), Adaptive TrieHH and Apple's SFP
+    (with CMS, with Subset Selection) on a chat population.
 
     Example: fedhh compare --data words.parquet --seeds 3
+    Example: fedhh compare --protocol adaptive-triehh --protocol pem
     Example: fedhh compare --preset field-quick --at item-central-epsilon=1
     """
     from fedhh.cli.sweep_request import SweepRequest
@@ -94,6 +109,9 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
         settings=changes(
             settings,
             known=known,
+            columns=columns,
+            separator=separator,
+            fold_case=fold_case or None,
             seeds=seeds,
             seed=seed,
             workers=workers,
@@ -108,29 +126,32 @@ def compare(  # noqa: PLR0917 - typer makes these options, none is positional
         as_json=output_format is Format.JSON,
         quiet=quiet,
     )
-    done = _compare(request, at)
+    done = _compare(request, at, protocol or [])
     if done is not None and not done.is_complete:
         raise typer.Exit(1)
 
 
-def _compare(request: SweepRequest, at: str | None) -> DoneSweep | None:
+def _compare(request: SweepRequest, at: str | None, protocols: Sequence[str]) -> DoneSweep | None:
     """Run protocols side by side, and write and print what came out."""
     from fedhh.cli.comparison import (
         DEFAULT_COMPARISON,
         comparison_at,
         comparison_of,
         print_comparison,
+        with_chosen,
         write_comparison,
     )
     from fedhh.cli.console import open_console, print_directory, print_json, print_places
     from fedhh.cli.sweep_request import requested_table, run_requested
-    from fedhh.cli.sweep_tables import frame_rows, print_failures
-    from fedhh.experiments.report.sweep_figures import plot_sweep
+    from fedhh.cli.sweep_tables import draw_sweep, print_failures
+    from fedhh.experiments.report.sweep_kind import frame_rows
 
     if request.preset is None and request.file is None and not request.resume:
         request = replace(request, preset=DEFAULT_COMPARISON)
     requested, origin = requested_table(request)
     table = comparison_of(requested, origin, settings=request.settings)
+    if protocols:
+        table = with_chosen(table, protocols)
     if at is not None:
         table = comparison_at(table, at)
     done = run_requested((table, origin), request)
@@ -140,7 +161,7 @@ def _compare(request: SweepRequest, at: str | None) -> DoneSweep | None:
     print_failures(console, done.frame)
     if done.has_results:
         write_comparison(done)
-        plot_sweep(done.directory)
+        draw_sweep(done.directory, quiet=request.quiet)
     if request.as_json:
         print_json(frame_rows(done.frame))
     elif request.quiet:
@@ -148,5 +169,5 @@ def _compare(request: SweepRequest, at: str | None) -> DoneSweep | None:
     else:
         if done.has_results:
             print_comparison(console, done)
-        print_places(console, done.directory)
+        print_places(console, done.directory, has_settings=True)
     return done

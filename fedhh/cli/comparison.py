@@ -10,24 +10,27 @@ from dataclasses import replace
 from typing import Any
 
 import pandas as pd
-from rich.console import Console
 
+from fedhh.cli.console import SafeConsole
 from fedhh.cli.sweep_request import DoneSweep
 from fedhh.cli.text_tables import print_table
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
+from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.report.tables import make_table
-from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
 from fedhh.experiments.sweep.central_target import TARGETS
 from fedhh.experiments.sweep.totals import COHORT
+from fedhh.server.registry import protocol_class, protocol_names
 from fedhh.system.files import write_text
-from fedhh.validation import InputError, shown
+from fedhh.validation import InputError, did_you_mean, shown
 
 DEFAULT_COMPARISON = "sfp-vs-triehh-quick"
 
 _EPSILON = "privacy.local_epsilon"
+_PROTOCOLS, _DEPTH = "protocols", "depth"
 _COHORT = f"{PROTOCOL}.{COHORT}"
 
 
@@ -48,7 +51,7 @@ def comparison_of(
         InputError: The sweep lists no protocols.
     """
     changed = {setting.partition("=")[0].strip() for setting in settings}
-    if _table(table, SWEEP).get("protocols"):
+    if _table(table, SWEEP).get(_PROTOCOLS):
         given = _EPSILON in changed and f"{SWEEP}.axes.{_EPSILON}" not in changed
     else:
         table = _with_protocols(table, origin, cohort_is_asked=_COHORT in changed)
@@ -68,7 +71,47 @@ def _with_protocols(table: dict[str, Any], origin: str, *, cohort_is_asked: bool
     if not cohort_is_asked:
         protocol.pop(COHORT, None)
     kept = {key: part for key, part in table.items() if key != "baseline"}
-    return {**kept, PROTOCOL: protocol, SWEEP: {**default[SWEEP], **own}}
+    # The longest word is the run's, not that of the default comparison.
+    longest = {_DEPTH: protocol[_DEPTH]} if _DEPTH in protocol else {}
+    listed = {
+        label: {key: value for key, value in each.items() if key != _DEPTH}
+        | (longest if _DEPTH in each else {})
+        for label, each in default[SWEEP][_PROTOCOLS].items()
+    }
+    return {**kept, PROTOCOL: protocol, SWEEP: {**default[SWEEP], _PROTOCOLS: listed, **own}}
+
+
+def with_chosen(table: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return a sweep's table with some protocols of its list, in the order asked for.
+
+    Args:
+        table: A sweep with `[sweep.protocols]`.
+        names: Each a label of the list, or the name of a protocol: all of the list that are this
+            protocol, or with its default settings if the list has none.
+
+    Raises:
+        InputError: A name is neither.
+    """
+    listed = _table(table[SWEEP], _PROTOCOLS)
+    own = _table(table, PROTOCOL).get("name", DEFAULT_PROTOCOL)
+    chosen: dict[str, Any] = {}
+    for name in names:
+        if name in listed:
+            chosen[name] = listed[name]
+            continue
+        if ":" not in name and name not in protocol_names():
+            labels = "; ".join(shown(label) for label in listed)
+            raise InputError(
+                f"Unknown protocol {shown(name)}{did_you_mean(name, protocol_names())} "
+                f"Labels of the list: {labels}."
+            )
+        same = {
+            label: each
+            for label, each in listed.items()
+            if isinstance(each, dict) and each.get("name", own) == name
+        }
+        chosen |= same or {protocol_class(name).title: {"name": name}}
+    return {**table, SWEEP: {**table[SWEEP], _PROTOCOLS: chosen}}
 
 
 def _table(table: dict[str, Any], name: str) -> dict[str, Any]:
@@ -123,7 +166,7 @@ def write_comparison(done: DoneSweep) -> None:
         write_text(done.directory / f"comparison.{ending}", whole.render(kind))
 
 
-def print_comparison(console: Console, done: DoneSweep) -> None:
+def print_comparison(console: SafeConsole, done: DoneSweep) -> None:
     """Print the table of one epsilon: the configuration's own, or else the largest."""
     frame, description = results.read_results(done.directory)
     frame = results.with_server_seconds(frame, done.directory)

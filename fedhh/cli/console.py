@@ -5,38 +5,90 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
 from rich.text import Text
 
+from fedhh.cli.line_width import says_width
 from fedhh.cli.safe_text import safe_text
+from fedhh.cli.table_widths import WIDEST, set_widths
 
 
 class SafeConsole(Console):
     """Shows strings as they are: no markup, no emoji codes, no control characters.
 
     Also those in tables. What is styled is an object of rich, whose text its maker makes safe.
+    A table that does not fit is wider than the console: neither heads nor numbers are cut.
     """
 
-    def __init__(self, *, stderr: bool = False, width: int | None = None, **options: Any) -> None:
-        """Write to standard output or standard error."""
+    def __init__(
+        self,
+        *,
+        stderr: bool = False,
+        width: int | None = None,
+        whole_tables: bool = False,
+        **options: Any,
+    ) -> None:
+        """Write to standard output or standard error.
+
+        Args:
+            stderr: Whether to standard error.
+            width: In cells; that of the terminal, of COLUMNS, or 80 if None.
+            whole_tables: Print tables as wide as they are, whatever the width.
+            options: Of rich's console.
+        """
         super().__init__(
             stderr=stderr, width=width, markup=False, emoji=False, highlight=False, **options
         )
+        self._whole_tables = whole_tables
+
+    @property
+    def room(self) -> int:
+        """Cells that a table may take in a line."""
+        return WIDEST if self._whole_tables else self.width
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as rich does, tables with nothing cut."""
+        shown = [
+            _Fitted(each, set_widths(each, self, self.room)) if isinstance(each, Table) else each
+            for each in objects
+        ]
+        if any(isinstance(each, _Fitted) for each in shown):
+            options["crop"] = False
+        super().print(*shown, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a string as text; line breaks are the program's own."""
         return super().render_str(safe_text(text, longest=None, keep="\n"), **options)
 
 
+@dataclass(frozen=True)
+class _Fitted:
+    """A table whose columns have their widths, and its own, which may exceed the console's."""
+
+    table: Table
+    width: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(self.table, options.update(width=self.width))
+
+
 def open_console(*, stderr: bool = False, width_unless_terminal: int | None = None) -> SafeConsole:
-    """Return a console, perhaps wider than usual where no terminal says how wide it is."""
+    """Return a console, as wide as its terminal, or else as the environment's COLUMNS says.
+
+    Args:
+        stderr: Whether it writes to standard error.
+        width_unless_terminal: Where neither says how wide, texts wrap at this width in cells, and
+            tables are printed whole; 80 cells for both if None.
+    """
     console = SafeConsole(stderr=stderr)
-    if width_unless_terminal is None or console.is_terminal:
+    if width_unless_terminal is None or console.is_terminal or says_width():
         return console
-    return SafeConsole(stderr=stderr, width=width_unless_terminal)
+    return SafeConsole(stderr=stderr, width=width_unless_terminal, whole_tables=True)
 
 
 def print_line(console: Console, line: str) -> None:
@@ -54,11 +106,19 @@ def quoted_path(path: Path) -> str:
     return safe_text(shlex.quote(str(path)), longest=None)
 
 
-def print_places(console: Console, directory: Path) -> None:
-    """Print where a result's files are, and how to see all of it."""
+def print_places(console: Console, directory: Path, *, has_settings: bool = False) -> None:
+    """Print where a result's files are, and how to see all of it.
+
+    Args:
+        console: Where to.
+        directory: The result's.
+        has_settings: Whether it is of many settings, which figures show in more than one way.
+    """
     quoted = quoted_path(directory)
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
     print_line(console, f"All tables: fedhh show {quoted}")
+    if has_settings:
+        print_line(console, f"Figures by other settings: fedhh plot {quoted}")
     print_line(console, f"A page to explore: fedhh report {quoted}")
 
 

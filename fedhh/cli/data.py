@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.options import AlphabetOption, DepthOption, Format, FormatOption
-from fedhh.validation import printable, require_between, shown
+from fedhh.cli.options import (
+    AlphabetOption,
+    ColumnsOption,
+    DepthOption,
+    FoldCaseOption,
+    Format,
+    FormatOption,
+    SeparatorOption,
+    changes,
+)
+from fedhh.validation import InputError, require_between
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from fedhh.clients.populations.spelling import Spelling
+    from fedhh.clients.populations.population import StoredPopulation
+    from fedhh.clients.reading.sources import FileContent
+    from fedhh.experiments.config.schema import Config
+    from fedhh.experiments.run.preflight import Preflight
 
 LONGEST_DEPTH = 1_000
 """Of `fedhh data describe`: all words are held in arrays of so many symbols."""
-
-_EXAMPLES = 5
 
 data = typer.Typer(
     help="Describe, prepare and synthesize populations.\n\n"
@@ -31,44 +38,89 @@ data = typer.Typer(
 
 
 @data.command()
-def describe(
+def describe(  # noqa: PLR0917 - typer makes these options, only the file is positional
     file: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],
+    separator: SeparatorOption = None,
+    columns: ColumnsOption = None,
+    fold_case: FoldCaseOption = False,
     known: Annotated[str, typer.Option(help="Known words: scowl70, none, or a file.")] = "scowl70",
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Print users, words, their concentration, how many are unknown, and which cannot be spelled.
+    """Say what a file holds, what of it a run can find, and what would help before one.
 
     Example: fedhh data describe words.parquet
+    Example: fedhh data describe chat.csv --sep ';' --columns user=Sender,text=Message
     """
     from fedhh.cli.console import open_console, print_json
+    from fedhh.cli.description import print_description
+    from fedhh.cli.preflight import print_wrapped
     from fedhh.clients.populations.describe import describe as summarize
     from fedhh.clients.populations.known_words import load_known, remove_known
-    from fedhh.clients.reading.sources import read_population
     from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
+    from fedhh.experiments.config.client_file import load_content
+    from fedhh.experiments.config.schema import load_config
 
-    spelled = _spelled_with(alphabet, depth, known=known)
-    population, known_words = read_population(file), load_known(known)
-    notes = [FROM_DATA_REVEALS] if spelled["alphabet"] == FROM_DATA else []
-    if notes:
-        # As a run does: of the words that devices do not know.
-        words = remove_known(population, known_words)[0].lexicon.words
-        spelled["alphabet"] = written_out(FROM_DATA, words)
-    facts = asdict(summarize(population, known_words, **spelled))
+    options = changes(
+        None,
+        columns=columns,
+        separator=separator,
+        fold_case=fold_case or None,
+        known=known,
+        alphabet=alphabet,
+    )
+    config = load_config(data=file, settings=options)
+    longest = _longest_word(config, depth)
+    content, known_words = load_content(config.population), load_known(known)
+    target = remove_known(content.population, known_words)[0]
+    notes = [FROM_DATA_REVEALS] if config.population.alphabet == FROM_DATA else []
+    # As a run does: of the words that devices do not know.
+    symbols = written_out(config.population.alphabet, target.lexicon.words)
+    summary = summarize(content.population, known_words, alphabet=symbols, depth=longest)
+    verdict = _verdict(config, depth, target, content)
     if output_format is Format.JSON:
-        print_json({**facts, "notes": notes})
+        dropped: Counter[str] = Counter()
+        for (reason, _), times in content.dropped.items():
+            dropped[reason] += times
+        print_json(
+            {
+                **asdict(summary),
+                "texts": content.texts,
+                "empty_texts": content.empty_texts,
+                "dropped": dropped,
+                "verdict": {"refusal": verdict} if isinstance(verdict, str) else verdict.record,
+                "notes": notes,
+            }
+        )
     else:
         console = open_console()
-        console.print(_facts_table(str(file), facts))
+        print_description(console, str(file), summary, content, verdict)
         for note in notes:
-            console.print(note, soft_wrap=True)
+            print_wrapped(console, note)
+
+
+def _verdict(
+    config: Config, depth: int | None, target: StoredPopulation, content: FileContent
+) -> Preflight | str:
+    """Return what is known before a run with the default settings, or why there can be none."""
+    from fedhh.experiments.config.schema import change_config
+    from fedhh.experiments.run.preflight import preflight_of_configs
+
+    try:
+        if depth is not None:
+            config = change_config(config, [f"protocol.depth={depth}"], "--depth")
+        return preflight_of_configs([config], target, content)
+    except InputError as refusal:
+        return str(refusal)
 
 
 @data.command()
-def prepare(
+def prepare(  # noqa: PLR0917 - typer makes these options, only the files are positional
     source: Annotated[Path, typer.Argument(help="A file with columns user and text.")],
     out: Annotated[Path, typer.Argument(help="Counted words: user, word, count.")],
+    separator: SeparatorOption = None,
+    columns: ColumnsOption = None,
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
 ) -> None:
@@ -77,26 +129,34 @@ def prepare(
     Example: fedhh data prepare messages.jsonl words.parquet
     """
     from fedhh.cli.console import open_console, print_written
-    from fedhh.cli.safe_text import safe_text
+    from fedhh.cli.description import dropped_lines, spelling_lines
+    from fedhh.cli.preflight import print_wrapped
     from fedhh.clients.populations.spelling import spelling_of
+    from fedhh.clients.reading.columns import parse_columns
     from fedhh.clients.reading.text import prepare_text
     from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
+    from fedhh.experiments.config.schema import load_config
 
-    spelled = _spelled_with(alphabet, depth, known="scowl70")
-    prepared = prepare_text(source, out)
+    config = load_config(settings=changes(None, alphabet=alphabet))
+    longest, symbols = _longest_word(config, depth), config.population.alphabet
+    prepared = prepare_text(source, out, columns=parse_columns(columns or ()), separator=separator)
     print_written(out)
     population = prepared.population
-    notes = [FROM_DATA_REVEALS] if spelled["alphabet"] == FROM_DATA else []
-    spelled["alphabet"] = written_out(spelled["alphabet"], population.lexicon.words)
-    spelling = spelling_of(population.lexicon.words, population.word_counts, **spelled)
+    words = population.lexicon.words
+    notes = [FROM_DATA_REVEALS] if symbols == FROM_DATA else []
+    spelling = spelling_of(
+        words, population.word_counts, alphabet=written_out(symbols, words), depth=longest
+    )
+    empty = f"{prepared.empty_texts:,} of {prepared.texts:,} texts hold no word"
     for line in (
         f"{population.num_clients:,} users, {spelling.words:,} words typed {spelling.tokens:,} "
         "times",
-        *dropped_lines(prepared.dropped),
+        *([empty] if prepared.empty_texts else []),
+        *dropped_lines(prepared.dropped, spelling.tokens),
         *spelling_lines(spelling),
         *notes,
     ):
-        open_console().print(safe_text(line), soft_wrap=True)
+        print_wrapped(open_console(), line)
 
 
 @data.command()
@@ -118,76 +178,11 @@ def synthesize(
     print_written(out)
 
 
-def dropped_lines(dropped: Counter[tuple[str, str]]) -> list[str]:
-    """Return what the preparation of texts dropped, a line for each reason that there was."""
-    from fedhh.clients.reading.tokens import DROPPED
-
-    lines = []
-    for reason in DROPPED:
-        pieces = {piece: times for (why, piece), times in dropped.items() if why == reason}
-        if pieces:
-            most = sorted(pieces, key=lambda piece: (-pieces[piece], piece))[:_EXAMPLES]
-            named = ", ".join(shown(piece) for piece in most if piece)
-            examples = f", such as {named}" if named else ""
-            lines.append(f"dropped {sum(pieces.values()):,} ({reason}{examples})")
-    return lines
-
-
-def spelling_lines(spelling: Spelling) -> list[str]:
-    """Return what an alphabet and a depth cannot spell, and the cure; nothing if they spell all."""
-    if not spelling.lost_words:
-        return []
-    examples = ", ".join(map(shown, spelling.examples))
-    other = f", with other symbols ({printable(spelling.other_symbols)})"
-    return [
-        f"The alphabet {shown(spelling.alphabet)} and {spelling.depth} layers cannot spell "
-        f"{spelling.lost_words:,} of {spelling.words:,} words, {spelling.lost_tokens:,} of "
-        f"{spelling.tokens:,} tokens ({spelling.lost_token_share:.1%}), such as {examples}:",
-        f"{spelling.words_with_other_symbols:,} words{other if spelling.other_symbols else ''}; "
-        f"{spelling.longer_words:,} longer ones. A run never finds them; set population.alphabet "
-        "(docs/populations.md) and protocol.depth.",
-    ]
-
-
-def _spelled_with(alphabet: str | None, depth: int | None, *, known: str) -> dict[str, Any]:
-    """Return what words are to be spelled with, by the default configuration if not said."""
-    from fedhh.experiments.config.alphabet import named_or_settled
+def _longest_word(config: Config, depth: int | None) -> int:
+    """Return the symbols of the longest word, by the configuration if not said."""
     from fedhh.experiments.config.protocol import build_protocol
-    from fedhh.experiments.config.schema import load_config
 
-    default = load_config()
     if depth is None:
-        protocol = build_protocol(default)
-        depth = protocol.longest_word
+        return build_protocol(config).longest_word
     require_between(1, LONGEST_DEPTH, depth=depth)
-    return {
-        "alphabet": named_or_settled(alphabet or default.population.alphabet, known=known),
-        "depth": depth,
-    }
-
-
-def _facts_table(title: str, facts: dict[str, Any]) -> Table:
-    from rich.table import Table
-
-    from fedhh.cli.safe_text import safe_text
-
-    table = Table(title=safe_text(title), show_header=False)
-    table.add_column("what")
-    table.add_column("value", justify="right")
-    for name, value in _flat(facts):
-        table.add_row(safe_text(name), safe_text(value))
-    return table
-
-
-def _flat(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield rows of a nested dictionary: its path in words, and its value as text."""
-    for name, value in facts.items():
-        words = str(name).replace("_", " ")
-        if isinstance(value, dict):
-            yield from ((f"{words}: {path}", text) for path, text in _flat(value))
-        elif isinstance(value, tuple):
-            yield words, ", ".join(map(shown, value))
-        elif isinstance(value, float):
-            yield words, f"{value:,.4f}" if value < 1 else f"{value:,.1f}"
-        else:
-            yield words, f"{value:,}" if isinstance(value, int) else str(value)
+    return depth

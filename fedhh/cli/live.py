@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fedhh.cli.console import open_console, print_line, quoted_path
+from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.report.explorer.live import LiveRun, LiveSweepPage, live_run, live_sweep
 from fedhh.experiments.report.explorer.server import LiveServer
@@ -17,6 +18,7 @@ from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import Listener as SweepListener
 from fedhh.experiments.sweep.plan import Cell, Sweep
 from fedhh.protocol import AnyProtocol
+from fedhh.validation import InputError, RunFailedError
 
 
 class BothListeners:
@@ -80,7 +82,8 @@ def followed_run(listener: Listener, title: str) -> Iterator[tuple[Listener, Liv
     """Serve a run's live page, and yield a listener that tells both; and the server."""
     with live_run(title) as server:
         _print_address(server)
-        yield BothListeners(listener, LiveRun(server)), server
+        with _telling_failures(server):
+            yield BothListeners(listener, LiveRun(server)), server
 
 
 @contextmanager
@@ -90,9 +93,32 @@ def followed_sweep(
     """Serve a sweep's live page, and yield a listener that tells both."""
     with live_sweep(plan) as server:
         _print_address(server)
-        yield BothSweepListeners(listener, LiveSweepPage(server, plan))
-        server.end_with(f"fedhh report {quoted_path(directory)} writes this page.")
+        page = LiveSweepPage(server, plan)
+        with _telling_failures(server):
+            yield BothSweepListeners(listener, page)
+        told = f"{page.failed:,} of its runs failed. " if page.failed else ""
+        server.end_with(f"{told}fedhh report {quoted_path(directory)} writes this page.")
+
+
+@contextmanager
+def _telling_failures(server: LiveServer) -> Iterator[None]:
+    """Have the page say what ended its run, as the terminal does."""
+    try:
+        yield
+    except Exception as error:
+        server.fail_with(failure_line(error))
+        raise
 
 
 def _print_address(server: LiveServer) -> None:
     print_line(open_console(stderr=True), f"Live: {server.address}")
+
+
+def failure_line(error: BaseException) -> str:
+    """Return what a page says of what ended its run: one line with the cause and the cure."""
+    said = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        said = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    elif not isinstance(error, InputError | RunFailedError):
+        said = f"{type(error).__name__}: {said}; the terminal says more."
+    return safe_text(said, longest=LONGEST_LINE)

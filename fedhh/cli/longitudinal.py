@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedhh.cli.options import (
+    ColumnsOption,
     DataOption,
+    FoldCaseOption,
     Format,
     FormatOption,
     KnownOption,
     QuietOption,
     RayAddressOption,
     SeedOption,
+    SeparatorOption,
     SettingsOption,
     TrustOption,
     VerboseOption,
@@ -25,10 +27,7 @@ from fedhh.cli.options import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedhh.experiments.longitudinal.config import Plan
-    from fedhh.experiments.report.text_table import TextTable
-
-_WIDTH = 160
+    from fedhh.longitudinal.repeated.config import Plan
 
 longitudinal = typer.Typer(
     help="A discovery repeated over months, under a cap for each device.\n\n"
@@ -50,6 +49,9 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file.")] = None,
     data: DataOption = None,
+    separator: SeparatorOption = None,
+    columns: ColumnsOption = None,
+    fold_case: FoldCaseOption = False,
     known: KnownOption = None,
     settings: SettingsOption = None,
     protocols: Annotated[
@@ -81,22 +83,32 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     Example: fedhh longitudinal run --preset weekly --protocols ldp-triehh,sfp
     """
     from fedhh.cli.console import open_console, print_directory, print_json, print_line
+    from fedhh.cli.finished import print_finished
     from fedhh.cli.longitudinal_progress import LivePeriods
     from fedhh.cli.safe_text import safe_text
-    from fedhh.experiments.longitudinal.directory import write_result, write_table
-    from fedhh.experiments.longitudinal.run import run_plan
-    from fedhh.experiments.longitudinal.tables import all_tables
-    from fedhh.experiments.report.longitudinal_figures import plot_longitudinal
-    from fedhh.experiments.report.longitudinal_table import longitudinal_table, table_statement
-    from fedhh.experiments.run.directory import check_directory, plain, unused_directory
     from fedhh.experiments.run.run import check_cluster
+    from fedhh.experiments.study.directory import check_directory, check_writable, unused_directory
+    from fedhh.experiments.study.json_values import plain
+    from fedhh.longitudinal.repeated.directory import FIGURES, write_result, write_table
+    from fedhh.longitudinal.repeated.run import run_plan
+    from fedhh.longitudinal.repeated.tables import all_tables
+    from fedhh.longitudinal.report.repeated_figures import Collected, plot_repeated
+    from fedhh.longitudinal.report.repeated_kind import RepeatedKind
+    from fedhh.longitudinal.report.repeated_table import longitudinal_table, table_statement
 
     plan = _plan(
         preset=preset,
         config=config,
         data=data,
         settings=changes(
-            settings, known=known, seed=seed, workers=workers, ray_address=ray_address
+            settings,
+            known=known,
+            columns=columns,
+            separator=separator,
+            fold_case=fold_case or None,
+            seed=seed,
+            workers=workers,
+            ray_address=ray_address,
         ),
         protocols=protocols,
         out=out,
@@ -110,13 +122,15 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
         directory = unused_directory(Path(plan.config.output.directory), name)
     if not resume:
         check_directory(directory)
+    check_writable(directory)
     with LivePeriods(open_console(stderr=True), quiet=quiet) as progress:
         outcome = run_plan(plan, directory, resume=resume, listener=progress)
     tables = all_tables(outcome)
     for name, table in tables.items():
         write_table(directory, name, table)
     summary = longitudinal_table(outcome, tables)
-    figures = plot_longitudinal(outcome, tables, directory / "figures")
+    collected = Collected(section=plan.section, tables=tables)
+    figures = plot_repeated(collected, directory / FIGURES)
     rows = [plain(record) for record in summary.records]
     skipped = _skipped(outcome.plan, tables["periods"])
     stated = table_statement(summary, skipped)
@@ -126,33 +140,8 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     elif quiet:
         print_directory(directory)
     else:
-        _print(summary, skipped, directory)
+        print_finished(directory, RepeatedKind())
         print_line(open_console(), f"Days until found: {safe_text(figures[0], longest=None)}")
-
-
-def show_longitudinal(directory: Path, output_format: Format) -> None:
-    """Print the table of a finished discovery over months again."""
-    from fedhh.cli.console import print_json
-    from fedhh.experiments.longitudinal.directory import read_result
-    from fedhh.experiments.report.longitudinal_table import stated_table
-
-    if output_format is Format.JSON:
-        print_json({**read_result(directory), "directory": str(directory)})
-        return
-    summary, skipped = stated_table(read_result(directory), directory)
-    _print(summary, skipped, directory)
-
-
-def _print(summary: TextTable, skipped: Sequence[str], directory: Path) -> None:
-    from fedhh.cli.console import open_console, print_line
-    from fedhh.cli.safe_text import safe_text
-    from fedhh.cli.text_tables import print_table
-
-    console = open_console(width_unless_terminal=_WIDTH)
-    print_table(console, summary)
-    for line in skipped:
-        print_line(console, line)
-    print_line(console, f"Files: {safe_text(directory, longest=None)}")
 
 
 def _plan(
@@ -167,21 +156,20 @@ def _plan(
 ) -> Plan:
     """Return what is asked for; a resumed discovery's is the one in its directory."""
     from fedhh.experiments.config.changes import apply_settings
-    from fedhh.experiments.config.toml_file import read_toml
-    from fedhh.experiments.longitudinal.config import load_plan, parse_plan
-    from fedhh.experiments.longitudinal.directory import CONFIG, stored_plan
+    from fedhh.experiments.study.resume import resumed_directory
+    from fedhh.longitudinal.repeated.config import load_plan, parse_plan
+    from fedhh.longitudinal.repeated.directory import WHAT, stored_table
     from fedhh.validation import InputError
 
     names = [name.strip() for name in (protocols or "").split(",") if name.strip()]
     if protocols is not None and not names:
         raise InputError("Expected --protocols NAME,..., got no name.")
-    if resume and out is None:
-        raise InputError("Expected --out DIR with --resume: the directory to go on with.")
-    if resume and out is not None and not (preset or config or data or names):
-        stored_plan(out)
-        table = read_toml(out / CONFIG)
-        apply_settings(table, settings)
-        return parse_plan(table, str(out))
+    if resume:
+        directory = resumed_directory(out, what=WHAT)
+        if not (preset or config or data or names):
+            table = stored_table(directory)
+            apply_settings(table, settings)
+            return parse_plan(table, str(directory))
     return load_plan(
         preset=preset, file=config, settings=settings, data=data, protocols=tuple(names)
     )

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from fedhh.cli.bar import Bar
 from fedhh.cli.console import print_line
 from fedhh.cli.minute_lines import MinuteLines
-from fedhh.experiments.longitudinal.config import Plan
-from fedhh.experiments.longitudinal.directory import PeriodRecord
+from fedhh.longitudinal.repeated.config import Plan
+from fedhh.longitudinal.repeated.directory import PeriodRecord
 
 
 class LivePeriods:

@@ -19,6 +19,16 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class TableFormat(StrEnum):
+    """How a table alone is printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    LATEX = "latex"
+    JSON = "json"
+
+
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 QuietOption = Annotated[
     bool,
@@ -34,6 +44,28 @@ VerboseOption = Annotated[
 DataOption = Annotated[
     Path | None,
     typer.Option("--data", help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines."),
+]
+SeparatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sep", metavar="SIGN|tab", help="What separates the columns of a CSV file; else a comma."
+    ),
+]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="ROLE=NAME,...",
+        help="The file's columns by what they are: user, word, count or text; day for repeated "
+        "collections.",
+    ),
+]
+FoldCaseOption = Annotated[
+    bool,
+    typer.Option(
+        "--fold-case",
+        help="Bring counted words to lower case, as texts always are, and add up their counts.",
+    ),
 ]
 KnownOption = Annotated[
     str | None, typer.Option("--known", help="Known words: scowl70, none, or a file.")
@@ -121,6 +153,9 @@ SweepPresetOption = Annotated[
 
 _SETTING_OF = {
     "known": "population.known",
+    "alphabet": "population.alphabet",
+    "separator": "population.separator",
+    "fold_case": "population.fold_case",
     "delta": "privacy.delta",
     "alpha": "privacy.alpha",
     "seeds": "sweep.seeds",
@@ -133,12 +168,24 @@ _SETTING_OF = {
 _AS_GIVEN = "workers"
 
 
-def changes(settings: list[str] | None, **options: Any) -> tuple[str, ...]:
+def changes(
+    settings: list[str] | None, *, columns: list[str] | None = None, **options: Any
+) -> tuple[str, ...]:
     """Return the settings as ``KEY=VALUE``, and those that options stand for."""
     # What is a number or "auto" is read as after --set.
     given = [
-        f"{_SETTING_OF[option]}={value if option == _AS_GIVEN else json.dumps(value)}"
+        f"{_SETTING_OF[option]}={value if option == _AS_GIVEN else _as_toml(value)}"
         for option, value in options.items()
         if value is not None
     ]
+    if columns:
+        from fedhh.clients.reading.columns import parse_columns
+
+        named = parse_columns(columns)
+        given += [f"population.columns.{role}={_as_toml(named[role])}" for role in named]
     return (*(settings or ()), *given)
+
+
+def _as_toml(value: Any) -> str:
+    """Return a value as TOML, which takes no surrogates for what ASCII lacks, as JSON does."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

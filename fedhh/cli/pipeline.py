@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,9 +22,7 @@ from fedhh.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from fedhh.experiments.pipeline.config import PipelineConfig
-
-_WIDTH = 165
+    from fedhh.longitudinal.pipeline.config import PipelineConfig
 
 pipeline = typer.Typer(
     help="Devices over days: caps, an ingestor, an aggregator, and what devices lose.\n\n"
@@ -88,18 +87,6 @@ def run_pipeline(  # noqa: PLR0917 - typer makes these options, none is position
          as_json=output_format is Format.JSON, quiet=quiet)  # fmt: skip
 
 
-def show_pipeline(directory: Path, output_format: Format) -> None:
-    """Print the table of a finished pipeline again."""
-    from fedhh.cli.console import print_json
-    from fedhh.experiments.pipeline.directory import read_record
-
-    record = read_record(directory)
-    if output_format is Format.JSON:
-        print_json({**record, "directory": str(directory)})
-    else:
-        _print(record, directory)
-
-
 def _resolve(
     *,
     preset: str | None,
@@ -110,27 +97,25 @@ def _resolve(
     resume: bool,
 ) -> PipelineConfig:
     """Return the configuration; a resumed pipeline's is the one in its directory."""
-    from fedhh.experiments.pipeline.config import change_pipeline, load_pipeline
-    from fedhh.experiments.pipeline.directory import stored_config
-    from fedhh.experiments.run.directory import is_finished
-    from fedhh.validation import InputError
+    from fedhh.experiments.study.resume import require_same, require_unfinished, resumed_directory
+    from fedhh.longitudinal.pipeline.config import change_pipeline, load_pipeline
+    from fedhh.longitudinal.pipeline.directory import NAME, stored_config
 
     if not resume:
         return load_pipeline(preset=preset, file=file, settings=settings, use_cases=use_cases)
-    if out is None:
-        raise InputError("Expected --out DIR with --resume: the directory to go on with.")
-    stored = stored_config(out)
-    if is_finished(out):
-        raise InputError(f"The pipeline in {out} is finished; there is nothing to resume.")
+    directory = resumed_directory(out, what=NAME)
+    stored = stored_config(directory)
+    require_unfinished(directory, what=NAME)
     if preset is not None or file is not None or use_cases:
         asked = load_pipeline(preset=preset, file=file, settings=settings, use_cases=use_cases)
     else:
-        asked = change_pipeline(stored, settings, str(out))
-    if asked.result_key != stored.result_key:
-        raise InputError(
-            f"The pipeline in {out} has another configuration; resume it without options that "
-            "change the result, or start a new one in another directory."
-        )
+        asked = change_pipeline(stored, settings, str(directory))
+    require_same(
+        directory,
+        {"configuration": asked.result_key},
+        {"configuration": stored.result_key},
+        what=NAME,
+    )
     return stored.model_copy(update={"execution": asked.execution})
 
 
@@ -138,22 +123,24 @@ def _run(
     config: PipelineConfig, name: str, out: Path | None, *, resume: bool, as_json: bool, quiet: bool
 ) -> None:
     from fedhh.cli.console import open_console, print_directory, print_json
+    from fedhh.cli.finished import print_finished
     from fedhh.cli.pipeline_progress import DaysProgress
-    from fedhh.clients.devices.worker import DeviceWorker
-    from fedhh.experiments.pipeline.build import build_model, build_use_cases
-    from fedhh.experiments.pipeline.directory import (
-        CHECKPOINT,
-        make_directory,
-        read_record,
-        write_pipeline,
-    )
-    from fedhh.experiments.pipeline.run import Run, opted_in, seconds_of_devices
-    from fedhh.experiments.run.directory import check_directory
     from fedhh.experiments.run.run import check_cluster, open_workers
     from fedhh.experiments.run.workers import choose_workers
+    from fedhh.experiments.study.directory import check_output
+    from fedhh.longitudinal.devices.worker import DeviceWorker
+    from fedhh.longitudinal.pipeline.build import build_model, build_use_cases
+    from fedhh.longitudinal.pipeline.directory import (
+        CHECKPOINT,
+        make_directory,
+        result_record,
+        write_pipeline,
+    )
+    from fedhh.longitudinal.pipeline.run import Run, opted_in, seconds_of_devices
+    from fedhh.longitudinal.report.pipeline_kind import PipelineKind
+    from fedhh.system.stopping import before_leaving
 
-    if out is not None and not resume:
-        check_directory(out)
+    check_output(out, config.output.directory, resume=resume)
     check_cluster(config.execution.workers, config.execution.ray_address)
     days = config.pipeline
     progress = DaysProgress(
@@ -175,30 +162,36 @@ def _run(
             else:
                 label = f"pipeline_{name}_seed{config.seed}"
                 directory = make_directory(config, out, name=label)
-            run = Run(config, use_cases, executor, checkpoint=directory / CHECKPOINT)
+            checkpoint = directory / CHECKPOINT
+            before_leaving(lambda: say_state(checkpoint))
+            run = Run(config, use_cases, executor, checkpoint=checkpoint)
             progress.start(run.days_done)
-            result = run.finish(progress=progress.advance, after_day=progress.finish_day)
-        write_pipeline(directory, result)
-        # Figures load matplotlib, which what is refused does without.
-        from fedhh.experiments.report.pipeline_figures import write_pipeline_figures
+            result = run.finish(
+                progress=progress.advance, after_day=progress.finish_day, phase=progress.phase
+            )
+        record = result_record(result)
+        # Figures load matplotlib and pandas, which what is refused does without.
+        import pandas as pd
 
-        write_pipeline_figures(directory)
-    record = read_record(directory)
+        from fedhh.longitudinal.report.pipeline_figures import FOLDER, write_pipeline_figures
+
+        progress.phase("drawing figures")
+        # The result comes last: where a figure does not fit on the disk, --resume goes on.
+        write_pipeline_figures(pd.DataFrame(result.tables.days), record, directory / FOLDER)
+        progress.phase("writing tables")
+        write_pipeline(directory, result)
     if as_json:
         print_json({**record, "directory": str(directory)})
     elif quiet:
         print_directory(directory)
     else:
-        _print(record, directory)
+        print_finished(directory, PipelineKind())
 
 
-def _print(record: dict[str, Any], directory: Path) -> None:
-    from fedhh.cli.console import open_console, print_line, quoted_path
+def say_state(checkpoint: Path) -> None:
+    """Say on standard error what a pipeline that is stopped leaves to go on with."""
     from fedhh.cli.safe_text import safe_text
-    from fedhh.cli.text_tables import print_table
-    from fedhh.experiments.report.pipeline_table import pipeline_table
+    from fedhh.longitudinal.pipeline.directory import state_line
 
-    console = open_console(width_unless_terminal=_WIDTH)
-    print_table(console, pipeline_table(record))
-    print_line(console, f"Files: {safe_text(directory, longest=None)}")
-    print_line(console, f"This table again: fedhh show {quoted_path(directory)}")
+    if state := safe_text(state_line(checkpoint), longest=None):
+        os.write(2, f"Left to go on with: {state}; a finished pipeline removes it.\n".encode())

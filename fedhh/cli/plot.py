@@ -1,4 +1,4 @@
-"""`fedhh plot`: figures of a run or a sweep."""
+"""`fedhh plot`: figures of what is finished."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import typer
 
 
 def plot(  # noqa: PLR0917 - typer makes these options, only the directory is positional
-    directory: Annotated[Path, typer.Argument(help="A run's or a sweep's directory.")],
+    directory: Annotated[
+        Path, typer.Argument(help="Of a run, a sweep, a pipeline or a repeated collection.")
+    ],
     out: Annotated[Path | None, typer.Option(help="Where figures go; DIRECTORY if none.")] = None,
     x: Annotated[str | None, typer.Option(help="The setting along the x axis.")] = None,
     by: Annotated[str | None, typer.Option(help="The setting with a line per value.")] = None,
@@ -23,46 +25,42 @@ def plot(  # noqa: PLR0917 - typer makes these options, only the directory is po
     metric: Annotated[
         list[str] | None, typer.Option(help="A column of the results; repeatable.")
     ] = None,
+    title: Annotated[
+        bool, typer.Option("--title/--no-title", help="Figures with their titles, or without.")
+    ] = True,
+    size: Annotated[
+        str | None, typer.Option(metavar="WIDTHxHEIGHT", help="Of each figure, in inches.")
+    ] = None,
 ) -> None:
-    """Draw the figures of a run, pipeline or sweep as PNG, PDF, SVG; --x and what follows: sweeps.
+    """Draw the figures of what is finished as PNG, PDF, SVG; --x to --metric: sweeps.
 
     Example: fedhh plot runs/map --x privacy.local_epsilon --facet protocol.clients_per_layer
     """
     from fedhh.cli.console import open_console, print_line, print_written
     from fedhh.cli.safe_text import LONGEST_LINE, safe_text
-    from fedhh.experiments.pipeline.directory import is_pipeline
-    from fedhh.experiments.report.pipeline_figures import write_pipeline_figures
-    from fedhh.experiments.report.run_figures import plot_run
-    from fedhh.experiments.report.style import FORMATS
-    from fedhh.experiments.report.sweep_figures import METRICS, sweep_figures, write_figures
-    from fedhh.experiments.run.directory import is_finished
-    from fedhh.experiments.run.stored_files import reading
+    from fedhh.experiments.study.kinds import Drawing, finished_kind
+    from fedhh.experiments.study.look import Look, parse_size
+    from fedhh.experiments.study.stored_files import reading
     from fedhh.validation import InputError
 
-    missing: dict[str, str] = {}
+    drawing = Drawing(
+        out=out,
+        look=Look(title=title, size=None if size is None else parse_size(size)),
+        x=x,
+        by=by,
+        facet=facet or (),
+        where=where or (),
+        metrics=metric or (),
+    )
     with reading(directory):
-        if is_finished(directory):
-            if x or by or facet or where or metric:
-                raise InputError(
-                    f"{directory} holds a run, whose figures take no option but --out; --x, --by, "
-                    "--facet, --where and --metric are for sweeps."
-                )
-            if is_pipeline(directory):
-                paths = write_pipeline_figures(directory, out=out, formats=FORMATS)
-            else:
-                paths = plot_run(directory, out=out)
-        else:
-            drawn = sweep_figures(
-                directory,
-                x=x,
-                by=by,
-                facet=facet or (),
-                where=where or (),
-                metrics=metric or METRICS,
+        kind = finished_kind(directory)
+        if drawing.names_settings and not kind.has_settings:
+            raise InputError(
+                f"{directory} holds a {kind.noun}, whose figures take --out, --no-title and --size "
+                "only; --x, --by, --facet, --where and --metric are for sweeps."
             )
-            paths = write_figures(drawn, out or directory)
-            missing = {name: reason for name, reason in drawn.items() if isinstance(reason, str)}
-    for path in paths:
+        drawn = kind.plot(directory, drawing)
+    for path in drawn.paths:
         print_written(path, " (also .pdf, .svg)")
-    for name, reason in missing.items():
+    for name, reason in drawn.missing.items():
         print_line(open_console(), f"No {name}: {safe_text(reason, longest=LONGEST_LINE)}")

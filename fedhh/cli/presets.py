@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.options import Format, FormatOption
+from fedhh.cli.options import TableFormat
+
+if TYPE_CHECKING:
+    from fedhh.experiments.config.built_in import Preset
+
+_NOTE = (
+    "Clients: of the first population. Times: about, on two cores; measured, or derived from the "
+    "number of clients that are asked, without the server's work."
+)
 
 presets = typer.Typer(
     help="Built-in configurations.\n\nExample: fedhh presets list", no_args_is_help=True
@@ -15,20 +24,70 @@ presets = typer.Typer(
 
 
 @presets.command("list")
-def list_presets(output_format: FormatOption = Format.TABLE) -> None:
-    """Print the names of the built-in configurations, and the command that takes each.
+def list_presets(
+    output_format: Annotated[
+        TableFormat, typer.Option("--format", help="How to print it.")
+    ] = TableFormat.TABLE,
+) -> None:
+    """Print the built-in configurations: what each does, what it costs, and what runs it.
 
     Example: fedhh presets list
     """
-    from fedhh.cli.console import print_json
-    from fedhh.experiments.config.built_in import COMMANDS, preset_names
+    from dataclasses import asdict
 
-    rows = [(name, command) for kind, command in COMMANDS.items() for name in preset_names(kind)]
-    if output_format is Format.JSON:
-        print_json([{"name": name, "command": command} for name, command in rows])
+    from fedhh.cli.console import print_json
+    from fedhh.experiments.config.built_in import presets as built_in
+
+    found = built_in()
+    if output_format is TableFormat.JSON:
+        print_json([asdict(each) for each in found])
         return
-    for name, command in rows:
-        typer.echo(f"{name:<28}{command}")
+    if output_format is TableFormat.TABLE:
+        _print_lines(found)
+        return
+    # Loads pandas, which the list itself does without.
+    from fedhh.cli.text_tables import print_as
+    from fedhh.experiments.study.text_table import TextTable
+
+    print_as(
+        TextTable(
+            title="Built-in configurations",
+            columns=("preset", "command", "what", "clients", "time", "basis"),
+            rows=tuple(
+                (
+                    each.name,
+                    each.command,
+                    each.what,
+                    f"{each.clients:,}",
+                    _time(each.seconds),
+                    each.basis,
+                )
+                for each in found
+            ),
+            note=_NOTE,
+            labels=3,
+            records=tuple(asdict(each) for each in found),
+        ),
+        output_format,
+    )
+
+
+def _print_lines(found: Sequence[Preset]) -> None:
+    """Print a heading for each command, and below it a line for each of its presets."""
+    widest = max(len(each.name) for each in found)
+    command = ""
+    for each in found:
+        if each.command != command:
+            command = each.command
+            typer.echo(f"{command} --preset")
+        mark = "" if each.basis == "measured" else "*"
+        cost = f"{each.clients:,} clients, {_time(each.seconds)}{mark}"
+        typer.echo(f"  {each.name:<{widest}}  {cost:<29}{each.what}")
+    typer.echo(f"{_NOTE} *: derived.")
+
+
+def _time(seconds: int) -> str:
+    return f"{seconds // 60} min" if seconds >= 120 else f"{seconds} s"
 
 
 @presets.command("show")

@@ -69,6 +69,7 @@ class LiveProgress:
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         """Draw on this console, or say nothing."""
+        self.console = console
         self._progress = _TwoLines(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),

@@ -9,33 +9,29 @@ import typer
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="A run's or a sweep's directory.")],
+    directory: Annotated[
+        Path,
+        typer.Argument(help="Of a run, a sweep, a pipeline or a repeated collection."),
+    ],
     other: Annotated[
         Path | None, typer.Argument(help="Another run's directory, to be laid over the first.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The file; report.html in DIRECTORY if none.")
+        Path | None,
+        typer.Option(
+            help="The file; if none, report.html in DIRECTORY; of two compared-with-OTHER.html."
+        ),
     ] = None,
 ) -> None:
-    """Write one HTML file to explore: the trie, votes, words, guarantees; or a sweep's results.
+    """Write one HTML file to explore: the trie, votes, words, guarantees; or tables and charts.
 
     It opens without a network, and asks for nothing.
 
     Example: fedhh report runs/mine
     """
     from fedhh.cli.console import print_written
-    from fedhh.experiments.longitudinal.directory import is_longitudinal
-    from fedhh.experiments.pipeline.directory import is_pipeline
     from fedhh.experiments.report.explorer.write import write_report
-    from fedhh.experiments.run.stored_files import reading
-    from fedhh.validation import InputError
-
-    for each in (directory, other):
-        if each is not None and (is_pipeline(each) or is_longitudinal(each)):
-            what = "a pipeline" if is_pipeline(each) else "a discovery over months"
-            raise InputError(
-                f"{each} holds {what}, which has no page; fedhh show prints its table."
-            )
+    from fedhh.experiments.study.stored_files import reading
 
     with reading(directory):
         written = write_report(directory, other, out=out)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedhh.cli.options import (
+    ColumnsOption,
     DataOption,
+    FoldCaseOption,
     Format,
     FormatOption,
     KnownOption,
@@ -20,6 +22,7 @@ from fedhh.cli.options import (
     RayAddressOption,
     RunPresetOption,
     SeedOption,
+    SeparatorOption,
     SettingsOption,
     TrustOption,
     VerboseOption,
@@ -32,12 +35,16 @@ if TYPE_CHECKING:
     from fedhh.experiments.config.schema import Config
     from fedhh.experiments.report.explorer.server import LiveServer
     from fedhh.experiments.run.listener import Listener
+    from fedhh.experiments.run.result import RunResult
 
 
 def run(  # noqa: PLR0917 - typer makes these options, none is positional
     preset: RunPresetOption = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file.")] = None,
     data: DataOption = None,
+    separator: SeparatorOption = None,
+    columns: ColumnsOption = None,
+    fold_case: FoldCaseOption = False,
     known: KnownOption = None,
     settings: SettingsOption = None,
     seed: SeedOption = None,
@@ -73,6 +80,9 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
         settings=changes(
             settings,
             known=known,
+            columns=columns,
+            separator=separator,
+            fold_case=fold_case or None,
             delta=delta,
             alpha=alpha,
             seed=seed,
@@ -89,9 +99,11 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
 def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None:
     """Run, print what came out, and leave the run's directory."""
     from fedhh.cli.console import open_console, print_directory, print_json, quoted_path
+    from fedhh.cli.preflight import print_before_run
     from fedhh.cli.progress import LiveProgress
     from fedhh.cli.run_brief import print_brief
     from fedhh.cli.run_request import Directories, resolve
+    from fedhh.experiments.config.client_file import KeptFile
     from fedhh.experiments.config.population import build_population
     from fedhh.experiments.config.protocol import build_protocol
     from fedhh.experiments.report.comparison import comparison_of_runs
@@ -100,26 +112,27 @@ def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None
     from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
 
     config = resolve(request)
-    baseline = config.of_baseline
-    configs = [config] if baseline is None else [config, baseline]
+    configs = [config, *config.of_baselines]
     # Refuse what cannot work before any client is drawn.
     for each in configs:
         build_protocol(each)
-    if request.out is not None and not request.resume:
-        output.check_directory(request.out)
+    directories = Directories(request, config.output.directory)
     check_cluster(config.execution.workers, config.execution.ray_address)
-    directories = Directories(request)
     with ExitStack() as stack:
-        ahead = stack.enter_context(start_ahead(config.execution))
         progress = LiveProgress(open_console(stderr=True), quiet=quiet)
         listener, server = _followed(stack, progress, configs, live=live)
         stack.enter_context(progress)
+        ahead = stack.enter_context(start_ahead(config.execution))
         started = time.perf_counter()
-        population, facts = build_population(config.population, seed=config.seed)
+        file = KeptFile()
+        population, facts = build_population(config.population, seed=config.seed, read=file.read)
         drawn = time.perf_counter() - started
-        seconds = 0.0
-        for settled, protocol in [check_config(each, population) for each in configs]:
-            seconds += seconds_of_run(settled, protocol.mechanism, population)
+        checked = [check_config(each, population) for each in configs]
+        if not quiet:
+            print_before_run(progress.console, configs, population, file)
+        seconds = sum(
+            seconds_of_run(settled, protocol.mechanism, population) for settled, protocol in checked
+        )
         workers = choose_workers(config.execution, seconds)
         progress.place(workers)
         with open_executor(config, population, workers, ahead) as executor:
@@ -127,29 +140,43 @@ def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None
                 run_config(
                     each, population, executor=executor, listener=listener, checkpoint_in=make
                 )
-                for each, make in zip(configs, directories.makers, strict=False)
+                for each, make in zip(configs, directories.makers(len(configs)), strict=True)
             ]
         runs[0][1].timings["population"] = drawn
-        # Figures load matplotlib, which a run that is refused does without.
-        from fedhh.experiments.report.run_figures import write_figures
-
-        # The run's own result comes last, since it says that all is done.
-        for (each, result), made in reversed(list(zip(runs, directories.made, strict=True))):
-            write_figures(made, result)
-            output.write_result(made, result, each, facts)
+        _write(runs, directories.made, facts)
         directory = directories.made[0]
         if server is not None:
             server.end_with(f"fedhh report {quoted_path(directory)} writes it with all there is.")
     if as_json:
         record, *beside = (output.result_record(result, each, facts) for each, result in runs)
         if beside:
-            record[output.BASELINE_FOLDER] = beside[0]
+            record[output.BASELINES] = beside
         print_json({**record, "directory": str(directory)})
     elif quiet:
         print_directory(directory)
     else:
-        table = None if baseline is None else comparison_of_runs(runs)
-        print_brief(open_console(), runs[0][1], directory, beside=table)
+        print_brief(
+            open_console(),
+            runs[0][1],
+            directory,
+            beside=comparison_of_runs(runs) if len(runs) > 1 else None,
+        )
+
+
+def _write(
+    runs: Sequence[tuple[Config, RunResult]], made: Sequence[Path], facts: Mapping[str, Any]
+) -> None:
+    """Write the figures and results of a run and its baselines."""
+    # Figures load matplotlib, which a run that is refused does without.
+    from fedhh.experiments.report.run_figures import write_figures
+    from fedhh.experiments.run import directory as output
+
+    # The run's own result comes last, since it says that all is done; then nothing is resumed.
+    for (each, result), directory in reversed(list(zip(runs, made, strict=True))):
+        write_figures(directory, result)
+        output.write_result(directory, result, each, facts)
+    for (each, _), directory in zip(runs, made, strict=True):
+        output.drop_checkpoint(directory, each)
 
 
 def _followed(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fedhh.experiments.config.alphabet import FROM_DATA
 from fedhh.experiments.config.schema import Config, change_config, load_config
 from fedhh.experiments.run import directory as output
+from fedhh.experiments.study.directory import check_output
+from fedhh.experiments.study.resume import require_same, require_unfinished, resumed_directory
 from fedhh.settings import AUTO
-from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,22 +41,19 @@ def resolve(request: RunRequest) -> Config:
     """Return the run's configuration; a resumed run's is the one in its directory."""
     if not request.resume:
         return _requested(request)
-    if request.out is None:
-        raise InputError(
-            "Expected --out DIR with --resume: the directory of the run to go on with."
-        )
-    stored = output.resumed_config(request.out)
-    if output.is_finished(request.out):
-        raise InputError(f"The run in {request.out} is finished; there is nothing to resume.")
+    directory = resumed_directory(request.out, what=output.NAME)
+    stored = output.resumed_config(directory)
+    require_unfinished(directory, what=output.NAME)
     if any((request.preset, request.config, request.data)):
         requested = _as_stored(_requested(request), stored)
     else:
-        requested = change_config(stored, request.settings, str(request.out))
-    if requested.result_key != stored.result_key:
-        raise InputError(
-            f"The run in {request.out} has another configuration; resume it without options "
-            "that change the result, or start a new run in another directory."
-        )
+        requested = change_config(stored, request.settings, str(directory))
+    require_same(
+        directory,
+        {"configuration": requested.result_key},
+        {"configuration": stored.result_key},
+        what=output.NAME,
+    )
     return stored.model_copy(update={"execution": requested.execution})
 
 
@@ -89,25 +89,30 @@ def _directory(request: RunRequest, config: Config) -> Path:
 
 
 class Directories:
-    """Makes the directory of a run, and below it that of its baseline, when it is time.
+    """Makes the directory of a run, and below it those of its baselines, when it is time.
 
     Attributes:
         made: What has been made.
-        makers: What makes the run's directory, then the baseline's, from a settled configuration.
     """
 
-    def __init__(self, request: RunRequest) -> None:
+    def __init__(self, request: RunRequest, parent: str) -> None:
+        """Refuse a request whose directory cannot be made, below ``parent`` if it names none."""
+        check_output(request.out, parent, resume=request.resume)
         self._request = request
         self.made: list[Path] = []
-        self.makers = (self._make_own, self._make_baseline)
+
+    def makers(self, num_runs: int) -> list[Callable[[Config], Path]]:
+        """Return what makes each run's directory from a settled configuration, its own first."""
+        below = [partial(self._make_baseline, number) for number in range(num_runs - 1)]
+        return [self._make_own, *below]
 
     def _make_own(self, config: Config) -> Path:
         self.made.append(_directory(self._request, config))
         return self.made[-1]
 
-    def _make_baseline(self, config: Config) -> Path:
-        directory = self.made[0] / output.BASELINE_FOLDER
+    def _make_baseline(self, number: int, config: Config) -> Path:
+        directory = output.baseline_folder(self.made[0], number)
         if not (self._request.resume and directory.exists()):
-            output.new_directory(config, directory, name=output.BASELINE_FOLDER)
+            output.new_directory(config, directory, name=directory.name)
         self.made.append(directory)
         return directory

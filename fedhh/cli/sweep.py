@@ -51,13 +51,14 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Run many settings and seeds: one table of results.
+    """Run many settings and seeds: one table of results, figures over the settings.
 
     Example: fedhh sweep --preset epsilon-n-quick --out runs/map
     """
     from fedhh.cli.console import open_console, print_directory, print_json
     from fedhh.cli.sweep_request import SweepRequest, requested_table, run_requested
-    from fedhh.cli.sweep_tables import frame_rows, print_sweep
+    from fedhh.cli.sweep_tables import draw_sweep, print_sweep
+    from fedhh.experiments.report.sweep_kind import frame_rows
     from fedhh.validation import InputError
 
     if file is not None and config is not None:
@@ -79,6 +80,8 @@ def sweep(  # noqa: PLR0917 - typer makes these options, only the file is positi
     done = run_requested(requested_table(request), request)
     if done is None:
         return
+    if done.has_results:
+        draw_sweep(done.directory, quiet=quiet)
     if request.as_json:
         print_json(frame_rows(done.frame))
     elif quiet:

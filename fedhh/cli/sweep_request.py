@@ -11,17 +11,19 @@ from typing import Any
 import pandas as pd
 
 from fedhh.cli.console import open_console, print_json
+from fedhh.cli.preflight import print_preflight
 from fedhh.cli.sweep_progress import LiveSweep
 from fedhh.cli.sweep_tables import cell_rows, print_cells, print_plan
 from fedhh.experiments.config.changes import apply_settings
 from fedhh.experiments.config.schema import Config, ExecutionConfig, parse_config
-from fedhh.experiments.run.directory import check_directory, unused_directory
+from fedhh.experiments.study.directory import check_directory, check_writable, unused_directory
+from fedhh.experiments.study.resume import resumed_directory
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import SWEEP
 from fedhh.experiments.sweep.execution import Listener
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
+from fedhh.experiments.sweep.preflight import preflight_of_sweep
 from fedhh.experiments.sweep.sweep import PopulationStore, run_sweep, workers_of_sweep
-from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +95,14 @@ def run_requested(requested: tuple[dict[str, Any], str], request: SweepRequest) 
     if request.dry_run:
         _list_cells(plan, request, base.execution)
         return None
+    directory = request.out or _new_directory(Path(base.output.directory), request)
+    check_writable(directory)
     if not request.quiet:
         chosen = None if request.resume else workers_of_sweep(plan.to_run, base.execution)
-        print_plan(open_console(stderr=request.as_json), plan, chosen)
-    directory = request.out or _new_directory(Path(base.output.directory), request)
+        console = open_console(stderr=request.as_json)
+        print_plan(console, plan, chosen)
+        if not request.resume and (found := preflight_of_sweep(plan, store)) is not None:
+            print_preflight(console, found)
     with ExitStack() as stack:
         progress = LiveSweep(open_console(stderr=True), plan.best, quiet=request.quiet)
         listener: Listener[Cell] = progress
@@ -138,16 +144,13 @@ def requested_table(request: SweepRequest) -> tuple[dict[str, Any], str]:
     """Return the sweep's table; a resumed sweep's is the one in its directory."""
     if not request.resume:
         return _named(request)
-    if request.out is None:
-        raise InputError(
-            "Expected --out DIR with --resume: the directory of the sweep to go on with."
-        )
+    directory = resumed_directory(request.out, what=results.NAME)
     if request.preset is not None or request.file is not None:
         # Compared by the directory with what it holds, cell by cell.
         return _named(request)
-    table = results.stored_sweep_table(request.out)
+    table = results.stored_sweep_table(directory)
     apply_settings(table, request.settings)
-    return table, str(request.out)
+    return table, str(directory)
 
 
 def _named(request: SweepRequest) -> tuple[dict[str, Any], str]:

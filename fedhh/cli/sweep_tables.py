@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.console import Console
 from rich.table import Table
 
-from fedhh.cli.console import print_line, print_places
+from fedhh.cli.console import SafeConsole, open_console, print_line, print_places
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.text_tables import print_table
 from fedhh.experiments.config.labels import is_share, short_label, value_text
@@ -22,11 +20,12 @@ from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.directory import DONE, FAILED
 from fedhh.experiments.sweep.intervals import interval_text, summarize
 from fedhh.experiments.sweep.plan import SKIP_RULES, Cell, Sweep
+from fedhh.validation import InputError
 
 _MOST_ROWS = 30
 
 
-def print_plan(console: Console, sweep: Sweep, workers: Workers | None) -> None:
+def print_plan(console: SafeConsole, sweep: Sweep, workers: Workers | None) -> None:
     """Print how many cells there are, where they run, and which are skipped by which rule.
 
     Args:
@@ -47,7 +46,7 @@ def print_plan(console: Console, sweep: Sweep, workers: Workers | None) -> None:
             print_line(console, f"  {place}")
 
 
-def print_cells(console: Console, sweep: Sweep, missing: Container[str]) -> None:
+def print_cells(console: SafeConsole, sweep: Sweep, missing: Container[str]) -> None:
     """Print every cell that runs, a line for all seeds of a setting, and which have a result."""
     for settings, cells in _by_settings(sweep.to_run).items():
         seeds = [cell.config.seed for cell in cells]
@@ -81,11 +80,6 @@ def cell_rows(sweep: Sweep, missing: Container[str]) -> list[dict[str, Any]]:
     ]
 
 
-def frame_rows(frame: pd.DataFrame) -> Any:
-    """Return results as JSON values, one object per cell and seed."""
-    return json.loads(frame.to_json(orient="records"))
-
-
 def _by_settings(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -93,7 +87,7 @@ def _by_settings(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     return groups
 
 
-def print_sweep(console: Console, sweep: Sweep, table: pd.DataFrame, directory: Path) -> None:
+def print_sweep(console: SafeConsole, sweep: Sweep, table: pd.DataFrame, directory: Path) -> None:
     """Print the best settings, what failed, and where the files are."""
     done = table[table["status"] == DONE]
     if not done.empty and sweep.best in done:
@@ -101,10 +95,23 @@ def print_sweep(console: Console, sweep: Sweep, table: pd.DataFrame, directory: 
         if (name := usual_table(directory)).startswith("gboard"):
             print_table(console, make_table(name, directory))
     print_failures(console, table)
-    print_places(console, directory)
+    print_places(console, directory, has_settings=True)
 
 
-def print_failures(console: Console, table: pd.DataFrame) -> None:
+def draw_sweep(directory: Path, *, quiet: bool) -> None:
+    """Write a sweep's figures into its directory; say why on stderr if there is none to draw."""
+    # Loads matplotlib, which a dry run does without.
+    from fedhh.experiments.report.sweep_figures import plot_sweep
+
+    try:
+        plot_sweep(directory)
+    except InputError as error:
+        if not quiet:
+            line = f"No figure: {safe_text(error, longest=LONGEST_LINE)}"
+            print_line(open_console(stderr=True), line)
+
+
+def print_failures(console: SafeConsole, table: pd.DataFrame) -> None:
     """Print the cells that have no result, and why."""
     for row in table[table["status"] == FAILED].to_dict("records"):
         where = f"{row[PROTOCOL]}, " if PROTOCOL in row else ""

@@ -1,49 +1,50 @@
-"""`fedhh table`: a table of a sweep's results, to be piped."""
+"""`fedhh table`: one table of what is finished, to be piped."""
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-class TableFormat(StrEnum):
-    """How a table is written."""
-
-    MARKDOWN = "markdown"
-    CSV = "csv"
-    LATEX = "latex"
-    JSON = "json"
+from fedhh.cli.options import TableFormat
 
 
 def table(
-    name: Annotated[
-        str, typer.Argument(help="summary, comparison, sampling, gboard-table1 or -figure1.")
+    directory: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help="What a command has left: its directory, or a file of it. With --results, NAME.",
+        ),
     ],
-    results: Annotated[Path, typer.Option(help="A sweep's directory.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Of a sweep: summary, comparison, sampling, gboard-table1 or -figure1; the one "
+            "that says most if not said."
+        ),
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="The directory, where NAME stands in its place.")
+    ] = None,
     output_format: Annotated[
-        TableFormat, typer.Option("--format", help="How to write it.")
+        TableFormat, typer.Option("--format", help="How to print it.")
     ] = TableFormat.MARKDOWN,
 ) -> None:
-    """Print a table of a sweep's results.
+    """Print one table of what is finished: of a run, sweep, pipeline or repeated collection.
 
-    Example: fedhh table gboard-table1 --results runs/table1 --format latex
+    Example: fedhh table runs/table1 gboard-table1 --format latex
     """
-    from fedhh.cli.console import print_json
-    from fedhh.cli.safe_text import safe_text
-    from fedhh.experiments.report.tables import make_table
-    from fedhh.experiments.run.stored_files import reading
+    from fedhh.cli.finished import directory_of, finished_table
+    from fedhh.cli.text_tables import print_as
+    from fedhh.experiments.study.stored_files import reading
+    from fedhh.validation import InputError
 
-    with reading(results):
-        made = make_table(name, results)
-    if output_format is TableFormat.JSON:
-        print_json(
-            {"title": made.title, "columns": made.columns, "rows": made.rows, "note": made.note}
-        )
-        return
-    text = made.render(output_format)
-    # A program gets the labels as they are, a terminal nothing that it would act on.
-    sys.stdout.write(safe_text(text, longest=None, keep="\n") if sys.stdout.isatty() else text)
+    if results is not None and name is not None:
+        raise InputError("Expected DIR and NAME, or NAME and --results DIR, got all three.")
+    asked = name if results is None else directory
+    place = directory_of(Path(directory) if results is None else results)
+    with reading(place):
+        made = finished_table(place, asked)
+    print_as(made, output_format)

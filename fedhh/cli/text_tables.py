@@ -1,21 +1,59 @@
-"""Prints a table of text, with everything in it shown as it is and nothing cut to fit."""
+"""Prints tables and what stands between them: all of it as it is, and nothing cut to fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
+from fedhh.cli.console import SafeConsole, open_console, print_json
+from fedhh.cli.options import TableFormat
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
-from fedhh.experiments.report.text_table import TextTable
+from fedhh.cli.second_opinions import print_opinions
+from fedhh.cli.table_widths import WIDEST
+from fedhh.experiments.study.parts import Facts, Line, Opinions, Part
+from fedhh.experiments.study.text_table import TextTable
 
 # Around the text of a column: a space on both sides, and a line.
 _AROUND = 3
+_WIDTH = 132
 
 
-def print_table(console: Console, table: TextTable) -> None:
+def print_parts(console: SafeConsole, parts: Iterable[Part]) -> None:
+    """Print what is shown of an experiment, in its order."""
+    for part in parts:
+        match part:
+            case Facts():
+                _print_facts(console, part)
+            case Line():
+                _print_text(console, part)
+            case Opinions():
+                print_opinions(part.all)
+            case _:
+                print_table(console, part)
+
+
+def _print_facts(console: SafeConsole, facts: Facts) -> None:
+    table = Table(title=safe_text(facts.title), show_header=False, title_justify="left")
+    table.add_column("what", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("note", style="dim")
+    for row in facts.rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _print_text(console: SafeConsole, line: Line) -> None:
+    text = Text(safe_text(line.text, longest=LONGEST_LINE), style=line.style)
+    shown = Padding(text, (0, 0, 0, line.indent)) if line.indent else text
+    console.print(shown, soft_wrap=line.is_whole)
+
+
+def print_table(console: SafeConsole, table: TextTable) -> None:
     """Print a table of text, and below it what the numbers are.
 
     Columns that do not fit beside the others follow in a table of their own, with the same labels.
@@ -23,25 +61,43 @@ def print_table(console: Console, table: TextTable) -> None:
     heads = [safe_text(column) for column in table.columns]
     rows = [[safe_text(cell) for cell in row] for row in table.rows]
     title = safe_text(table.title) or None
-    for columns in _that_fit(heads, rows, table.labels, console.width):
-        needed = [_width(heads, rows, number) for number in columns]
-        wished = [max(cell_len(heads[n]), w) for n, w in zip(columns, needed, strict=True)]
-        # Left to itself, a table would take from numbers to give to heads.
-        is_tight = _total(needed) <= console.width < _total(wished)
-        shown = Table(title=title, title_justify="left")
-        for number, width in zip(columns, needed, strict=True):
-            shown.add_column(
-                heads[number],
-                justify="left" if number < table.labels else "right",
-                width=width if is_tight else None,
-                overflow="fold",
-            )
+    room = WIDEST if table.is_whole else console.room
+    for columns in _that_fit(heads, rows, table.labels, room):
+        shown = Table(
+            title=title,
+            caption=table.caption or None,
+            title_justify="left",
+            caption_justify="left",
+        )
+        for number in columns:
+            if number < table.labels:
+                whole = _width(heads, rows, number)
+                # Labels stay in one line unless they take most of it.
+                least = min(whole, console.room // 2)
+                shown.add_column(heads[number], overflow="fold", min_width=least)
+            else:
+                shown.add_column(heads[number], justify="right")
         for row in rows:
             shown.add_row(*(row[number] for number in columns))
         console.print(shown)
         title = None
     if table.note:
         console.print(safe_text(table.note, longest=LONGEST_LINE), style="dim")
+
+
+def print_as(table: TextTable, how: TableFormat) -> None:
+    """Print a table alone to standard output, in the format that was asked for."""
+    if how is TableFormat.TABLE:
+        print_table(open_console(width_unless_terminal=_WIDTH), table)
+    elif how is TableFormat.JSON:
+        print_json(
+            {"title": table.title, "columns": table.columns, "rows": table.rows, "note": table.note}
+        )
+    else:
+        text = table.render(how)
+        # A program gets labels as they are, a terminal nothing that it would act on.
+        safe = safe_text(text, longest=None, keep="\n") if sys.stdout.isatty() else text
+        sys.stdout.write(safe)
 
 
 def _that_fit(

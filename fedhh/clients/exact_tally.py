@@ -1,10 +1,10 @@
-"""Tallies drawn without reports, with their exact joint law: the way to cohorts of any size.
+"""Aggregate-level sampling with the exact joint distribution: the way to cohorts of any size.
 
-Clients choose their contributions as ever, but nobody randomizes them: workers count what clients
-would report, and the noise of the whole tally is drawn on the counts at once, see
-`fedhh.clients.answers.hits`. The law of the tally, given the contributions, is that of reports,
-dependence between values included. This is a simulator's way, never a device's; so it lives on the
-clients' side of the trust boundary, and what leaves it is the tally.
+Clients choose their contributions as ever, but nobody randomizes them: workers bring noise-free
+counts of what clients would report, and the whole tally is drawn from these, see
+`fedhh.clients.answers.sampling`. The distribution of the tally, given the contributions, is that of
+reports, dependence between values included. This is a simulator's way, never a device's; so it
+lives on the clients' side of the trust boundary, and what leaves it is the tally.
 
 If a cohort is larger than ``drawn_clients``, only so many clients are asked, and their counts are
 scaled up; that is approximate. A count c of N clients then has a standard error of at most
@@ -19,7 +19,12 @@ from functools import reduce
 
 import numpy as np
 
-from fedhh.clients.answers.hits import HitsQuery, can_sample, nanoseconds_saved, sample_tally
+from fedhh.clients.answers.sampling import (
+    NoiseFreeQuery,
+    can_sample,
+    nanoseconds_saved,
+    sample_tally,
+)
 from fedhh.queries.base import Aggregate, Answer, PrefixQuery, Query, Tally
 from fedhh.simulation.executor import Executor, Progress
 from fedhh.validation import InputError, require_at_least
@@ -40,7 +45,7 @@ class _Progress:
 
 
 class ExactTallyExecutor(Executor):
-    """Draws tallies from hits that another executor brings, where it can and where it pays."""
+    """Samples tallies from noise-free counts of another executor, where it can and it pays."""
 
     def __init__(
         self,
@@ -55,7 +60,7 @@ class ExactTallyExecutor(Executor):
         Args:
             executor: The way to the clients; closed with this one.
             seed: The run's seed.
-            always: Draw every tally at once; otherwise those alone where that is cheaper, by
+            always: Sample every tally; otherwise those alone where that is cheaper, by
                 sizes, so that the choice is the same for any number of workers.
             drawn_clients: Most clients of a cohort that are drawn; all if None.
         """
@@ -67,7 +72,7 @@ class ExactTallyExecutor(Executor):
         self._drawn_clients = drawn_clients
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield answers for the whole cohort: one, if its tally is drawn.
+        """Yield answers for the whole cohort: one, if its tally is sampled.
 
         Raises:
             InputError: The query has to be answered without reports, and cannot be.
@@ -90,20 +95,20 @@ class ExactTallyExecutor(Executor):
         scale = cohort.size / drawn.size
         if progress is not None and scale > 1:
             progress = _Progress(listener=progress, scale=scale, carried=[0.0])
-        asked = HitsQuery.of(query, drawn)
+        asked = NoiseFreeQuery.of(query, drawn)
         answer = reduce(Answer.merge, self._executor.answer(asked, progress))
         diagnostics = replace(answer.diagnostics, is_sampled=True)
-        hits, num_reports = answer.aggregate.tally, answer.aggregate.num_reports
+        counts, num_reports = answer.aggregate.tally, answer.aggregate.num_reports
         if drawn.size < cohort.size:
             assert isinstance(query, PrefixQuery)
-            hits, num_reports = _scaled(hits, query, scale)
+            counts, num_reports = _scaled(counts, query, scale)
             diagnostics = replace(
                 diagnostics,
-                num_dummies=int(hits[query.dummy]),
+                num_dummies=int(counts[query.dummy]),
                 num_clients_with_items=round(diagnostics.num_clients_with_items * scale),
             )
         aggregate = Aggregate(
-            tally=sample_tally(query, hits, seed=self._seed),
+            tally=sample_tally(query, counts, seed=self._seed),
             num_reports=num_reports,
             num_clients=cohort.size,
         )
@@ -119,7 +124,7 @@ def require_sampling(query: Query, *, always: bool, scaled: bool) -> None:
 
     Args:
         query: A query.
-        always: Whether every tally is to be drawn at once.
+        always: Whether every tally is to be sampled.
         scaled: Whether fewer clients are to be drawn than the cohort has.
     """
     if scaled and not (type(query) is PrefixQuery and can_sample(query)):
@@ -130,14 +135,14 @@ def require_sampling(query: Query, *, always: bool, scaled: bool) -> None:
     if always and not can_sample(query):
         raise InputError(
             f"Expected simulation.fidelity 'auto' or 'per-report' for a {type(query).__name__} "
-            "with its oracle, got 'exact-tally': no law of its tally is known that could be drawn "
-            "at once."
+            "with its oracle, got 'exact-tally': the joint distribution of its tally is not known, "
+            "so that it cannot be sampled."
         )
 
 
-def _scaled(hits: Tally, query: PrefixQuery, scale: float) -> tuple[Tally, int]:
+def _scaled(drawn: Tally, query: PrefixQuery, scale: float) -> tuple[Tally, int]:
     """Return the whole cohort's counts of values, dummies among them, and its reports."""
-    counts = np.rint(hits * scale).astype(np.int64)
+    counts = np.rint(drawn * scale).astype(np.int64)
     if not query.pad:
         return counts, int(counts.sum())
     # Every client of the cohort sends exactly B reports, so the dummies make up for rounding.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
@@ -41,5 +41,5 @@ def rehearse() -> None:
         counts=np.array([1]),
     )
     worker = ClientWorker(population, seed=0)
-    for asked in (query, HitsQuery.of(query, query.cohort)):
+    for asked in (query, NoiseFreeQuery.of(query, query.cohort)):
         worker.answer(asked, [0])

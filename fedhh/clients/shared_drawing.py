@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from fedhh.clients.answers.joint import JointQuery, can_join
+from fedhh.plugin_errors import naming_plugins
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Executor, Progress
 
@@ -81,7 +82,9 @@ class SharedDrawing:
             together.setdefault(key, []).append(asked)
         for group in together.values():
             try:
-                answers = self._answers(group)
+                # All runs wait: who asks for them must not exit.
+                with naming_plugins():
+                    answers = self._answers(group)
             except Exception as error:
                 for asked in group:
                     asked.error = error

@@ -25,21 +25,22 @@ _MOST_COINS = 16
 
 
 @compiled
-def add_noise(hits: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Words) -> None:
+def add_noise(counts: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Words) -> None:
     """Fill in the counts of ones of a sketch whose reports are indicators with flipped entries.
 
-    All n entries of a cell are flipped with the same probability, those of its h hits too. So of
-    T ~ Binomial(n, flip) flips X are of hits, a hypergeometric number, and T - X + h - X entries
-    are ones. The law of T is one table per row; most cells have few hits, and need a few coins.
+    All n entries of a cell are flipped with the same probability, those of the h reports whose own
+    cell it is, too. So of T ~ Binomial(n, flip) flips X are of these, a hypergeometric number, and
+    T - X + h - X entries are ones. The law of T is one table per row; in most cells h is small, and
+    X needs a few coins.
 
     Args:
-        hits: ``(k, m) int64``: reports whose own cell it is.
+        counts: ``(k, m) int64``: reports whose own cell it is.
         reports: ``(k,) int64``: reports by row.
         flip: Probability of a flip, in (0, 1).
         out: ``(k, m) int64``, overwritten.
         state: ``(4,) uint64`` of the generator, changed in place.
     """
-    num_rows, num_cells = hits.shape
+    num_rows, num_cells = counts.shape
     kept = 1.0 - flip
     weights = np.empty(num_cells + 2)
     law = np.empty(num_cells + 2, dtype=np.uint64)
@@ -50,7 +51,7 @@ def add_noise(hits: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Word
         if size:
             _lay_out(weights, size, law, guide)
         for cell in range(num_cells):
-            own = hits[row, cell]
+            own = counts[row, cell]
             if size == 0 or own > _MOST_COINS:
                 ones = own - draw_binomial(own, flip, kept, state)
                 out[row, cell] = ones + draw_binomial(n - own, flip, kept, state)
@@ -60,11 +61,11 @@ def add_noise(hits: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Word
             while word > law[place]:
                 place += 1
             flips = first + place
-            flipped_hits = 0
+            flipped_own = 0
             for i in range(own):
-                if next_float(state) * (n - i) < flips - flipped_hits:
-                    flipped_hits += 1
-            out[row, cell] = flips + own - 2 * flipped_hits
+                if next_float(state) * (n - i) < flips - flipped_own:
+                    flipped_own += 1
+            out[row, cell] = flips + own - 2 * flipped_own
 
 
 @subroutine

@@ -23,6 +23,7 @@ class PlannedLayer:
         num_clients: Clients to be asked.
         smallest_domain: Fewest values that the layer's randomizer may have, the dummy included.
         largest_domain: Most values that it may have.
+        validates: Whether it is the validation round, about the words that earlier ones found.
     """
 
     pass_index: int
@@ -30,6 +31,7 @@ class PlannedLayer:
     num_clients: int
     smallest_domain: int
     largest_domain: int
+    validates: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fedhh import oracles
 from fedhh.mechanisms.base import Mechanism
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.validation import InputError
@@ -44,9 +45,20 @@ class LocalReports(Mechanism):
         """The sum of the randomizers' epsilons."""
         return sum(spec.epsilon for spec in self.randomizers)
 
+    @property
+    def epsilons_of_contribution(self) -> tuple[float, ...]:
+        """Local epsilons of the reports that one contribution is made of, which add up.
+
+        A validation round may report it whole: then only their sum holds for every round.
+        """
+        if len(self.randomizers) > 1 and self.recount_randomizer is None:
+            return tuple(spec.epsilon for spec in self.randomizers)
+        return (self.local_epsilon,)
+
     def values_per_report(self, domain_size: int) -> int | None:
-        """Return the d of the last randomizer over so many values."""
-        return make_oracle(self.randomizers[-1], domain_size).values_per_report
+        """Return Subset Selection's d, if it is the last randomizer, over so many values."""
+        oracle = make_oracle(self.randomizers[-1], domain_size)
+        return oracle.d if isinstance(oracle, oracles.SubsetSelection) else None
 
     @property
     def is_subset_selection(self) -> bool:

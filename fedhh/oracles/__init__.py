@@ -17,23 +17,21 @@ from fedhh.oracles.registry import (
 
 if TYPE_CHECKING:
     from fedhh.oracles.bassily_smith import BassilySmith
-    from fedhh.oracles.binary_local_hashing import BinaryLocalHashing
     from fedhh.oracles.count_mean_sketch import CountMeanSketch
     from fedhh.oracles.d_bit_flip import DBitFlip
-    from fedhh.oracles.fast_local_hashing import FastLocalHashing
-    from fedhh.oracles.generalized_randomized_response import GeneralizedRandomizedResponse
-    from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
     from fedhh.oracles.hadamard_response import HadamardResponse
-    from fedhh.oracles.hashtogram import Hashtogram
-    from fedhh.oracles.identity import Identity
-    from fedhh.oracles.optimized_local_hashing import OptimizedLocalHashing
-    from fedhh.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
+    from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
+    from fedhh.oracles.histogram_encoding import SummedHistogramEncoding, ThresholdHistogramEncoding
+    from fedhh.oracles.local_hashing import (
+        BinaryLocalHashing,
+        FastLocalHashing,
+        OptimizedLocalHashing,
+    )
     from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
+    from fedhh.oracles.randomized_response import GeneralizedRandomizedResponse, Identity
     from fedhh.oracles.sketch import SketchOracle
     from fedhh.oracles.subset_selection import SubsetSelection
-    from fedhh.oracles.summed_histogram_encoding import SummedHistogramEncoding
-    from fedhh.oracles.symmetric_unary_encoding import SymmetricUnaryEncoding
-    from fedhh.oracles.threshold_histogram_encoding import ThresholdHistogramEncoding
+    from fedhh.oracles.unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 
 __all__ = [
     "ORACLES",

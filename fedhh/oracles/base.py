@@ -1,7 +1,7 @@
 """Frequency oracles: a local randomizer and the estimator that belongs to it, in one object.
 
-A client runs `privatize`; the server runs `tally` and `estimate`. Both halves read the same frozen
-parameters, so p and q exist once.
+A client runs `privatize`; the server runs `aggregate`, `support` and `estimate`. Both halves read
+the same frozen parameters, so p and q exist once.
 """
 
 from __future__ import annotations
@@ -9,44 +9,30 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.validation import InputError, require_at_least, require_epsilon
+from fedhh.validation import (
+    InputError,
+    TakesSettingsByName,
+    require_at_least,
+    require_epsilon,
+)
 
 Values = npt.NDArray[np.int64]
 Reports = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+AggregateForm = Literal["values", "outputs", "sketch"]
+
 LARGEST_TALLY = 2**32 - 1
-"""Most values that one tally counts: kernels number them, and one spare, with 32 bits."""
+"""Most numbers of an aggregate: kernels number values, and one spare, with 32 bits."""
 
 LARGEST_REPORT_SPACE = 2**22
 """Most numbers that all possible reports together may have, to be enumerated."""
-
-
-class ServerWork(NamedTuple):
-    """What a server does, in numbers that it adds up or looks at.
-
-    Where all values are decoded together, a candidate's is its share of that.
-
-    Attributes:
-        report: Order of the work on a report, such as "d".
-        per_report: Its number.
-        candidate: Order of the work on a candidate, once all n reports are in.
-        per_candidate: Its number, but for what each report adds to it.
-        per_candidate_and_report: What a candidate needs for each report again; 0 where reports add
-            up.
-    """
-
-    report: str
-    per_report: float
-    candidate: str
-    per_candidate: float
-    per_candidate_and_report: float = 0.0
 
 
 def as_numbers(values: npt.ArrayLike, name: str = "values") -> Values:
@@ -70,56 +56,16 @@ def require_in_domain(numbers: Values, domain_size: int, name: str = "values") -
         )
 
 
-@runtime_checkable
-class SamplesTally(Protocol):
-    """An oracle that can draw a tally from a histogram, without reports, with the exact law."""
-
-    def sample_tally(
-        self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
-    ) -> Tally:
-        """Return ``(domain_size,) int64``, as `FrequencyOracle.privatize_and_tally` would.
-
-        Args:
-            true_counts: ``(domain_size,) int64``: clients that hold each value; they sum to
-                ``num_reports``.
-            num_reports: Number of reports.
-            rng: Source of the clients' coins.
-        """
-
-
-@runtime_checkable
-class SamplesHits(Protocol):
-    """An oracle of fixed aggregate whose noise can be drawn afterwards, with the exact law.
-
-    Hits are the aggregate that the same reports would have without their noise: what of a report
-    does not depend on its noise, such as its row of a sketch, is drawn with them.
-    """
-
-    def add_hits(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return the ``(aggregate_size,) int64`` hits of some clients; additive.
-
-        Args:
-            values: ``(n,) int64`` in [0, domain_size).
-            rng: Source of the coins that are not noise.
-            out: ``(aggregate_size,) int64`` to add to; a new array if None.
-        """
-
-    def sample_aggregate(self, hits: Tally, *, rng: np.random.Generator) -> Tally:
-        """Return what `FrequencyOracle.privatize_and_aggregate` would, given the sum of all hits.
-
-        Args:
-            hits: ``(aggregate_size,) int64``.
-            rng: Source of the clients' noise.
-        """
-
-
 @dataclass(frozen=True, kw_only=True)
-class FrequencyOracle(ABC):
+class FrequencyOracle(TakesSettingsByName, ABC):
     """A local randomizer over the values 0 .. domain_size - 1, and its unbiased estimator.
 
     Fields are public parameters; data and randomness are arguments.
+
+    A subclass states what is abstract. How its reports add up stands in `_add_reports` and, for
+    speed, `_add_values`; how a sum answers, in `_support` and `_support_of_reports`. `aggregate`
+    and `support` call these with checked arguments. Oracles whose aggregate can be drawn without
+    reports are `fedhh.oracles.sampling.SampledAggregates`.
 
     Attributes:
         epsilon: Local privacy of one report: for any two values, any report's probabilities
@@ -127,15 +73,16 @@ class FrequencyOracle(ABC):
         domain_size: Number of values, at least 2; a protocol's dummy is one of them.
         has_public_coins: Whether a report shows coins drawn independently of the value, such as
             the seed of a hash function. `log_prob` and `report_space` are then given those.
-        has_fixed_aggregate: Whether the aggregate's size does not depend on the domain's, so that
-            reports can be added up over a domain too large to count value by value.
+        aggregate_form: What reports add up to. ``values``: a count of each value, its support.
+            ``outputs``: a count of each possible report. ``sketch``: numbers that values share, as
+            many for any domain, so that it may be too large to count value by value.
     """
 
     epsilon: float
     domain_size: int
 
     has_public_coins: ClassVar[bool] = False
-    has_fixed_aggregate: ClassVar[bool] = False
+    aggregate_form: ClassVar[AggregateForm] = "values"
 
     def __post_init__(self) -> None:
         self._check_epsilon()
@@ -156,124 +103,90 @@ class FrequencyOracle(ABC):
             Reports, first axis n; the other axes are the oracle's own.
         """
 
-    @abstractmethod
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return how many reports support each candidate (run by the server).
-
-        Args:
-            reports: What `privatize` returned.
-            candidates: ``(c,) int64`` in [0, domain_size).
-
-        Returns:
-            ``(c,) int64``.
-        """
-
-    def privatize_and_tally(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return the tally of all values over fresh reports, which need not be stored.
-
-        The law is that of ``tally(privatize(values), arange(domain_size))``; the bits drawn from
-        ``rng`` may differ. Fast paths override this.
-
-        Args:
-            values: ``(n,) int64`` in [0, domain_size).
-            rng: Source of the clients' coins.
-            out: ``(domain_size,) int64`` to add to; a new array if None.
-
-        Returns:
-            ``(domain_size,) int64``, ``out`` if it was given.
-        """
-        out = self._tally_of_all(out)
-        out += self.tally(self.privatize(values, rng=rng), np.arange(self.domain_size))
-        return out
-
     @property
     def aggregate_size(self) -> int:
         """Number of integers that reports add up to: one count per value, unless overridden."""
         return self.domain_size
 
-    def aggregate(self, reports: Reports) -> Tally:
-        """Return the ``(aggregate_size,) int64`` sums of some reports (run by the server)."""
-        return self.tally(reports, np.arange(self.domain_size))
+    @overload
+    def aggregate(self, reports: Reports, *, out: Tally | None = None) -> Tally: ...
 
-    def privatize_and_aggregate(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
+    @overload
+    def aggregate(
+        self, *, values: Values, rng: np.random.Generator, out: Tally | None = None
+    ) -> Tally: ...
+
+    def aggregate(
+        self,
+        reports: Reports | None = None,
+        *,
+        values: Values | None = None,
+        rng: np.random.Generator | None = None,
+        out: Tally | None = None,
     ) -> Tally:
-        """Return the aggregate of fresh reports, which need not be stored.
+        """Return the sums of some reports, or of fresh reports of some values.
 
-        The law is that of ``aggregate(privatize(values))``; the bits drawn from ``rng`` may differ.
+        The distribution of ``aggregate(values=v, rng=rng)`` is that of
+        ``aggregate(privatize(v, rng=rng))``; no report need be stored, and the bits drawn from
+        ``rng`` may differ.
 
         Args:
-            values: ``(n,) int64`` in [0, domain_size).
-            rng: Source of the clients' coins.
+            reports: What `privatize` returned (run by the server).
+            values: ``(n,) int64`` in [0, domain_size), in place of reports (run by the client).
+            rng: Source of the clients' coins, with values.
             out: ``(aggregate_size,) int64`` to add to, contiguous; a new array if None.
 
         Returns:
             ``(aggregate_size,) int64``, ``out`` if it was given.
-        """
-        return self.privatize_and_tally(values, rng=rng, out=out)
 
-    def support(self, aggregate: Tally, candidates: Values) -> Tally:
-        """Return how many of an aggregate's reports support each candidate (run by the server).
+        Raises:
+            InputError: Values lie outside the domain, or ``out`` has another form.
+        """
+        sums = self._sums(out)
+        if reports is not None and values is None:
+            self._add_reports(reports, sums)
+        elif reports is None and values is not None and rng is not None:
+            self._add_values(as_numbers(values), sums, rng=rng)
+        else:
+            raise TypeError("Expected reports, or values with an rng, to aggregate.")
+        return sums
+
+    @overload
+    def support(self, aggregate: Tally, candidates: Values | None = None) -> Tally: ...
+
+    @overload
+    def support(self, *, reports: Reports, candidates: Values | None = None) -> Tally: ...
+
+    def support(
+        self,
+        aggregate: Tally | None = None,
+        candidates: Values | None = None,
+        *,
+        reports: Reports | None = None,
+    ) -> Tally:
+        """Return how many reports support each candidate (run by the server).
 
         Args:
-            aggregate: ``(aggregate_size,) int64``.
-            candidates: ``(c,) int64`` in [0, domain_size).
+            aggregate: ``(aggregate_size,) int64``, or ``(t, aggregate_size)``: t of them.
+            candidates: ``(c,) int64`` in [0, domain_size); every value if None.
+            reports: What `privatize` returned, in place of an aggregate: for few reports, or for
+                domains too large for an aggregate.
 
         Returns:
-            ``(c,) int64``, ready for `estimate`.
+            ``(c,) int64``, or ``(t, c)``, ready for `estimate`; perhaps the aggregate itself.
+
+        Raises:
+            InputError: Candidates lie outside the domain, or all values are too many to ask about.
         """
-        return aggregate[self.check_values(candidates, "candidates")]
-
-    def support_of_all(self, aggregates: Tally) -> Tally:
-        """Return the support of every value in each of ``(t, aggregate_size)`` aggregates.
-
-        Returns:
-            ``(t, domain_size) int64``; perhaps the argument itself.
-        """
-        return aggregates
-
-    def cells(self, aggregate: Tally) -> Tally | Floats | None:
-        """Return what values share in an aggregate; None if each has a count of its own.
-
-        Returns:
-            ``(k, m)``: a value's `support` is a sum over k rows, of the cell of each that a public
-            random function sends it to.
-        """
-        return None
-
-    def collision_variance(self, count: npt.ArrayLike) -> Floats:
-        """Return what equal values add to the variance of every other value's estimate.
-
-        Args:
-            count: ``(c,)``: how many clients hold one and the same value.
-
-        Returns:
-            ``(c,) float64``; 0 where no two values share a cell.
-        """
-        return np.zeros(np.shape(count))
-
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return about how much faster so many reports' sum is drawn at once than one by one.
-
-        It follows from sizes, never from a clock: the choice that rests on it is part of a result.
-
-        Returns:
-            Nanoseconds of one core, negative if reports one by one are faster; 0 for oracles that
-            are neither `SamplesTally` nor `SamplesHits`.
-        """
-        return 0.0
-
-    @property
-    def server_work(self) -> ServerWork | None:
-        """What adding up and decoding cost the server; None if the oracle does not say."""
-        return None
-
-    @property
-    def values_per_report(self) -> int | None:
-        """d, where a report is a set of d values (Subset Selection); None otherwise."""
-        return None
+        if candidates is not None:
+            candidates = self._check_values(candidates, "candidates")
+        if aggregate is not None and reports is None:
+            supports = self._support(np.atleast_2d(aggregate), candidates)
+            return supports if aggregate.ndim > 1 else np.asarray(supports[0])
+        if aggregate is None and reports is not None:
+            everything = np.arange(self.domain_size) if candidates is None else candidates
+            return self._support_of_reports(reports, everything)
+        raise TypeError("Expected an aggregate, or reports, to look for support in.")
 
     @abstractmethod
     def estimate(self, tally: Tally, num_reports: int) -> Floats:
@@ -308,7 +221,29 @@ class FrequencyOracle(ABC):
     def report_bits(self) -> float:
         """Bits that one report needs on the wire, under the encoding the subclass states."""
 
-    def check_values(self, values: npt.ArrayLike, name: str = "values") -> Values:
+    @abstractmethod
+    def _add_reports(self, reports: Reports, out: Tally) -> None:
+        """Add reports to ``(aggregate_size,) int64``, which is changed in place."""
+
+    def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
+        """Add fresh reports of values to ``out``, as `_add_reports` does; for speed.
+
+        Args:
+            values: ``(n,) int64``, contiguous; this method has to refuse those outside the domain.
+            out: ``(aggregate_size,) int64``, contiguous, changed in place.
+            rng: Source of the clients' coins.
+        """
+        self._add_reports(self.privatize(values, rng=rng), out)
+
+    def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
+        """Return the support of candidates, or of every value, in ``(t, aggregate_size)`` sums."""
+        return aggregates if candidates is None else aggregates[:, candidates]
+
+    def _support_of_reports(self, reports: Reports, candidates: Values) -> Tally:
+        """Return the support of ``(c,) int64`` candidates, unless overridden by an aggregate."""
+        return self.support(self.aggregate(reports), candidates)
+
+    def _check_values(self, values: npt.ArrayLike, name: str = "values") -> Values:
         """Return ``values`` as a contiguous ``(n,) int64`` array, or raise InputError."""
         numbers = as_numbers(values, name)
         require_in_domain(numbers, self.domain_size, name)
@@ -323,36 +258,39 @@ class FrequencyOracle(ABC):
                 f"with domain_size={self.domain_size}; enumerate a smaller domain."
             )
 
-    def _tally_of_all(self, out: Tally | None) -> Tally:
-        """Return ``out`` if it can hold a tally of all values, zeros if it is None."""
-        if self.domain_size > LARGEST_TALLY:
+    def _sums(self, out: Tally | None) -> Tally:
+        """Return ``out`` if it can hold an aggregate, zeros if it is None."""
+        size = self.aggregate_size
+        if size > LARGEST_TALLY:
             raise InputError(
-                f"Expected domain_size <= {LARGEST_TALLY} for a tally of all values, got "
-                f"domain_size={self.domain_size}; privatize, then tally some candidates."
+                f"Expected domain_size <= {LARGEST_TALLY} to count every value, got "
+                f"domain_size={self.domain_size}; look for some candidates in reports."
             )
         if out is None:
-            return np.zeros(self.domain_size, dtype=np.int64)
-        if out.shape != (self.domain_size,) or out.dtype != np.int64:
+            return np.zeros(size, dtype=np.int64)
+        if out.shape != (size,) or out.dtype != np.int64 or not out.data.contiguous:
             raise InputError(
-                f"Expected out of shape ({self.domain_size},) and int64, got {out.shape} and "
-                f"{out.dtype}; leave it out for a new array."
+                f"Expected out as ({size},) contiguous int64, got {out.shape} of {out.dtype}; "
+                "leave it out for a new array."
             )
         return out
 
-    def _check_true_counts(self, true_counts: npt.ArrayLike, num_reports: int) -> Values:
-        """Return ``(domain_size,) int64`` non-negative counts that sum to ``num_reports``."""
-        counts = np.ascontiguousarray(true_counts, dtype=np.int64)
-        if counts.shape != (self.domain_size,) or counts.min() < 0:
-            raise InputError(
-                f"Expected {self.domain_size} true_counts >= 0, one per value, got shape "
-                f"{counts.shape} with minimum {counts.min() if counts.size else None}."
-            )
-        if counts.sum() != num_reports:
-            raise InputError(
-                f"Expected true_counts to sum to num_reports={num_reports}, got {counts.sum()}; "
-                f"every report has a value, the dummy's count included."
-            )
-        return counts
+
+def add_support(
+    oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator, out: Tally
+) -> None:
+    """Add every value's support over fresh reports to ``(domain_size,) int64``, in place.
+
+    Args:
+        oracle: The randomizer.
+        values: ``(n,) int64`` in [0, domain_size).
+        rng: Source of the clients' coins.
+        out: Changed in place, contiguous.
+    """
+    if oracle.aggregate_form == "values":
+        oracle.aggregate(values=values, rng=rng, out=out)
+    else:
+        out += oracle.support(oracle.aggregate(values=values, rng=rng))
 
 
 class PureOracle(FrequencyOracle):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhh.oracles.base import Values
-from fedhh.oracles.hashed_response import HashedResponseOracle
+from fedhh.oracles.local_hashing import HashedResponseOracle
+from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import Sketch
 
 # Nanoseconds on one core: a report's coin and its sum, and the coins of a row of the sketch.
@@ -16,7 +17,7 @@ _ROW_NS = 350.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class BassilySmith(HashedResponseOracle):
+class BassilySmith(SampledAggregates, HashedResponseOracle):
     """The frequency oracle of Bassily and Smith (2015, Algorithm 4), on one random projection.
 
     The public matrix has a sign, -1 or +1, for each of s values and each of k coordinates. The
@@ -36,7 +37,7 @@ class BassilySmith(HashedResponseOracle):
         * V0 = (e**epsilon + 1)**2 / (e**epsilon - 1)**2, never below 1 however large epsilon is:
           one bit cannot say more. To it, c clients of another, equal value add c (c - 1) / k
           (`exact_variance`).
-        * `sample_aggregate` and `sample_sketch` have the law of the sketch of fresh reports.
+        * `sample_aggregate` draws from the distribution of the sketch of fresh reports.
 
     Report size: log2 k + 1 bits. Cost: O(1) per report, O(k) per candidate, memory O(k).
 
@@ -53,33 +54,33 @@ class BassilySmith(HashedResponseOracle):
         """2, the signs."""
         return 2
 
-    def add_hits(
+    def noise_free_counts(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
     ) -> Sketch:
         """Return how many clients' coordinate and sign each is, before signs are negated; O(n)."""
-        values = self.check_values(values)
-        out = self._sketch_of(out)
+        values = self._check_values(values)
+        out = self._sums(out)
         rows = self._draw_rows(len(values), rng)
         out += np.bincount(
             rows * self.row_size + self.hashes.cells(rows, values), minlength=self.aggregate_size
         )
         return out
 
-    def sample_aggregate(self, hits: Sketch, *, rng: np.random.Generator) -> Sketch:
-        """Return the sketch of reports with these hits, drawn with the exact law; O(k).
+    def sample_aggregate(self, counts: Sketch, *, rng: np.random.Generator) -> Sketch:
+        """Return the sketch of reports, drawn with the exact distribution; O(k).
 
-        Given the coordinates, signs are negated independently: each count keeps Bin(h, p) of its h
-        hits, and its coordinate's other count has the rest.
+        Given the coordinates, signs are negated independently: each of c clients' count keeps
+        Bin(c, p) of them, and its coordinate's other count has the rest.
         """
-        kept = rng.binomial(hits, self.p).reshape(-1, 2)
-        moved = hits.reshape(-1, 2) - kept
+        kept = rng.binomial(counts, self.p).reshape(-1, 2)
+        moved = counts.reshape(-1, 2) - kept
         sketch: Sketch = (kept + moved[:, ::-1]).ravel()
         return sketch
 
-    def sample_sketch(self, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
-        """Return a sketch drawn without reports; exact. Cost O(k c) for c values."""
+    def _sample_sketch(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
+        # O(k c) for c values.
         return self.sample_aggregate(self._cell_counts(true_counts, rng).ravel(), rng=rng)
 
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return what `add_hits` and `sample_aggregate` save, by k and the number of reports."""
+    def _nanoseconds_saved(self, num_reports: int) -> float:
+        # By k and the number of reports.
         return num_reports * _COIN_NS - self.num_hashes * _ROW_NS

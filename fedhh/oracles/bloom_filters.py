@@ -275,7 +275,7 @@ class BloomReports:
                 ones[cohort] += np.count_nonzero(bits[cohorts == cohort], axis=0)
             reports += np.bincount(cohorts, minlength=len(reports))
 
-    def add_hits(self, keys: Values, *, rng: np.random.Generator, out: Tally) -> None:
+    def add_noise_free_counts(self, keys: Values, *, rng: np.random.Generator, out: Tally) -> None:
         """Add what `add_reports` would if no bit were flipped."""
         ones, reports = self.split(out)
         cohorts = rng.integers(self.filters.num_cohorts, size=len(keys))
@@ -289,21 +289,21 @@ class BloomReports:
         positions += cohorts[held, None] * self.filters.num_bits
         count_into(positions[fresh], ones.reshape(-1))
 
-    def sample_tally(self, hits: Tally, *, rng: np.random.Generator) -> Tally:
-        """Return the tally of reports with these hits, drawn with its exact law; O(m k).
+    def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
+        """Return the tally of reports with these noise-free counts, exactly distributed; O(m k).
 
         Bits are answered independently: of a cohort's n reports, a bit that c of them set has
         Bin(c, q*) + Bin(n - c, p*) ones, whatever the other bits have.
         """
-        held, reports = self.split(hits)
-        tally = hits.copy()
+        held, reports = self.split(counts)
+        tally = counts.copy()
         ones, _ = self.split(tally)
         ones[:] = rng.binomial(held, self.response.one)
         ones += rng.binomial(reports[:, None] - held, self.response.zero)
         return tally
 
     def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return about what `sample_tally` saves, by sizes."""
+        """Return about what `sample_aggregate` saves, by sizes."""
         bits = float(num_reports) * self.filters.num_bits
         return bits * _BIT_NS - self.tally_size * _CELL_NS
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from fedhh.oracles.base import FrequencyOracle, ServerWork
+from fedhh.oracles.base import FrequencyOracle
 from fedhh.oracles.registry import OracleSpec, make_oracle, oracle_names
+from fedhh.oracles.server_work import ServerWork, server_work
 from fedhh.validation import InputError, require_at_least, require_between
 
 _EPSILONS = (0.01, 30.0)
@@ -26,7 +28,7 @@ class OracleFacts:
         variance: V0, the variance that a report adds to the estimate of a value that nobody holds.
         report_bits: Bits of a report.
         aggregate_size: Numbers that reports add up to; None if the server keeps every report.
-        has_fixed_aggregate: Whether that does not depend on the domain: a sketch.
+        is_sketch: Whether that number does not depend on the domain.
         work: What adding up and decoding cost the server; None if the oracle does not say.
     """
 
@@ -34,7 +36,7 @@ class OracleFacts:
     variance: float
     report_bits: float
     aggregate_size: int | None
-    has_fixed_aggregate: bool
+    is_sketch: bool
     work: ServerWork | None
 
 
@@ -57,6 +59,33 @@ class OracleComparison:
     refused: Mapping[str, str]
     recommended: str
     reason: str
+
+    def relative_to_oue(self, name: str) -> float:
+        """Return an oracle's V0 as a multiple of optimized unary encoding's."""
+        return self.facts[name].variance / self.facts["oue"].variance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {
+            "unit": "report",
+            "epsilon": self.epsilon,
+            "domain_size": self.domain_size,
+            "recommended": self.recommended,
+            "reason": self.reason,
+            "oracles": [
+                {
+                    "name": name,
+                    "variance": facts.variance,
+                    "relative_to_oue": self.relative_to_oue(name),
+                    "report_bits": facts.report_bits,
+                    "aggregate_size": facts.aggregate_size,
+                    "is_sketch": facts.is_sketch,
+                    "server_work": facts.work._asdict() if facts.work else None,
+                }
+                for name, facts in self.facts.items()
+            ],
+            "refused": dict(self.refused),
+        }
 
 
 def noise_of(name: str, *, epsilon: float, domain_size: int) -> float:
@@ -101,14 +130,14 @@ def compared_names() -> list[str]:
 
 
 def _facts(name: str, oracle: FrequencyOracle) -> OracleFacts:
-    work = oracle.server_work
+    work = server_work(oracle)
     adds_up = work is None or not work.per_candidate_and_report
     return OracleFacts(
         name=name,
         variance=float(oracle.variance(0, 1)),
         report_bits=oracle.report_bits,
         aggregate_size=oracle.aggregate_size if adds_up else None,
-        has_fixed_aggregate=oracle.has_fixed_aggregate,
+        is_sketch=oracle.aggregate_form == "sketch",
         work=work,
     )
 

@@ -17,7 +17,8 @@ from fedhh.kernels.packed_reports import add_vectors, noisy_vectors, vectors_sup
 from fedhh.kernels.sketch_noise import add_noise
 from fedhh.kernels.sketches import add_noisy_rows
 from fedhh.kernels.subset_tally import count_into
-from fedhh.oracles.base import Floats, Reports, ServerWork, Tally, Values
+from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch, odds
 from fedhh.random import kernel_state
 
@@ -25,17 +26,17 @@ _BITS = 64
 _ONES_OF_BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
 
 # Nanoseconds on one core: an entry of a report, where the sketch fits the second cache or does not;
-# a report's hit; a cell and a row of the sketch.
+# counting a report's own cell; a cell and a row of the sketch.
 _COIN_NS = 0.15
 _FAR_COIN_NS = 0.3
 _NEAR_SKETCH = 2**17
-_HIT_NS = 15.0
+_COUNT_NS = 15.0
 _CELL_NS = 5.0
 _ROW_NS = 3000.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountMeanSketch(MeanSketchOracle):
+class CountMeanSketch(SampledAggregates, MeanSketchOracle):
     """Count Mean Sketch (Apple 2017, Algorithms 1 to 4).
 
     The client draws a row j of k, sets a vector in {-1, +1}^m to +1 at the cell h_j(value) and to
@@ -52,8 +53,8 @@ class CountMeanSketch(MeanSketchOracle):
         * Estimates are unbiased over the draw of the functions, not for fixed ones.
         * `exact_variance` is the variance over draw and coins; `published_variance`, the paper's
           Theorem 4.2, bounds it from above.
-        * `sample_sketch` has the law of the sketch of fresh reports: given the rows, the counts of
-          +1 are sums of independent coins, cell by cell.
+        * `sample_aggregate` is exact: given the rows, the counts of +1 are sums of independent
+          coins, cell by cell.
 
     Report size: m + log2 k bits. Cost: O(m) per report, O(k) per candidate, memory O(k m).
 
@@ -92,43 +93,22 @@ class CountMeanSketch(MeanSketchOracle):
 
         Bit i of the bits, counted from the lowest of the first word, is entry i.
         """
-        values = self.check_values(values)
+        values = self._check_values(values)
         rows = self._draw_rows(len(values), rng)
         cells = self.hashes.cells(rows, values)
         bits = noisy_vectors(cells, self.num_cells, self._flip, kernel_state(rng))
         return np.concatenate([rows[:, None], bits.view(np.int64)], axis=1)
 
-    def aggregate(self, reports: Reports) -> Sketch:
-        """Return the counts of +1 by row and cell, and the number of reports by row."""
-        sketch = np.zeros(self.aggregate_size, dtype=np.int64)
-        table, reports_by_row = self._split(sketch)
-        self.add_reports(reports, table)
-        reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
-        return sketch
-
-    def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+    def add_to_table(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
         """Add reports' ones to their rows of a ``(k, m)`` table."""
         add_vectors(np.ascontiguousarray(reports, dtype=np.int64), table)
 
-    def privatize_and_aggregate(
-        self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
-    ) -> Sketch:
-        """Return the sketch of fresh reports without storing one."""
-        values = self.check_values(values)
-        out = self._sketch_of(out)
-        table, reports_by_row = self._split(out)
-        rows = self._draw_rows(len(values), rng)
-        cells = self.hashes.cells(rows, values)
-        add_noisy_rows(rows, cells, self._flip, table, lane_states(rng))
-        reports_by_row += np.bincount(rows, minlength=self.num_hashes)
-        return out
-
-    def add_hits(
+    def noise_free_counts(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
     ) -> Sketch:
         """Return how many clients' row and cell each is, and how many have each row; O(n)."""
-        values = self.check_values(values)
-        out = self._sketch_of(out)
+        values = self._check_values(values)
+        out = self._sums(out)
         rows = self._draw_rows(len(values), rng)
         cells = self.hashes.cells(rows, values)
         cells += rows * self.num_cells
@@ -137,33 +117,17 @@ class CountMeanSketch(MeanSketchOracle):
         reports_by_row += np.bincount(rows, minlength=self.num_hashes)
         return out
 
-    def sample_aggregate(self, hits: Sketch, *, rng: np.random.Generator) -> Sketch:
-        """Return the sketch of reports with these hits, drawn with the exact law; O(k m).
+    def sample_aggregate(self, counts: Sketch, *, rng: np.random.Generator) -> Sketch:
+        """Return the sketch of reports, drawn with the exact distribution; O(k m).
 
-        Given the rows, entries are flipped independently: a cell that h of its row's n reports hit
-        has Bin(h, p) + Bin(n - h, 1 - p) ones, whatever the other cells have.
+        Given the rows, entries are flipped independently: a cell that is the own one of c of its
+        row's n reports has Bin(c, p) + Bin(n - c, 1 - p) ones, whatever the other cells have.
         """
-        sketch = hits.copy()
-        held, reports_by_row = self._split(hits)
+        sketch = counts.copy()
+        held, reports_by_row = self._split(counts)
         table, _ = self._split(sketch)
         add_noise(held, reports_by_row, self.flip_probability, table, kernel_state(rng))
         return sketch
-
-    def sample_sketch(self, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
-        """Return a sketch drawn without reports. Cost O(k (m + c))."""
-        held = self._cell_counts(true_counts, rng)
-        return self.sample_aggregate(np.concatenate([held.ravel(), held.sum(axis=1)]), rng=rng)
-
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return what `add_hits` and `sample_aggregate` save, by k, m and the number of reports."""
-        coin_ns = _COIN_NS if self.aggregate_size <= _NEAR_SKETCH else _FAR_COIN_NS
-        per_report = self.num_cells * coin_ns - _HIT_NS
-        return num_reports * per_report - self.num_hashes * (self.num_cells * _CELL_NS + _ROW_NS)
-
-    def support(self, sketch: Sketch, candidates: Values) -> Tally:
-        """Return how many reports are +1 at each candidate's cell of their row."""
-        supporters: Tally = self._row_sums(self._tables(sketch[None]), candidates)[0]
-        return supporters
 
     def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
         supporters: Tally = vectors_supporting(
@@ -175,10 +139,6 @@ class CountMeanSketch(MeanSketchOracle):
         """Return the counts of +1, ``(k, m) int64``."""
         cells: Tally = self._tables(sketch[None])[0]
         return cells
-
-    def support_of_all(self, sketches: Sketch) -> Tally:
-        """Return the support of every value in each of ``(t, aggregate_size)`` sketches."""
-        return self._row_sums_of_all(self._tables(sketches))
 
     def mean_sketch(self, sketch: Sketch) -> Floats:
         """Return the paper's matrix M, ``(k, m) float64``: Algorithm 3, from the integer sums."""
@@ -212,14 +172,37 @@ class CountMeanSketch(MeanSketchOracle):
         return self._pack(rows, np.tile(vectors, (self.num_hashes, 1)))
 
     @property
-    def server_work(self) -> ServerWork:
-        """A cell for each bit; a candidate is a cell of each row."""
-        return ServerWork("m", self.num_cells, "k", self.num_hashes)
-
-    @property
     def report_bits(self) -> float:
         """One bit per cell, and log2 k for the row."""
         return self.num_cells + math.log2(self.num_hashes)
+
+    def _add_reports(self, reports: Reports, out: Sketch) -> None:
+        table, reports_by_row = self._split(out)
+        self.add_to_table(reports, table)
+        reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
+
+    def _add_values(self, values: Values, out: Sketch, *, rng: np.random.Generator) -> None:
+        # No report is stored.
+        values = self._check_values(values)
+        table, reports_by_row = self._split(out)
+        rows = self._draw_rows(len(values), rng)
+        cells = self.hashes.cells(rows, values)
+        add_noisy_rows(rows, cells, self._flip, table, lane_states(rng))
+        reports_by_row += np.bincount(rows, minlength=self.num_hashes)
+
+    def _support(self, aggregates: Sketch, candidates: Values | None) -> Tally:
+        return self._row_sums(self._tables(aggregates), candidates)
+
+    def _sample_sketch(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
+        # O(k (m + c)).
+        held = self._cell_counts(true_counts, rng)
+        return self.sample_aggregate(np.concatenate([held.ravel(), held.sum(axis=1)]), rng=rng)
+
+    def _nanoseconds_saved(self, num_reports: int) -> float:
+        # By k, m and the number of reports.
+        coin_ns = _COIN_NS if self.aggregate_size <= _NEAR_SKETCH else _FAR_COIN_NS
+        per_report = self.num_cells * coin_ns - _COUNT_NS
+        return num_reports * per_report - self.num_hashes * (self.num_cells * _CELL_NS + _ROW_NS)
 
     def _num_ones(self, reports: Reports) -> Values:
         """Return ``(n,) int64``: how many cells of each report are 1."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhh.kernels.structured_reports import add_sampled_bits, draw_sampled_bits
-from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, ServerWork, Tally, Values
+from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
 from fedhh.oracles.scored import Moments, ScoredOracle
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_at_least
@@ -99,30 +99,24 @@ class DBitFlip(ScoredOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, d) int64`` reports; rows ascend, so the order of drawing leaks nothing."""
-        values = self.check_values(values)
+        values = self._check_values(values)
         reports = np.empty((len(values), self.d), dtype=np.int64)
         coins = self.keep_probability, self.flip_probability
         draw_sampled_bits(values, self.domain_size, *coins, reports, kernel_state(rng))
         reports.sort(axis=1)
         return reports
 
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return each candidate's score; O(n d + s)."""
-        candidates = self.check_values(candidates, "candidates")
+    def _add_reports(self, reports: Reports, out: Tally) -> None:
+        # O(n d + s).
         entries = np.bincount(reports.ravel(), minlength=2 * self.domain_size)
-        scores = entries.reshape(-1, 2)[candidates] @ np.array(self._scores, dtype=np.int64)
-        return np.asarray(scores, dtype=np.int64)
+        out += entries.reshape(-1, 2) @ np.array(self._scores, dtype=np.int64)
 
-    def privatize_and_tally(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return the scores of all values over fresh reports, none of which is stored."""
-        values = self.check_values(values)
-        out = self._tally_of_all(out)
+    def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
+        # No report is stored.
+        values = self._check_values(values)
         coins = self.keep_probability, self.flip_probability
         scores = np.array(self._scores, dtype=np.int64)
         add_sampled_bits(values, self.d, *coins, scores, out, kernel_state(rng))
-        return out
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each ``(n, d)`` report, given the true value."""
@@ -150,11 +144,6 @@ class DBitFlip(ScoredOracle):
             ],
             dtype=np.int64,
         )
-
-    @property
-    def server_work(self) -> ServerWork:
-        """One score for each of d bits; a candidate is a score."""
-        return ServerWork("d", self.d, "1", 1)
 
     @property
     def report_bits(self) -> float:

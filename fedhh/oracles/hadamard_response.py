@@ -11,9 +11,9 @@ import numpy as np
 
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.kernels.structured_reports import draw_hadamard_responses
-from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, ServerWork, Tally, Values
+from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
 from fedhh.oracles.counted_outputs import CountedOutputs
-from fedhh.oracles.hadamard_sketch import hadamard_entries
+from fedhh.oracles.hadamard_sketches import hadamard_entries
 from fedhh.oracles.scored import Moments, ScoredOracle
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError, require_at_least
@@ -127,7 +127,7 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n,) int64`` outputs."""
-        symbols = self.symbols[self.check_values(values)]
+        symbols = self.symbols[self._check_values(values)]
         reports = np.empty(len(symbols), dtype=np.int64)
         draw_hadamard_responses(
             symbols,
@@ -139,14 +139,10 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
         )
         return reports
 
-    def support(self, aggregate: Tally, candidates: Values) -> Tally:
-        """Return each candidate's score: reports in its half of its block less those beside."""
-        candidates = self.check_values(candidates, "candidates")
-        return np.asarray(self._scores(aggregate[None])[0][self.symbols[candidates]])
-
-    def support_of_all(self, aggregates: Tally) -> Tally:
-        """Return the score of every value in each of ``(t, K)`` aggregates."""
-        return np.asarray(self._scores(aggregates)[:, self.symbols])
+    def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
+        # A value's score: reports in its half of its block, less those in the other half.
+        symbols = self.symbols if candidates is None else self.symbols[candidates]
+        return np.asarray(self._scores(aggregates)[:, symbols])
 
     def _scores(self, aggregates: Tally) -> Tally:
         """Return ``(t, K)``: the Walsh-Hadamard transform of each block."""
@@ -164,12 +160,6 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
         # ln Z, less epsilon.
         total = math.log(half * -math.expm1(-self.epsilon) + outputs * math.exp(-self.epsilon))
         return np.where(in_half, 0.0, -self.epsilon) - total
-
-    @property
-    def server_work(self) -> ServerWork:
-        """One count; a candidate is its share of transforming the blocks."""
-        transform = self.aggregate_size * math.log2(self.block_size)
-        return ServerWork("1", 1, "K log b / s", transform / self.domain_size)
 
     @property
     def report_bits(self) -> float:

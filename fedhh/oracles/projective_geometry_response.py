@@ -15,7 +15,7 @@ from fedhh.kernels.projective import (
     spread_over_multiples,
     sum_orthogonal,
 )
-from fedhh.oracles.base import Floats, PureOracle, Reports, ServerWork, Tally, Values
+from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
 from fedhh.oracles.counted_outputs import CountedOutputs
 from fedhh.random import kernel_state
 from fedhh.validation import InputError
@@ -152,7 +152,7 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n,) int64`` numbers of points."""
-        values = self.check_values(values)
+        values = self._check_values(values)
         reports = np.empty(len(values), dtype=np.int64)
         # A report is free, uniform over all points, or bound to those that support its value.
         bound = -math.expm1(-self.epsilon) * self.p
@@ -168,24 +168,25 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         )
         return reports
 
-    def support(self, aggregate: Tally, candidates: Values) -> Tally:
-        """Return how many reports support each candidate; the cost is the class's, c for s."""
-        candidates = self.check_values(candidates, "candidates")
-        if self._transforms(len(candidates)):
-            return self._transformed(aggregate, candidates)
-        supporters: Tally = sum_orthogonal(
-            aggregate, candidates, self.num_coordinates, self._firsts, self._inverses
-        )
-        return supporters
+    def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
+        # The cost is the class's, c for s.
+        if candidates is None:
+            candidates = np.arange(self.domain_size)
+        if self.transforms(len(candidates)):
+            supports = [self._transformed(each, candidates) for each in aggregates]
+        else:
+            geometry = self.num_coordinates, self._firsts, self._inverses
+            supports = [sum_orthogonal(each, candidates, *geometry) for each in aggregates]
+        return np.array(supports, dtype=np.int64).reshape(len(aggregates), len(candidates))
 
-    def _transforms(self, num_candidates: int) -> bool:
+    def transforms(self, num_candidates: int) -> bool:
         """Return whether a transform is faster for so many candidates; by sizes, never by clock."""
         vectors = self.field_size**self.num_coordinates
         look_ups_ns = num_candidates * self.num_supporting * _LOOK_UP_NS
         return bool(vectors <= _LARGEST_TRANSFORM and vectors * _TRANSFORM_NS < look_ups_ns)
 
     def _transformed(self, aggregate: Tally, candidates: Values) -> Tally:
-        """Return `support` by a Fourier transform over all vectors of the field.
+        """Return the support by a Fourier transform over all vectors of the field.
 
         With a count at each multiple but 0 of its point, the transform at a candidate is r times
         its support, less all reports: the multiples' characters add up to r - 1 where point and
@@ -210,11 +211,6 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         places = self.field_size ** np.arange(self.num_coordinates)[::-1]
         return np.asarray(vectors // places[:, None] % self.field_size, dtype=np.int64)
 
-    def support_of_all(self, aggregates: Tally) -> Tally:
-        """Return the support of every value in each of ``(t, K)`` aggregates."""
-        everything = np.arange(self.domain_size)
-        return np.array([self.support(each, everything) for each in aggregates], dtype=np.int64)
-
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return the log-probability of each report, given the true value."""
         products = self._coordinates(np.array([value])) * self._coordinates(
@@ -222,14 +218,6 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         )
         supporting = products.sum(axis=0) % self.field_size == 0
         return np.where(supporting, 0.0, -self.epsilon) - math.log(self._weight)
-
-    @property
-    def server_work(self) -> ServerWork:
-        """One count; a candidate is the sum of c, or its share of one transform."""
-        if not self._transforms(self.domain_size):
-            return ServerWork("1", 1, "c", self.num_supporting)
-        vectors = self.field_size**self.num_coordinates
-        return ServerWork("1", 1, "r**t log K / s", vectors * self.report_bits / self.domain_size)
 
     @property
     def report_bits(self) -> float:

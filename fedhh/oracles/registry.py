@@ -11,22 +11,22 @@ from fedhh.validation import InputError, did_you_mean
 
 ORACLES: Mapping[str, str] = {
     "ss": "fedhh.oracles.subset_selection:SubsetSelection",
-    "grr": "fedhh.oracles.generalized_randomized_response:GeneralizedRandomizedResponse",
-    "sue": "fedhh.oracles.symmetric_unary_encoding:SymmetricUnaryEncoding",
-    "oue": "fedhh.oracles.optimized_unary_encoding:OptimizedUnaryEncoding",
-    "blh": "fedhh.oracles.binary_local_hashing:BinaryLocalHashing",
-    "she": "fedhh.oracles.summed_histogram_encoding:SummedHistogramEncoding",
-    "the": "fedhh.oracles.threshold_histogram_encoding:ThresholdHistogramEncoding",
-    "olh": "fedhh.oracles.optimized_local_hashing:OptimizedLocalHashing",
+    "grr": "fedhh.oracles.randomized_response:GeneralizedRandomizedResponse",
+    "sue": "fedhh.oracles.unary_encoding:SymmetricUnaryEncoding",
+    "oue": "fedhh.oracles.unary_encoding:OptimizedUnaryEncoding",
+    "blh": "fedhh.oracles.local_hashing:BinaryLocalHashing",
+    "she": "fedhh.oracles.histogram_encoding:SummedHistogramEncoding",
+    "the": "fedhh.oracles.histogram_encoding:ThresholdHistogramEncoding",
+    "olh": "fedhh.oracles.local_hashing:OptimizedLocalHashing",
     "hr": "fedhh.oracles.hadamard_response:HadamardResponse",
     "pgr": "fedhh.oracles.projective_geometry_response:ProjectiveGeometryResponse",
     "dbitflip": "fedhh.oracles.d_bit_flip:DBitFlip",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
-    "hcms": "fedhh.oracles.hadamard_count_mean_sketch:HadamardCountMeanSketch",
-    "hashtogram": "fedhh.oracles.hashtogram:Hashtogram",
-    "flh": "fedhh.oracles.fast_local_hashing:FastLocalHashing",
+    "hcms": "fedhh.oracles.hadamard_sketches:HadamardCountMeanSketch",
+    "hashtogram": "fedhh.oracles.hadamard_sketches:Hashtogram",
+    "flh": "fedhh.oracles.local_hashing:FastLocalHashing",
     "bassily-smith": "fedhh.oracles.bassily_smith:BassilySmith",
-    "none": "fedhh.oracles.identity:Identity",
+    "none": "fedhh.oracles.randomized_response:Identity",
 }
 """The oracles of fedhh, and where each is defined; a module is imported when it is asked for."""
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fedhh.hashing import NUM_KEYS, HashFamily
 from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import AggregateForm, Floats, PureOracle, Reports, Tally, Values
 from fedhh.validation import InputError, require_at_least, require_between
 
 Sketch = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ class SketchOracle(PureOracle):
     """
 
     has_public_coins: ClassVar[bool] = True
-    has_fixed_aggregate: ClassVar[bool] = True
+    aggregate_form: ClassVar[AggregateForm] = "sketch"
 
     num_hashes: int = 2048
     hash_seed: int = 0
@@ -82,89 +82,15 @@ class SketchOracle(PureOracle):
         )
 
     @abstractmethod
-    def aggregate(self, reports: Reports) -> Sketch:
-        """Return the ``(aggregate_size,) int64`` sums of some reports (run by the server)."""
-
-    @abstractmethod
-    def privatize_and_aggregate(
-        self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
-    ) -> Sketch:
-        """Return the sketch of fresh reports, which are not stored.
-
-        The law is that of ``aggregate(privatize(values))``. Memory is that of the sketch, whatever
-        the number of values.
-
-        Args:
-            values: ``(n,) int64`` in [0, domain_size).
-            rng: Source of the clients' coins.
-            out: ``(aggregate_size,) int64`` to add to, contiguous; a new array if None.
-        """
-
-    @abstractmethod
-    def sample_sketch(self, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
-        """Return a sketch drawn from a histogram, without reports; the law is exact.
-
-        Args:
-            true_counts: ``(c,) int64``, at least 0, c at most domain_size: how many clients hold
-                each of the values 0 .. c - 1.
-            rng: Source of randomness.
-
-        Returns:
-            ``(aggregate_size,) int64``, distributed as the sketch of these clients' reports.
-        """
-
-    @abstractmethod
-    def support(self, sketch: Sketch, candidates: Values) -> Tally:
-        """Return how many of a sketch's reports support each candidate (run by the server).
-
-        Args:
-            sketch: ``(aggregate_size,) int64``.
-            candidates: ``(c,) int64`` in [0, domain_size).
-
-        Returns:
-            ``(c,) int64``, ready for `estimate`. Cost O(c k).
-        """
-
-    @abstractmethod
     def cells(self, sketch: Sketch) -> Tally | Floats:
-        """Return ``(k, m)``: a value's `support` is the sum over rows j of entry (j, h_j(value)).
+        """Return ``(k, m)``: a value's support is the sum over rows j of entry (j, h_j(value)).
 
         That is what each cell of each row adds to the support of the values that it stands for.
         """
 
     @abstractmethod
-    def support_of_all(self, sketches: Sketch) -> Tally:
-        """Return the support of every value in each of ``(t, aggregate_size)`` sketches.
-
-        Returns:
-            ``(t, domain_size) int64``. Cost O(domain_size k), about a nanosecond each.
-        """
-
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return how many reports support each candidate, by way of their sketch."""
-        return self.support(self.aggregate(reports), candidates)
-
-    def privatize_and_tally(
-        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally:
-        """Return the tally of all values over fresh reports; a sketch is the cheaper aggregate."""
-        out = self._tally_of_all(out)
-        out += self.support_of_all(self.privatize_and_aggregate(values, rng=rng)[None])[0]
-        return out
-
-    def sample_tally(
-        self, true_counts: Values, num_reports: int, *, rng: np.random.Generator
-    ) -> Tally:
-        """Return the tally of all values, drawn from a histogram by `sample_sketch`; exact.
-
-        Args:
-            true_counts: ``(domain_size,) int64``, summing to ``num_reports``.
-            num_reports: Number of reports n, dummies included.
-            rng: Source of randomness.
-        """
-        counts = self._check_true_counts(true_counts, num_reports)
-        tally: Tally = self.support_of_all(self.sample_sketch(counts, rng=rng)[None])[0]
-        return tally
+    def _sample_sketch(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
+        """Return what `sample_sketch` does."""
 
     def variance(self, count: npt.ArrayLike, num_reports: int) -> Floats:
         """Return the exact variance if no two other clients hold the same value."""
@@ -194,17 +120,6 @@ class SketchOracle(PureOracle):
         pairs = count * np.maximum(count - 1, 0)
         return np.asarray(pairs / self.num_hashes / (self.row_size - 1), dtype=np.float64)
 
-    def _sketch_of(self, out: Sketch | None) -> Sketch:
-        """Return ``out`` if it can hold a sketch, zeros if it is None."""
-        if out is None:
-            return np.zeros(self.aggregate_size, dtype=np.int64)
-        if out.shape != (self.aggregate_size,) or out.dtype != np.int64 or not out.data.contiguous:
-            raise InputError(
-                f"Expected out as ({self.aggregate_size},) contiguous int64, got {out.shape} of "
-                f"{out.dtype}; leave it out for a new array."
-            )
-        return out
-
     def _draw_rows(self, size: int, rng: np.random.Generator) -> Values:
         return rng.integers(self.num_hashes, size=size)
 
@@ -218,21 +133,43 @@ class SketchOracle(PureOracle):
             counts[rows, cells] += rng.multinomial(int(true_counts[value]), chances)
         return counts
 
-    def _row_sums(self, tables: Sketch, candidates: Values) -> Tally:
-        """Return ``(t, c) int64``: for each of ``(t, k, m)`` tables, a candidate's cells summed."""
-        candidates = self.check_values(candidates, "candidates")
-        sums: Tally = sum_cells(self.hashes.coefficients, tables, candidates)
-        return sums
+    def _row_sums(self, tables: Sketch, candidates: Values | None) -> Tally:
+        """Return ``(t, c) int64``: for each of ``(t, k, m)`` tables, a candidate's cells summed.
 
-    def _row_sums_of_all(self, tables: Sketch) -> Tally:
-        """Return `_row_sums` of every value, ``(t, domain_size) int64``."""
+        Every value is a candidate if None; cost O(c k), about a nanosecond each.
+        """
+        sums: Tally
+        if candidates is not None:
+            sums = sum_cells(self.hashes.coefficients, tables, candidates)
+            return sums
         if self.domain_size > _LARGEST_ENUMERATION:
             raise InputError(
                 f"Expected domain_size <= {_LARGEST_ENUMERATION} to ask a sketch about all values, "
                 f"got domain_size={self.domain_size}; ask about candidates."
             )
-        sums: Tally = sum_cells_of_range(self.hashes.coefficients, tables, self.domain_size)
+        sums = sum_cells_of_range(self.hashes.coefficients, tables, self.domain_size)
         return sums
+
+
+def sample_sketch(oracle: SketchOracle, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
+    """Return a sketch drawn from how many clients hold each value, without reports; exact.
+
+    Args:
+        oracle: Whose sketch.
+        true_counts: ``(c,) int64``, at least 0, c at most domain_size: how many clients hold each
+            of the values 0 .. c - 1.
+        rng: Source of randomness.
+
+    Returns:
+        ``(aggregate_size,) int64``, distributed as the sketch of these clients' reports.
+    """
+    counts = np.ascontiguousarray(true_counts, dtype=np.int64)
+    if counts.ndim != 1 or len(counts) > oracle.domain_size or counts.min(initial=0) < 0:
+        raise InputError(
+            f"Expected at most {oracle.domain_size} true_counts >= 0, one per value, got shape "
+            f"{counts.shape} with minimum {counts.min(initial=0)}."
+        )
+    return oracle._sample_sketch(counts, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +212,7 @@ class MeanSketchOracle(TableSketch):
         return self.num_cells
 
     @abstractmethod
-    def add_reports(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+    def add_to_table(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
         """Add reports to the sums of a table, whose numbers may be narrower than a sketch's.
 
         Args:
@@ -285,13 +222,12 @@ class MeanSketchOracle(TableSketch):
 
     @abstractmethod
     def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
-        """Return `tally` from each report and candidate; O(n c)."""
+        """Return the support by looking at each report and candidate; O(n c)."""
 
-    def tally(self, reports: Reports, candidates: Values) -> Tally:
-        """Return how many reports support each candidate; by way of their sketch if many."""
+    def _support_of_reports(self, reports: Reports, candidates: Values) -> Tally:
+        # By way of their sketch if they are many.
         if len(reports) * len(candidates) > self.aggregate_size:
-            return super().tally(reports, candidates)
-        candidates = self.check_values(candidates, "candidates")
+            return super()._support_of_reports(reports, candidates)
         return self._supporters_among(np.ascontiguousarray(reports, dtype=np.int64), candidates)
 
     @abstractmethod

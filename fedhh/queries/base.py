@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles import OracleSpec
+from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.queries.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
+
+SEED_BITS = 64.0
+"""Bits of the seed of a hash function that clients download."""
 
 Tally = npt.NDArray[np.int64]
 Messages = npt.NDArray[np.int64]
@@ -54,6 +57,21 @@ class Query(ABC):
     @abstractmethod
     def local_epsilon(self) -> float:
         """Local privacy of one contribution to it; infinite if it asks for plain values."""
+
+    @property
+    def report_bits(self) -> float:
+        """Bits of the reports of one contribution; NaN where a kind does not say."""
+        return math.nan
+
+    @property
+    def download_bits(self) -> float:
+        """Bits that a client downloads; NaN where a kind does not say."""
+        return math.nan
+
+    @property
+    def num_prefixes(self) -> int:
+        """Prefixes broadcast."""
+        return 0
 
     @property
     def domain_size(self) -> int | None:
@@ -121,6 +139,16 @@ class PrefixQuery(Query):
     def randomizers(self) -> tuple[OracleSpec, ...]:
         """The oracle."""
         return (self.oracle,)
+
+    @property
+    def num_prefixes(self) -> int:
+        """Those of the trie's last level."""
+        return self.trie.width if self.num_extensions else 0
+
+    @property
+    def report_bits(self) -> float:
+        """The oracle's."""
+        return make_oracle(self.oracle, self.domain_size).report_bits
 
     @property
     def download_bits(self) -> float:

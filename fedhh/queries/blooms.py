@@ -7,7 +7,7 @@ from functools import cached_property
 
 from fedhh.hashing import StringKeys
 from fedhh.oracles.bloom_filters import BloomReports
-from fedhh.queries.base import Query
+from fedhh.queries.base import SEED_BITS, Query
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,3 +43,13 @@ class BloomQuery(Query):
     def local_epsilon(self) -> float:
         """Of one report about a word."""
         return self.reports.epsilon
+
+    @property
+    def report_bits(self) -> float:
+        """Those of a filter and of its cohort."""
+        return self.reports.report_bits
+
+    @property
+    def download_bits(self) -> float:
+        """Seeds of names and of the filters."""
+        return 2 * SEED_BITS

@@ -16,7 +16,7 @@ import numpy as np
 from fedhh.hashing import Keys
 from fedhh.oracles.base import Tally, Values
 from fedhh.oracles.bloom_filters import BloomReports
-from fedhh.queries.base import Query
+from fedhh.queries.base import SEED_BITS, Query
 from fedhh.words.puzzle import FragmentPuzzle
 
 
@@ -73,6 +73,11 @@ class NgramQuery(Query):
         """Bits of a record: three filters, two cohorts and the pair."""
         both = 2 * self.ngrams.filters.num_bits + math.log2(self.ngrams.filters.num_cohorts)
         return self.words.report_bits + both + math.log2(len(self.pairs))
+
+    @property
+    def download_bits(self) -> float:
+        """Seeds of names and of both kinds of filters."""
+        return 3 * SEED_BITS
 
     def ngram_keys(self, positions: Values, texts: Values) -> Keys:
         """Return ``(n,) int64``: what a text at a position is hashed as."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fedhh.hashing import StringKeys
-from fedhh.queries.base import Query
+from fedhh.queries.base import SEED_BITS, Query
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,8 +46,13 @@ class PlainWordsQuery(Query):
 
     @property
     def download_bits(self) -> float:
-        """A seed of 64 bits."""
-        return 64.0
+        """A seed."""
+        return SEED_BITS
+
+    @property
+    def report_bits(self) -> float:
+        """A word by its symbols."""
+        return self.longest_word * math.log2(self.alphabet.size)
 
     @property
     def tally_size(self) -> int:

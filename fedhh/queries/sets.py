@@ -75,14 +75,18 @@ class HeldSetQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """The randomizer's aggregate if that is a sketch, else a count for each value."""
-        randomizer = self.randomizer
-        return randomizer.aggregate_size if randomizer.has_fixed_aggregate else self.domain_size
+        """The randomizer's aggregate."""
+        return self.randomizer.aggregate_size
 
     @property
     def local_epsilon(self) -> float:
         """Of the report, and so of the client."""
         return self.epsilon
+
+    @property
+    def report_bits(self) -> float:
+        """The randomizer's."""
+        return self.randomizer.report_bits
 
     @property
     def download_bits(self) -> float:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from fedhh.hashing import StringKeys
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
-from fedhh.queries.base import Query, Tally
+from fedhh.queries.base import SEED_BITS, Query, Tally
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
 
@@ -43,7 +43,7 @@ class FragmentQuery(Query, Generic[Parts]):
     def words(self) -> PureOracle:
         """The randomizer of whole strings, over their keys."""
         oracle = make_pure_oracle(self.word_oracle, self.puzzle.names.num_keys)
-        if not oracle.has_fixed_aggregate:
+        if oracle.aggregate_form != "sketch":
             raise InputError(
                 f"Expected a sketch for whole strings, which are too many to count one by one, got "
                 f"{self.word_oracle.name!r}; use cms, hcms or hashtogram."
@@ -81,6 +81,11 @@ class FragmentQuery(Query, Generic[Parts]):
         """Bits of a record: both reports and the position."""
         position = (self.puzzle.num_positions - 1).bit_length()
         return self.words.report_bits + self.fragments.report_bits + position
+
+    @property
+    def download_bits(self) -> float:
+        """Seeds of names, of the sketch of strings and of that of fragments."""
+        return 3 * SEED_BITS
 
     def split(self, tally: Tally) -> tuple[Tally, Tally, Tally]:
         """Return views: words ``(w,)``, fragments ``(positions, f)``, records ``(positions,)``."""
@@ -125,7 +130,7 @@ class BlindPrefixQuery(Query):
     @property
     def tally_size(self) -> int:
         """The sketch, or nothing where reports are kept."""
-        return self.prefixes.aggregate_size if self.prefixes.has_fixed_aggregate else 0
+        return self.prefixes.aggregate_size if self.prefixes.aggregate_form == "sketch" else 0
 
     @property
     def domain_size(self) -> int:
@@ -141,3 +146,13 @@ class BlindPrefixQuery(Query):
     def local_epsilon(self) -> float:
         """The oracle's epsilon."""
         return self.oracle.epsilon
+
+    @property
+    def report_bits(self) -> float:
+        """The oracle's."""
+        return self.prefixes.report_bits
+
+    @property
+    def download_bits(self) -> float:
+        """Seeds of names and of the oracle."""
+        return 2 * SEED_BITS

@@ -65,7 +65,7 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         super().__post_init__()
         # Made once here so that bad sizes are refused before anything runs.
         tried = self if self.buckets != AUTO else replace(self, buckets=1)
-        query = tried.records(num_clients=1)
+        query = tried.records()
         _ = query.words, query.fragments
 
     @property
@@ -104,9 +104,7 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         counts = np.stack(
             [
                 query.fragments.estimate(support, int(reports)) * puzzle.num_positions
-                for support, reports in zip(
-                    query.fragments.support_of_all(sums), records, strict=True
-                )
+                for support, reports in zip(query.fragments.support(sums), records, strict=True)
             ]
         )
         codes = likeliest_strings(puzzle, counts)

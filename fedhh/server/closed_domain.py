@@ -13,12 +13,13 @@ from typing import Annotated, Any, Generic, Literal
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.found import Found
 from fedhh.protocol import QueryType, State
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import PaddedSampleQuery, singletons
-from fedhh.server.found import Found
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.padded_sampling import SampleCounts
+from fedhh.server.pruning import top_eta
 from fedhh.settings import FromConfig
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -91,20 +92,31 @@ class SetProtocol(ClosedDomain[State, QueryType], Generic[State, QueryType]):
         return True
 
     def about_words(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """Return what all queries about some words of the domain have in common.
+        """Return what queries say about some words of the domain.
 
         Args:
             kept: ``(c,) int64``: which words.
         """
         return {
-            "pass_index": 0,
-            "alphabet": self.symbols,
-            "max_items": self.max_items,
-            "sampler": self.sampler,
-            "pad": self.pad,
             "words": self.domain[kept],
             "itemsets": singletons(len(kept)),
+            "epsilon": self.local_epsilon,
         }
+
+    def most_supported(
+        self, counts: SampleCounts, most: int, *, ranked: bool
+    ) -> tuple[npt.NDArray[np.int64], int]:
+        """Return the places of the candidates with the most support, and the least of these.
+
+        Args:
+            counts: Of a round.
+            most: How many are kept, at most.
+            ranked: Whether the most supported comes first; otherwise places ascend.
+        """
+        kept, threshold = top_eta(counts.support, most, ties="strict")
+        if ranked:
+            kept = kept[np.argsort(-counts.support[kept], kind="stable")]
+        return kept, threshold
 
     def found_words(
         self, query: PaddedSampleQuery, aggregate: Aggregate, counts: SampleCounts, kept: Any

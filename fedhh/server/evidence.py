@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from fedhh.found import Found
 from fedhh.oracles import PureOracle
 from fedhh.queries.base import Aggregate
 from fedhh.server.false_discoveries import (
@@ -16,7 +17,6 @@ from fedhh.server.false_discoveries import (
     p_values,
     p_values_of_rare,
 )
-from fedhh.server.found import Found
 
 MISSES = 0.05
 """Share of the intervals of returned words that may miss, in expectation."""

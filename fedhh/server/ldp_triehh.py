@@ -6,7 +6,6 @@ words for Gboard", Algorithm 2 and "Multiple-pass algorithm".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.found import Found
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
-from fedhh.protocol import Discoveries, RoundSummary
+from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.server.found import Found
-from fedhh.server.local_discovery import LocalProtocol
+from fedhh.server.found import counted
+from fedhh.server.local_discovery import LocalProtocol, judged
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Layers, Passes, decided
@@ -44,9 +44,6 @@ class TrieState:
         trie: Prefixes of length ``layer``.
         finished: Words shorter than the candidates that wait to be voted on, see `LdpTrieHH`.
         excluded: Words found by earlier passes.
-        found: Words found so far, those of this pass included.
-        history: One summary per finished round.
-        is_recounted: Whether the recount has said which of the found words are real.
     """
 
     pass_index: int
@@ -54,9 +51,6 @@ class TrieState:
     trie: PrefixTrie
     finished: Codes
     excluded: Codes
-    found: Found
-    history: tuple[RoundSummary, ...] = ()
-    is_recounted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +86,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     name: ClassVar[str] = "ldp-triehh"
     title: ClassVar[str] = "LDP TrieHH"
-    state_types: ClassVar[tuple[type[Any], ...]] = (TrieState, Found, PrefixTrie, RoundSummary)
+    state_types: ClassVar[tuple[type[Any], ...]] = (TrieState, PrefixTrie)
 
     depth: Layers = 15
     eta_max: EtaMax = 1_000
@@ -143,7 +137,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             pass_index: Which pass, from 0.
             layer: Which layer of it, from 1.
         """
-        return decided(self.clients_per_layer, "clients_per_layer")
+        return self.cohort_clients
 
     def left_out(self, found: Found) -> Codes:
         """Return the ``(x, depth + 1) uint16`` codes of words that a new pass takes for known.
@@ -189,34 +183,36 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
     def num_recount_clients(self) -> int:
         """As in `LocalProtocol`; one cohort where clients serve again."""
         if self.reuse_clients:
-            return decided(self.clients_per_layer, "clients_per_layer")
+            return self.cohort_clients
         return super().num_recount_clients
 
     @property
     def mechanism(self) -> LocalReports:
         """A report of the oracle for each contribution, in every layer of every pass."""
         domains = self._domains()
-        words = self.passes * sum(largest for _, _, largest in domains)
-        return LocalReports(
-            layers=tuple(
-                PlannedLayer(
+        return self.planned_reports(
+            LocalReports,
+            [
+                self.planned_round(
+                    layer,
+                    self.cohort_size(pass_index, layer),
+                    smallest,
+                    largest,
                     pass_index=pass_index,
-                    layer=layer,
-                    num_clients=self.cohort_size(pass_index, layer),
-                    smallest_domain=smallest,
-                    largest_domain=largest,
                 )
                 for pass_index in range(self.passes)
                 for layer, smallest, largest in domains
-            )
-            + self.planned_recount(self.passes - 1, self.depth + 1, most_words=words),
-            max_items=self.max_items,
-            padded=self.pad,
-            false_discovery_rate=self.false_discovery_rate,
-            anonymity_k=self.anonymity_k,
+            ],
+            most_words=self.most_found,
             reuses_clients=self.reuse_clients,
             randomizers=(self.oracle_spec,),
+            recount_randomizer=None,
         )
+
+    @property
+    def most_found(self) -> int:
+        """Words that all passes find at most."""
+        return self.passes * sum(largest for _, _, largest in self._domains())
 
     def _domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included.
@@ -235,81 +231,59 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             domains.append((layer, alphabet + 1, most + 1))
         return domains
 
-    def initialize(self) -> TrieState:
-        """Return the state before the first query."""
-        width = self.depth + 1
-        found = Found.nothing(width)
-        return self._start_pass(0, found, ())
+    def begin(self) -> TrieState:
+        """Return the first layer that asks, of the first pass."""
+        return self._start_pass(0, Found.nothing(self.longest_word + 1))
 
-    def next_query(self, state: TrieState) -> PrefixQuery | None:
-        """Return the broadcast of the state's layer, or None when all passes are done."""
-        if state.is_recounted:
+    def ask(self, planned: PlannedLayer, run: RunState[TrieState]) -> PrefixQuery | None:
+        """Return the broadcast of a layer; None where the pass has ended before it."""
+        state = run.own
+        if (planned.pass_index, planned.layer) != (state.pass_index, state.layer):
             return None
-        if state.pass_index == self.passes:
-            return self.recount_query(
-                state.found.codes, pass_index=self.passes - 1, layer=self.depth + 1
-            )
         return PrefixQuery(
-            pass_index=state.pass_index,
-            layer=state.layer,
-            cohort=self.mechanism.cohort(state.pass_index, state.layer),
-            alphabet=self.symbols,
+            **self.addressed(planned),
             trie=state.trie,
             finished=state.finished,
             excluded=state.excluded,
             oracle=self.oracle_spec,
-            max_items=self.max_items,
-            sampler=self.sampler,
-            pad=self.pad,
         )
 
-    def finish_round(self, state: TrieState, query: PrefixQuery, aggregate: Aggregate) -> TrieState:
-        """Return the state after a layer's votes: the kept prefixes become the next broadcast."""
-        if state.pass_index == self.passes:
-            found, summary = self.recounted(state.found, query, aggregate)
-            return replace(state, found=found, history=(*state.history, summary), is_recounted=True)
-        aggregate.check_answers(query)
+    def hear(
+        self,
+        planned: PlannedLayer,
+        run: RunState[TrieState],
+        query: PrefixQuery,
+        aggregate: Aggregate,
+    ) -> Heard[TrieState]:
+        """Return what a layer's votes say: the kept prefixes become the next broadcast."""
         noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
         votes = aggregate.tally[: query.num_candidates]
         kept, threshold = self.keep(votes, noise, query)
         extensions = kept[kept < query.num_extensions]
         words = kept[(kept >= query.num_extensions) | (kept % query.trie.alphabet_size == END)]
-
-        found = state.found.append(
-            self._found(query, aggregate, noise, words).without(query.excluded)
-        )
-        history = (
-            *state.history,
-            self._summary(
-                query, aggregate, noise, threshold=threshold, kept=len(kept), words=len(words)
-            ),
-        )
+        found = self._found(query, aggregate, noise, words).without(query.excluded)
         trie = query.trie.extend(extensions)
-        if query.layer == self.depth or trie.width == 0:
-            return self._start_pass(state.pass_index + 1, found, history)
-        return replace(
-            state,
-            layer=query.layer + 1,
-            trie=trie,
-            finished=state.finished[:0],
+        is_over = query.layer == self.depth or trie.width == 0
+        if is_over:
+            own = self._start_pass(planned.pass_index + 1, run.found.append(found))
+        else:
+            nothing = run.own.finished[:0]
+            own = replace(run.own, layer=query.layer + 1, trie=trie, finished=nothing)
+        heard = judged(
+            own,
+            noise,
+            threshold=threshold,
+            num_candidates=query.num_candidates,
+            num_kept=len(kept),
             found=found,
-            history=history,
+            kept=None if is_over else trie.levels[-1],
         )
-
-    def discoveries(self, state: TrieState) -> Discoveries:
-        """Return the words found so far, in the order of discovery."""
-        return state.found.discoveries(self.symbols)
-
-    def summaries(self, state: TrieState) -> Sequence[RoundSummary]:
-        """Return one summary per finished layer."""
-        return state.history
+        return replace(heard, num_finished=len(words))
 
     def _oracle(self, domain_size: int) -> PureOracle:
         return make_pure_oracle(self.oracle_spec, domain_size)
 
-    def _start_pass(
-        self, pass_index: int, found: Found, history: tuple[RoundSummary, ...]
-    ) -> TrieState:
+    def _start_pass(self, pass_index: int, found: Found) -> TrieState:
         trie, finished = self._initial_trie(self.symbols)
         return TrieState(
             pass_index=pass_index,
@@ -317,8 +291,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             trie=trie,
             finished=finished,
             excluded=self.left_out(found),
-            found=found,
-            history=history,
         )
 
     def _initial_trie(self, alphabet: Alphabet) -> tuple[PrefixTrie, Codes]:
@@ -352,31 +324,4 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         codes[len(extended) :] = query.finished[
             words[words >= query.num_extensions] - query.num_extensions
         ]
-        return Found.counted(query, aggregate, noise, codes=codes, support=aggregate.tally[words])
-
-    def _summary(
-        self,
-        query: PrefixQuery,
-        aggregate: Aggregate,
-        noise: Noise,
-        *,
-        threshold: int,
-        kept: int,
-        words: int,
-    ) -> RoundSummary:
-        return RoundSummary(
-            pass_index=query.pass_index,
-            layer=query.layer,
-            num_prefixes=query.trie.width,
-            num_candidates=query.num_candidates,
-            domain_size=query.domain_size,
-            num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
-            threshold=threshold,
-            threshold_z=noise.threshold_z(threshold, num_dropped=query.num_candidates - kept),
-            noise_std=noise.std,
-            num_kept=kept,
-            num_finished=words,
-            report_bits=noise.oracle.report_bits,
-            download_bits=query.download_bits,
-        )
+        return counted(query, aggregate, noise, codes=codes, support=aggregate.tally[words])

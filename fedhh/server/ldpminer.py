@@ -6,27 +6,22 @@ local differential privacy", CCS.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge
 
-from fedhh.hashing import derived_seeds
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import PaddedSampleQuery
 from fedhh.server.closed_domain import SetProtocol
-from fedhh.server.found import Found
-from fedhh.server.padded_sampling import sample_counts, sample_summary
-from fedhh.server.pruning import top_eta
-from fedhh.settings import Count, FromConfig, Items, decided
+from fedhh.server.local_discovery import HashSeed
+from fedhh.server.padded_sampling import judged_sample, sample_counts
+from fedhh.settings import Count, Items
 from fedhh.validation import require_epsilon
 
 _CANDIDATES_PER_WORD = 2
@@ -34,23 +29,11 @@ _PHASES = ("bassily-smith", "sue")
 """The oracles of the two rounds: one bit about all words, then basic RAPPOR about few."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LdpMinerState:
-    """Where a run of LDPMiner stands.
-
-    Attributes:
-        kept: ``(c,) int64``: the words of the next round, as numbers in the domain.
-        found: The discovered words, most frequent first; empty before the second round.
-        history: One summary per round.
-    """
-
-    kept: npt.NDArray[np.int64]
-    found: Found
-    history: tuple[RoundSummary, ...] = ()
+_Kept = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpMiner(SetProtocol[LdpMinerState, PaddedSampleQuery | PrefixQuery]):
+class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
     """Settings of LDPMiner, among words that are known before.
 
     All clients answer in both rounds, with half of ``local_epsilon`` each. In the first, a client
@@ -73,12 +56,11 @@ class LdpMiner(SetProtocol[LdpMinerState, PaddedSampleQuery | PrefixQuery]):
 
     name: ClassVar[str] = "ldpminer"
     title: ClassVar[str] = "LDPMiner"
-    state_types: ClassVar[tuple[type[Any], ...]] = (LdpMinerState, Found, RoundSummary)
 
     keep: Count = 100
     padded_size: Items = 10
     num_hashes: Count = 8192
-    hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+    hash_seed: HashSeed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,11 +77,6 @@ class LdpMiner(SetProtocol[LdpMinerState, PaddedSampleQuery | PrefixQuery]):
         return len(_PHASES) + self.recounts
 
     @property
-    def num_cohorts(self) -> int:
-        """Every round may draw from all clients."""
-        return 1
-
-    @property
     def num_kept(self) -> int:
         """2 k, or all words if there are fewer: candidates of the second round."""
         return min(_CANDIDATES_PER_WORD * self.keep, len(self.domain))
@@ -112,99 +89,60 @@ class LdpMiner(SetProtocol[LdpMinerState, PaddedSampleQuery | PrefixQuery]):
     @property
     def mechanism(self) -> LocalReports:
         """One report of each client in every round, which compose."""
-        size = decided(self.clients_per_layer, "clients_per_layer")
-        domains = [candidates + self._padding(candidates) for candidates in self._candidates]
-        return LocalReports(
-            layers=tuple(
-                PlannedLayer(
-                    pass_index=0,
-                    layer=layer,
-                    num_clients=size,
-                    smallest_domain=domain,
-                    largest_domain=domain,
-                )
-                for layer, domain in enumerate(domains, start=1)
-            )
-            + self.planned_recount(0, 3, most_words=self.keep),
+        domains = [each + self._padding(each) for each in (len(self.domain), self.num_kept)]
+        return self.planned_reports(
+            LocalReports,
+            [
+                self.planned_round(number, self.cohort_clients, domain)
+                for number, domain in enumerate(domains, start=1)
+            ],
+            most_words=self.keep,
             reuses_clients=True,
-            max_items=1,
-            false_discovery_rate=self.false_discovery_rate,
-            anonymity_k=self.anonymity_k,
             randomizers=(OracleSpec(name=_PHASES[-1], epsilon=self.round_epsilon),),
-            recount_randomizer=self.recount_oracle if self.recounts else None,
             is_of_whole_set=True,
         )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with everybody asked, and the run's public matrix."""
-        settled = super().settle(num_clients=num_clients, seed=seed)
-        return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
+    def begin(self) -> _Kept:
+        """Return ``(c,) int64``: the words of the next round, as numbers in the domain; all."""
+        return np.arange(len(self.domain))
 
-    def initialize(self) -> LdpMinerState:
-        """Return the state before the first query."""
-        return LdpMinerState(
-            kept=np.arange(len(self.domain)), found=Found.nothing(self.domain.shape[1])
-        )
-
-    def next_query(self, state: LdpMinerState) -> PaddedSampleQuery | PrefixQuery | None:
-        """Return the broadcast of the next round, the recount after the second, then None."""
-        phase = len(state.history)
-        size = decided(self.clients_per_layer, "clients_per_layer")
-        if phase == len(_PHASES):
-            return self.recount_query(state.found.codes, pass_index=0, layer=3)
-        if phase > len(_PHASES):
-            return None
-        (seed,) = derived_seeds(self.hash_seed or 0, 1)
+    def ask(self, planned: PlannedLayer, run: RunState[_Kept]) -> PaddedSampleQuery:
+        """Return the broadcast of a round."""
+        (seed,) = self.seeds(1)
+        is_first = planned.layer == 1
+        params = {"num_hashes": self.num_hashes, "hash_seed": seed} if is_first else {}
+        about = {**self.about_words(run.own), "epsilon": self.round_epsilon}
         return PaddedSampleQuery(
-            **self.about_words(state.kept),
-            layer=phase + 1,
-            cohort=Cohort(start=0, size=size, redraw=phase),
-            epsilon=self.round_epsilon,
-            oracle_name=_PHASES[phase],
-            oracle_params={} if phase else {"num_hashes": self.num_hashes, "hash_seed": seed},
-            padded_size=self._padding(len(state.kept)),
+            **self.addressed(planned),
+            **about,
+            oracle_name=_PHASES[planned.layer - 1],
+            oracle_params=dict(params),
+            padded_size=self._padding(len(run.own)),
         )
 
-    def finish_round(
+    def hear(
         self,
-        state: LdpMinerState,
-        query: PaddedSampleQuery | PrefixQuery,
+        planned: PlannedLayer,
+        run: RunState[_Kept],
+        query: PaddedSampleQuery,
         aggregate: Aggregate,
-    ) -> LdpMinerState:
-        """Return the state with the most frequent words of the round."""
-        if isinstance(query, PrefixQuery):
-            found, summary = self.recounted(state.found, query, aggregate)
-            return replace(state, found=found, history=(*state.history, summary))
-        is_last = bool(state.history)
-        counts = sample_counts(query, aggregate)
-        most = self.keep if is_last else self.num_kept
-        kept, threshold = top_eta(counts.support, most, ties="strict")
-        if is_last:
-            kept = kept[np.argsort(-counts.support[kept], kind="stable")]
-        summary = sample_summary(
-            query, aggregate, threshold=threshold, num_kept=len(kept), is_last=is_last
-        )
-        return LdpMinerState(
-            kept=state.kept[kept],
-            found=self.found_words(query, aggregate, counts, kept) if is_last else state.found,
-            history=(*state.history, summary),
-        )
-
-    def discoveries(self, state: LdpMinerState) -> Discoveries:
-        """Return the words found, most frequent first; none before the second round.
+    ) -> Heard[_Kept]:
+        """Return the most frequent words of a round; of the second, the words found.
 
         Estimates are of clients that hold the word, too low where sets larger than L do.
         """
-        return state.found.discoveries(self.symbols)
-
-    def summaries(self, state: LdpMinerState) -> Sequence[RoundSummary]:
-        """Return one summary per round."""
-        return state.history
-
-    @property
-    def _candidates(self) -> tuple[int, int]:
-        """How many words each round is about."""
-        return len(self.domain), self.num_kept
+        counts = sample_counts(query, aggregate)
+        is_last = planned.layer == len(_PHASES)
+        most = self.keep if is_last else self.num_kept
+        kept, threshold = self.most_supported(counts, most, ranked=is_last)
+        return judged_sample(
+            run.own[kept],
+            query,
+            aggregate,
+            threshold=threshold,
+            num_kept=len(kept),
+            found=self.found_words(query, aggregate, counts, kept) if is_last else None,
+        )
 
     def _padding(self, num_candidates: int) -> int:
         """Return L, but no more than a client can hold."""

@@ -1,21 +1,28 @@
-"""What discoveries under local differential privacy share: how a client contributes."""
+"""What discoveries under local differential privacy share.
+
+How a client contributes, the plan, the validation round, the seeds of public hash functions.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Generic, Literal, Self
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
+from fedhh.found import Found
 from fedhh.mechanisms.base import PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.protocol import DiscoveryProtocol, QueryType, RoundSummary, State
-from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, QueryType, RunState, State
+from fedhh.queries.base import Aggregate, PrefixQuery, Query
+from fedhh.queries.cohort import Cohort
 from fedhh.server.evidence import Evidence
-from fedhh.server.found import Found
 from fedhh.server.noise import Noise
 from fedhh.settings import (
     AUTO,
@@ -40,10 +47,18 @@ AnonymityK = Annotated[int, Ge(0), Le(1_000)]
 RecountShare = Annotated[float, Gt(0), Lt(1)]
 """Part of all clients."""
 
+HashSeed = Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")]
+"""Seed of all hash functions; None for the run's, so that each run draws its own."""
+
+_SEEDS = ("hash_seed", "noise_seed")
+"""Settings that are the run's seed where they are None."""
+
+Plan = TypeVar("Plan", bound=LocalReports)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryType]):
-    """A discovery under local privacy that asks cohorts of clients, and may recount its words.
+    """A discovery under local privacy that asks cohorts of clients, and may validate its words.
 
     Attributes:
         local_epsilon: Privacy of one contribution.
@@ -93,12 +108,20 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """Whether every client sends exactly B contributions."""
 
     @property
-    @abstractmethod
     def num_cohorts(self) -> int:
         """Cohorts that share the population; 1 where each may be drawn from all clients."""
+        return 1
+
+    @property
+    def cohort_clients(self) -> int:
+        """``clients_per_layer``, once it is decided."""
+        return decided(self.clients_per_layer, "clients_per_layer")
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with the largest cohorts that fit, unless their size is given."""
+        """Return the settings with the largest cohorts that fit, unless their size is given.
+
+        A ``hash_seed`` or ``noise_seed`` that is None becomes the run's.
+        """
         settled = self
         if self.clients_per_layer == AUTO:
             size = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
@@ -111,7 +134,16 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
                 )
             settled = replace(self, clients_per_layer=size)
         settled.check_population(num_clients)
-        return settled
+        unset = [name for name in _SEEDS if getattr(settled, name, 0) is None]
+        drawn: dict[str, Any] = dict.fromkeys(unset, seed)
+        return replace(settled, **drawn) if drawn else settled
+
+    def seeds(self, number: int) -> list[int]:
+        """Return so many seeds of public hash functions, of protocols with a ``hash_seed``."""
+        # It loads compiled code, which settings alone do not need.
+        from fedhh.hashing import derived_seeds
+
+        return derived_seeds(getattr(self, "hash_seed", None) or 0, number)
 
     def check_population(self, num_clients: int) -> None:
         """Raise InputError if there are too few clients for the layers and the recount."""
@@ -137,14 +169,14 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
 
     @property
     def recount_oracle(self) -> OracleSpec:
-        """The recount's randomizer, which spends a contribution's whole budget."""
+        """The validation round's randomizer, which spends a contribution's whole budget."""
         params = {"subset_size": "optimal"}
         return OracleSpec(name="ss", epsilon=self.local_epsilon, params=params)
 
     @property
     def num_recount_clients(self) -> int:
-        """Clients of the recount, so that ``recount_share`` of all are its."""
-        size = decided(self.clients_per_layer, "clients_per_layer") * self.num_cohorts
+        """Clients of the validation round, so that ``recount_share`` of all are its."""
+        size = self.cohort_clients * self.num_cohorts
         return max(1, int(size * self.recount_share / (1 - self.recount_share)))
 
     @property
@@ -156,128 +188,195 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """
         return 1
 
-    def planned_recount(
-        self, pass_index: int, layer: int, *, most_words: int
+    def planned_round(
+        self,
+        layer: int,
+        num_clients: int,
+        smallest_domain: int,
+        largest_domain: int | None = None,
+        *,
+        pass_index: int = 0,
+    ) -> PlannedLayer:
+        """Return a round that may happen; with one domain size, that is the only one."""
+        return PlannedLayer(
+            pass_index=pass_index,
+            layer=layer,
+            num_clients=num_clients,
+            smallest_domain=smallest_domain,
+            largest_domain=smallest_domain if largest_domain is None else largest_domain,
+        )
+
+    def planned_validation(
+        self, *, most_words: int, after: Sequence[PlannedLayer]
     ) -> tuple[PlannedLayer, ...]:
-        """Return the recount as a last round, if there is one.
+        """Return the validation round of at most so many words, if there is one.
 
         Args:
-            pass_index: The pass that it counts as.
-            layer: The layer that it counts as.
             most_words: Words that it may be about.
+            after: The rounds before it.
         """
         if not self.recounts:
             return ()
         planned = PlannedLayer(
-            pass_index=pass_index,
-            layer=layer,
+            pass_index=after[-1].pass_index,
+            layer=after[-1].layer + 1,
             num_clients=self.num_recount_clients,
             smallest_domain=self.fewest_validated + 1,
             largest_domain=max(most_words, self.fewest_validated) + 1,
+            validates=True,
         )
         return (planned,)
 
-    def recount_query(self, codes: Codes, *, pass_index: int, layer: int) -> PrefixQuery | None:
-        """Return a broadcast of words to vote on; None if there is no recount, or no word.
+    def planned_reports(
+        self,
+        kind: type[Plan],
+        rounds: Sequence[PlannedLayer],
+        *,
+        most_words: int,
+        **more: Any,
+    ) -> Plan:
+        """Return a plan of local reports: some rounds, and the validation round after them.
 
         Args:
-            codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
-            pass_index: The pass that it counts as.
-            layer: The layer that it counts as.
+            kind: Of the plan.
+            rounds: All but the validation round.
+            most_words: Words that the validation round may be about.
+            more: What else the kind has; ``recount_randomizer`` is `recount_oracle` if it is left
+                out, and None where the validation round's is that of the rounds.
         """
-        if not (self.recounts and len(codes)):
+        shared: dict[str, Any] = {
+            "max_items": self.max_items,
+            "padded": self.pad,
+            "false_discovery_rate": self.false_discovery_rate,
+            "anonymity_k": self.anonymity_k,
+            "recount_randomizer": self.recount_oracle if self.recounts else None,
+        }
+        validation = self.planned_validation(most_words=most_words, after=rounds)
+        return kind(layers=(*rounds, *validation), **{**shared, **more})
+
+    def addressed(self, planned: PlannedLayer | None = None) -> dict[str, Any]:
+        """Return what all queries of a planned round have in common: whom it asks, and how.
+
+        Args:
+            planned: The round; None for a query that only tries the settings.
+        """
+        if planned is None:
+            whom: dict[str, Any] = {"pass_index": 0, "layer": 1, "cohort": Cohort(start=0, size=1)}
+        else:
+            whom = {
+                "pass_index": planned.pass_index,
+                "layer": planned.layer,
+                "cohort": self.mechanism.cohort(planned.pass_index, planned.layer),
+            }
+        return {
+            **whom,
+            "alphabet": self.symbols,
+            "max_items": self.max_items,
+            "sampler": self.sampler,
+            "pad": self.pad,
+        }
+
+    def query_of(self, planned: PlannedLayer, run: RunState[State]) -> Query | None:
+        """Return the query of a planned round; the validation round's asks about found words."""
+        if not planned.validates:
+            return super().query_of(planned, run)
+        return self.validation_query(planned, run.found.codes)
+
+    def heard_of(
+        self, planned: PlannedLayer, run: RunState[State], query: Any, aggregate: Aggregate
+    ) -> Heard[State]:
+        """Return what a round's answers say; of the validation round, which words are returned."""
+        if not planned.validates:
+            return super().heard_of(planned, run, query, aggregate)
+        return self.validated(run, query, aggregate)
+
+    def validation_query(self, planned: PlannedLayer, codes: Codes) -> PrefixQuery | None:
+        """Return a broadcast of words to vote on; None if there is no word.
+
+        Args:
+            planned: The validation round.
+            codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
+        """
+        if not len(codes):
             return None
         short = np.zeros((self.symbols.size, codes.shape[1]), dtype=np.uint16)
         short[:-1, 0] = np.arange(1, len(short))
         missing = max(0, self.fewest_validated - len(codes))
         filling = short[match_rows(short, codes) < 0][:missing]
-        return self.words_query(
-            np.concatenate([codes, filling]),
-            self.recount_oracle,
-            pass_index=pass_index,
-            layer=layer,
-        )
+        return self.words_query(planned, np.concatenate([codes, filling]), self.recount_oracle)
 
-    def words_query(
-        self, codes: Codes, oracle: OracleSpec, *, pass_index: int, layer: int
-    ) -> PrefixQuery:
+    def words_query(self, planned: PlannedLayer, codes: Codes, oracle: OracleSpec) -> PrefixQuery:
         """Return a broadcast that asks which of some whole words clients hold.
 
         Args:
+            planned: Its round.
             codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
             oracle: The randomizer.
-            pass_index: The pass that it counts as.
-            layer: The layer that it counts as.
         """
         width = self.longest_word + 1
         words = np.zeros((len(codes), width), dtype=np.uint16)
         words[:, : codes.shape[1]] = codes
-        alphabet = self.symbols
         return PrefixQuery(
-            pass_index=pass_index,
-            layer=layer,
-            cohort=self.mechanism.cohort(pass_index, layer),
-            alphabet=alphabet,
-            trie=PrefixTrie.empty(alphabet.size),
+            **self.addressed(planned),
+            trie=PrefixTrie.empty(self.symbols.size),
             finished=words,
             excluded=np.zeros((0, width), dtype=np.uint16),
             oracle=oracle,
-            max_items=self.max_items,
-            sampler=self.sampler,
-            pad=self.pad,
         )
 
-    def recounted(
-        self,
-        found: Found,
-        query: PrefixQuery,
-        aggregate: Aggregate,
-        *,
-        earlier: Evidence | None = None,
-    ) -> tuple[Found, RoundSummary]:
-        """Return the words that a recount lets through, and its summary.
+    def earlier_evidence(self, own: State) -> Evidence | None:
+        """Return what clients said about found words who were asked after these were found."""
+        return None
 
-        Args:
-            found: The words that it was about.
-            query: Its broadcast, in which these come first.
-            aggregate: Its answers.
-            earlier: What other clients said about the words after these were found.
-
-        Raises:
-            ValueError: The aggregate does not belong to the query.
-        """
-        aggregate.check_answers(query)
+    def validated(
+        self, run: RunState[State], query: PrefixQuery, aggregate: Aggregate
+    ) -> Heard[State]:
+        """Return the words that the validation round lets through."""
         oracle = make_pure_oracle(query.oracle, query.domain_size)
-        votes = aggregate.tally[: len(found.codes)]
+        votes = aggregate.tally[: len(run.found.codes)]
         recount = Evidence.nothing(len(votes)).heard(oracle, votes, aggregate)
+        earlier = self.earlier_evidence(run.own)
         evidence = recount if earlier is None else earlier.heard(oracle, votes, aggregate)
         accepted, chosen = evidence.accepted(
-            found, self.false_discovery_rate, recount=recount, anonymity_k=self.anonymity_k
+            run.found, self.false_discovery_rate, recount=recount, anonymity_k=self.anonymity_k
         )
-        least = int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1
-        noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
-        dropped = len(votes) - len(accepted.codes)
-        # Votes of several rounds decide together.
-        alone = earlier is None
-        threshold_z = noise.threshold_z(least, num_dropped=dropped) if alone else math.nan
-        summary = RoundSummary(
-            pass_index=query.pass_index,
-            layer=query.layer,
-            num_prefixes=0,
-            num_candidates=query.num_candidates,
-            domain_size=query.domain_size,
-            num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
-            threshold=least,
-            threshold_z=threshold_z,
-            noise_std=noise.std,
+        heard = judged(
+            run.own,
+            Noise(oracle=oracle, num_reports=aggregate.num_reports),
+            threshold=int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1,
+            num_candidates=len(votes),
             num_kept=len(accepted.codes),
-            num_finished=len(accepted.codes),
-            report_bits=oracle.report_bits,
-            download_bits=query.download_bits,
+            found=accepted,
             kept_by="recount" if earlier is None else "evidence",
         )
-        return accepted, summary
+        # Votes of several rounds decide together; words that fill up the domain are no candidates.
+        z = heard.threshold_z if earlier is None else math.nan
+        return replace(heard, threshold_z=z, num_candidates=query.num_candidates)
+
+
+def judged(
+    own: State,
+    noise: Noise,
+    *,
+    threshold: int,
+    num_candidates: int,
+    num_kept: int,
+    found: Found | None = None,
+    kept: npt.NDArray[np.int64] | Codes | None = None,
+    kept_by: KeptBy = "votes",
+) -> Heard[State]:
+    """Return what a round says whose candidates are judged by their votes; see `Heard`."""
+    return Heard(
+        own=own,
+        num_kept=num_kept,
+        num_candidates=num_candidates,
+        found=found,
+        kept=kept,
+        threshold=threshold,
+        threshold_z=noise.threshold_z(threshold, num_dropped=num_candidates - num_kept),
+        noise_std=noise.std,
+        kept_by=kept_by,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

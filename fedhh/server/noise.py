@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, logsumexp, ndtri
 
+from fedhh import oracles
 from fedhh.oracles import PureOracle
+
+if TYPE_CHECKING:
+    from fedhh.oracles import SketchOracle
 
 _Floats = npt.NDArray[np.float64]
 _Tally = npt.NDArray[np.int64]
@@ -47,6 +52,7 @@ class SketchNoise:
     randomizer does, and what frequent values do to those that share a cell with them.
 
     Attributes:
+        oracle: Whose sketch it is.
         center: Its expectation.
         variance: Its variance.
         num_rows: k.
@@ -54,6 +60,7 @@ class SketchNoise:
         chances: ``(b,) float64``: how often each occurs.
     """
 
+    oracle: SketchOracle
     center: float
     variance: float
     num_rows: int
@@ -66,9 +73,10 @@ class SketchNoise:
 
         None if all its cells are equal, or if the oracle counts every value by itself.
         """
-        cells = oracle.cells(aggregate)
-        if cells is None:
+        # Kernels load with sketches, and with nothing else here.
+        if oracle.aggregate_form != "sketch" or not isinstance(oracle, oracles.SketchOracle):
             return None
+        cells = oracle.cells(aggregate)
         rows, size = cells.shape
         chunks = [slice(a, a + _ROWS_AT_ONCE) for a in range(0, rows, _ROWS_AT_ONCE)]
         means = cells.mean(axis=1)
@@ -88,6 +96,7 @@ class SketchNoise:
         chances = counts[occurring] / (rows * size)
         steps: _Floats = occurring * np.float64(width)
         return cls(
+            oracle=oracle,
             center=float(means.sum()),
             variance=variance,
             num_rows=rows,
@@ -146,14 +155,16 @@ class Noise:
         """Return the variance of some candidates' estimates.
 
         To that of the randomizer, a sketch adds what other frequent values do together
-        (`FrequencyOracle.collision_variance`), here as the sketch shows it.
+        (`SketchOracle.collision_variance`), here as the sketch shows it.
 
         Args:
             estimate: ``(c,) float64``: clients that hold each.
         """
         held = np.clip(estimate, 0, self.num_reports)
         variance = self.oracle.variance(held, self.num_reports)
-        own = self.oracle.collision_variance(held)
+        if self.sketch is None:
+            return variance
+        own = self.sketch.oracle.collision_variance(held)
         return np.asarray(variance + np.maximum(self._excess - own, 0.0))
 
     def z(self, votes: _Tally) -> _Floats:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.found import Found
 from fedhh.oracles import PureOracle
-from fedhh.protocol import RoundSummary
+from fedhh.protocol import Heard, State
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.server.local_discovery import judged
 from fedhh.server.noise import Noise
 from fedhh.validation import InputError
 
@@ -47,12 +49,7 @@ def oracle_of_sample(num_candidates: int, padded_size: int, epsilon: float, othe
 
 
 def support_of(query: HeldSetQuery, aggregate: Aggregate, num_values: int) -> _Ints:
-    """Return how many reports support each of the first values of a query.
-
-    Raises:
-        ValueError: The aggregate does not belong to the query.
-    """
-    aggregate.check_answers(query)
+    """Return how many reports support each of the first values of a query."""
     return query.randomizer.support(aggregate.tally, np.arange(num_values))
 
 
@@ -85,7 +82,7 @@ def set_sizes(query: SetSizeQuery, aggregate: Aggregate) -> _Floats:
 
 
 def padded_size(sizes: _Floats) -> int:
-    """Return L: the least size that no more than a tenth of the holders' sets exceed.
+    """Return L: the least size that fewer than a tenth of the holders' sets exceed.
 
     Args:
         sizes: ``(c + 1,) float64``: clients by the number of candidates that they hold.
@@ -131,9 +128,6 @@ def sample_counts(
         query: The round's.
         aggregate: Its answers.
         sizes: `set_sizes` of other clients, for the correction; None for none.
-
-    Raises:
-        ValueError: The aggregate does not belong to the query.
     """
     oracle, reports = pure(query), aggregate.num_reports
     support = support_of(query, aggregate, query.num_candidates)
@@ -161,33 +155,31 @@ def _lost_per_counted(
     return lost / counted if counted > 0 else 0.0
 
 
-def sample_summary(
-    query: HeldSetQuery, aggregate: Aggregate, *, threshold: int, num_kept: int, is_last: bool
-) -> RoundSummary:
-    """Return the summary of a round about held sets.
+def judged_sample(
+    own: State,
+    query: HeldSetQuery,
+    aggregate: Aggregate,
+    *,
+    threshold: int = 0,
+    num_kept: int | None = None,
+    found: Found | None = None,
+) -> Heard[State]:
+    """Return what a round about held sets says.
 
     Args:
+        own: What the protocol knows now.
         query: The round's.
         aggregate: Its answers.
         threshold: Support of the last candidate kept; 0 if the round drops none.
-        num_kept: Candidates kept.
-        is_last: Whether they are the result.
+        num_kept: Candidates kept; all if None.
+        found: The words found.
     """
-    oracle = pure(query)
-    noise = Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally)
-    return RoundSummary(
-        pass_index=query.pass_index,
-        layer=query.layer,
-        num_prefixes=0,
-        num_candidates=query.num_candidates,
-        domain_size=query.domain_size,
-        num_clients=aggregate.num_clients,
-        num_reports=aggregate.num_reports,
+    noise = Noise.of_aggregate(pure(query), aggregate.num_reports, aggregate.tally)
+    return judged(
+        own,
+        noise,
         threshold=threshold,
-        threshold_z=noise.threshold_z(threshold, num_dropped=query.num_candidates - num_kept),
-        noise_std=noise.std,
-        num_kept=num_kept,
-        num_finished=num_kept if is_last else 0,
-        report_bits=oracle.report_bits,
-        download_bits=query.download_bits,
+        num_candidates=query.num_candidates,
+        num_kept=query.num_candidates if num_kept is None else num_kept,
+        found=found,
     )

@@ -6,54 +6,35 @@ TDSC 18(2), section 4 (arXiv:1708.06674).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge
 
 from fedhh.hashing import derived_seeds
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import BlindPrefixQuery
-from fedhh.server.found import Found
-from fedhh.server.local_discovery import LocalProtocol
+from fedhh.server.found import counted
+from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import top_eta
-from fedhh.settings import AUTO, Count, FromConfig, Layers, decided
+from fedhh.settings import AUTO, Count, Layers
 from fedhh.validation import InputError
-from fedhh.words.alphabet import END
+from fedhh.words.parts import extensions
 from fedhh.words.trie import Codes
 
 _LARGEST_LEVEL = 2**24
-_SEED_BITS = 64.0
 _MOST_OLH_REPORTS = 500_000
 """Of one group: scoring takes candidates times reports, about 0.1 ns each."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PemState:
-    """Where a run of PEM stands.
-
-    Attributes:
-        kept: ``(k, length) uint16``: prefixes kept so far, filled up with the end symbol.
-        found: The discovered words, most frequent first; empty before the last group.
-        history: One summary per group heard.
-    """
-
-    kept: Codes
-    found: Found
-    history: tuple[RoundSummary, ...] = ()
-
-
 @dataclass(frozen=True, kw_only=True)
-class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
+class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
     """Settings of the Prefix Extending Method, over symbols instead of bits.
 
     Clients are split into groups; group i reports prefixes of length l_i through an oracle that
@@ -86,7 +67,6 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
 
     name: ClassVar[str] = "pem"
     title: ClassVar[str] = "PEM"
-    state_types: ClassVar[tuple[type[Any], ...]] = (PemState, Found, RoundSummary)
 
     length: Layers = 10
     step: Layers = 2
@@ -94,7 +74,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
     fixed_length: bool = False
     oracle: Literal["auto", "olh", "flh", "cms", "hcms", "bassily-smith"] = "auto"
     num_hashes: Count = 2048
-    hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+    hash_seed: HashSeed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,7 +84,7 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
                 f"{self._branching}^{self.step}; lower step or keep."
             )
         # Made once here so that a bad oracle is refused before anything runs.
-        _ = self._query(len(self.prefix_lengths) - 1, num_clients=1).prefixes
+        _ = self._query(len(self.prefix_lengths)).prefixes
 
     @property
     def prefix_lengths(self) -> tuple[int, ...]:
@@ -136,159 +116,85 @@ class Pem(LocalProtocol[PemState, BlindPrefixQuery | PrefixQuery]):
     @property
     def mechanism(self) -> LocalReports:
         """A report of the oracle about a prefix of the group's length for each contribution."""
-        queries = [self._query(group) for group in range(self.num_cohorts)]
-        return LocalReports(
-            layers=tuple(
-                PlannedLayer(
-                    pass_index=0,
-                    layer=query.layer,
-                    num_clients=query.cohort.size,
-                    smallest_domain=query.names.num_keys,
-                    largest_domain=query.names.num_keys,
-                )
-                for query in queries
-            )
-            + self.planned_recount(0, self.num_cohorts + 1, most_words=self.keep),
-            max_items=self.max_items,
-            padded=self.pad,
-            false_discovery_rate=self.false_discovery_rate,
-            anonymity_k=self.anonymity_k,
-            randomizers=(queries[0].oracle,),
-            recount_randomizer=self.recount_oracle if self.recounts else None,
+        return self.planned_reports(
+            LocalReports,
+            [
+                self.planned_round(group, self.cohort_clients, self._query(group).domain_size)
+                for group in range(1, self.num_cohorts + 1)
+            ],
+            most_words=self.keep,
+            randomizers=(self._query(1).oracle,),
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
         """Return the settings with all clients in groups, the oracle, and the run's hashes."""
         settled = super().settle(num_clients=num_clients, seed=seed)
         if settled.oracle == AUTO:
-            reports = decided(settled.clients_per_layer, "clients_per_layer") * self.max_items
+            reports = settled.cohort_clients * self.max_items
             oracle: Literal["olh", "flh"] = "olh" if reports <= _MOST_OLH_REPORTS else "flh"
             settled = replace(settled, oracle=oracle)
-        return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
+        return settled
 
-    def initialize(self) -> PemState:
-        """Return the state before the first query."""
-        return PemState(
-            kept=np.zeros((1, self.length), dtype=np.uint16), found=Found.nothing(self.length)
-        )
+    def begin(self) -> Codes:
+        """Return the ``(1, length) uint16`` empty prefix: kept ones, filled up with end symbols."""
+        return np.zeros((1, self.length), dtype=np.uint16)
 
-    def next_query(self, state: PemState) -> BlindPrefixQuery | PrefixQuery | None:
-        """Return the broadcast to the next group, the recount after the last, then None."""
-        group, groups = len(state.history), self.num_cohorts
-        if group < groups:
-            return self._query(group)
-        if group > groups:
-            return None
-        return self.recount_query(state.found.codes, pass_index=0, layer=groups + 1)
+    def ask(self, planned: PlannedLayer, run: RunState[Codes]) -> BlindPrefixQuery:
+        """Return the broadcast to a group, which no answer changes."""
+        return self._query(planned.layer, planned)
 
-    def finish_round(
-        self, state: PemState, query: BlindPrefixQuery | PrefixQuery, aggregate: Aggregate
-    ) -> PemState:
-        """Return the state after a group's reports: the best extensions of what was kept."""
-        if isinstance(query, PrefixQuery):
-            found, summary = self.recounted(state.found, query, aggregate)
-            return replace(state, found=found, history=(*state.history, summary))
-        group = len(state.history)
-        known = self.prefix_lengths[group - 1] if group else 0
+    def hear(
+        self,
+        planned: PlannedLayer,
+        run: RunState[Codes],
+        query: BlindPrefixQuery,
+        aggregate: Aggregate,
+    ) -> Heard[Codes]:
+        """Return the best extensions of what was kept; of the last group, the words found.
+
+        The server scores ``num_candidates``, of which none was broadcast.
+        """
         candidates = extensions(
-            state.kept,
-            known,
+            run.own,
+            self.prefix_lengths[planned.layer - 2] if planned.layer > 1 else 0,
             query.prefix_length,
             alphabet_size=query.alphabet.size,
             fixed_length=self.fixed_length,
         )
         oracle = query.prefixes
-        keys = query.names.keys(candidates[:, : query.prefix_length])
-        support = _support(query, aggregate, keys)
+        support = _support(query, aggregate, query.names.keys(candidates[:, : query.prefix_length]))
         noise = Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally)
         kept, threshold = top_eta(support, self.keep, ties="strict")
         order = kept[np.argsort(-support[kept], kind="stable")]
-        found = state.found
-        is_last = query.prefix_length == self.length
-        if is_last:
-            found = Found.counted(
-                query, aggregate, noise, codes=candidates[order], support=support[order]
-            )
-        reports = aggregate.num_reports
-        summary = RoundSummary(
-            pass_index=0,
-            layer=query.layer,
-            num_prefixes=0,
-            num_candidates=len(candidates),
-            domain_size=query.names.num_keys,
-            num_clients=aggregate.num_clients,
-            num_reports=reports,
+        best = candidates[order]
+        found = None
+        if query.prefix_length == self.length:
+            found = counted(query, aggregate, noise, codes=best, support=support[order])
+        return judged(
+            best,
+            noise,
             threshold=threshold,
-            threshold_z=noise.threshold_z(threshold, num_dropped=len(candidates) - len(kept)),
-            noise_std=noise.std,
+            num_candidates=len(candidates),
             num_kept=len(kept),
-            num_finished=len(found.codes),
-            report_bits=oracle.report_bits,
-            download_bits=2 * _SEED_BITS,
+            found=found,
+            kept=best,
         )
-        return PemState(kept=candidates[order], found=found, history=(*state.history, summary))
 
-    def discoveries(self, state: PemState) -> Discoveries:
-        """Return the words found, most frequent first; none before the last group."""
-        return state.found.discoveries(self.symbols)
-
-    def summaries(self, state: PemState) -> Sequence[RoundSummary]:
-        """Return one summary per group heard.
-
-        ``num_prefixes`` is 0, as nothing is broadcast; ``num_candidates`` are scored by the server.
-        """
-        return state.history
-
-    def _query(self, group: int, *, num_clients: int | None = None) -> BlindPrefixQuery:
-        """Return a group's broadcast; for a check of the settings, to so many clients."""
-        size = num_clients or decided(self.clients_per_layer, "clients_per_layer")
-        naming, hashing = derived_seeds(self.hash_seed or 0, 2)
+    def _query(self, group: int, planned: PlannedLayer | None = None) -> BlindPrefixQuery:
+        """Return a group's broadcast, groups counted from 1."""
+        naming, hashing = self.seeds(2)
         oracle = "olh" if self.oracle == AUTO else self.oracle
-        is_sketch = oracle != "olh"
         params: dict[str, str | int | float] = {}
-        if is_sketch:
+        if oracle != "olh":
             seeds = derived_seeds(hashing, len(self.prefix_lengths))
-            params = {"num_hashes": self.num_hashes, "hash_seed": seeds[group]}
+            params = {"num_hashes": self.num_hashes, "hash_seed": seeds[group - 1]}
         return BlindPrefixQuery(
-            pass_index=0,
-            layer=group + 1,
-            cohort=Cohort(start=group * size, size=size),
-            alphabet=self.symbols,
-            max_items=self.max_items,
-            sampler=self.sampler,
-            pad=self.pad,
-            prefix_length=self.prefix_lengths[group],
+            **self.addressed(planned),
+            prefix_length=self.prefix_lengths[group - 1],
             longest_word=self.length,
             oracle=OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params),
             hash_seed=naming,
         )
-
-
-def extensions(
-    kept: Codes, known: int, length: int, *, alphabet_size: int, fixed_length: bool = False
-) -> Codes:
-    """Return all prefixes of ``length`` symbols that extend kept ones; none is the empty word.
-
-    Args:
-        kept: ``(k, width) uint16`` distinct prefixes, filled up with the end symbol.
-        known: Their length; prefixes that end before it are carried along as they are.
-        length: The new length, at most width.
-        alphabet_size: A, the end symbol included.
-        fixed_length: Whether none ends before ``width`` symbols.
-
-    Returns:
-        ``(c, width) uint16``.
-    """
-    prefixes = kept
-    symbols = np.arange(int(fixed_length), alphabet_size)
-    for position in range(known, length):
-        ended = (prefixes[:, position - 1] == END) if position else np.zeros(1, dtype=np.bool_)
-        live = np.repeat(prefixes[~ended], len(symbols), axis=0)
-        live[:, position] = np.tile(symbols, np.count_nonzero(~ended))
-        prefixes = np.concatenate([prefixes[ended], live])
-        if position == 0:
-            prefixes = prefixes[prefixes[:, 0] != END]
-    return prefixes
 
 
 def _support(
@@ -296,12 +202,11 @@ def _support(
 ) -> npt.NDArray[np.int64]:
     """Return how many of a group's reports support each candidate."""
     oracle = query.prefixes
-    if oracle.has_fixed_aggregate:
-        aggregate.check_answers(query)
+    if oracle.aggregate_form == "sketch":
         return oracle.support(aggregate.tally, keys)
     if aggregate.messages is None or len(aggregate.messages) != aggregate.num_reports:
         raise ValueError(
             f"Expected {aggregate.num_reports} messages for group {query.layer}, got "
             f"{0 if aggregate.messages is None else len(aggregate.messages)}."
         )
-    return oracle.tally(aggregate.messages, keys)
+    return oracle.support(reports=aggregate.messages, candidates=keys)

@@ -6,53 +6,30 @@ ordinal response", CCS.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
-import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.hashing import derived_seeds
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.bloom_reports import RapporReports
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
-from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
 from fedhh.queries.blooms import BloomQuery
-from fedhh.queries.cohort import Cohort
 from fedhh.server.closed_domain import ClosedDomain
-from fedhh.server.found import Found
-from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.rappor_decoding import credible_words, decode
-from fedhh.settings import FromConfig, decided
+from fedhh.server.local_discovery import HashSeed, LocalProtocol
+from fedhh.server.rappor_decoding import credible_words, decode, decoded_round
 from fedhh.validation import InputError
 
-_SEED_BITS = 64.0
 _LARGEST_DESIGN = 2**27
 """Bits that all candidates set in all cohorts; the server looks each up, at about 20 ns."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RapporState:
-    """Where a run of RAPPOR stands: before its only round, or after it.
-
-    Attributes:
-        found: The discovered words, most frequent first.
-        others: Estimated reports about words that are no candidates.
-        history: The round's summary, once it is over.
-    """
-
-    found: Found
-    others: float = 0.0
-    history: tuple[RoundSummary, ...] = ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Rappor(
-    ClosedDomain[RapporState, BloomQuery | PrefixQuery],
-    LocalProtocol[RapporState, BloomQuery | PrefixQuery],
+    ClosedDomain[float, BloomQuery],
+    LocalProtocol[float, BloomQuery],
 ):
     """Settings of RAPPOR, for one collection of reports, decoded with a list of candidates.
 
@@ -79,7 +56,6 @@ class Rappor(
 
     name: ClassVar[str] = "rappor"
     title: ClassVar[str] = "RAPPOR"
-    state_types: ClassVar[tuple[type[Any], ...]] = (RapporState, Found, RoundSummary)
 
     bloom_bits: Annotated[int, Ge(2), Le(2**16)] = 128
     bloom_hashes: Annotated[int, Ge(1), Le(64)] = 2
@@ -87,7 +63,7 @@ class Rappor(
     irr_p: Annotated[float, Ge(0), Lt(1)] = 0.0
     irr_q: Annotated[float, Gt(0), Le(1)] = 1.0
     familywise_error: Annotated[float, Gt(0), Lt(1)] = 0.05
-    hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+    hash_seed: HashSeed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,96 +85,26 @@ class Rappor(
         )
 
     @property
-    def num_cohorts(self) -> int:
-        """Everybody is asked at once."""
-        return 1
-
-    @property
     def mechanism(self) -> RapporReports:
         """A report of RAPPOR for each contribution."""
-        size = decided(self.clients_per_layer, "clients_per_layer")
-        return RapporReports(
-            layers=(
-                PlannedLayer(
-                    pass_index=0,
-                    layer=1,
-                    num_clients=size,
-                    smallest_domain=len(self.domain) + 1,
-                    largest_domain=len(self.domain) + 1,
-                ),
-                *self.planned_recount(0, 2, most_words=len(self.domain)),
-            ),
-            max_items=self.max_items,
-            padded=self.pad,
-            false_discovery_rate=self.false_discovery_rate,
-            anonymity_k=self.anonymity_k,
-            recount_randomizer=self.recount_oracle if self.recounts else None,
+        num_words = len(self.domain)
+        return self.planned_reports(
+            RapporReports,
+            [self.planned_round(1, self.cohort_clients, num_words + 1)],
+            most_words=num_words,
             epsilon_of_one_report=self.local_epsilon,
             epsilon_of_all_reports=self.response.epsilon_of_all_reports(self.bloom_hashes),
         )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with everybody asked, and the run's hash functions."""
-        settled = super().settle(num_clients=num_clients, seed=seed)
-        return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
+    def begin(self) -> float:
+        """Return 0: the estimated reports about words that are no candidates."""
+        return 0.0
 
-    def initialize(self) -> RapporState:
-        """Return the state before the round."""
-        return RapporState(found=Found.nothing(self.domain.shape[1]))
-
-    def next_query(self, state: RapporState) -> BloomQuery | PrefixQuery | None:
-        """Return the one broadcast, after its answers the recount, then None."""
-        size = decided(self.clients_per_layer, "clients_per_layer")
-        if not state.history:
-            return self._query(size)
-        if len(state.history) > 1:
-            return None
-        return self.recount_query(state.found.codes, pass_index=0, layer=2)
-
-    def finish_round(
-        self, state: RapporState, query: BloomQuery | PrefixQuery, aggregate: Aggregate
-    ) -> RapporState:
-        """Return the state with the candidates that the sums of reports show."""
-        if isinstance(query, PrefixQuery):
-            found, summary = self.recounted(state.found, query, aggregate)
-            return replace(state, found=found, history=(*state.history, summary))
-        aggregate.check_answers(query)
-        keys = query.names.keys(self.domain[:, : query.longest_word])
-        decoded = decode(query.reports, aggregate.tally, keys)
-        found = credible_words(
-            decoded,
-            self.domain,
-            num_clients=aggregate.num_clients,
-            familywise_error=self.familywise_error,
-        )
-        return RapporState(
-            found=found,
-            others=decoded.others,
-            history=(self._summary(query, aggregate, found),),
-        )
-
-    def discoveries(self, state: RapporState) -> Discoveries:
-        """Return the words found, most frequent first."""
-        return state.found.discoveries(self.symbols)
-
-    def summaries(self, state: RapporState) -> Sequence[RoundSummary]:
-        """Return the summary of the round, if it is over.
-
-        ``threshold`` is the estimate of the last word kept, in reports, and ``noise_std`` that of a
-        candidate that shares no bit with another.
-        """
-        return state.history
-
-    def _query(self, num_clients: int) -> BloomQuery:
-        naming, hashing = derived_seeds(self.hash_seed or 0, 2)
+    def ask(self, planned: PlannedLayer, run: RunState[float]) -> BloomQuery:
+        """Return the one broadcast."""
+        naming, hashing = self.seeds(2)
         return BloomQuery(
-            pass_index=0,
-            layer=1,
-            cohort=Cohort(start=0, size=num_clients),
-            alphabet=self.symbols,
-            max_items=self.max_items,
-            sampler=self.sampler,
-            pad=self.pad,
+            **self.addressed(planned),
             longest_word=self.longest_word,
             reports=BloomReports(
                 filters=BloomFilters(
@@ -212,22 +118,22 @@ class Rappor(
             name_seed=naming,
         )
 
-    def _summary(self, query: BloomQuery, aggregate: Aggregate, found: Found) -> RoundSummary:
-        kept = len(found.codes)
-        alone = aggregate.num_reports * self.response.bit_variance / self.bloom_hashes
-        return RoundSummary(
-            pass_index=0,
-            layer=1,
-            num_prefixes=0,
-            num_candidates=len(self.domain),
-            domain_size=len(self.domain) + 1,
+    def hear(
+        self,
+        planned: PlannedLayer,
+        run: RunState[float],
+        query: BloomQuery,
+        aggregate: Aggregate,
+    ) -> Heard[float]:
+        """Return the candidates that the sums of reports show, and the reports about others."""
+        keys = query.names.keys(self.domain[:, : query.longest_word])
+        decoded = decode(query.reports, aggregate.tally, keys)
+        found = credible_words(
+            decoded,
+            self.domain,
             num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
-            threshold=round(found.estimate[-1]) if kept else 0,
-            threshold_z=math.nan,
-            noise_std=float(np.sqrt(alone)),
-            num_kept=kept,
-            num_finished=kept,
-            report_bits=query.reports.report_bits,
-            download_bits=2 * _SEED_BITS,
+            familywise_error=self.familywise_error,
+        )
+        return decoded_round(
+            decoded.others, query.reports, aggregate, found, num_candidates=len(self.domain)
         )

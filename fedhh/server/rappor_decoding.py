@@ -6,6 +6,7 @@ ordinal response", CCS.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,10 @@ from scipy.optimize import minimize
 from scipy.sparse import csc_array
 from scipy.special import ndtr
 
+from fedhh.found import Found
 from fedhh.oracles.bloom_filters import BloomReports
-from fedhh.server.found import Found
+from fedhh.protocol import Heard, State
+from fedhh.queries.base import Aggregate
 from fedhh.words.trie import Codes
 
 _Floats = npt.NDArray[np.float64]
@@ -209,3 +212,30 @@ def _selected(matrix: csc_array, target: _Floats, most: int) -> _Ints:
     counts = found.x[:-1]
     held = np.flatnonzero(counts > 0)
     return np.sort(held[np.argsort(-counts[held], kind="stable")][:most])
+
+
+def decoded_round(
+    own: State, reports: BloomReports, aggregate: Aggregate, found: Found, *, num_candidates: int
+) -> Heard[State]:
+    """Return what a round of filters says whose candidates are judged by a regression.
+
+    ``threshold`` is the estimate of the last word kept, in reports, and ``noise_std`` that of a
+    candidate that shares no bit with another.
+
+    Args:
+        own: What the protocol knows now.
+        reports: About the candidates.
+        aggregate: The answers.
+        found: The words that are credible.
+        num_candidates: Words that were looked up.
+    """
+    kept = len(found.codes)
+    alone = aggregate.num_reports * reports.response.bit_variance / reports.filters.num_hashes
+    return Heard(
+        own=own,
+        num_kept=kept,
+        num_candidates=num_candidates,
+        found=found,
+        threshold=round(found.estimate[-1]) if kept else 0,
+        noise_std=math.sqrt(alone),
+    )

@@ -6,24 +6,20 @@ learning of associations and data dictionaries", PoPETs, section 4.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.hashing import derived_seeds
+from fedhh.found import Found
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.bloom_reports import BloomRecords
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
-from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
 from fedhh.queries.ngrams import NgramQuery
-from fedhh.server.found import Found
-from fedhh.server.local_discovery import LocalProtocol
+from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.ngram_association import (
     BitChannel,
     Bools,
@@ -34,9 +30,8 @@ from fedhh.server.ngram_association import (
     joint_shares,
     pairs_of,
 )
-from fedhh.server.rappor_decoding import credible_words, decode
-from fedhh.server.record_discovery import RecordState
-from fedhh.settings import Count, FromConfig, Layers, Positive, decided
+from fedhh.server.rappor_decoding import credible_words, decode, decoded_round
+from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
@@ -44,7 +39,6 @@ from fedhh.words.trie import Codes
 
 _REPORTS = 3
 _SEEDS = 3
-_SEED_BITS = 64.0
 
 _LARGEST_TALLY = 2**24
 """Numbers of the tally, 8 bytes each; every worker has one."""
@@ -57,7 +51,7 @@ _MOST_STEPS = 4e10
 
 
 @dataclass(frozen=True, kw_only=True)
-class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | PrefixQuery]):
+class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
     """Settings of RAPPOR with an unknown dictionary.
 
     A client reports, for each word it contributes, the Bloom filter of the whole string, padded or
@@ -95,7 +89,6 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
 
     name: ClassVar[str] = "rappor-unknown"
     title: ClassVar[str] = "RAPPOR, unknown words"
-    state_types: ClassVar[tuple[type[Any], ...]] = (RecordState, Found, RoundSummary)
     truncates_words: ClassVar[bool] = True
 
     length: Layers = 6
@@ -111,7 +104,7 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
     em_iterations: Count = 200
     max_candidates: Count = 2_000
     familywise_error: Annotated[float, Gt(0), Lt(1)] = 0.05
-    hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+    hash_seed: HashSeed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,7 +115,7 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
                 f"ngram_length={self.ngram_length}."
             )
         # Made once here so that bad sizes are refused before anything runs.
-        query = self._query(1)
+        query = self._query()
         pairs = len(query.pairs)
         if query.tally_size > _LARGEST_TALLY:
             raise InputError(
@@ -158,63 +151,35 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
         return self.length
 
     @property
-    def num_cohorts(self) -> int:
-        """Everybody is asked at once."""
-        return 1
-
-    @property
     def mechanism(self) -> BloomRecords:
         """A record of three reports for each contribution."""
-        size = decided(self.clients_per_layer, "clients_per_layer")
-        words = self._query(size).puzzle.names.num_keys
-        return BloomRecords(
-            layers=(
-                PlannedLayer(
-                    pass_index=0,
-                    layer=1,
-                    num_clients=size,
-                    smallest_domain=words,
-                    largest_domain=words,
-                ),
-                *self.planned_recount(0, 2, most_words=self.max_candidates),
-            ),
-            max_items=self.max_items,
-            padded=self.pad,
-            false_discovery_rate=self.false_discovery_rate,
-            anonymity_k=self.anonymity_k,
-            recount_randomizer=self.recount_oracle if self.recounts else None,
+        words = self._query().puzzle.names.num_keys
+        return self.planned_reports(
+            BloomRecords,
+            [self.planned_round(1, self.cohort_clients, words)],
+            most_words=self.max_candidates,
             epsilons=(self.report_epsilon,) * _REPORTS,
         )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with everybody asked, and the run's hash functions."""
-        settled = super().settle(num_clients=num_clients, seed=seed)
-        return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
+    def begin(self) -> tuple[int, ...]:
+        """Return nothing: what became of the n-grams, see `candidates`."""
+        return ()
 
-    def initialize(self) -> RecordState[tuple[int, ...]]:
-        """Return the state before the round."""
-        return RecordState(found=Found.nothing(self.length))
+    def ask(self, planned: PlannedLayer, run: RunState[tuple[int, ...]]) -> NgramQuery:
+        """Return the one broadcast."""
+        return self._query(planned)
 
-    def next_query(self, state: RecordState[tuple[int, ...]]) -> NgramQuery | PrefixQuery | None:
-        """Return the one broadcast, after its answers the recount, then None."""
-        size = decided(self.clients_per_layer, "clients_per_layer")
-        if not state.history:
-            return self._query(size)
-        if len(state.history) > 1:
-            return None
-        return self.recount_query(state.found.codes, pass_index=0, layer=2)
-
-    def finish_round(
+    def hear(
         self,
-        state: RecordState[tuple[int, ...]],
-        query: NgramQuery | PrefixQuery,
+        planned: PlannedLayer,
+        run: RunState[tuple[int, ...]],
+        query: NgramQuery,
         aggregate: Aggregate,
-    ) -> RecordState[tuple[int, ...]]:
-        """Return the state with the words that filters of n-grams and of whole strings show."""
-        if isinstance(query, PrefixQuery):
-            found, summary = self.recounted(state.found, query, aggregate)
-            return replace(state, found=found, history=(*state.history, summary))
-        aggregate.check_answers(query)
+    ) -> Heard[tuple[int, ...]]:
+        """Return the words that filters of n-grams and of whole strings show.
+
+        ``num_candidates`` were put together from n-grams.
+        """
         words, tables = query.split(aggregate.tally)
         codes, kept = self.candidates(query, tables)
         found = Found.nothing(self.length)
@@ -226,21 +191,7 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
                 num_clients=aggregate.num_clients,
                 familywise_error=self.familywise_error,
             )
-        summary = self._summary(query, aggregate, found, looked_up=len(codes))
-        return RecordState(found=found, decoding=kept, history=(summary,))
-
-    def discoveries(self, state: RecordState[tuple[int, ...]]) -> Discoveries:
-        """Return the words found, most frequent first."""
-        return state.found.discoveries(self.symbols)
-
-    def summaries(self, state: RecordState[tuple[int, ...]]) -> Sequence[RoundSummary]:
-        """Return one summary per finished round.
-
-        The first is about whole strings: ``num_candidates`` were put together from n-grams,
-        ``threshold`` is the estimate of the last word kept, in reports, ``noise_std`` that of a
-        candidate that shares no bit with another, and ``report_bits`` that of a record.
-        """
-        return state.history
+        return decoded_round(kept, query.words, aggregate, found, num_candidates=len(codes))
 
     def candidates(self, query: NgramQuery, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
         """Return the strings whose n-grams are all joined.
@@ -288,16 +239,10 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
         num_edges = sum(int(np.count_nonzero(each)) for each in linked.values())
         return codes, (*(len(each) for each in texts), num_edges, len(codes))
 
-    def _query(self, num_clients: int) -> NgramQuery:
-        naming, words, ngrams = derived_seeds(self.hash_seed or 0, _SEEDS)
+    def _query(self, planned: PlannedLayer | None = None) -> NgramQuery:
+        naming, words, ngrams = self.seeds(_SEEDS)
         return NgramQuery(
-            pass_index=0,
-            layer=1,
-            cohort=Cohort(start=0, size=num_clients),
-            alphabet=self.symbols,
-            max_items=self.max_items,
-            sampler=self.sampler,
-            pad=self.pad,
+            **self.addressed(planned),
             puzzle=FragmentPuzzle(
                 alphabet_size=self.symbols.size,
                 length=self.length,
@@ -315,26 +260,4 @@ class RapporUnknown(LocalProtocol[RecordState[tuple[int, ...]], NgramQuery | Pre
                 num_bits=bits, num_hashes=hashes, num_cohorts=cohorts, hash_seed=seed
             ),
             response=BitResponse.of_one_report(self.report_epsilon, num_hashes=hashes),
-        )
-
-    def _summary(
-        self, query: NgramQuery, aggregate: Aggregate, found: Found, *, looked_up: int
-    ) -> RoundSummary:
-        kept = len(found.codes)
-        alone = aggregate.num_reports * query.words.response.bit_variance / self.bloom_hashes
-        return RoundSummary(
-            pass_index=0,
-            layer=1,
-            num_prefixes=0,
-            num_candidates=looked_up,
-            domain_size=query.puzzle.names.num_keys,
-            num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
-            threshold=round(found.estimate[-1]) if kept else 0,
-            threshold_z=math.nan,
-            noise_std=float(np.sqrt(alone)),
-            num_kept=kept,
-            num_finished=kept,
-            report_bits=query.report_bits,
-            download_bits=_SEEDS * _SEED_BITS,
         )

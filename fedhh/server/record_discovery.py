@@ -8,27 +8,24 @@ protocol's own rule, and asks the sketch of whole strings about them.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Gt, Lt
 
-from fedhh.hashing import derived_seeds
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import FragmentQuery, Parts
-from fedhh.server.found import Found
-from fedhh.server.local_discovery import LocalProtocol
+from fedhh.server.found import counted
+from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
 from fedhh.server.noise import Noise
 from fedhh.server.significance import above_noise
-from fedhh.settings import Count, FromConfig, Layers, Positive, decided
+from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import require_epsilon
 from fedhh.words.trie import Codes
 
@@ -37,28 +34,10 @@ Told = TypeVar("Told")
 """What a protocol tells of its decoding."""
 
 _SEEDS = 3
-_SEED_BITS = 64.0
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RecordState(Generic[Told]):
-    """Where a run stands: before its round of records, after it, or after the recount.
-
-    Attributes:
-        found: The discovered words, most frequent first.
-        decoding: What became of the parts on the way to candidates; None before.
-        history: One summary per finished round.
-    """
-
-    found: Found
-    decoding: Told | None = None
-    history: tuple[RoundSummary, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordProtocol(
-    LocalProtocol[RecordState[Told], FragmentQuery[Parts] | PrefixQuery], Generic[Parts, Told]
-):
+class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[Parts, Told]):
     """A discovery by records of two reports, in one round.
 
     Shorter words are padded with blanks and found; longer ones are truncated, and what is found
@@ -72,13 +51,12 @@ class RecordProtocol(
         hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
-    state_types: ClassVar[tuple[type[Any], ...]] = (RecordState, Found, RoundSummary)
     truncates_words: ClassVar[bool] = True
 
     word_share: Annotated[float, Gt(0), Lt(1)] = 0.5
     length: Layers = 10
     max_words: Count = 1_000
-    hash_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+    hash_seed: HashSeed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,11 +73,6 @@ class RecordProtocol(
         return self.local_epsilon - self.word_epsilon
 
     @property
-    def num_cohorts(self) -> int:
-        """Everybody is asked at once."""
-        return 1
-
-    @property
     def longest_word(self) -> int:
         """As many symbols as a padded string."""
         return self.length
@@ -107,92 +80,46 @@ class RecordProtocol(
     @property
     def mechanism(self) -> LocalReports:
         """A record of two reports, whose epsilons add up."""
-        query = self.records(num_clients=decided(self.clients_per_layer, "clients_per_layer"))
-        return LocalReports(
-            layers=(
-                PlannedLayer(
-                    pass_index=0,
-                    layer=1,
-                    num_clients=query.cohort.size,
-                    smallest_domain=query.puzzle.num_fragments,
-                    largest_domain=query.puzzle.num_fragments,
-                ),
-                *self.planned_recount(0, 2, most_words=self.max_words),
-            ),
-            max_items=self.max_items,
-            padded=self.pad,
-            false_discovery_rate=self.false_discovery_rate,
-            anonymity_k=self.anonymity_k,
-            randomizers=(query.word_oracle, query.fragment_oracle),
-            recount_randomizer=self.recount_oracle if self.recounts else None,
+        query = self.records()
+        return self.planned_reports(
+            LocalReports,
+            [self.planned_round(1, self.cohort_clients, query.puzzle.num_fragments)],
+            most_words=self.max_words,
+            randomizers=query.randomizers,
         )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with everybody asked, and the run's hash functions."""
-        settled = super().settle(num_clients=num_clients, seed=seed)
-        return settled if self.hash_seed is not None else replace(settled, hash_seed=seed)
+    def begin(self) -> Told | None:
+        """Return nothing: what becomes of the parts is known after the round."""
+        return None
 
-    def initialize(self) -> RecordState[Told]:
-        """Return the state before the round."""
-        return RecordState(found=Found.nothing(self.length))
+    def ask(self, planned: PlannedLayer, run: RunState[Told | None]) -> FragmentQuery[Parts]:
+        """Return the one broadcast."""
+        return self.records(planned)
 
-    def next_query(self, state: RecordState[Told]) -> FragmentQuery[Parts] | PrefixQuery | None:
-        """Return the one broadcast, after its answers the recount, then None."""
-        size = decided(self.clients_per_layer, "clients_per_layer")
-        if not state.history:
-            return self.records(num_clients=size)
-        if len(state.history) > 1:
-            return None
-        return self.recount_query(state.found.codes, pass_index=0, layer=2)
-
-    def finish_round(
+    def hear(
         self,
-        state: RecordState[Told],
-        query: FragmentQuery[Parts] | PrefixQuery,
+        planned: PlannedLayer,
+        run: RunState[Told | None],
+        query: FragmentQuery[Parts],
         aggregate: Aggregate,
-    ) -> RecordState[Told]:
-        """Return the state with the words that the candidates' own counts let through."""
-        if isinstance(query, PrefixQuery):
-            found, summary = self.recounted(state.found, query, aggregate)
-            return replace(state, found=found, history=(*state.history, summary))
-        aggregate.check_answers(query)
+    ) -> Heard[Told | None]:
+        """Return the words that the candidates' own counts let through.
+
+        All numbers are about whole strings: ``num_candidates`` were looked up.
+        """
         word_sums, part_sums, records = query.split(aggregate.tally)
         codes, decoding = self.candidates(query, part_sums, records)
         support = query.words.support(word_sums, query.puzzle.names.keys(codes))
         noise = Noise.of_aggregate(query.words, aggregate.num_reports, word_sums)
         chosen = self.credible(noise, support)
-        found = Found.counted(query, aggregate, noise, codes=codes[chosen], support=support[chosen])
-        threshold = int(support[chosen[-1]] if len(chosen) else support.max(initial=-1) + 1)
-        summary = RoundSummary(
-            pass_index=0,
-            layer=1,
-            num_prefixes=0,
+        return judged(
+            decoding,
+            noise,
+            threshold=int(support[chosen[-1]] if len(chosen) else support.max(initial=-1) + 1),
             num_candidates=len(codes),
-            domain_size=query.puzzle.num_fragments,
-            num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
-            threshold=threshold,
-            threshold_z=noise.threshold_z(threshold, num_dropped=len(codes) - len(chosen)),
-            noise_std=noise.std,
             num_kept=len(chosen),
-            num_finished=len(chosen),
-            report_bits=query.report_bits,
-            download_bits=_SEEDS * _SEED_BITS,
+            found=counted(query, aggregate, noise, codes=codes[chosen], support=support[chosen]),
         )
-        return RecordState(found=found, decoding=decoding, history=(summary,))
-
-    def discoveries(self, state: RecordState[Told]) -> Discoveries:
-        """Return the words found, most frequent first."""
-        return state.found.discoveries(self.symbols)
-
-    def summaries(self, state: RecordState[Told]) -> Sequence[RoundSummary]:
-        """Return one summary per finished round.
-
-        The first is about whole strings: ``num_candidates`` were looked up, ``threshold`` is the
-        support of the last one kept, ``domain_size`` is the number of values that a part may have,
-        and ``report_bits`` that of a record of two reports.
-        """
-        return state.history
 
     @abstractmethod
     def candidates(
@@ -233,17 +160,11 @@ class RecordProtocol(
     def part_oracle_spec(self, seed: int) -> OracleSpec:
         """Return the parts' oracle, with the hash functions of a seed if it is a sketch."""
 
-    def records(self, *, num_clients: int) -> FragmentQuery[Parts]:
-        """Return the broadcast to so many clients."""
-        naming, words, parts = derived_seeds(self.hash_seed or 0, _SEEDS)
+    def records(self, planned: PlannedLayer | None = None) -> FragmentQuery[Parts]:
+        """Return the broadcast of a planned round, or one that only tries the settings."""
+        naming, words, parts = self.seeds(_SEEDS)
         return FragmentQuery(
-            pass_index=0,
-            layer=1,
-            cohort=Cohort(start=0, size=num_clients),
-            alphabet=self.symbols,
-            max_items=self.max_items,
-            sampler=self.sampler,
-            pad=self.pad,
+            **self.addressed(planned),
             puzzle=self.parts(naming),
             word_oracle=self.word_oracle_spec(words),
             fragment_oracle=self.part_oracle_spec(parts),

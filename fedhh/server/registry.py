@@ -13,7 +13,7 @@ from fedhh.validation import InputError, did_you_mean
 
 PROTOCOLS: Mapping[str, str] = {
     "ldp-triehh": "fedhh.server.ldp_triehh:LdpTrieHH",
-    "adaptive-triehh": "fedhh.server.adaptive_triehh:AdaptiveTrieHH",
+    "adaptive-triehh": "fedhh.server.adaptive.adaptive_triehh:AdaptiveTrieHH",
     "sfp": "fedhh.server.sfp:Sfp",
     "pem": "fedhh.server.pem:Pem",
     "treehist": "fedhh.server.treehist:TreeHist",

@@ -61,7 +61,7 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
 
     name: ClassVar[str] = "sfp"
     title: ClassVar[str] = "SFP"
-    state_types: ClassVar[tuple[type[Any], ...]] = (*RecordProtocol.state_types, PuzzleSummary)
+    state_types: ClassVar[tuple[type[Any], ...]] = (PuzzleSummary,)
 
     word_share: Annotated[float, Gt(0), Lt(1)] = 0.25
     fragment_length: Count = 2
@@ -80,7 +80,7 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
     def __post_init__(self) -> None:
         super().__post_init__()
         # Made once here so that bad sizes are refused before anything runs.
-        query = self.records(num_clients=1)
+        query = self.records()
         _ = query.words, query.fragments
 
     @property
@@ -125,7 +125,7 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
         oracle = query.fragments
         return assemble(
             query.puzzle,
-            oracle.support_of_all(sums),
+            oracle.support(sums),
             records,
             oracle,
             Assembly(

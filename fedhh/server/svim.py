@@ -5,7 +5,6 @@ Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -16,24 +15,24 @@ from annotated_types import Gt, Lt
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
 from fedhh.server.closed_domain import SetProtocol
-from fedhh.server.found import Found
 from fedhh.server.padded_sampling import (
+    judged_sample,
     oracle_of_sample,
     padded_size,
     sample_counts,
-    sample_summary,
     set_sizes,
 )
-from fedhh.server.pruning import top_eta
-from fedhh.settings import AUTO, Count, decided
+from fedhh.settings import AUTO, Count
 from fedhh.validation import InputError
 
 Share = Annotated[float, Gt(0), Lt(1)]
+
+_CANDIDATES, _SIZES, _COUNTS = 1, 2, 3
+"""The groups, by the round that asks each."""
 
 _CANDIDATES_PER_WORD = 2
 _MOST_OLH_SUPPORTS = 5e10
@@ -49,19 +48,15 @@ class SvimState:
             domain; all before it was asked.
         sizes: ``(c + 1,) float64``: clients of the second group by how many of them they hold.
         padded_size: L of the third group; 0 before it is known.
-        found: The discovered words, most frequent first; empty before the last group.
-        history: One summary per group heard.
     """
 
     kept: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.float64]
     padded_size: int
-    found: Found
-    history: tuple[RoundSummary, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
+class Svim(SetProtocol[SvimState, HeldSetQuery]):
     """Settings of SVIM, among words that are known before.
 
     Clients are split into three groups, and each sends one report. The first says one of its words,
@@ -85,7 +80,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
 
     name: ClassVar[str] = "svim"
     title: ClassVar[str] = "SVIM"
-    state_types: ClassVar[tuple[type[Any], ...]] = (SvimState, Found, RoundSummary)
+    state_types: ClassVar[tuple[type[Any], ...]] = (SvimState,)
 
     keep: Count = 100
     candidate_share: Share = 0.4
@@ -100,7 +95,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
                 f"group, got candidate_share={self.candidate_share} + size_share={self.size_share}."
             )
         # Made once here so that an oracle that cannot have this epsilon is refused.
-        _ = self._sample_query(self.initialize(), 1, Cohort(start=0, size=1)).randomizer
+        _ = self._sample_query(self.begin()).randomizer
 
     @property
     def num_cohorts(self) -> int:
@@ -110,7 +105,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
     @property
     def group_sizes(self) -> tuple[int, int, int]:
         """Clients of each group."""
-        total = self.num_cohorts * decided(self.clients_per_layer, "clients_per_layer")
+        total = self.num_cohorts * self.cohort_clients
         first = min(max(1, round(self.candidate_share * total)), total - 2)
         second = min(max(1, round(self.size_share * total)), total - first - 1)
         return first, second, total - first - second
@@ -123,30 +118,16 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
     @property
     def mechanism(self) -> LocalReports:
         """One report of each client about its whole set."""
-        domains = (
-            (len(self.domain) + 1, len(self.domain) + 1),
-            (self.num_kept + 1, self.num_kept + 1),
-            (self.num_kept + 1, 2 * self.num_kept),
-        )
-        return LocalReports(
-            layers=tuple(
-                PlannedLayer(
-                    pass_index=0,
-                    layer=layer,
-                    num_clients=size,
-                    smallest_domain=smallest,
-                    largest_domain=largest,
-                )
-                for layer, (size, (smallest, largest)) in enumerate(
-                    zip(self.group_sizes, domains, strict=True), start=1
-                )
-            )
-            + self.planned_recount(0, 4, most_words=self.keep),
-            max_items=1,
-            false_discovery_rate=self.false_discovery_rate,
-            anonymity_k=self.anonymity_k,
+        first, second, third = self.group_sizes
+        return self.planned_reports(
+            LocalReports,
+            [
+                self.planned_round(_CANDIDATES, first, len(self.domain) + 1),
+                self.planned_round(_SIZES, second, self.num_kept + 1),
+                self.planned_round(_COUNTS, third, self.num_kept + 1, 2 * self.num_kept),
+            ],
+            most_words=self.keep,
             randomizers=(OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon),),
-            recount_randomizer=self.recount_oracle if self.recounts else None,
             is_of_whole_set=True,
         )
 
@@ -158,97 +139,66 @@ class Svim(SetProtocol[SvimState, HeldSetQuery | PrefixQuery]):
             settled = replace(settled, oracle="olh" if work <= _MOST_OLH_SUPPORTS else "oue")
         return settled
 
-    def initialize(self) -> SvimState:
-        """Return the state before the first query."""
-        return SvimState(
-            kept=np.arange(len(self.domain)),
-            sizes=np.zeros(0),
-            padded_size=0,
-            found=Found.nothing(self.domain.shape[1]),
+    def begin(self) -> SvimState:
+        """Return what is known before the first group is asked."""
+        return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0), padded_size=0)
+
+    def ask(self, planned: PlannedLayer, run: RunState[SvimState]) -> HeldSetQuery:
+        """Return the broadcast to a group."""
+        if planned.layer != _SIZES:
+            return self._sample_query(run.own, planned)
+        return SetSizeQuery(
+            **self.addressed(planned),
+            **self.about_words(run.own.kept),
+            oracle_name=self._oracle_name,
         )
 
-    def next_query(self, state: SvimState) -> HeldSetQuery | PrefixQuery | None:
-        """Return the broadcast to the next group, the recount after the last, then None."""
-        group = len(state.history)
-        sizes = self.group_sizes
-        start = sum(sizes[:group])
-        if group == len(sizes):
-            return self.recount_query(state.found.codes, pass_index=0, layer=4)
-        if group > len(sizes):
-            return None
-        cohort = Cohort(start=start, size=sizes[group])
-        if group == 1:
-            return SetSizeQuery(
-                **self.about_words(state.kept),
-                layer=2,
-                cohort=cohort,
-                epsilon=self.local_epsilon,
-                oracle_name=self._oracle_name,
-            )
-        return self._sample_query(state, group + 1, cohort)
-
-    def finish_round(
-        self, state: SvimState, query: HeldSetQuery | PrefixQuery, aggregate: Aggregate
-    ) -> SvimState:
-        """Return the state after a group's reports, or the recount's."""
-        if isinstance(query, PrefixQuery):
-            found, summary = self.recounted(state.found, query, aggregate)
-            return replace(state, found=found, history=(*state.history, summary))
-        if isinstance(query, SetSizeQuery):
-            sizes = set_sizes(query, aggregate)
-            summary = sample_summary(
-                query, aggregate, threshold=0, num_kept=query.num_candidates, is_last=False
-            )
-            return replace(
-                state,
-                sizes=sizes,
-                padded_size=padded_size(sizes),
-                history=(*state.history, summary),
-            )
-        assert isinstance(query, PaddedSampleQuery)
-        is_last = bool(state.history)
-        counts = sample_counts(query, aggregate, state.sizes)
-        most = self.keep if is_last else self.num_kept
-        kept, threshold = top_eta(counts.support, most, ties="strict")
-        if is_last:
-            kept = kept[np.argsort(-counts.support[kept], kind="stable")]
-        summary = sample_summary(
-            query, aggregate, threshold=threshold, num_kept=len(kept), is_last=is_last
-        )
-        found = state.found
-        if is_last:
-            found = self.found_words(query, aggregate, counts, kept)
-        return replace(state, kept=state.kept[kept], found=found, history=(*state.history, summary))
-
-    def discoveries(self, state: SvimState) -> Discoveries:
-        """Return the words found, most frequent first; none before the last group.
-
-        Estimates are of clients of the last group that hold the word.
-        """
-        return state.found.discoveries(self.symbols)
-
-    def summaries(self, state: SvimState) -> Sequence[RoundSummary]:
-        """Return one summary per group heard.
+    def hear(
+        self,
+        planned: PlannedLayer,
+        run: RunState[SvimState],
+        query: HeldSetQuery,
+        aggregate: Aggregate,
+    ) -> Heard[SvimState]:
+        """Return what a group's reports say; of the last group's, the words found.
 
         The second group's round drops no candidate; its domain is the sizes that a set may have.
+        Estimates are of clients of the last group that hold the word.
         """
-        return state.history
+        state = run.own
+        if isinstance(query, SetSizeQuery):
+            sizes = set_sizes(query, aggregate)
+            state = replace(state, sizes=sizes, padded_size=padded_size(sizes))
+            return judged_sample(state, query, aggregate)
+        assert isinstance(query, PaddedSampleQuery)
+        counts = sample_counts(query, aggregate, state.sizes)
+        is_last = planned.layer == _COUNTS
+        most = self.keep if is_last else self.num_kept
+        kept, threshold = self.most_supported(counts, most, ranked=is_last)
+        return judged_sample(
+            replace(state, kept=state.kept[kept]),
+            query,
+            aggregate,
+            threshold=threshold,
+            num_kept=len(kept),
+            found=self.found_words(query, aggregate, counts, kept) if is_last else None,
+        )
 
     @property
     def _oracle_name(self) -> str:
         return "olh" if self.oracle == AUTO else self.oracle
 
-    def _sample_query(self, state: SvimState, layer: int, cohort: Cohort) -> PaddedSampleQuery:
+    def _sample_query(
+        self, state: SvimState, planned: PlannedLayer | None = None
+    ) -> PaddedSampleQuery:
         """Return the question for one word of the set, padded to L; to 1 in the first group."""
         length = state.padded_size
         oracle = self._oracle_name
         if length:
             oracle = oracle_of_sample(len(state.kept), length, self.local_epsilon, oracle)
         return PaddedSampleQuery(
+            **self.addressed(planned),
             **self.about_words(state.kept),
-            layer=layer,
-            cohort=cohort,
-            epsilon=self.local_epsilon,
             oracle_name=oracle,
             padded_size=max(length, 1),
         )

@@ -6,7 +6,6 @@ Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset m
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -15,23 +14,22 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.found import Found
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
 from fedhh.server.closed_domain import SetProtocol
-from fedhh.server.found import Found
 from fedhh.server.padded_sampling import (
+    judged_sample,
     oracle_of_sample,
     padded_size,
     sample_counts,
-    sample_summary,
     set_sizes,
 )
 from fedhh.server.svim import Share, Svim, SvimState
-from fedhh.settings import AUTO, decided
+from fedhh.settings import AUTO
 
 _LARGEST_SET = 3
 _MOST_SETS = 2_000
@@ -51,7 +49,8 @@ class SvsmState:
     """Where a run of SVSM stands.
 
     Attributes:
-        singles: Where its SVIM stands.
+        singles: What its SVIM knows.
+        words: The words that SVIM found; a validation round may return fewer.
         itemsets: ``(c, 3) int64``: candidate sets, as places among the words that SVIM found; -1
             behind those of two words. Empty before SVIM is done.
         sizes: ``(c + 1,) float64``: clients by how many of the sets they hold.
@@ -59,19 +58,16 @@ class SvsmState:
         estimate: ``(c,) float64``: clients of the last group that hold each set; empty before.
         variance: ``(c,) float64``: of the estimate.
         set_clients: Clients of the last group.
-        found: The words, SVIM's or those that a recount left.
-        history: One summary per group heard, SVIM's first.
     """
 
     singles: SvimState
+    words: Found
     itemsets: Itemsets
     sizes: Floats
     padded_size: int
     estimate: Floats
     variance: Floats
     set_clients: int
-    found: Found
-    history: tuple[RoundSummary, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +86,7 @@ class FrequentSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
+class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
     """Settings of SVSM, among words that are known before.
 
     Some of the clients run SVIM. From the k words that it finds, the server guesses which sets of
@@ -111,7 +107,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
 
     name: ClassVar[str] = "svsm"
     title: ClassVar[str] = "SVSM"
-    state_types: ClassVar[tuple[type[Any], ...]] = (SvsmState, SvimState, Found, RoundSummary)
+    state_types: ClassVar[tuple[type[Any], ...]] = (SvsmState, SvimState)
 
     keep: Annotated[int, Ge(1), Le(_MOST_SETS)] = 50
     single_share: Share = 0.4
@@ -138,7 +134,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
     def group_sizes(self) -> tuple[int, ...]:
         """Clients of each group."""
         first = self.singles.group_sizes
-        total = self.num_cohorts * decided(self.clients_per_layer, "clients_per_layer")
+        total = self.num_cohorts * self.cohort_clients
         rest = total - sum(first)
         sizes = min(max(1, round(self.size_share * rest)), rest - 1)
         return *first, sizes, rest - sizes
@@ -153,29 +149,21 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
     @property
     def mechanism(self) -> LocalReports:
         """One report of each client about its whole set."""
-        singles = self.singles.mechanism
-        sets = self.num_sets
+        singles, sets = self.singles.mechanism, self.num_sets
         domains = ((sets + 1, sets + 1), (sets + 1, 2 * sets)) if sets else ()
-        layers = tuple(
-            PlannedLayer(
-                pass_index=0,
-                layer=layer,
-                num_clients=size,
-                smallest_domain=smallest,
-                largest_domain=largest,
-            )
-            for layer, (size, (smallest, largest)) in enumerate(
+        rounds = [
+            self.planned_round(number, size, smallest, largest)
+            for number, (size, (smallest, largest)) in enumerate(
                 zip(self.group_sizes[_SINGLE_GROUPS:], domains, strict=False),
                 start=_SINGLE_GROUPS + 1,
             )
-        )
-        recount = self.planned_recount(0, self.num_cohorts + 1, most_words=self.keep)
-        return replace(
-            singles,
-            layers=(*singles.layers, *layers, *recount),
-            false_discovery_rate=self.false_discovery_rate,
-            anonymity_k=self.anonymity_k,
-            recount_randomizer=self.recount_oracle if self.recounts else None,
+        ]
+        return self.planned_reports(
+            LocalReports,
+            [*singles.layers, *rounds],
+            most_words=self.keep,
+            randomizers=singles.randomizers,
+            is_of_whole_set=True,
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
@@ -186,74 +174,65 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
             settled = replace(settled, oracle=singles.oracle)
         return settled
 
-    def initialize(self) -> SvsmState:
-        """Return the state before the first query."""
+    def begin(self) -> SvsmState:
+        """Return what is known before the first group is asked."""
         none = np.zeros(0)
-        singles = self.singles.initialize()
         return SvsmState(
-            singles=singles,
+            singles=self.singles.begin(),
+            words=Found.nothing(self.longest_word + 1),
             itemsets=np.zeros((0, _LARGEST_SET), dtype=np.int64),
             sizes=none,
             padded_size=0,
             estimate=none,
             variance=none,
             set_clients=0,
-            found=singles.found,
         )
 
-    def next_query(self, state: SvsmState) -> HeldSetQuery | PrefixQuery | None:
-        """Return the broadcast to the next group, the recount after the last, then None."""
-        group, groups = len(state.history), self.num_cohorts
-        if group < _SINGLE_GROUPS:
-            return self.singles.next_query(state.singles)
-        sizes = self.group_sizes
-        if len(state.itemsets) and group < groups:
-            cohort = Cohort(start=sum(sizes[:group]), size=sizes[group])
-            return self._set_query(state, group + 1, cohort)
-        if not self.recounts or state.history[-1].kept_by == "recount":
-            return None
-        return self.recount_query(state.found.codes, pass_index=0, layer=groups + 1)
+    def ask(self, planned: PlannedLayer, run: RunState[SvsmState]) -> HeldSetQuery | None:
+        """Return the broadcast to a group; there may be no set to ask the last two about."""
+        if planned.layer <= _SINGLE_GROUPS:
+            return self.singles.ask(planned, _of_singles(run))
+        return self._set_query(planned, run.own) if len(run.own.itemsets) else None
 
-    def finish_round(
-        self, state: SvsmState, query: HeldSetQuery | PrefixQuery, aggregate: Aggregate
-    ) -> SvsmState:
-        """Return the state after a group's reports, or the recount's."""
-        if len(state.history) < _SINGLE_GROUPS:
-            singles = self.singles.finish_round(state.singles, query, aggregate)
-            state = replace(state, singles=singles, found=singles.found, history=singles.history)
-            if len(singles.history) < _SINGLE_GROUPS:
-                return state
-            return replace(state, itemsets=likely_sets(singles.found.estimate, self.num_sets))
-        if isinstance(query, PrefixQuery):
-            found, summary = self.recounted(state.found, query, aggregate)
-            return replace(state, found=found, history=(*state.history, summary))
-        summary = sample_summary(
-            query, aggregate, threshold=0, num_kept=query.num_candidates, is_last=False
-        )
-        history = (*state.history, summary)
+    def hear(
+        self,
+        planned: PlannedLayer,
+        run: RunState[SvsmState],
+        query: HeldSetQuery,
+        aggregate: Aggregate,
+    ) -> Heard[SvsmState]:
+        """Return what a group's reports say; the words found are SVIM's.
+
+        The rounds about sets drop none.
+        """
+        state = run.own
+        if planned.layer <= _SINGLE_GROUPS:
+            heard = self.singles.hear(planned, _of_singles(run), query, aggregate)
+            state = replace(state, singles=heard.own)
+            if heard.found is not None:
+                sets = likely_sets(heard.found.estimate, self.num_sets)
+                state = replace(state, words=heard.found, itemsets=sets)
+            return Heard(**{**vars(heard), "own": state})
         if isinstance(query, SetSizeQuery):
             sizes = set_sizes(query, aggregate)
-            return replace(state, sizes=sizes, padded_size=padded_size(sizes), history=history)
+            state = replace(state, sizes=sizes, padded_size=padded_size(sizes))
+            return judged_sample(state, query, aggregate)
         assert isinstance(query, PaddedSampleQuery)
         counts = sample_counts(query, aggregate, state.sizes)
-        return replace(
+        state = replace(
             state,
             estimate=counts.estimate,
             variance=counts.variance,
             set_clients=aggregate.num_clients,
-            history=history,
         )
+        return judged_sample(state, query, aggregate)
 
-    def discoveries(self, state: SvsmState) -> Discoveries:
-        """Return the words found, most frequent first; sets are not among them."""
-        return state.found.discoveries(self.symbols)
-
-    def frequent_sets(self, state: SvsmState) -> tuple[FrequentSet, ...]:
+    def frequent_sets(self, run: RunState[SvsmState]) -> tuple[FrequentSet, ...]:
         """Return the k most frequent sets, words as sets of one, most frequent first.
 
         Empty before SVIM is done, and words alone before the last group.
         """
-        found = state.singles.found
+        state, found = run.own, run.own.words
         words = self.symbols.decode(found.codes)
         sets = [
             _frequent((words[place],), found.estimate[place], found.variance[place], clients)
@@ -266,14 +245,10 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
             sets.append(_frequent(members, estimate, variance, state.set_clients))
         return tuple(sorted(sets, key=lambda each: -each.share)[: self.keep])
 
-    def summaries(self, state: SvsmState) -> Sequence[RoundSummary]:
-        """Return one summary per group heard; the rounds about sets drop none."""
-        return state.history
-
     @property
     def _singles_mean(self) -> int:
         """Mean size of SVIM's groups; two clients at least are left for the others."""
-        total = self.num_cohorts * decided(self.clients_per_layer, "clients_per_layer")
+        total = self.num_cohorts * self.cohort_clients
         return max(1, min(round(self.single_share * total), total - 2) // _SINGLE_GROUPS)
 
     def _svim(self, *, clients_per_layer: int) -> Svim:
@@ -288,20 +263,23 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery | PrefixQuery]):
             oracle=self.oracle,
         )
 
-    def _set_query(self, state: SvsmState, layer: int, cohort: Cohort) -> HeldSetQuery:
+    def _set_query(self, planned: PlannedLayer, state: SvsmState) -> HeldSetQuery:
         oracle: str = "olh" if self.oracle == AUTO else self.oracle
         shared: dict[str, Any] = {
+            **self.addressed(planned),
             **self.about_words(state.singles.kept),
             "itemsets": state.itemsets,
-            "layer": layer,
-            "cohort": cohort,
-            "epsilon": self.local_epsilon,
         }
         length = state.padded_size
         if not length:
             return SetSizeQuery(**shared, oracle_name=oracle)
         oracle = oracle_of_sample(len(state.itemsets), length, self.local_epsilon, oracle)
         return PaddedSampleQuery(**shared, oracle_name=oracle, padded_size=length)
+
+
+def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:
+    """Return where the run of its SVIM stands."""
+    return RunState(**{**vars(run), "own": run.own.singles})
 
 
 def likely_sets(counts: Floats, num_sets: int) -> Itemsets:

@@ -13,12 +13,11 @@ import numpy as np
 
 from fedhh.queries.sketches import FragmentQuery
 from fedhh.server.noise import Noise
-from fedhh.server.pem import extensions
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
 from fedhh.server.significance import above_noise
 from fedhh.settings import Count, Positive
 from fedhh.validation import InputError
-from fedhh.words.parts import PrefixParts
+from fedhh.words.parts import PrefixParts, extensions
 from fedhh.words.trie import Codes
 
 _LARGEST_LEVEL = 2**24
@@ -65,7 +64,7 @@ class TreeHist(SketchedRecords[PrefixParts]):
                 "max_prefixes."
             )
         # Made once here so that bad sizes are refused before anything runs.
-        query = self.records(num_clients=1)
+        query = self.records()
         _ = query.words, query.fragments
 
     @property

@@ -7,7 +7,6 @@ privacy", AISTATS, Algorithm 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
@@ -18,10 +17,9 @@ from annotated_types import Gt, Le, Lt
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.sampled_threshold import SampledThreshold, triehh_parameters
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.protocol import Discoveries, DiscoveryProtocol, RoundSummary
+from fedhh.protocol import DiscoveryProtocol, Heard, RunState
 from fedhh.queries.base import Aggregate, WordVoteQuery
-from fedhh.queries.cohort import Cohort
-from fedhh.server.found import Found
+from fedhh.server.found import counted
 from fedhh.server.noise import Noise
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Layers, check_settings, decided
 from fedhh.validation import InputError
@@ -29,23 +27,8 @@ from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.trie import PrefixTrie
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class VoteState:
-    """Where a run of TrieHH stands.
-
-    Attributes:
-        trie: Kept prefixes; its length is the number of rounds done.
-        found: Words found so far.
-        history: One summary per finished round.
-    """
-
-    trie: PrefixTrie
-    found: Found
-    history: tuple[RoundSummary, ...] = ()
-
-
 @dataclass(frozen=True, kw_only=True)
-class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
+class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
     """Settings of TrieHH.
 
     Each round samples clients afresh from all, without noise. A client draws one of its words by
@@ -74,7 +57,7 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
 
     name: ClassVar[str] = "triehh"
     title: ClassVar[str] = "TrieHH (central)"
-    state_types: ClassVar[tuple[type[Any], ...]] = (VoteState, Found, PrefixTrie, RoundSummary)
+    state_types: ClassVar[tuple[type[Any], ...]] = (PrefixTrie,)
 
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
@@ -162,28 +145,21 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
         settled.check_population(num_clients)
         return settled
 
-    def initialize(self) -> VoteState:
-        """Return the state before the first query."""
-        return VoteState(
-            trie=PrefixTrie(alphabet_size=self.symbols.size), found=Found.nothing(self.num_rounds)
-        )
+    def begin(self) -> PrefixTrie:
+        """Return the empty trie; kept prefixes have as many symbols as rounds are done."""
+        return PrefixTrie(alphabet_size=self.symbols.size)
 
-    def next_query(self, state: VoteState) -> WordVoteQuery | None:
+    def ask(self, planned: PlannedLayer, run: RunState[PrefixTrie]) -> WordVoteQuery | None:
         """Return the broadcast of the kept prefixes, or None when nothing is left to extend."""
-        rounds_done = state.trie.length
-        if rounds_done == self.num_rounds or state.trie.width == 0:
+        if run.own.width == 0:
             return None
         nothing = np.zeros((0, self.num_rounds), dtype=np.uint16)
         return WordVoteQuery(
-            pass_index=0,
-            layer=rounds_done + 1,
-            cohort=Cohort(
-                start=0,
-                size=decided(self.clients_per_layer, "clients_per_layer"),
-                redraw=rounds_done,
-            ),
+            pass_index=planned.pass_index,
+            layer=planned.layer,
+            cohort=self.mechanism.cohort(planned.pass_index, planned.layer),
             alphabet=self.symbols,
-            trie=state.trie,
+            trie=run.own,
             finished=nothing,
             excluded=nothing,
             oracle=OracleSpec(name="none", epsilon=math.inf),
@@ -191,50 +167,31 @@ class TrieHH(DiscoveryProtocol[VoteState, WordVoteQuery]):
             sampler="random",
         )
 
-    def finish_round(
-        self, state: VoteState, query: WordVoteQuery, aggregate: Aggregate
-    ) -> VoteState:
-        """Return the state after a round's votes."""
-        aggregate.check_answers(query)
+    def hear(
+        self,
+        planned: PlannedLayer,
+        run: RunState[PrefixTrie],
+        query: WordVoteQuery,
+        aggregate: Aggregate,
+    ) -> Heard[PrefixTrie]:
+        """Return the prefixes with enough votes; ``estimate`` is the votes in the sample."""
         votes = aggregate.tally[: query.num_candidates]
         threshold = decided(self.threshold, "threshold")
         kept = np.flatnonzero(votes >= threshold)
         words = kept[kept % query.trie.alphabet_size == END]
-        oracle = make_pure_oracle(query.oracle, query.domain_size)
         codes = np.zeros((len(words), self.num_rounds), dtype=np.uint16)
         codes[:, : query.layer] = query.trie.spell(words)
+        oracle = make_pure_oracle(query.oracle, query.domain_size)
         noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
-        found = Found.counted(query, aggregate, noise, codes=codes, support=votes[words])
-        summary = RoundSummary(
-            pass_index=0,
-            layer=query.layer,
-            num_prefixes=query.trie.width,
-            num_candidates=query.num_candidates,
-            domain_size=query.domain_size,
-            num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
-            threshold=threshold,
-            threshold_z=math.nan,
-            noise_std=0.0,
+        trie = query.trie.extend(kept)
+        return Heard(
+            own=trie,
             num_kept=len(kept),
-            num_finished=len(words),
-            report_bits=oracle.report_bits,
-            download_bits=query.download_bits,
+            num_candidates=query.num_candidates,
+            found=counted(query, aggregate, noise, codes=codes, support=votes[words]),
+            kept=trie.levels[-1] if planned.layer < self.num_rounds else None,
+            threshold=threshold,
         )
-        return replace(
-            state,
-            trie=query.trie.extend(kept),
-            found=state.found.append(found),
-            history=(*state.history, summary),
-        )
-
-    def discoveries(self, state: VoteState) -> Discoveries:
-        """Return the words found so far; ``estimate`` is the number of votes in the sample."""
-        return state.found.discoveries(self.symbols)
-
-    def summaries(self, state: VoteState) -> Sequence[RoundSummary]:
-        """Return one summary per finished round."""
-        return state.history
 
 
 def discovery_probability(

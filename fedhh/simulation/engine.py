@@ -7,50 +7,48 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from fedhh.protocol import DiscoveryProtocol
+from fedhh.protocol import DiscoveryProtocol, RunState
 from fedhh.queries.base import Aggregate, Answer, Diagnostics, Query
 from fedhh.simulation.executor import Executor, Progress
-from fedhh.validation import InputError
 
 _log = logging.getLogger(__name__)
 
 State = TypeVar("State")
-QueryType = TypeVar("QueryType", bound=Query)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Round(Generic[State, QueryType]):
+class Round(Generic[State]):
     """One broadcast and one aggregate.
 
     Attributes:
         query: What the server broadcast.
         aggregate: What came back to it.
         diagnostics: What only a simulator can know of the answers.
-        state: The protocol's state after the round.
+        state: Where the run stands after the round.
         server_seconds: Processor time that the protocol took to make the query and to digest the
             answers; it does not depend on what else the machine does.
     """
 
-    query: QueryType
+    query: Query
     aggregate: Aggregate
     diagnostics: Diagnostics
-    state: State
+    state: RunState[State]
     server_seconds: float
 
 
 def rounds(
-    protocol: DiscoveryProtocol[State, QueryType],
+    protocol: DiscoveryProtocol[State, Any],
     executor: Executor,
     *,
-    state: State | None = None,
+    state: RunState[State] | None = None,
     progress: Progress | None = None,
-) -> Iterator[Round[State, QueryType]]:
+) -> Iterator[Round[State]]:
     """Run a protocol and yield after each round.
 
-    Every query is held against the protocol's plan before it is sent, since the plan is what the
-    run claims: `Mechanism.check_query`; and no planned round takes place twice.
+    The plan is walked from its first round to its last. Every query is held against it before it
+    is sent, since the plan is what the run claims: `Mechanism.check_query`.
 
     Args:
         protocol: The server.
@@ -59,24 +57,19 @@ def rounds(
         progress: Called with a number of clients whenever some have answered.
 
     Raises:
-        InputError: A query is not in the plan, or asks for more than is planned; nothing is sent.
+        InputError: A query asks for more than is planned, or for another round than the one it is
+            made for; nothing is sent.
     """
     if state is None:
         state = protocol.initialize()
     plan = protocol.mechanism
-    asked_rounds = {(each.pass_index, each.layer) for each in protocol.summaries(state)}
     while True:
         started = time.process_time()
         query = protocol.next_query(state)
         if query is None:
             return
         plan.check_query(query)
-        if (query.pass_index, query.layer) in asked_rounds:
-            raise InputError(
-                f"Expected each round once, got pass {query.pass_index + 1}, layer {query.layer} "
-                "again: its clients would be asked twice, with the same coins."
-            )
-        asked_rounds.add((query.pass_index, query.layer))
+        protocol.place_of(query, state)
         asked = time.process_time()
         answer = reduce(Answer.merge, executor.answer(query, progress))
         answered = time.process_time()
@@ -88,7 +81,7 @@ def rounds(
             state=state,
             server_seconds=(asked - started) + (time.process_time() - answered),
         )
-        summary = protocol.summaries(state)[-1]
+        summary = state.history[-1]
         _log.info(
             "pass %d, layer %d: %d reports of %d clients, %d prefixes kept",
             summary.pass_index + 1,

@@ -50,7 +50,7 @@ def before_leaving(action: Callable[[], None]) -> None:
 
 
 def leave(message: str) -> None:
-    """End the process now, with status 130."""
+    """End the process now with status 130, and a line on standard error."""
     with _leaving:
         for action in _last_actions:
             with suppress(Exception):

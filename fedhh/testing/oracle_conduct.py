@@ -9,11 +9,23 @@ from functools import partial
 
 import numpy as np
 
-from fedhh.oracles.base import FrequencyOracle, Reports, Tally
+from fedhh.oracles.base import FrequencyOracle, Reports, Tally, Values
 from fedhh.testing.checks import Checks, expect, expect_refusal
 
 CHECKS: Checks[FrequencyOracle] = Checks()
 """What holds for any number of values and reports."""
+
+
+def _fused(oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator) -> Tally:
+    return oracle.aggregate(values=values, rng=rng)
+
+
+def _made(oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator) -> Reports:
+    return oracle.privatize(values, rng=rng)
+
+
+_WAYS: dict[str, Callable[..., Reports]] = {"privatize": _made, "aggregate": _fused}
+"""From values to what leaves a device."""
 
 
 def _is_private(oracle: FrequencyOracle) -> bool:
@@ -26,67 +38,78 @@ def _some_reports(oracle: FrequencyOracle, seed: int) -> Reports:
 
 
 @CHECKS.add()
-def _tally_adds_over_reports(oracle: FrequencyOracle, seed: int) -> None:
+def _support_adds_over_reports(oracle: FrequencyOracle, seed: int) -> None:
     reports = _some_reports(oracle, seed)
     candidates = np.array([2, 0, 2, 1])
-    total = oracle.tally(reports, candidates)
-    parts = oracle.tally(reports[:25], candidates) + oracle.tally(reports[25:], candidates)
-    expect(total.dtype == np.int64, f"tally returns {total.dtype}, expected int64")
+    total = oracle.support(reports=reports, candidates=candidates)
+    parts = [oracle.support(reports=r, candidates=candidates) for r in (reports[:25], reports[25:])]
+    expect(total.dtype == np.int64, f"support returns {total.dtype}, expected int64")
     expect(
-        total.tolist() == parts.tolist(),
-        f"the tally of 60 reports is {total}, but those of the first 25 and of the others add up "
-        f"to {parts}",
+        np.array_equal(total, parts[0] + parts[1]),
+        f"the support in 60 reports is {total}, but in the first 25 and in the others it adds up "
+        f"to {parts[0] + parts[1]}",
     )
 
 
 @CHECKS.add()
-def _tally_follows_the_order_of_candidates(oracle: FrequencyOracle, seed: int) -> None:
+def _support_follows_the_order_of_candidates(oracle: FrequencyOracle, seed: int) -> None:
     reports = _some_reports(oracle, seed)
     candidates = np.array([2, 0, 2, 1])
-    total = oracle.tally(reports, candidates).tolist()
-    single = [int(oracle.tally(reports, np.array([c]))[0]) for c in candidates]
+    total = oracle.support(reports=reports, candidates=candidates).tolist()
+    single = [int(oracle.support(reports=reports, candidates=candidates[[i]])[0]) for i in range(4)]
     expect(
         total == single,
-        f"the tally of candidates {candidates} is {total}, but asked one by one it is {single}",
+        f"the support of candidates {candidates} is {total}, but asked one by one it is {single}",
     )
 
 
 @CHECKS.add()
-def _aggregates_merge_and_hold_the_tally(oracle: FrequencyOracle, seed: int) -> None:
+def _aggregates_merge_and_hold_the_support(oracle: FrequencyOracle, seed: int) -> None:
     reports = _some_reports(oracle, seed)
     everything = np.arange(oracle.domain_size)
     whole = oracle.aggregate(reports)
-    parts = oracle.aggregate(reports[:25]) + oracle.aggregate(reports[25:])
+    first, second = oracle.aggregate(reports[:25]), oracle.aggregate(reports[25:])
     expect(
         whole.shape == (oracle.aggregate_size,) and whole.dtype == np.int64,
         f"aggregate returns {whole.shape} of {whole.dtype}, expected ({oracle.aggregate_size},) "
         "of int64 by aggregate_size",
     )
     expect(
-        np.array_equal(whole, parts),
+        np.array_equal(whole, first + second),
         "the aggregate of 60 reports differs from the sum of those of the first 25 and the others",
     )
-    tally = oracle.tally(reports, everything)
-    for name, support in (
-        ("support", oracle.support(whole, everything)),
-        ("support_of_all", oracle.support_of_all(whole[None])[0]),
+    support = oracle.support(reports=reports)
+    for asked, found in (
+        ("of all values", oracle.support(whole, everything)),
+        ("without candidates", oracle.support(whole)),
+        ("of two aggregates", oracle.support(np.stack([first, second])).sum(axis=0)),
+        ("of all values in two", oracle.support(np.stack([first, second]), everything).sum(axis=0)),
     ):
         expect(
-            np.array_equal(support, tally),
-            f"{name} of an aggregate is {support}, but the tally of its reports is {tally}",
+            np.array_equal(found, support),
+            f"support {asked} is {found}, but in the reports themselves it is {support}",
         )
 
 
 @CHECKS.add()
-def _fixed_aggregates_do_not_grow_with_the_domain(oracle: FrequencyOracle, seed: int) -> None:
-    if not oracle.has_fixed_aggregate:
-        return
+def _aggregates_have_their_form(oracle: FrequencyOracle, seed: int) -> None:
     larger = replace(oracle, domain_size=10 * oracle.domain_size)
-    expect(
-        larger.aggregate_size == oracle.aggregate_size,
-        f"has_fixed_aggregate is True, but aggregate_size is {oracle.aggregate_size} for "
-        f"{oracle.domain_size} values and {larger.aggregate_size} for {larger.domain_size}",
-    )
+    stated = f"aggregate_form is {oracle.aggregate_form!r}, but "
+    if oracle.aggregate_form == "sketch":
+        expect(
+            larger.aggregate_size == oracle.aggregate_size,
+            f"{stated}aggregate_size is {oracle.aggregate_size} for {oracle.domain_size} values "
+            f"and {larger.aggregate_size} for {larger.domain_size}",
+        )
+    elif oracle.aggregate_form == "values":
+        aggregate = oracle.aggregate(_some_reports(oracle, seed))
+        support = oracle.support(aggregate)
+        expect(
+            np.array_equal(aggregate, support),
+            f"{stated}the aggregate is {aggregate} where the support of all values is {support}",
+        )
+    else:
+        expect(oracle.aggregate_form == "outputs", f"{stated}there are values, outputs, sketch")
 
 
 @CHECKS.add()
@@ -95,42 +118,41 @@ def _no_reports_give_zeros(oracle: FrequencyOracle, seed: int) -> None:
     nobody = np.array([], dtype=np.int64)
     reports = oracle.privatize(nobody, rng=rng)
     expect(len(reports) == 0, f"privatize made {len(reports)} reports of no value")
-    tally = oracle.tally(reports, np.array([0, 1]))
-    expect(tally.tolist() == [0, 0], f"the tally of no report is {tally}, expected zeros")
-    fused = oracle.privatize_and_tally(nobody, rng=rng)
-    expect(not fused.any(), f"privatize_and_tally of no value is {fused}, expected zeros")
-
-
-_Fused = Callable[..., Tally]
+    support = oracle.support(reports=reports, candidates=np.array([0, 1]))
+    expect(support.tolist() == [0, 0], f"the support in no report is {support}, expected zeros")
+    fused = oracle.aggregate(values=nobody, rng=rng)
+    expect(not fused.any(), f"aggregate of no value is {fused}, expected zeros")
 
 
 @CHECKS.add()
-def _fused_tallies_are_added_to_the_given_array(oracle: FrequencyOracle, seed: int) -> None:
+def _aggregates_are_added_to_the_given_array(oracle: FrequencyOracle, seed: int) -> None:
     values = np.arange(500) % oracle.domain_size
-    ways: list[tuple[_Fused, int]] = [
-        (oracle.privatize_and_tally, oracle.domain_size),
-        (oracle.privatize_and_aggregate, oracle.aggregate_size),
-    ]
-    for method, size in ways:
-        fresh = method(values, rng=np.random.default_rng(seed))
-        out = np.full(size, 1_000)
-        result = method(values, rng=np.random.default_rng(seed), out=out)
-        name = getattr(method, "__name__", str(method))
-        expect(result is out, f"{name} returns another array than out")
-        expect(fresh.dtype == np.int64, f"{name} returns {fresh.dtype}, expected int64")
+    reports = _some_reports(oracle, seed)
+
+    def of_values(out: Tally | None = None) -> Tally:
+        return oracle.aggregate(values=values, rng=np.random.default_rng(seed), out=out)
+
+    def of_reports(out: Tally | None = None) -> Tally:
+        return oracle.aggregate(reports, out=out)
+
+    for name, draw in (("values", of_values), ("reports", of_reports)):
+        fresh = draw()
+        out = np.full(oracle.aggregate_size, 1_000)
+        result = draw(out)
+        expect(result is out, f"aggregate of {name} returns another array than out")
+        expect(fresh.dtype == np.int64, f"aggregate returns {fresh.dtype}, expected int64")
         expect(
             np.array_equal(out - 1_000, fresh),
-            f"{name} added {out - 1_000} to out, but returns {fresh} without it",
+            f"aggregate of {name} added {out - 1_000} to out, but returns {fresh} without it",
         )
 
 
 @CHECKS.add()
 def _same_seed_gives_the_same_bits(oracle: FrequencyOracle, seed: int) -> None:
     values = np.arange(3_000) % oracle.domain_size
-    for name in ("privatize", "privatize_and_tally", "privatize_and_aggregate"):
-        draw = getattr(oracle, name)
+    for name, draw in _WAYS.items():
         first, again, other = (
-            draw(values, rng=np.random.default_rng(each)) for each in (seed, seed, seed + 1)
+            draw(oracle, values, rng=np.random.default_rng(each)) for each in (seed, seed, seed + 1)
         )
         expect(np.array_equal(first, again), f"{name} drew differently from two rngs of one seed")
         if oracle.epsilon < math.inf:
@@ -145,12 +167,12 @@ def _inputs_are_left_as_they_were(oracle: FrequencyOracle, seed: int) -> None:
     values = np.arange(50) % oracle.domain_size
     kept = values.copy()
     reports = oracle.privatize(values, rng=rng)
-    oracle.privatize_and_tally(values, rng=rng)
-    expect(np.array_equal(values, kept), "privatize or privatize_and_tally changed the values")
+    oracle.aggregate(values=values, rng=rng)
+    expect(np.array_equal(values, kept), "privatize or aggregate changed the values")
     shown = reports.copy()
-    oracle.tally(reports, np.array([1, 0]))
-    expect(np.array_equal(reports, shown), "tally changed the reports")
+    oracle.support(reports=reports, candidates=np.array([1, 0]))
     aggregate = oracle.aggregate(reports)
+    expect(np.array_equal(reports, shown), "support or aggregate changed the reports")
     summed = aggregate.copy()
     oracle.support(aggregate, np.array([1, 0]))
     expect(np.array_equal(aggregate, summed), "support changed the aggregate")
@@ -163,16 +185,6 @@ def _report_bits_are_enough(oracle: FrequencyOracle, seed: int) -> None:
         2**oracle.report_bits >= size - 1e-9,
         f"report_bits={oracle.report_bits} cannot tell {size} reports apart, expected at least "
         f"{math.log2(size)}",
-    )
-
-
-@CHECKS.add()
-def _values_per_report_are_those_of_reports(oracle: FrequencyOracle, seed: int) -> None:
-    stated = oracle.values_per_report
-    shape = _some_reports(oracle, seed).shape
-    expect(
-        stated is None or shape == (60, stated),
-        f"values_per_report is {stated}, but 60 reports have the shape {shape}",
     )
 
 
@@ -194,11 +206,10 @@ def _wrong_values_are_refused(oracle: FrequencyOracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
     wrong: list[list[object]] = [[-1, 0], [0, 99], [0.5], [[0, 1]], [True]]
     for values in wrong:
-        for method in (oracle.privatize, oracle.privatize_and_tally):
-            name = getattr(method, "__name__", "privatize")
+        for name, draw in _WAYS.items():
             expect_refusal(
                 f"{name} of the values {values}",
-                partial(method, np.array(values), rng=rng),
+                partial(draw, oracle, np.array(values), rng=rng),
                 naming="values",
             )
 
@@ -208,8 +219,8 @@ def _wrong_candidates_are_refused(oracle: FrequencyOracle, seed: int) -> None:
     reports = oracle.privatize(np.array([0]), rng=np.random.default_rng(seed))
     beyond = np.array([oracle.domain_size])
     expect_refusal(
-        f"tally of the candidate {oracle.domain_size}",
-        lambda: oracle.tally(reports, beyond),
+        f"support of the candidate {oracle.domain_size}",
+        lambda: oracle.support(reports=reports, candidates=beyond),
         naming="candidates",
     )
 
@@ -218,10 +229,10 @@ def _wrong_candidates_are_refused(oracle: FrequencyOracle, seed: int) -> None:
 def _an_out_array_of_another_shape_is_refused(oracle: FrequencyOracle, seed: int) -> None:
     for shape in ((2,), (4, 1)):
         expect_refusal(
-            f"privatize_and_tally into out of shape {shape}",
+            f"aggregate into out of shape {shape}",
             partial(
-                oracle.privatize_and_tally,
-                np.array([0]),
+                oracle.aggregate,
+                values=np.array([0]),
                 rng=np.random.default_rng(seed),
                 out=np.zeros(shape, dtype=np.int64),
             ),

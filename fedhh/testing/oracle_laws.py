@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import FrequencyOracle, PureOracle, SamplesHits, SamplesTally
+from fedhh.oracles.base import FrequencyOracle, PureOracle, add_support
+from fedhh.oracles.sampling import SampledAggregates
+from fedhh.oracles.sketch import SketchOracle, sample_sketch
 from fedhh.testing.checks import Checks, expect
 from fedhh.testing.statistics import ALPHA, law_p_value, rows
 
@@ -32,13 +34,17 @@ def report_law(oracle: FrequencyOracle, value: int) -> Law:
 
 
 def tally_law(oracle: FrequencyOracle, values: Sequence[int]) -> Law:
-    """Return the law of the tally of all values over one report per given value."""
+    """Return the law of the support of all values in one report per given value."""
     space = oracle.report_space()
-    candidates = np.arange(oracle.domain_size)
-    tallies = rows(
-        np.array([oracle.tally(space[i : i + 1], candidates) for i in range(len(space))])
-    )
-    return _sum_law(oracle, tallies, values)
+    supports = [oracle.support(reports=space[i : i + 1]) for i in range(len(space))]
+    return _sum_law(oracle, rows(np.array(supports)), values)
+
+
+def aggregate_law(oracle: FrequencyOracle, values: Sequence[int]) -> Law:
+    """Return the law of the aggregate of one report per given value."""
+    space = oracle.report_space()
+    singles = [oracle.aggregate(space[i : i + 1]) for i in range(len(space))]
+    return _sum_law(oracle, rows(np.array(singles)), values)
 
 
 def _sum_law(oracle: FrequencyOracle, singles: list[Outcome], values: Sequence[int]) -> Law:
@@ -65,12 +71,12 @@ def _is_pure(oracle: FrequencyOracle) -> bool:
     return isinstance(oracle, PureOracle) and not oracle.has_public_coins
 
 
-def _samples_tally(oracle: FrequencyOracle) -> bool:
-    return isinstance(oracle, SamplesTally)
+def _samples_aggregates(oracle: FrequencyOracle) -> bool:
+    return isinstance(oracle, SampledAggregates)
 
 
-def _samples_hits(oracle: FrequencyOracle) -> bool:
-    return isinstance(oracle, SamplesHits)
+def _is_sketch(oracle: FrequencyOracle) -> bool:
+    return isinstance(oracle, SketchOracle)
 
 
 def _expect_law(draws: npt.NDArray[Any], law: Law, what: str) -> None:
@@ -187,37 +193,50 @@ def _reports_of_clients_are_independent(oracle: FrequencyOracle, seed: int) -> N
 
 
 @CHECKS.add(_has_no_public_coins)
-def _fused_tally_follows_the_law(oracle: FrequencyOracle, seed: int) -> None:
+def _fused_reports_follow_the_law(oracle: FrequencyOracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for values, draws in (([1], _SINGLE_REPORTS), (_VALUES, _JOINT_TALLIES)):
-        array = np.array(values)
-        drawn = [oracle.privatize_and_tally(array, rng=rng) for _ in range(draws)]
-        _expect_law(
-            np.array(drawn), tally_law(oracle, values), f"privatize_and_tally of values {values}"
-        )
+        drawn = np.zeros((draws, oracle.domain_size), dtype=np.int64)
+        for out in drawn:
+            add_support(oracle, np.array(values), rng=rng, out=out)
+        _expect_law(drawn, tally_law(oracle, values), f"aggregate of values {values}")
 
 
-@CHECKS.add(_samples_tally)
-def _sampled_tally_follows_the_law(oracle: FrequencyOracle, seed: int) -> None:
-    assert isinstance(oracle, SamplesTally)
-    rng = np.random.default_rng(seed)
-    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
-    drawn = [oracle.sample_tally(counts, len(_VALUES), rng=rng) for _ in range(_JOINT_TALLIES)]
-    _expect_law(
-        np.array(drawn), tally_law(oracle, _VALUES), f"sample_tally of true counts {counts}"
-    )
-
-
-@CHECKS.add(_samples_hits)
-def _noise_on_hits_follows_the_law_of_aggregates(oracle: FrequencyOracle, seed: int) -> None:
-    assert isinstance(oracle, SamplesHits)
+@CHECKS.add(_samples_aggregates)
+def _sampled_aggregates_follow_the_law(oracle: FrequencyOracle, seed: int) -> None:
+    assert isinstance(oracle, SampledAggregates)
     rng = np.random.default_rng(seed)
     values = np.array(_VALUES)
     drawn = [
-        oracle.sample_aggregate(oracle.add_hits(values, rng=rng), rng=rng)
+        oracle.sample_aggregate(oracle.noise_free_counts(values, rng=rng), rng=rng)
         for _ in range(_JOINT_TALLIES)
     ]
-    space = oracle.report_space()
-    singles = rows(np.array([oracle.aggregate(space[i : i + 1]) for i in range(len(space))]))
-    law = _sum_law(oracle, singles, _VALUES)
-    _expect_law(np.array(drawn), law, f"sample_aggregate of values {_VALUES}")
+    law = aggregate_law(oracle, _VALUES)
+    _expect_law(np.array(drawn), law, f"sample_aggregate for values {_VALUES}")
+
+
+@CHECKS.add(_samples_aggregates)
+def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
+    assert isinstance(oracle, SampledAggregates)
+    values = np.arange(500) % oracle.domain_size
+    fresh = oracle.noise_free_counts(values, rng=np.random.default_rng(seed))
+    out = np.full(oracle.aggregate_size, 1_000)
+    result = oracle.noise_free_counts(values, rng=np.random.default_rng(seed), out=out)
+    expect(result is out, "noise_free_counts returns another array than out")
+    expect(
+        np.array_equal(out - 1_000, fresh),
+        f"noise_free_counts added {out - 1_000} to out, but returns {fresh} without it",
+    )
+    oracle.sample_aggregate(fresh, rng=np.random.default_rng(seed))
+    expect(np.array_equal(fresh, out - 1_000), "sample_aggregate changed the counts")
+
+
+@CHECKS.add(_is_sketch)
+def _sampled_sketches_follow_the_law(oracle: FrequencyOracle, seed: int) -> None:
+    assert isinstance(oracle, SketchOracle)
+    rng = np.random.default_rng(seed)
+    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
+    drawn = [oracle.support(sample_sketch(oracle, counts, rng=rng)) for _ in range(_JOINT_TALLIES)]
+    _expect_law(
+        np.array(drawn), tally_law(oracle, _VALUES), f"sample_sketch of true counts {counts}"
+    )

@@ -92,10 +92,10 @@ def _results_can_be_read_at_any_time(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
     for number, past in enumerate(trial.run(seed), start=1):
         state = copy.deepcopy(past.after)
-        for read in (protocol.discoveries, protocol.summaries):
-            when = f"{read.__name__} after round {number}"
-            _expect_same(read(past.after), read(past.after), "result", f"{when}, called twice")
-            _expect_same(past.after, state, "state", f"{when}, changed the state")
+        first, second = (protocol.discoveries(past.after) for _ in range(2))
+        when = f"discoveries after round {number}"
+        _expect_same(first, second, "result", f"{when}, called twice")
+        _expect_same(past.after, state, "state", f"{when}, changed the state")
 
 
 @CHECKS.add()
@@ -105,7 +105,7 @@ def _a_run_resumes_at_every_round(trial: ProtocolTrial, seed: int) -> None:
 
         def interrupted(protocol: AnyProtocol, state: Any) -> tuple[AnyProtocol, Any]:
             save_checkpoint(path, state, {})
-            again, _ = load_checkpoint(path, protocol.state_types)
+            again, _ = load_checkpoint(path, protocol.checkpoint_types)
             _expect_same(again, state, "state", "a checkpoint of the state, read again")
             return trial.settled(seed), again
 
@@ -142,7 +142,7 @@ def _order_of_messages_does_not_matter(trial: ProtocolTrial, seed: int) -> None:
 @CHECKS.add(lambda trial: bool(trial.workers))
 def _ray_workers_give_the_same_bits(trial: ProtocolTrial, seed: int) -> None:
     # Ray takes a second to import, and most trials do without.
-    from fedhh.simulation.ray_executor import RayExecutor
+    from fedhh.simulation.ray.executor import RayExecutor
 
     for num_workers in trial.workers:
         worker = ClientWorker(trial.population, seed=seed)

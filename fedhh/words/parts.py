@@ -94,3 +94,30 @@ class PrefixParts:
             prefixes[:, size:] = END
             parts[:, position] = self.names.keys(prefixes)
         return parts
+
+
+def extensions(
+    kept: Codes, known: int, length: int, *, alphabet_size: int, fixed_length: bool = False
+) -> Codes:
+    """Return all prefixes of ``length`` symbols that extend kept ones; none is the empty word.
+
+    Args:
+        kept: ``(k, width) uint16`` distinct prefixes, filled up with the end symbol.
+        known: Their length; prefixes that end before it are carried along as they are.
+        length: The new length, at most width.
+        alphabet_size: A, the end symbol included.
+        fixed_length: Whether none ends before ``width`` symbols.
+
+    Returns:
+        ``(c, width) uint16``.
+    """
+    prefixes = kept
+    symbols = np.arange(int(fixed_length), alphabet_size)
+    for position in range(known, length):
+        ended = (prefixes[:, position - 1] == END) if position else np.zeros(1, dtype=np.bool_)
+        live = np.repeat(prefixes[~ended], len(symbols), axis=0)
+        live[:, position] = np.tile(symbols, np.count_nonzero(~ended))
+        prefixes = np.concatenate([prefixes[ended], live])
+        if position == 0:
+            prefixes = prefixes[prefixes[:, 0] != END]
+    return prefixes

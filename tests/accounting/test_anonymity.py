@@ -71,7 +71,7 @@ def share_kept(layer: LayerAnonymity, held: int, rounds: int) -> float:
     rng = np.random.default_rng(4)
     kept = 0
     for _ in range(rounds):
-        votes = oracle.privatize_and_tally(values, rng=rng)[:-1]
+        votes = oracle.aggregate(values=values, rng=rng)[:-1]
         kept += votes[0] >= np.partition(votes, -layer.num_kept)[-layer.num_kept]
     return kept / rounds
 

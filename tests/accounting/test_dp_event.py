@@ -18,16 +18,16 @@ from fedhh.accounting.bounds.pure_composition import optimal_composition
 from fedhh.accounting.dp_event import (
     NEIGHBORS,
     NoDpEventError,
-    event_of_charges,
     event_of_curator_counts,
     event_of_plan,
     event_of_reports,
     expression,
 )
-from fedhh.accounting.ledger import APPLE, Charge, Ledger
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
+from fedhh.longitudinal.ledger import APPLE, Charge, Ledger
+from fedhh.longitudinal.ledger.dp_accounting_bridge import event_of_charges
 from fedhh.mechanisms.base import Mechanism, PlannedLayer
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner

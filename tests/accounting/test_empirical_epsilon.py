@@ -104,6 +104,20 @@ def test_clopper_and_pearson_keep_their_promise():
         assert 0 < wrong <= error
 
 
+def test_the_bound_shares_its_error_among_both_probabilities_by_hand():
+    # An event that always happens under one input, and never under the other.
+    a, b = np.ones(200), np.zeros(400)
+    found = audit_epsilon(a, b, confidence=0.98)
+    # Each of the two bounds may err in 1 %, on the 100 and 200 samples that test the event.
+    expected = math.log(0.01 ** (1 / 100) / (1 - 0.01 ** (1 / 200)))
+    assert found.epsilon == pytest.approx(expected)
+    assert found.largest_detectable == pytest.approx(expected)
+    with_delta = audit_epsilon(a, b, confidence=0.98, delta=0.5).epsilon
+    assert with_delta == pytest.approx(
+        math.log((0.01 ** (1 / 100) - 0.5) / (1 - 0.01 ** (1 / 200)))
+    )
+
+
 def test_the_event_is_chosen_without_the_samples_that_test_it():
     # Many thresholds on pure noise. Held-out audits find an epsilon in under 1 % of these trials;
     # choosing and testing on the same half finds one in 14 %.

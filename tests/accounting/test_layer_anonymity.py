@@ -16,7 +16,7 @@ from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.false_discoveries import benjamini_hochberg
 from fedhh.testing import LETTERS, small_population
 from tests.zipf_words import final_state
@@ -191,7 +191,7 @@ def test_a_run_claims_what_its_last_round_allows(change, kept_by):
             **change,
         }
     ).settle(num_clients=population.num_clients, seed=0)
-    summaries = protocol.summaries(final_state(protocol, population))
+    summaries = final_state(protocol, population).history
     assert summaries[-1].kept_by == kept_by
     report = privacy_of_run(protocol, summaries, num_clients=population.num_clients)
     for variant in VARIANTS:

@@ -38,6 +38,15 @@ def test_honest_oracles_are_refuted_no_more_often_than_the_confidence_says():
     assert 0 < sum(found) <= stats.binom.isf(1e-6, 60, 0.3)
 
 
+def test_guesses_that_are_all_right_give_their_bound_by_hand():
+    found = audited(oracle_of("grr", 30.0, 2), 3_200, confidence=0.99)
+    # A sixteenth teaches and three choose, so that 2,400 guesses of one of two values are tested:
+    # with that chance to be right, all are right in 1 % of all audits.
+    right = 0.01 ** (1 / 2_400)
+    assert found.epsilon == pytest.approx(math.log(right / (1 - right)))
+    assert found.largest_detectable == pytest.approx(found.epsilon)
+
+
 @pytest.mark.parametrize("name", [*NAMES, "cms"])
 def test_a_tenth_more_than_stated_is_caught(name):
     oracle = oracle_of(name, 2.0)

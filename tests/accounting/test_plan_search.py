@@ -11,6 +11,7 @@ from fedhh.accounting import (
     clients_of_plan,
     local_epsilon_of_plan,
 )
+from fedhh.accounting.plan_search import TOLERANCE
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
@@ -99,6 +100,22 @@ def test_easy_and_impossible_targets():
     assert isinstance(nothing, NotApplicable)
     with pytest.raises(InputError, match="more clients"):
         clients_of_plan(lambda n: plan(0), unit="item", epsilon=1.0, delta=DELTA)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_a_local_epsilon_meets_the_target_after_a_few_questions(epsilon):
+    asked = []
+
+    def noted(local):
+        asked.append(local)
+        return plan(3_000, local, oracle="grr")
+
+    target = {"num_clients": 3_000, "unit": "item", "epsilon": epsilon, "delta": DELTA}
+    found = local_epsilon_of_plan(noted, **target)
+    central = central_before_run(noted(found), num_clients=3_000, unit="item", delta=DELTA)
+    assert epsilon * (1 - TOLERANCE) <= central.epsilon <= epsilon
+    # Secants take 5 and 7, the plan at 1 included.
+    assert len(asked) - 1 <= 8
 
 
 def test_a_local_epsilon_follows_the_share_that_the_randomizer_gets():

@@ -13,6 +13,7 @@ from fedhh.accounting import (
     LayerRecord,
     NotApplicable,
     account,
+    closed_form_epsilon,
     paper_subset_size,
     shuffle_epsilon,
     subset_selection_blanket,
@@ -251,6 +252,14 @@ def test_reused_clients_compose_instead_of_taking_the_maximum():
         assert once < twice <= 2.2 * once
     assert any("up to 2 rounds" in note for note in reused.notes)
     assert isinstance(by_method(reused, "item", "central")["closed-form"].epsilon, NotApplicable)
+
+
+def test_the_closed_form_covers_one_round_of_a_client_and_no_more():
+    run = {**RUN, "oracle": "grr", "layers": LAYERS[1:3], "local_epsilon": 2.0}
+    found = by_method(account_run(**run), "item", "central")["closed-form"].epsilon
+    assert found == closed_form_epsilon(local_epsilon=2.0, num_reports=2000 * ITEMS, delta=1e-8)
+    reused = by_method(account_run(**run, reused=True), "item", "central")["closed-form"].epsilon
+    assert "several rounds" in reused.reason
 
 
 def test_lost_reports_make_the_cohort_smaller_and_are_said(report):

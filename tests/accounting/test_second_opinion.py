@@ -16,15 +16,15 @@ import fedhh
 from fedhh.accounting import NotApplicable, Use, composed_epsilon, shuffle_bound
 from fedhh.accounting.bounds.composition import FINE, QUICK
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
-from fedhh.accounting.ledger import Charge
-from fedhh.accounting.ledger.statements import PLD, guarantees
 from fedhh.accounting.second_opinion import (
     RefutedClaimError,
     SecondOpinion,
-    opinion_on_charges,
     opinion_on_shuffle,
     opinion_on_uses,
 )
+from fedhh.longitudinal.ledger import Charge
+from fedhh.longitudinal.ledger.dp_accounting_bridge import opinion_on_charges
+from fedhh.longitudinal.ledger.statements import PLD, guarantees
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 

@@ -29,6 +29,7 @@ from fedhh.accounting import (
     subset_selection_blanket,
     subset_selection_lower_bound,
 )
+from fedhh.accounting.bounds import tightness
 from fedhh.accounting.bounds.blanket import worst_blankets
 from fedhh.validation import InputError
 
@@ -332,3 +333,11 @@ def test_of_equally_many_reports_only_the_worse_blanket_is_kept():
     assert better.epsilon(1e-6) < worse.epsilon(1e-6)
     assert worst_blankets([worse, better]) == worst_blankets([better, worse]) == [worse]
     assert worst_blankets([worse, worse]) == [worse]
+
+
+def test_the_mean_number_of_echoes_in_a_range_by_hand():
+    # Of 4 and of 5 coins, where 2 or 3 come up: 6 and 4 of 16 outcomes, and 10 and 10 of 32.
+    coins = np.array([4.0, 5.0])
+    found = tightness._echoes(2, 4, most=coins, fewest=coins, p=0.5, step=1.0)
+    assert found.mean.ravel() == pytest.approx([(2 * 6 + 3 * 4) / 10, (2 * 10 + 3 * 10) / 20])
+    assert found.probability == pytest.approx([10 / 16, 20 / 32])

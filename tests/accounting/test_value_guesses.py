@@ -21,6 +21,16 @@ def guesses(num_values, made, right):
     return Guesses(num_values=num_values, made=np.array(made), right=right)
 
 
+def test_one_right_list_says_nothing_where_lists_differ_in_size():
+    # 1 of 10 lists of one value of a thousand, at an error of 5 %: 1 - 0.95^(1 / 10) at least.
+    chance = 1 - 0.95**0.1
+    alike = guesses(1_000, [10, *[0] * 998], 1).lower_bound(error=0.05)
+    assert alike == pytest.approx(math.log(chance / (1 - chance) * 999))
+    # Hoeffding's theorem about unequal chances begins one above the mean, which 1 is not.
+    assert guesses(1_000, [5, 5, *[0] * 997], 1).lower_bound(error=0.05) == 0
+    assert guesses(1_000, [5, 5, *[0] * 997], 2).lower_bound(error=0.05) > 0
+
+
 @pytest.mark.parametrize("oracle", TINY, ids=lambda o: f"{type(o).__name__}-{o.epsilon:g}")
 def test_no_list_of_values_has_better_odds_than_stated_given_any_report(oracle):
     space = oracle.report_space()

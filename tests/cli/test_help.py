@@ -12,7 +12,9 @@ from fedhh.version import __version__
 
 
 def all_commands(group, path=()):
-    """Yield every command with the words that lead to it, groups too."""
+    """Yield every command with the words that lead to it, groups too; no name that was."""
+    if group.hidden:
+        return
     yield path, group
     for name, command in getattr(group, "commands", {}).items():
         yield from all_commands(command, (*path, name))

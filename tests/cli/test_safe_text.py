@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.live import Live
 from rich.table import Table
 
-from fedhh.cli.console import SafeConsole, open_console, print_directory
+from fedhh.cli.console import SafeConsole, print_directory
 from fedhh.cli.safe_text import safe_text
 
 
@@ -80,10 +80,3 @@ def test_a_directory_alone_is_raw_for_programs_and_safe_for_people(tmp_path, cap
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     print_directory(directory)
     assert capsys.readouterr().out.endswith(r"a\x1b[2Jb" + "\n")
-
-
-def test_a_console_is_wider_only_where_no_terminal_says_how_wide_it_is(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    assert open_console(width_unless_terminal=132).width == 132
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert open_console(width_unless_terminal=132).width == 80

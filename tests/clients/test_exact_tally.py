@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.clients.answers.hits import HitsQuery, sample_tally
+from fedhh.clients.answers.sampling import NoiseFreeQuery, sample_tally
 from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_oracle
@@ -104,9 +104,9 @@ def test_supports_have_their_exact_law_with_and_without_reports(population, kind
     rng = np.random.default_rng(1)
     if kind is per_report:
         values = np.repeat(np.arange(len(counts)), counts)
-        tallies = [oracle.privatize_and_tally(values, rng=rng) for _ in range(1500)]
+        tallies = [oracle.aggregate(values=values, rng=rng) for _ in range(1500)]
     else:
-        tallies = [oracle.sample_tally(counts, num_reports, rng=rng) for _ in range(1500)]
+        tallies = [oracle.sample_aggregate(counts, rng=rng) for _ in range(1500)]
     tallies = np.array(tallies)
     assert min(support_p_values(tallies, counts, num_reports, oracle)) > ALPHA
     off = num_reports // 20
@@ -244,7 +244,7 @@ def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_eve
         auto = ExactTallyExecutor(recorder, seed=0)
         _, answer = first_answer(auto, protocol)
         assert answer.diagnostics.is_sampled is at_once
-        assert isinstance(recorder.asked[0], HitsQuery) is at_once
+        assert isinstance(recorder.asked[0], NoiseFreeQuery) is at_once
         expected = first_answer((exact if at_once else per_report)(population, 0), protocol)[1]
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
 
@@ -270,7 +270,7 @@ def test_sketches_drawn_at_once_have_the_law_of_those_of_reports(population, pro
 
 def test_hits_of_any_blocks_give_one_tally(population):
     query = SFP.next_query(SFP.initialize())
-    asked = HitsQuery.of(query, query.cohort)
+    asked = NoiseFreeQuery.of(query, query.cohort)
     worker = ClientWorker(population, seed=3)
     blocks = list(range(query.cohort.num_blocks))
     whole = worker.answer(asked, blocks)

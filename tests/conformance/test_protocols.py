@@ -1,6 +1,6 @@
 import pytest
 
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH

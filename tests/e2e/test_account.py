@@ -440,7 +440,7 @@ CMS_FIGURE = {(16, 2048): 63_210, (256, 256): 42_583, (1024, 2048): 12_074, (409
 
 def test_the_deviation_of_count_mean_sketch_is_apples_figure(answer, monkeypatch):
     # Sketches of all the figure's values take long to draw; below, of fewer.
-    monkeypatch.setattr("fedhh.cli.account.sketch._SIMULATED", ())
+    monkeypatch.setattr("fedhh.oracles.sketch_errors._SIMULATED", ())
     found = answer("cms-variance")
     surface = {(e["num_cells"], e["num_hashes"]): e["deviation"] for e in found["surface"]}
     assert {size: round(surface[size]) for size in CMS_FIGURE} == CMS_FIGURE
@@ -550,7 +550,7 @@ def test_a_number_below_the_lower_bound_ends_the_command(fedhh, monkeypatch):
         found = user_level_epsilon(**asked)
         return UserLevelEpsilon(groups=found.groups, slots=0.9 * found.slots)
 
-    monkeypatch.setattr("fedhh.accounting.user_level_epsilon", too_small)
+    monkeypatch.setattr("fedhh.accounting.shuffle_accounts.user_level_epsilon", too_small)
     words = ("--local-epsilon", "2", "--clients", "500", "--max-items", "5", "--delta", "1e-6")
     assert fedhh("account", "user", *words)[0] == 0
     code, out, err = fedhh("account", "user", *words, "--second-opinion")

@@ -240,6 +240,8 @@ def test_a_finished_runs_directory_is_taken(answer, refused, command, tmp_path):
     small = ("--set", "population.clients=2000", "--set", "protocol.depth=3", "--workers", "0")
     assert command("run", "--preset", "small", *small, "--out", run).returncode == 0
     found = answer("--run", run, "--every", "30")
+    for same in ((run,), (f"{run}/layers.parquet",), ("--run", f"{run}/result.json")):
+        assert answer(*same, "--every", "30") == found
     config = str(tmp_path / "run" / "config.toml")
     assert found == answer("--run", config, "--every", "30")
     assert found["num_days"] == 365
@@ -248,4 +250,7 @@ def test_a_finished_runs_directory_is_taken(answer, refused, command, tmp_path):
         path.unlink()
         if path.name != "result.json":
             assert answer("--run", run, "--every", "30") == found
-    assert "finished run" in refused("account", "ledger", "--run", run)
+    shown = refused("show", run)
+    assert refused("account", "ledger", "--run", run) == shown
+    assert refused("account", "ledger", run) == shown
+    assert "DIR or --run" in refused("account", "ledger", run, "--run", run)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fedhh.cli.account import life_audit_request
-from tests.living_devices import RefilledTwice
+from fedhh.longitudinal.pipeline import audits
+from tests.longitudinal.living_devices import RefilledTwice
 
 EMOJI = ("--use-case", "emoji=4:1")
 QUICK = ("--days", "4", "--devices", "1500")
@@ -53,8 +53,8 @@ def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(fedhh, monkeypatch):
     def broken(cap, epsilon, waiting):
         return device(RefilledTwice.of(cap), epsilon, waiting)
 
-    device = life_audit_request._device
-    monkeypatch.setattr(life_audit_request, "_device", broken)
+    device = audits._device
+    monkeypatch.setattr(audits, "_device", broken)
     code, result = found(fedhh, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (1, "refuted")
     assert result["sent"][0]["first"]["sent"] == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import tomllib
 
 import pytest
 
@@ -53,8 +54,9 @@ def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_p
         "run", "--config", "mine/config.toml", "--out", "again", "--format", "json", cwd=tmp_path
     )
     record = json.loads(whole.stdout)
-    assert record["baseline"]["protocol"]["name"] == "sfp"
-    assert record["baseline"]["seed"] == record["seed"]
+    (baseline,) = record["baselines"]
+    assert baseline["protocol"]["name"] == "sfp"
+    assert baseline["seed"] == record["seed"]
     for name in ("discoveries.csv", "discoveries.parquet", "layers.parquet"):
         for run in (".", "baseline"):
             again = (tmp_path / "again" / run / name).read_bytes()
@@ -148,6 +150,56 @@ def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
     assert again.stdout == (out / "comparison.md").read_text()
 
 
+def compared(command, *words: str, cwd=None) -> dict[str, set[str]]:
+    """Return the cells of a comparison by protocol, in the order of the table."""
+    done = command("compare", *words, "--dry-run", "--format", "json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    cells: dict[str, set[str]] = {}
+    for cell in json.loads(done.stdout):
+        cells.setdefault(cell["protocol"], set()).add(cell["cell"])
+    return cells
+
+
+def test_adaptive_triehh_is_compared_by_default_and_protocols_are_chosen(command, tmp_path):
+    default = compared(command, cwd=tmp_path)
+    labels = list(default)
+    assert "Adaptive TrieHH" in labels
+    # Of a protocol that is listed, all that is listed; else its defaults.
+    chosen = compared(command, "--protocol", "sfp", "--protocol", "pem", "--protocol", labels[0])
+    assert list(chosen) == ["SFP, Apple's", "SFP, ss fragments", "PEM", labels[0]]
+    for label in chosen.keys() & default.keys():
+        assert chosen[label] == default[label]
+    assert list(compared(command, "--protocol", "ldp-triehh")) == labels[:4]
+    # A run's configuration has a longest word of its own.
+    (tmp_path / "run.toml").write_text('[protocol]\nname = "ldp-triehh"\ndepth = 9\n')
+    own = ("compare", "--config", "run.toml", "--protocol", "adaptive-triehh", "--seeds", "1")
+    longest = command(*own, "--set", "population.clients=2000", "--workers", "0", "--out", "out")
+    assert longest.returncode == 0, longest.stderr
+    stored = tomllib.loads((tmp_path / "out" / "sweep.toml").read_text())
+    assert stored["sweep"]["protocols"] == {
+        "Adaptive TrieHH": {"name": "adaptive-triehh", "depth": 9}
+    }
+
+
+def test_who_else_is_compared_changes_no_bit(tmp_path, command):
+    (tmp_path / "mine.toml").write_text(COMPARISON)
+    words = ("compare", "--config", "mine.toml", "--seeds", "1", "--format", "json")
+    eight = ("--set", "sweep.axes.privacy.local_epsilon=[8]")
+    rows = []
+    for number, names in enumerate((["SFP"], ["adaptive-triehh", "ldp-triehh", "SFP"])):
+        asked = [word for name in names for word in ("--protocol", name)]
+        done = command(*words, *eight, *asked, "--out", f"{number}", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        rows.append({row["protocol"]: row for row in json.loads(done.stdout)})
+    alone, together = rows
+    assert list(together) == ["Adaptive TrieHH", "TrieHH", "SFP"]
+    assert {k: v for k, v in together["SFP"].items() if k in alone["SFP"]} == alone["SFP"]
+    # What is stopped goes on with the same words.
+    again = command(*words[:3], *eight, "--protocol", "SFP", "--resume", "--out", "0")
+    assert again.returncode == 2
+    assert "SFP" in command("compare", "--resume", "--protocol", "SFP", "--out", "0").stdout
+
+
 def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
     rows = ["user,word,count"]
     rows += [f"{user},{w},1" for user in range(6_000) for w in ("brb", "afk", f"w{user % 50:02}")]
@@ -173,6 +225,10 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
         (["--data", "absent.csv"], "absent.csv"),
         (["--resume"], "Expected --out DIR with --resume"),
         (["--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),
+        (["--protocol", "pen"], "Unknown protocol 'pen'; did you mean 'pem'? Known: adaptive"),
+        (["--protocol", "pen"], "Labels of the list: 'TrieHH greedy, 1 pass'; "),
+        (["--protocol", "sfp", "--protocol", "no:Such"], "'no:Such' names no protocol"),
+        (["--preset", "eta-regime-quick", "--protocol", "sfp"], "expected [sweep.protocols]"),
     ],
 )
 def test_wrong_comparisons_are_one_line_and_write_nothing(tmp_path, refused, words, message):

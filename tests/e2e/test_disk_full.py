@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from fedhh.cli import app as cli
 
@@ -24,6 +26,7 @@ def run(tmp_path, monkeypatch, capfd):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", ["fedhh", *words])
         monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
+        monkeypatch.setattr("fedhh.experiments.report.style.DPI", 40)
         with pytest.raises(SystemExit) as end:
             cli.main()
         return int(end.value.code or 0), capfd.readouterr().err
@@ -67,7 +70,7 @@ def fill_disk(monkeypatch, module: str, name: str, *, after: int = 0) -> None:
         ("numpy", "savez", 2, "checkpoint/candidates/2.npz"),
         ("numpy", "savez", 3, "checkpoint/state.npz"),
         ("pyarrow.parquet", "write_table", 1, "layers.parquet"),
-        ("fedhh.experiments.run.directory", "write_text", 1, None),
+        ("fedhh.experiments.run.directory", "write_text", 0, None),
     ],
 )
 def test_a_run_on_a_full_disk_is_one_line_and_goes_on(
@@ -87,6 +90,101 @@ def test_a_run_on_a_full_disk_is_one_line_and_goes_on(
     assert run("run", "--resume", "--out", "cut")[0] == 0
     for name in ("discoveries.csv", "layers.parquet"):
         assert (tmp_path / "cut" / name).read_bytes() == (whole / name).read_bytes()
+
+
+FIGURES = "fedhh.experiments.report.style"
+
+
+def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_path, monkeypatch):
+    # One for each run is enough.
+    monkeypatch.setattr(
+        "fedhh.experiments.report.run_figures.figures", lambda _: {"blank": Figure()}
+    )
+    both = (*SMALL, "--set", "output.keep_checkpoint=false", "--set", 'baseline.name="ldp-triehh"')
+    assert run(*both, "--out", "whole")[0] == 0
+    with monkeypatch.context() as full:
+        # The baseline's is there, and its result; the run's own is not.
+        fill_disk(full, FIGURES, "save", after=1)
+        status, complaint = run(*both, "--out", "cut")
+    assert status == 1
+    assert complaint.endswith("; what is finished is kept; make room and go on with --resume.\n")
+    assert (tmp_path / "cut" / "baseline" / "result.json").exists()
+    assert not (tmp_path / "cut" / "result.json").exists()
+    with monkeypatch.context() as asked:
+        asked.setattr(
+            "fedhh.clients.worker.ClientWorker.answer", lambda *_, **__: pytest.fail("asked again")
+        )
+        assert run("run", "--resume", "--out", "cut") == (0, "")
+    for name in ("discoveries.csv", "baseline/discoveries.csv"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert not list((tmp_path / "cut").rglob("state.npz"))
+
+
+def test_where_figures_of_a_pipeline_do_not_fit_it_is_resumed(run, tmp_path, monkeypatch):
+    days = ("--preset", "pipeline-small", "--days", "1", "--devices", "200", "--use-case", "emoji")
+    with monkeypatch.context() as full:
+        fill_disk(full, FIGURES, "save", after=1)
+        status, complaint = run("pipeline", "run", *days, "--workers", "0", "--out", "cut")
+    assert status == 1
+    assert complaint.endswith("; what is finished is kept; make room and go on with --resume.\n")
+    assert run("pipeline", "run", "--resume", "--out", "cut")[0] == 0
+    assert len(list((tmp_path / "cut" / "figures").glob("*.png"))) == 3
+    assert (tmp_path / "cut" / "result.json").exists()
+
+
+@pytest.mark.parametrize("words", [("report", "whole"), ("-q", "plot", "whole")], ids=" ".join)
+def test_what_cannot_be_resumed_is_to_be_given_again(run, tmp_path, monkeypatch, whole, words):
+    shutil.copytree(whole, tmp_path / "whole")
+    fill_disk(monkeypatch, "fedhh.system.files", "_renamed")
+    status, complaint = run(*words)
+    assert (status, complaint.count("\n")) == (1, 1)
+    assert complaint.endswith("; make room and give the command again.\n")
+
+
+WRITERS = {
+    "run": SMALL,
+    "sweep": ("sweep", "--preset", "field-quick"),
+    "compare": ("compare", "--seeds", "1"),
+    "pipeline": ("pipeline", "run", "--preset", "pipeline-small"),
+    "longitudinal": ("longitudinal", "run", "--preset", "weekly-small"),
+}
+
+
+@pytest.mark.parametrize("words", WRITERS.values(), ids=list(WRITERS))
+@pytest.mark.parametrize("place", ["/proc/out", "file/out"])
+def test_where_nothing_can_be_written_nothing_runs(run, tmp_path, monkeypatch, words, place):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(
+        "fedhh.experiments.config.population.build_population",
+        lambda *_, **__: pytest.fail("drawn"),
+    )
+    for option in (("--out", place), ("--set", f'output.directory="{place}"')):
+        if option[0] == "--out" or words[0] in {"run", "pipeline", "longitudinal"}:
+            status, complaint = run(*words, *option)
+            assert (status, complaint.count("\n")) == (2, 1)
+            assert complaint.startswith(f"Error: Cannot write to {place}")
+    assert not Path("/proc/out").exists()
+
+
+def test_a_name_that_is_too_long_is_refused(run, tmp_path, whole):
+    status, complaint = run("report", str(whole), "--out", "x" * 300)
+    assert (status, complaint.count("\n")) == (2, 1)
+    assert complaint.startswith("Error: File name too long: xxx")
+
+
+def test_a_read_only_directory_is_not_resumed(run, tmp_path, monkeypatch, whole):
+    shutil.copytree(whole, tmp_path / "cut")
+    (tmp_path / "cut" / "result.json").unlink()
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", refuse)
+    status, complaint = run("run", "--resume", "--out", "cut")
+    assert (status, complaint) == (
+        2,
+        "Error: Cannot write to cut: Read-only file system; give another --out.\n",
+    )
 
 
 def test_a_new_directory_on_a_full_disk_is_refused_in_one_line(run, monkeypatch):

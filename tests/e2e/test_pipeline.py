@@ -7,7 +7,8 @@ import json
 import pandas as pd
 import pytest
 
-from fedhh.experiments.pipeline.directory import TABLES
+from fedhh.cli.pipeline import say_state
+from fedhh.longitudinal.pipeline.directory import CHECKPOINT, TABLES
 
 FEW = ("--days", "2", "--devices", "400", "--workers", "0")
 SMALL = ("pipeline", "run", "--preset", "pipeline-small", *FEW)
@@ -73,13 +74,15 @@ def test_it_is_shown_again(done, command):
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
 
 
-def test_its_figures_are_drawn_again_and_it_has_no_page(done, command, tmp_path):
+def test_its_figures_are_drawn_again_and_it_has_a_page(done, command, tmp_path):
     directory, _ = done
     assert command("plot", str(directory), "--out", str(tmp_path)).returncode == 0
     assert len(list(tmp_path.iterdir())) == 3 * 3
-    refused = command("report", str(directory))
-    assert refused.returncode == 2
-    assert "fedhh show" in refused.stderr
+    page = tmp_path / "page.html"
+    written = command("report", str(directory), "--out", str(page))
+    assert (written.returncode, written.stderr) == (0, "")
+    assert "page.html" in "".join(written.stdout.split())
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_its_configuration_gives_the_same_again(done, command, tmp_path):
@@ -111,7 +114,7 @@ def test_one_that_was_stopped_goes_on_with_its_own_configuration(done, command, 
     (stopped / "config.toml").write_text((directory / "config.toml").read_text())
     other = command("pipeline", "run", "--resume", "--out", str(stopped), "--seed", "5")
     assert other.returncode == 2
-    assert "another configuration" in other.stderr
+    assert "holds another pipeline (differs in: configuration)" in other.stderr
     ran = command(*SMALL, "--resume", "--out", str(stopped), "-q")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert (stopped / "days.csv").read_text() == (directory / "days.csv").read_text()
@@ -131,7 +134,8 @@ def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp
 
 def test_presets_are_listed_and_printed(command):
     listed = command("presets", "list").stdout.splitlines()
-    assert ["apple", "fedhh pipeline run"] in [line.split(maxsplit=1) for line in listed]
+    below = listed[listed.index("fedhh pipeline run --preset") :]
+    assert "apple" in [line.split()[0] for line in below]
     assert "epsilon = [2.0, 6.0]" in command("presets", "show", "apple").stdout
 
 
@@ -174,3 +178,28 @@ def test_what_is_no_pipeline_is_not_shown(command, tmp_path):
     assert command("show", str(tmp_path)).returncode == 2
     (tmp_path / "result.json").write_text("x")
     assert "damaged" in command("show", str(tmp_path)).stderr
+
+
+def test_a_kept_state_is_said_with_its_place_and_size(command, tmp_path):
+    kept = command(*SMALL, "--set", "output.keep_checkpoint=true", "--out", "mine", cwd=tmp_path)
+    assert kept.returncode == 0, kept.stderr
+    # It takes a minute until a state is saved.
+    assert "keep_checkpoint" not in kept.stdout
+    state = tmp_path / "mine" / CHECKPOINT
+    state.write_bytes(bytes(2_500_000))
+    shown = " ".join(command("show", "mine", cwd=tmp_path).stdout.split())
+    assert (
+        f"Kept by output.keep_checkpoint: the servers' state, 2.5 MB in mine/{CHECKPOINT}" in shown
+    )
+
+
+def test_one_that_is_stopped_says_what_it_leaves(capfd, tmp_path):
+    state = tmp_path / "a\x1bb.npz"
+    say_state(state)
+    assert capfd.readouterr().err == ""
+    state.write_bytes(bytes(1_240_000))
+    say_state(state)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "1.2 MB in " in line
+    assert "\x1b" not in line
+    assert line.startswith("Left to go on with: ")

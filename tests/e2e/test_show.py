@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+from fedhh.validation import InputError
 from tests.e2e.test_compare import BASE, COMPARISON, beside
 
 
@@ -63,12 +64,58 @@ def test_show_prints_every_table_of_a_run_and_its_baseline(command, run_with_bas
     assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
 
 
+def test_show_keeps_to_columns_in_a_pipe_and_prints_tables_whole_without(
+    command, run_with_baseline, finished, monkeypatch
+):
+    def longest(columns: str | None) -> int:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        if columns is not None:
+            monkeypatch.setenv("COLUMNS", columns)
+        done = command("show", "mine", cwd=finished)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "…" not in done.stdout
+        for head in ("threshold", "prefixes", "coverage"):
+            assert head in done.stdout
+        if columns is None:
+            assert "estimated clients ┃ ± 2 std. errors ┃ true clients" in done.stdout
+        assert "epsilon or k  delta" in done.stdout
+        return max(len(line.rstrip()) for line in done.stdout.splitlines())
+
+    assert longest("100") == 100
+    # Narrower than the table of layers, which is whole.
+    assert 60 < longest("60") <= 80
+    assert longest(None) > 130
+    for wrong in ("²", "0", "12x", "9" * 5_000):
+        assert longest(wrong) == longest(None)
+
+
 def test_show_gives_programs_what_the_run_gave_them(command, run_with_baseline, finished):
     directory, _ = run_with_baseline
     shown = json.loads(command("show", "mine", "--format", "json", cwd=finished).stdout)
     assert shown.pop("directory") == "mine"
-    assert shown.pop("baseline") == json.loads((directory / "baseline/result.json").read_text())
+    assert shown.pop("baselines") == [json.loads((directory / "baseline/result.json").read_text())]
     assert shown == json.loads((directory / "result.json").read_text())
+
+
+def test_table_takes_a_directory_or_a_file_of_it_as_show_does(
+    command, refused, run_with_baseline, finished
+):
+    directory, _ = run_with_baseline
+    text = command("table", "mine", cwd=finished).stdout
+    for path in ("mine/result.json", "mine/discoveries.csv"):
+        assert command("table", path, cwd=finished).stdout == text
+        assert command("show", path, cwd=finished).stdout == command("show", "mine").stdout
+    assert text.startswith("LDP TrieHH and SFP on the same clients\n\n| ")
+    alone = json.loads(command("table", "mine/baseline", "--format", "json").stdout)
+    assert alone["title"] == "SFP on chat, 20,000 clients, seed 0"
+    # No run claims k, so that no alpha is to be explained.
+    assert "at alpha" not in text
+    as_seen = command("table", "mine", "--format", "table").stdout
+    assert "┃ LDP TrieHH ┃" in as_seen
+    assert refused("table", "absent") == refused("show", "absent")
+    assert "which has one table" in refused("table", str(directory), "summary")
+    assert "fedhh table DIR summary" in refused("table", "summary")
+    assert "got all three" in refused("table", "a", "summary", "--results", "b")
 
 
 def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, tmp_path):
@@ -90,7 +137,9 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
     done = command(*words, "--out", "out")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "All tables: fedhh show out" in done.stdout
+    for command_line in ("fedhh show out", "fedhh plot out"):
+        assert f": {command_line}\n" in done.stdout
+    assert {path.name for path in (tmp_path / "out").glob("*.png")} >= {"coverage.png"}
 
     for cell in sorted((tmp_path / "out" / "cells").iterdir())[:3]:
         cell.unlink()
@@ -101,17 +150,35 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     shown = command("show", "out")
     assert shown.returncode == 0
     for name in ("summary", "comparison"):
-        made = command("table", name, "--results", "out").stdout
+        made = command("table", "out", name).stdout
+        assert command("table", name, "--results", "out/results.parquet").stdout == made
         rows = [line.split("|") for line in made.splitlines() if line.startswith("| ")]
         assert len(rows) > 2
         for row in rows[1:]:
             assert row[1].strip() in shown.stdout
     assert "central epsilon before the run, user" in shown.stdout
+    assert command("table", "out").stdout == command("table", "out", "comparison").stdout
     rows = json.loads(command("show", "out", "--format", "json").stdout)
     assert len(rows) == 8
     other = command("sweep", "--resume", "--out", "out", "--seed", "5", "--dry-run")
     assert other.returncode == 2
     assert "holds another sweep" in other.stderr
+
+
+def test_a_sweep_that_has_nothing_to_draw_says_so_and_ends_well(command, tmp_path, monkeypatch):
+    def refuse(directory):
+        raise InputError(f"{directory}: no numbers to draw in coverage.")
+
+    monkeypatch.setattr("fedhh.experiments.report.sweep_figures.plot_sweep", refuse)
+    (tmp_path / "mine.toml").write_text(COMPARISON)
+    one = ("--seeds", "1", "--set", "sweep.axes.privacy.local_epsilon=[8]")
+    for name in ("sweep", "compare"):
+        words = (name, "--config", "mine.toml", *one, "--out", name)
+        done = command(*words, cwd=tmp_path)
+        assert done.returncode == 0
+        assert f"No figure: {name}: no numbers to draw in coverage.\n" in done.stderr
+    quiet = command("sweep", "mine.toml", *one, "-q", "--out", "quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "quiet\n", "")
 
 
 def test_show_refuses_what_is_not_finished(refused, tmp_path):
@@ -156,9 +223,9 @@ def test_a_second_opinion_is_given_on_request_on_a_run_and_its_baseline(
         json.loads(command("show", "mine", "--format", "json", *more, cwd=finished).stdout)
         for more in ((), ("--second-opinion",))
     ]
-    opinions = [record.pop("second_opinion") for record in (shown[1], shown[1]["baseline"])]
+    opinions = [record.pop("second_opinion") for record in (shown[1], *shown[1]["baselines"])]
     assert shown[0] == shown[1]
-    for record, some in zip((shown[0], shown[0]["baseline"]), opinions, strict=True):
+    for record, some in zip((shown[0], *shown[0]["baselines"]), opinions, strict=True):
         composed = {
             f"{each['unit']}, {each['method']}": each["epsilon"]
             for each in record["privacy"]["guarantees"]

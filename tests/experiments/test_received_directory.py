@@ -54,6 +54,22 @@ ORACLE = CONFIG.replace("NAME", "ldp-triehh").replace("OWN", 'oracle = "sent_cod
 SWEEP = '[sweep.axes]\n"privacy.local_epsilon" = [4.0, 8.0]\n'
 MONTHS = "[longitudinal]\ndays = 14\nevery_days = 7\nmin_devices = 10\n"
 
+DAYS = """
+[pipeline]
+days = 2
+devices = 300
+
+[pipeline.use_cases.emoji]
+oracle = "sent_code:Chosen"
+epsilon = 4.0
+events_per_day = 1.0
+records_per_day = 1
+domain = { values = 8 }
+
+[execution]
+workers = 0
+"""
+
 
 def call(*arguments: object) -> None:
     app([str(each) for each in arguments], standalone_mode=False)
@@ -86,6 +102,7 @@ def sent(tmp_path_factory):
         "oracle": ORACLE,
         "sweep": PROTOCOL + SWEEP,
         "months": PROTOCOL + MONTHS,
+        "days": DAYS,
         "listed": PROTOCOL + '[sweep.protocols.a]\nname = "sent_code:Mine"\n'
         '[sweep.protocols.b]\nname = "sfp"\n',
     }
@@ -99,6 +116,8 @@ def sent(tmp_path_factory):
         call("sweep", "sweep.toml", "--out", "sweep", "-q")
         call("compare", "--config", "listed.toml", "--out", "listed", "-q")
         call("longitudinal", "run", "--config", "months.toml", "--out", "months", "-q")
+        keep = ("--set", "output.keep_checkpoint=true")
+        call("pipeline", "run", "--config", "days.toml", *keep, "--out", "days", "-q")
         forget()
     assert mark.exists()
     mark.unlink()
@@ -134,6 +153,8 @@ READ = [
     ("plot", "listed"),
     ("table", "comparison", "--results", "listed"),
     ("show", "months"),
+    ("show", "days"),
+    ("plot", "days"),
 ]
 
 
@@ -176,12 +197,15 @@ def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
         ("sweep", "@sweep/sweep.toml", "--out", "new"),
         ("compare", "--resume", "--out", "@listed"),
         ("longitudinal", "run", "--resume", "--out", "@months"),
+        ("pipeline", "run", "--resume", "--out", "@days"),
+        ("pipeline", "run", "--config", "@days/config.toml", "--out", "new"),
     ],
     ids=" ".join,
 )
 def test_code_beside_a_result_runs_with_trust_alone(sent, received, command):
-    if command[:2] == ("run", "--resume"):
-        (received / "run" / "result.json").unlink()
+    if "--resume" in command:
+        for name in ("run", "days"):
+            (received / name / "result.json").unlink()
     paths = [part.replace("@", f"{received}/") for part in command]
     asks = r"sent_code\.py would be imported, .* directory that fedhh wrote; .*--trust"
     with pytest.raises(InputError, match=asks):

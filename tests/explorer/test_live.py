@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import re
 import tomllib
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,6 +19,7 @@ from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.execution import Silence as SilentSweep
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.validation import RunFailedError
 from tests.conftest import LETTERS, zipf_population
 from tests.explorer.test_sweep_page import SWEEP
 
@@ -85,7 +87,8 @@ def test_the_page_follows_a_run_and_stays_when_it_ends(page, tmp_path):
         page.wait(
             lambda: page.script("return document.querySelectorAll('.plot svg rect').length") > 3
         )
-        assert "layer 5" in page.search("e") or "found" in page.text(".answer")
+        said = page.search("e")
+        assert "dropped" in said or "It was discovered in layer" in said
         assert "hostile </script><i>" in page.text("h1")
         messages, asked = page.logs()
         assert messages == []
@@ -93,6 +96,48 @@ def test_the_page_follows_a_run_and_stays_when_it_ends(page, tmp_path):
         server.end_with("fedhh report DIR writes it.")
     page.has("The run has ended. fedhh report DIR writes it.", ".live")
     assert page.script("return document.querySelector('.icicle') !== null")
+
+
+def test_a_live_page_does_not_take_a_candidate_for_a_discovery(page, tmp_path):
+    protocol = replace(PROTOCOL, false_discovery_rate=0.05)
+    with followed_run(Silence(), "T") as (listener, server):
+        page.open(server.address, ready=".live")
+        result = simulate(protocol, POPULATION, seed=4, checkpoint_in=tmp_path, listener=listener)
+        page.wait(lambda: page.text(".step") == "validation round")
+        assert result.candidates is not None
+        words = result.candidates.candidates.query("fate == 'word' and layer < 6")["prefix"]
+        found = set(result.discoveries["word"])
+        for word in (
+            next(w for w in words if w in found),
+            next(w for w in words if w not in found),
+        ):
+            said = page.search(word)
+            assert ("It was discovered." in said) == (word in found)
+            assert ("the report says whether the validation round returned it" in said) == (
+                word not in found
+            )
+        assert page.logs()[0] == []
+        server.end_with("bye")
+
+
+def test_the_page_of_a_run_that_fails_says_so(page):
+    colors = []
+
+    def fail() -> None:
+        with followed_run(Silence(), "T") as (_, server):
+            page.open(server.address, ready=".live")
+            page.has("Live: clients are drawn; the first round follows.", ".live")
+            colors.append(page.script(COLOR))
+            raise RunFailedError("Ray's head is gone <i>; go on with --resume.")
+
+    with pytest.raises(RunFailedError):
+        fail()
+    page.has("The run failed. Ray's head is gone <i>; go on with --resume.", ".live")
+    assert colors != [page.script(COLOR)]  # not the one of a run that goes well
+    assert page.logs()[0] == []
+
+
+COLOR = "return getComputedStyle(document.querySelector('.live')).borderLeftColor"
 
 
 def test_the_page_follows_a_sweep(page, tmp_path):

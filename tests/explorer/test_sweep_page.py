@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tomllib
 
@@ -69,7 +70,7 @@ def test_points_are_means_with_the_intervals_of_the_tables(opened, directory):
     assert len(shown) == 4
     for row in summary.to_dict("records"):
         mean, low, high = (f"{100 * row[name]:.1f} %" for name in ("mean", "low", "high"))
-        assert any(f"coverage {mean} [{low}, {high}]" in each for each in shown), (mean, shown)
+        assert any(f"contributions {mean} [{low}, {high}]" in each for each in shown), (mean, shown)
     assert all("3 runs" in each and "mean also over" not in each for each in shown)
 
 
@@ -110,10 +111,32 @@ def test_axes_and_metric_are_the_readers_choice(opened):
     opened.choose("Color", EPSILON)
     opened.choose("y", "precision")
     opened.choose("Panels", EPSILON)
-    assert opened.wait(lambda: any("precision" in each for each in labels(opened)))
-    assert opened.script("return document.querySelector('.plot svg[aria-label]').ariaLabel") == (
-        "precision over clients per layer"
+    assert opened.wait(
+        lambda: any(
+            "precision (share of discoveries that are held)" in each for each in labels(opened)
+        )
     )
+    assert opened.script("return document.querySelector('.plot svg[aria-label]').ariaLabel") == (
+        "precision (share of discoveries that are held) over clients per layer"
+    )
+
+
+def test_coverage_stands_over_central_epsilon_a_point_for_each_setting(opened, directory):
+    table, _ = read_results(directory)
+    opened.script(
+        "[...document.querySelectorAll('.controls button')]"
+        ".find((it) => it.textContent === 'Coverage over central epsilon').click()"
+    )
+    shown = opened.wait(lambda: [each for each in labels(opened) if "central epsilon" in each])
+    assert len(shown) == 4
+    central = "central_epsilon_before_run"
+    places = sorted(float(re.findall(r"before the run ([0-9.]+)", each)[0]) for each in shown)
+    means = table.groupby([EPSILON, CLIENTS])[central].mean()
+    assert places == pytest.approx(sorted(means), abs=0.006)
+    kept = opened.script("return location.hash")
+    assert f"x={central}" in kept
+    opened.open(f"{directory.as_uri()}/report.html{kept}", ready=".plot svg [data-points] > *")
+    assert labels(opened) == shown
 
 
 @pytest.mark.parametrize("kind", ["SVG", "PNG"])

@@ -5,13 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import random
-from collections.abc import Callable
 from typing import Any
-
-from fedhh.validation import InputError
-
-CASES = 250
-"""Of a chunk, which is one test."""
 
 # What parsers, numbers and words have stumbled over.
 _TOKENS = (
@@ -104,36 +98,3 @@ def paths_of(table: dict[str, Any], prefix: str = "") -> list[str]:
             paths_of(value, f"{prefix}{key}.") if isinstance(value, dict) else [f"{prefix}{key}"]
         )
     ]
-
-
-def survives(run: Callable[[], object], case: object) -> bool:
-    """Return whether what ran was accepted; only InputError may refuse it, in one line.
-
-    Args:
-        run: Takes the case.
-        case: What a message quotes.
-    """
-    refused = ""
-    try:
-        run()
-    except InputError as error:
-        refused = str(error) or "\n"
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise AssertionError(f"{type(error).__name__}: {error} for {repr(case)[:2000]}") from error
-    assert refused.isprintable()
-    return not refused
-
-
-def feed(name: str, chunk: int, run: Callable[[random.Random], bool]) -> None:
-    """Run a chunk's cases; some must be accepted and some refused, or nothing has been tried.
-
-    Args:
-        name: Of the kind of cases.
-        chunk: Its number.
-        run: Makes a case and returns what `survives` does.
-    """
-    first = chunk * CASES
-    accepted = sum(run(rng_of(name, case)) for case in range(first, first + CASES))
-    assert 0 < accepted < CASES

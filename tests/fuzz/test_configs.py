@@ -5,23 +5,25 @@ from __future__ import annotations
 import copy
 import random
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tomli_w
 
-from fedhh.experiments.config.built_in import preset_text
+from fedhh.experiments.config.built_in import LONGITUDINAL, PIPELINES, preset_text
 from fedhh.experiments.config.population import check_population
 from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.config.schema import Config, load_config, parse_config
 from fedhh.experiments.sweep.plan import load_sweep_table, parse_sweep
-from tests.fuzz.mutation import any_value, feed, mutate_bytes, mutate_table, paths_of, survives
-
-pytestmark = pytest.mark.slow
+from fedhh.longitudinal.pipeline.config import load_pipeline
+from fedhh.longitudinal.repeated.config import load_plan
+from fedhh.validation import InputError
+from tests.fuzz.cases import Record, feed, survives
+from tests.fuzz.mutation import any_value, mutate_bytes, mutate_table, paths_of
 
 PRESETS = ("default", "small")
-BASE = preset_text("small")
 PROTOCOLS = ("ldp-triehh", "sfp", "pem", "triehh")
 # Whole tables, so that every key of every protocol is met.
 TABLES = [
@@ -55,12 +57,16 @@ PROTOCOL_SWEEP: dict[str, Any] = {
 }
 
 
+MONTHS = preset_text("weekly-small", LONGITUDINAL)
+DAYS = preset_text("pipeline-small", PIPELINES)
+
+
 def check(config: Config) -> None:
     """Do what a run does before it draws a client."""
     build_protocol(config)
     check_population(config.population)
-    if config.of_baseline is not None:
-        build_protocol(config.of_baseline)
+    for baseline in config.of_baselines:
+        build_protocol(baseline)
     settle(config, 5_000)
     assert parse_config(tomllib.loads(config.to_toml()), "again").result_key == config.result_key
 
@@ -81,8 +87,9 @@ def damaged(tables: list[dict[str, Any]], texts: list[str], rng: random.Random) 
     return mutate_bytes(rng.choice(texts).encode(), rng) if data is None else data
 
 
-@pytest.mark.parametrize("chunk", range(12))
-def test_damaged_configurations(tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch):
+def test_damaged_configurations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Record
+):
     monkeypatch.chdir(tmp_path)
     texts = [preset_text(name) for name in PRESETS]
 
@@ -91,11 +98,10 @@ def test_damaged_configurations(tmp_path: Path, chunk: int, monkeypatch: pytest.
         Path("c.toml").write_bytes(data)
         return survives(lambda: check(load_config(file=Path("c.toml"))), data)
 
-    feed("config", chunk, run)
+    feed("config", run, record_property)
 
 
-@pytest.mark.parametrize("chunk", range(12))
-def test_any_settings(tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch):
+def test_any_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Record):
     monkeypatch.chdir(tmp_path)
     paths = sorted({path for table in TABLES for path in paths_of(table)})
 
@@ -111,11 +117,10 @@ def test_any_settings(tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatc
         start = f"protocol.name={rng.choice(PROTOCOLS)}"
         return survives(lambda: check(load_config(settings=[start, *settings])), settings)
 
-    feed("settings", chunk, run)
+    feed("settings", run, record_property)
 
 
-@pytest.mark.parametrize("chunk", range(8))
-def test_damaged_sweeps(tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch):
+def test_damaged_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Record):
     monkeypatch.chdir(tmp_path)
     tables = [SWEEP, PROTOCOL_SWEEP]
     texts = [tomli_w.dumps(table) for table in tables]
@@ -131,4 +136,35 @@ def test_damaged_sweeps(tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPa
         Path("s.toml").write_bytes(data)
         return survives(plan, data)
 
-    feed("sweep", chunk, run)
+    feed("sweep", run, record_property)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "load"),
+    [("months", MONTHS, load_plan), ("pipeline", DAYS, load_pipeline)],
+    ids=["months", "pipeline"],
+)
+def test_damaged_plans_over_time(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Record,
+    kind: str,
+    text: str,
+    load: Callable[..., Any],
+):
+    monkeypatch.chdir(tmp_path)
+
+    def plan() -> None:
+        text = load(file=Path("p.toml")).to_toml()
+        Path("again.toml").write_text(text)
+        try:
+            load(file=Path("again.toml"))
+        except InputError as error:
+            raise AssertionError("what was accepted is refused when it is written") from error
+
+    def run(rng: random.Random) -> bool:
+        data = damaged([tomllib.loads(text)], [text], rng)
+        Path("p.toml").write_bytes(data)
+        return survives(plan, data)
+
+    feed(kind, run, record_property)

@@ -25,7 +25,7 @@ def test_support_counts_equal_plain_integers(domain_size, epsilon):
         sum(cell(row[:3], value, oracle.num_cells) == row[3] for row in reports.tolist())
         for value in candidates.tolist()
     ]
-    assert oracle.tally(reports, candidates).tolist() == expected
+    assert oracle.support(reports=reports, candidates=candidates).tolist() == expected
     assert sum(expected) > 0
 
 

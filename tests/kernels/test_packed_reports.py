@@ -10,7 +10,7 @@ from scipy.stats import chi2, chisquare
 
 from fedhh.kernels.packed_reports import noisy_vectors
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
-from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
+from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch
 from fedhh.random import kernel_state
 
 ORACLES = [
@@ -62,18 +62,18 @@ def test_a_few_values_are_asked_without_the_sketch(oracle):
     values = np.random.default_rng(3).integers(50, size=40)
     reports = oracle.privatize(values, rng=np.random.default_rng(4))
     candidates = np.array([0, 7, 49])
-    direct = oracle.tally(reports, candidates)
+    direct = oracle.support(reports=reports, candidates=candidates)
     assert direct.tolist() == oracle.support(oracle.aggregate(reports), candidates).tolist()
     # A sketch is the way where it is the smaller one.
     many = np.tile(reports, (100, 1))
-    assert oracle.tally(many, candidates).tolist() == (100 * direct).tolist()
+    assert oracle.support(reports=many, candidates=candidates).tolist() == (100 * direct).tolist()
 
 
 @pytest.mark.parametrize("oracle", ORACLES, ids=["cms", "hcms"])
 def test_narrow_tables_hold_the_same_sums(oracle):
     reports = oracle.privatize(np.arange(50), rng=np.random.default_rng(5))
     narrow = np.zeros((7, oracle.num_cells), dtype=np.int16)
-    oracle.add_reports(reports, narrow)
+    oracle.add_to_table(reports, narrow)
     assert (narrow.ravel() == oracle.aggregate(reports)[: narrow.size]).all()
     if isinstance(oracle, CountMeanSketch):
         assert narrow.sum() == oracle._unpack(reports).sum()

@@ -11,7 +11,7 @@ from fedhh.kernels.lanes import aligned_empty, lane_states
 from fedhh.kernels.quick_votes import CHUNK
 from fedhh.kernels.subset_reports import draw_subsets
 from fedhh.oracles import SubsetSelection
-from fedhh.oracles.subset_votes import add_subset_votes, best_route, coin_threshold
+from fedhh.oracles.subset_selection import add_subset_votes, best_route, coin_threshold
 from fedhh.random import kernel_state
 from fedhh.testing import ALPHA, follows_law, law_p_value
 from fedhh.validation import InputError

@@ -96,7 +96,8 @@ def test_on_the_edge_of_the_proof_the_delta_still_holds(epsilon, records):
     worst = max(
         lost(*pair, threshold, records, epsilon=epsilon) for pair in swaps(records, threshold)
     )
-    assert worst <= inside
+    # The sum over outputs is rounded.
+    assert worst <= inside * (1 + 1e-12)
     with pytest.raises(InputError, match=f"a smaller delta for epsilon={epsilon}"):
         head_list_threshold(epsilon=epsilon, delta=outside, records=records)
 

@@ -111,19 +111,19 @@ def test_sums_without_reports_have_the_law_of_sums_of_reports():
 
     def at_once(seed):
         rng = np.random.default_rng(seed)
-        hits = np.zeros(reports.tally_size, dtype=np.int64)
-        reports.add_hits(keys, rng=rng, out=hits)
-        return tuple(reports.sample_tally(hits, rng=rng).tolist())
+        counts = np.zeros(reports.tally_size, dtype=np.int64)
+        reports.add_noise_free_counts(keys, rng=rng, out=counts)
+        return tuple(reports.sample_aggregate(counts, rng=rng).tolist())
 
     for draw in (one_by_one, at_once):
         assert follows_law([draw(seed) for seed in range(4_000)], law)
 
 
-def test_hits_count_a_bit_once_where_functions_agree():
+def test_noise_free_counts_count_a_bit_once_where_functions_agree():
     keys = np.arange(500)
-    hits = np.zeros(TINY.tally_size, dtype=np.int64)
-    TINY.add_hits(keys, rng=np.random.default_rng(3), out=hits)
-    ones, reports = TINY.split(hits)
+    counts = np.zeros(TINY.tally_size, dtype=np.int64)
+    TINY.add_noise_free_counts(keys, rng=np.random.default_rng(3), out=counts)
+    ones, reports = TINY.split(counts)
     cohorts = np.random.default_rng(3).integers(2, size=500)
     masks = TINY.filters.filters(cohorts, keys)
     for cohort in range(2):

@@ -65,7 +65,7 @@ def test_a_huge_epsilon_gives_finite_numbers_or_one_line(name, epsilon):
     huge = oracle(name, epsilon)
     rng = np.random.default_rng(0)
     values = np.array([0, 1, 1, 2, 2, 2, 2, 4] * 20)
-    estimates = huge.estimate(huge.privatize_and_tally(values, rng=rng), len(values))
+    estimates = huge.estimate(huge.aggregate(values=values, rng=rng), len(values))
     assert np.isfinite(estimates).all()
     assert np.isfinite(huge.variance(np.array([0.0, 80.0]), len(values))).all()
     logs = huge.log_prob(huge.privatize(values, rng=rng), 2)

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
-from fedhh.oracles.hashtogram import Hashtogram
+from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
 from fedhh.validation import InputError
 
 ORACLE = Hashtogram(epsilon=2.0, domain_size=50, num_hashes=16, num_cells=32)
@@ -15,7 +14,7 @@ ORACLE = Hashtogram(epsilon=2.0, domain_size=50, num_hashes=16, num_cells=32)
 
 def test_the_mean_of_the_rows_is_the_estimate_and_their_median_is_not():
     rng = np.random.default_rng(0)
-    sketch = ORACLE.privatize_and_aggregate(rng.integers(50, size=3_000), rng=rng)
+    sketch = ORACLE.aggregate(values=rng.integers(50, size=3_000), rng=rng)
     candidates = np.arange(50)
     rows = ORACLE.row_estimates(sketch, candidates)
     estimate = ORACLE.estimate(ORACLE.support(sketch, candidates), 3_000)
@@ -32,8 +31,14 @@ def test_a_report_is_one_of_the_hadamard_sketch_with_an_odd_coefficient():
         theirs = np.array([[row, 2 * coefficient + 1, sign]])
         even = np.array([[row, 2 * coefficient, sign]])
         candidates = np.arange(50)
-        assert (ORACLE.tally(mine, candidates) == twin.tally(theirs, candidates)).all()
-        assert (ORACLE.tally(mine, candidates) != twin.tally(even, candidates)).any()
+        assert (
+            ORACLE.support(reports=mine, candidates=candidates)
+            == twin.support(reports=theirs, candidates=candidates)
+        ).all()
+        assert (
+            ORACLE.support(reports=mine, candidates=candidates)
+            != twin.support(reports=even, candidates=candidates)
+        ).any()
 
 
 def test_a_number_of_cells_that_no_hadamard_matrix_has_is_refused():

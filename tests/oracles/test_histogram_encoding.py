@@ -61,13 +61,13 @@ def test_a_tally_of_a_fine_grid_has_its_means_and_variances():
     oracle = SummedHistogramEncoding(epsilon=1.0, domain_size=4_000)
     counts = np.arange(4_000)
     n = int(counts.sum())
-    estimates = oracle.estimate(oracle.sample_tally(counts, n, rng=np.random.default_rng(0)), n)
+    estimates = oracle.estimate(oracle.sample_aggregate(counts, rng=np.random.default_rng(0)), n)
     z = (estimates - counts) / np.sqrt(oracle.variance(counts, n))
     assert abs(z.mean()) * math.sqrt(4_000) < 6
     assert abs(z.var() - 1) * math.sqrt(4_000 / 2) < 6
     # A little less noise than stated would show.
     more = replace(oracle, epsilon=1.1)
-    z = (more.estimate(more.sample_tally(counts, n, rng=np.random.default_rng(0)), n) - counts) / (
+    z = (more.estimate(more.sample_aggregate(counts, rng=np.random.default_rng(0)), n) - counts) / (
         np.sqrt(oracle.variance(counts, n))
     )
     assert abs(z.var() - 1) * math.sqrt(4_000 / 2) > 6

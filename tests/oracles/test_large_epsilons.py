@@ -16,9 +16,9 @@ def test_no_report_is_noise(name: str, epsilon: float) -> None:
     oracle = make_oracle(OracleSpec(name=name, epsilon=epsilon), 16)
     rng = np.random.default_rng(0)
     reports = oracle.privatize(VALUES, rng=rng)
-    support = oracle.tally(reports, np.arange(16))
+    support = oracle.support(reports=reports, candidates=np.arange(16))
     # A report always supports the value that it was made of; of others, sketches support some.
     assert np.all(support >= np.bincount(VALUES, minlength=16))
-    fused = oracle.privatize_and_tally(VALUES, rng=rng)
+    fused = oracle.support(oracle.aggregate(values=VALUES, rng=rng))
     assert np.all(fused >= np.bincount(VALUES, minlength=16))
     assert support.min() < len(VALUES) / 2

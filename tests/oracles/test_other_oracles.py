@@ -29,7 +29,7 @@ def test_randomized_response_is_subset_selection_of_one_value(epsilon):
 def test_randomized_response_keeps_its_coin_exact_when_p_is_tiny():
     # p is 1.5e-5 at s = 100,000: a coin of 16 bits would always or never come up.
     oracle = GeneralizedRandomizedResponse(epsilon=0.4, domain_size=100_000)
-    tally = oracle.privatize_and_tally(np.full(20_000_000, 7), rng=np.random.default_rng(0))
+    tally = oracle.aggregate(values=np.full(20_000_000, 7), rng=np.random.default_rng(0))
     expected = 20_000_000 * oracle.p
     assert abs(tally[7] - expected) < 6.2 * math.sqrt(expected)
     assert tally.sum() == 20_000_000
@@ -39,7 +39,7 @@ def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large():
     oracle = GeneralizedRandomizedResponse(epsilon=2.0, domain_size=4)
     rng = np.random.default_rng(1)
     counts = np.array([500, 0, 0, 0])
-    tallies = np.array([oracle.sample_tally(counts, 500, rng=rng) for _ in range(20_000)])
+    tallies = np.array([oracle.sample_aggregate(counts, rng=rng) for _ in range(20_000)])
     assert (tallies.sum(axis=1) == 500).all()
     law = np.array([oracle.p, oracle.q, oracle.q, oracle.q])
     covariance = 500 * (np.diag(law) - np.outer(law, law))
@@ -49,16 +49,23 @@ def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large():
     assert (np.abs(np.cov(tallies.T) - covariance) < 0.06 * scale).all()
 
 
+@pytest.mark.parametrize("wrong", [-1, 4, 2**40])
+def test_one_value_beside_the_domain_is_refused_among_others(wrong):
+    oracle = GeneralizedRandomizedResponse(epsilon=1.0, domain_size=4)
+    with pytest.raises(InputError, match=r"Expected values in \[0, 4\)"):
+        oracle.privatize([3, wrong, 0], rng=np.random.default_rng(0))
+
+
 @pytest.mark.parametrize(
     "name",
     [GeneralizedRandomizedResponse, OptimizedUnaryEncoding, SymmetricUnaryEncoding, Identity],
 )
-@pytest.mark.parametrize("counts", [[1, 1, 0], [-1, 2, 0, 2], [1, 1, 0, 0]], ids=str)
-def test_histograms_that_do_not_fit_the_reports_are_refused(name, counts):
+@pytest.mark.parametrize("counts", [[1, 1, 0], [-1, 2, 0, 2]], ids=str)
+def test_histograms_that_do_not_fit_the_domain_are_refused(name, counts):
     epsilon = math.inf if name is Identity else 1.0
     oracle = name(epsilon=epsilon, domain_size=4)
-    with pytest.raises(InputError, match="true_counts"):
-        oracle.sample_tally(np.array(counts), 3, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="Expected 4 counts >= 0, one per value"):
+        oracle.sample_aggregate(np.array(counts), rng=np.random.default_rng(0))
 
 
 def test_the_null_mechanism_reports_the_truth():
@@ -66,7 +73,7 @@ def test_the_null_mechanism_reports_the_truth():
     rng = np.random.default_rng(2)
     values = np.array([3, 0, 3, 3])
     assert oracle.privatize(values, rng=rng).tolist() == [3, 0, 3, 3]
-    assert oracle.privatize_and_tally(values, rng=rng).tolist() == [1, 0, 0, 3]
+    assert oracle.aggregate(values=values, rng=rng).tolist() == [1, 0, 0, 3]
     assert oracle.estimate(np.array([1, 0, 0, 3]), 4).tolist() == [1, 0, 0, 3]
     assert oracle.variance(np.array([1, 0, 0, 3]), 4).tolist() == [0, 0, 0, 0]
 
@@ -124,7 +131,7 @@ def test_local_hashing_supports_held_values_with_p_and_others_with_q(kind):
     oracle = kind(epsilon=2.0, domain_size=1_000)
     reports = oracle.privatize(np.full(200_000, 123), rng=np.random.default_rng(6))
     candidates = np.array([123, 0, 124, 999])
-    tally = oracle.tally(reports, candidates)
+    tally = oracle.support(reports=reports, candidates=candidates)
     for support, probability in zip(tally, [oracle.p, oracle.q, oracle.q, oracle.q], strict=True):
         deviation = math.sqrt(200_000 * probability * (1 - probability))
         assert abs(support - 200_000 * probability) < 6.2 * deviation
@@ -137,7 +144,9 @@ def test_local_hashing_shows_the_true_cell_in_its_log_probability():
     oracle = OptimizedLocalHashing(epsilon=1.0, domain_size=2**40)
     reports = oracle.privatize(np.arange(5_000), rng=np.random.default_rng(7))
     log_probs = np.array([oracle.log_prob(reports[i : i + 1], i)[0] for i in range(5_000)])
-    supports = np.array([oracle.tally(reports[i : i + 1], np.array([i]))[0] for i in range(5_000)])
+    supports = np.array(
+        [oracle.support(reports=each[None], candidates=[i])[0] for i, each in enumerate(reports)]
+    )
     assert np.array_equal(log_probs > math.log(0.4), supports == 1)
 
 
@@ -146,10 +155,10 @@ def test_local_hashing_refuses_more_cells_than_hashes():
         OptimizedLocalHashing(epsilon=25, domain_size=4)
 
 
-def test_local_hashing_over_a_huge_domain_tallies_candidates_only():
+def test_local_hashing_over_a_huge_domain_is_asked_about_candidates_only():
     oracle = OptimizedLocalHashing(epsilon=1.0, domain_size=2**48)
-    with pytest.raises(InputError, match="privatize, then tally some candidates"):
-        oracle.privatize_and_tally(np.array([1]), rng=np.random.default_rng(8))
+    with pytest.raises(InputError, match="look for some candidates in reports"):
+        oracle.aggregate(values=np.array([1]), rng=np.random.default_rng(8))
 
 
 def test_report_sizes_are_those_of_the_stated_encodings():

@@ -99,7 +99,7 @@ def test_a_server_that_needs_p_and_q_refuses_an_oracle_without(monkeypatch):
 class Impure(FrequencyOracle):
     """Only a name: nobody may call it."""
 
-    privatize = tally = estimate = variance = log_prob = report_space = report_bits = None
+    privatize = estimate = variance = log_prob = report_space = report_bits = _add_reports = None
 
 
 def test_importing_the_package_loads_no_kernel():

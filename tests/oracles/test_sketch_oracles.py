@@ -12,12 +12,12 @@ import pytest
 from scipy.stats import chi2
 
 from fedhh.hashing import HashFamily
+from fedhh.oracles.base import add_support
 from fedhh.oracles.bassily_smith import BassilySmith
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
-from fedhh.oracles.fast_local_hashing import FastLocalHashing
-from fedhh.oracles.hadamard_count_mean_sketch import HadamardCountMeanSketch
-from fedhh.oracles.hashtogram import Hashtogram
-from fedhh.oracles.sketch import SketchOracle
+from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
+from fedhh.oracles.local_hashing import FastLocalHashing
+from fedhh.oracles.sketch import SketchOracle, sample_sketch
 from fedhh.validation import InputError
 
 ALPHA = 1e-9
@@ -127,9 +127,9 @@ def sketch_statistic(
     law = sketch_law(claimed, values)
     rng = np.random.default_rng(8)
     if from_histogram:
-        draw = lambda: oracle.sample_sketch(np.array([1, 0, 1]), rng=rng)  # noqa: E731
+        draw = lambda: sample_sketch(oracle, np.array([1, 0, 1]), rng=rng)  # noqa: E731
     else:
-        draw = lambda: oracle.privatize_and_aggregate(np.array(values), rng=rng)  # noqa: E731
+        draw = lambda: oracle.aggregate(values=np.array(values), rng=rng)  # noqa: E731
     seen = Counter(tuple(draw().tolist()) for _ in range(runs))
     assert set(seen) <= set(law)
     # Rare sketches share one bin, so that every expected count is large enough.
@@ -182,11 +182,14 @@ def test_a_tally_counts_the_reports_that_support_each_candidate(oracle):
     rng = np.random.default_rng(9)
     reports = oracle.privatize(rng.integers(8, size=120), rng=rng)
     expected = [sum(supports(oracle, r, v) for r in reports.tolist()) for v in range(8)]
-    assert oracle.tally(reports, np.arange(8)).tolist() == expected
-    assert oracle.tally(reports, np.array([5, 2])).tolist() == [expected[5], expected[2]]
+    assert oracle.support(reports=reports, candidates=np.arange(8)).tolist() == expected
+    assert oracle.support(reports=reports, candidates=np.array([5, 2])).tolist() == [
+        expected[5],
+        expected[2],
+    ]
     sketch = oracle.aggregate(reports)
     assert oracle.support(sketch, np.arange(8)).tolist() == expected
-    assert oracle.support_of_all(np.stack([sketch, 0 * sketch]))[0].tolist() == expected
+    assert oracle.support(np.stack([sketch, 0 * sketch]))[0].tolist() == expected
     halves = oracle.aggregate(reports[:50]) + oracle.aggregate(reports[50:])
     assert (halves == sketch).all()
 
@@ -194,14 +197,13 @@ def test_a_tally_counts_the_reports_that_support_each_candidate(oracle):
 @each_medium
 def test_fused_tallies_add_to_what_is_there(oracle):
     values = np.arange(8)
-    fresh = oracle.privatize_and_tally(values, rng=np.random.default_rng(3))
     out = np.full(8, 100)
-    oracle.privatize_and_tally(values, rng=np.random.default_rng(3), out=out)
-    assert (out == fresh + 100).all()
-    sketch = oracle.privatize_and_aggregate(values, rng=np.random.default_rng(3))
+    add_support(oracle, values, rng=np.random.default_rng(3), out=out)
+    sketch = oracle.aggregate(values=values, rng=np.random.default_rng(3))
     more = np.full(oracle.aggregate_size, 7)
-    oracle.privatize_and_aggregate(values, rng=np.random.default_rng(3), out=more)
+    oracle.aggregate(values=values, rng=np.random.default_rng(3), out=more)
     assert (more == sketch + 7).all()
+    assert (out == oracle.support(sketch) + 100).all()
 
 
 def all_hash_families(num_cells: int, num_hashes: int) -> list[HashFamily]:
@@ -243,7 +245,9 @@ def test_over_all_hash_functions_estimates_are_unbiased_with_the_exact_variance(
     assert oracle.row_size == num_cells
     for family in all_hash_families(num_cells, oracle.num_hashes):
         oracle.__dict__["hashes"] = family
-        supported = np.array([oracle.tally(report[None], np.arange(3)) for report in space])
+        supported = np.array(
+            [oracle.support(reports=report[None], candidates=np.arange(3)) for report in space]
+        )
         law = np.exp([oracle.log_prob(space, value) for value in range(3)])
         chances = law @ supported
         means.append(oracle.estimate(counts @ chances, num_reports))
@@ -261,7 +265,7 @@ def test_drawn_hash_functions_give_the_exact_variance_within_five_percent(oracle
     rng = np.random.default_rng(10)
     for run in range(runs):
         drawn = replace(oracle, hash_seed=run)
-        tally = drawn.sample_tally(COUNTS, 1000, rng=rng)
+        tally = drawn.support(sample_sketch(drawn, COUNTS, rng=rng))
         estimates[run] = drawn.estimate(tally, 1000)
     variance = oracle.exact_variance(COUNTS)
     bias = np.abs(estimates.mean(axis=0) - COUNTS) / np.sqrt(variance / runs)
@@ -296,16 +300,16 @@ def test_bad_arguments_are_refused_in_one_line(oracle):
         replace(oracle, num_hashes=0)
     with pytest.raises(InputError, match="lower num_hashes"):
         replace(oracle, num_hashes=2**30)
-    with pytest.raises(InputError, match="every report has a value"):
-        oracle.sample_tally(COUNTS, 1001, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="at most 8 true_counts >= 0"):
+        sample_sketch(oracle, np.append(COUNTS, 1), rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="with minimum -1"):
+        sample_sketch(oracle, -COUNTS // COUNTS.max(), rng=np.random.default_rng(0))
     large = replace(oracle, domain_size=2**60)
-    with pytest.raises(InputError, match="then tally some candidates"):
-        large.privatize_and_tally(np.array([2**59]), rng=np.random.default_rng(0))
     with pytest.raises(InputError, match="ask about candidates"):
-        large.support_of_all(np.zeros((1, oracle.aggregate_size), dtype=np.int64))
+        large.support(np.zeros((1, oracle.aggregate_size), dtype=np.int64))
     with pytest.raises(InputError, match="contiguous int64"):
-        oracle.privatize_and_aggregate(
-            np.array([1]), rng=np.random.default_rng(0), out=np.zeros(3, dtype=np.int64)
+        oracle.aggregate(
+            values=np.array([1]), rng=np.random.default_rng(0), out=np.zeros(3, dtype=np.int64)
         )
 
 
@@ -314,7 +318,7 @@ def test_values_may_be_keys_of_sixty_one_bits(oracle):
     large = replace(oracle, domain_size=PRIME, epsilon=6.0, num_hashes=64)
     held = np.array([PRIME - 1, 2**60, 12345])
     values = np.repeat(held, [6000, 3000, 1000])
-    sketch = large.privatize_and_aggregate(values, rng=np.random.default_rng(11))
+    sketch = large.aggregate(values=values, rng=np.random.default_rng(11))
     estimates = large.estimate(large.support(sketch, np.r_[held, 77]), 10_000)
     deviations = np.sqrt(large.exact_variance(np.array([6000, 3000, 1000, 0])))
     assert (np.abs(estimates - [6000, 3000, 1000, 0]) < 5 * deviations).all()

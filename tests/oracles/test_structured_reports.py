@@ -28,7 +28,9 @@ def placed(order: tuple[int, ...]) -> HadamardResponse:
 def exact_moments(oracle: HadamardResponse) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of all estimates, by enumeration of one report per value."""
     space = oracle.report_space()
-    scores = np.array([oracle.tally(report[None], np.arange(5)) for report in space])
+    scores = np.array(
+        [oracle.support(reports=report[None], candidates=np.arange(5)) for report in space]
+    )
     law = np.exp([oracle.log_prob(space, value) for value in range(5)])
     mean, square = law @ scores, law @ scores**2
     n = int(COUNTS.sum())
@@ -49,6 +51,10 @@ def test_over_all_placements_hadamard_response_is_unbiased_with_the_stated_varia
     assert np.min(variances, axis=0)[0] < 0.9 * np.max(variances, axis=0)[0]
 
 
+def support_of_fresh_reports(oracle, values, rng):
+    return tuple(oracle.support(oracle.aggregate(values=values, rng=rng)).tolist())
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 0, 3, 1, 2)])
 def test_hadamard_responses_and_their_tallies_have_their_laws(order):
     oracle, other = placed(order), placed((2, 1, 4, 3, 0))
@@ -60,7 +66,7 @@ def test_hadamard_responses_and_their_tallies_have_their_laws(order):
         assert follows_law(reports, law)
     values = np.array([0, 2, 2])
     law = tally_law(oracle, values.tolist())
-    tallies = [tuple(oracle.privatize_and_tally(values, rng=rng).tolist()) for _ in range(4_000)]
+    tallies = [support_of_fresh_reports(oracle, values, rng) for _ in range(4_000)]
     assert follows_law(tallies, law)
     assert not follows_law(tallies, tally_law(other, values.tolist()))
 
@@ -85,7 +91,7 @@ def test_large_hadamard_tallies_have_the_exact_variance():
     oracle = HadamardResponse(epsilon=3.0, domain_size=3_000)
     counts = np.random.default_rng(1).multinomial(100_000, np.r_[0.5, np.full(2_999, 0.5 / 2_999)])
     values = np.repeat(np.arange(3_000), counts)
-    tally = oracle.privatize_and_tally(values, rng=np.random.default_rng(2))
+    tally = oracle.support(oracle.aggregate(values=values, rng=np.random.default_rng(2)))
     error = oracle.estimate(tally, 100_000) - counts
     z = error / np.sqrt(oracle.exact_variance(counts))
     assert abs(z.mean()) * math.sqrt(3_000) < 8
@@ -107,7 +113,7 @@ def test_estimates_of_d_bit_flip_are_those_of_the_paper(epsilon):
     bits, positions = reports & 1, reports >> 1
     terms = (bits * (growth + 1) - 1) / (growth - 1)
     paper = np.array([50 / 8 * terms[positions == value].sum() for value in range(50)])
-    ours = oracle.estimate(oracle.tally(reports, np.arange(50)), 500)
+    ours = oracle.estimate(oracle.support(reports=reports, candidates=np.arange(50)), 500)
     # Rounded scores differ by a millionth of a report, times s / d and what a bit says.
     assert np.allclose(
         ours, paper, rtol=0, atol=500 * 50 / 8 * 1e-6 / (1 - 2 * oracle.flip_probability)

@@ -155,7 +155,7 @@ def test_an_epsilon_beyond_floating_point_reports_the_value_itself():
     oracle = SubsetSelection(epsilon=900.0, domain_size=6)
     rng = np.random.default_rng(2)
     assert oracle.privatize(np.arange(6), rng=rng).tolist() == [[v] for v in range(6)]
-    assert oracle.privatize_and_tally(np.array([4, 4]), rng=rng).tolist() == [0, 0, 0, 0, 2, 0]
+    assert oracle.aggregate(values=np.array([4, 4]), rng=rng).tolist() == [0, 0, 0, 0, 2, 0]
 
 
 def test_unknown_subset_size_lists_the_known_ones():
@@ -189,7 +189,7 @@ def with_p_off_by(shift: float):
 
 def fused_single_reports(oracle, value, size, seed):
     rng = np.random.default_rng(seed)
-    return [tuple(oracle.privatize_and_tally(np.array([value]), rng=rng)) for _ in range(size)]
+    return [tuple(oracle.aggregate(values=np.array([value]), rng=rng)) for _ in range(size)]
 
 
 def with_replacement(value, size, seed):

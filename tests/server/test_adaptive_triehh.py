@@ -10,9 +10,9 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.queries.base import Aggregate
-from fedhh.server.adaptive_state import AdaptiveState
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.guesses import GUESSES_PER_PREFIX
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX
+from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.noise import Noise
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
@@ -180,15 +180,15 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     carried = 0
     for before, after in pairwise(done):
         state, query = before.state, after.query
-        assert isinstance(state, AdaptiveState)
+        assert isinstance(state.own, AdaptiveState)
         assert np.array_equal(query.finished[:, : state.found.codes.shape[1]], state.found.codes)
         assert query.domain_size == query.num_extensions + len(state.found.codes) + 1
-        assert len(state.evidence.votes) == len(state.found.codes)
+        assert len(state.own.evidence.votes) == len(state.found.codes)
         carried = max(carried, len(state.found.codes))
     assert carried > 5
     # Words of later layers have been asked about fewer times, and none by the layer it ended in.
     last = done[-2].state
-    for layer, reports in zip(last.found.layer, last.evidence.num_reports, strict=True):
+    for layer, reports in zip(last.found.layer, last.own.evidence.num_reports, strict=True):
         heard = [s.num_reports for s in last.history if s.layer > layer >= first]
         assert reports == sum(heard)
     _, silent = run(replace(FULL, carry_words=False), clients)
@@ -203,8 +203,8 @@ def test_guessed_words_are_asked_about_at_once_and_found_once(clients):
     early = 0
     for each in done[:-1]:
         state, after, query = each.before, each.after, each.query
-        guesses = state.guesses.codes
-        asked = np.concatenate([state.finished, state.found.codes, guesses])
+        guesses = state.own.guesses.codes
+        asked = np.concatenate([state.own.finished, state.found.codes, guesses])
         assert np.array_equal(query.finished, asked)
         assert len(np.unique(asked, axis=0)) == len(asked)
         lengths = (guesses != END).sum(axis=1)
@@ -224,7 +224,7 @@ def test_guessed_words_are_asked_about_at_once_and_found_once(clients):
             if word.tobytes() in longer:
                 estimate = oracle.estimate(votes_of[word.tobytes()], each.aggregate.num_reports)
                 assert after.found.estimate[number] == pytest.approx(estimate)
-                assert after.evidence.num_reports[number] == 0
+                assert after.own.evidence.num_reports[number] == 0
     assert early > 5
     returned = settled.discoveries(done[-1].after)
     held = set(clients.lexicon.words)
@@ -258,12 +258,12 @@ def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
             votes[word] += int(each.aggregate.tally[number])
     last = done[-2].after
     counted = [votes.get(word.tobytes(), 0) for word in last.found.codes]
-    assert last.evidence.votes.tolist() == counted
+    assert last.own.evidence.votes.tolist() == counted
     assert sum(count > 0 for count in counted) > 10
     # The recount's votes come on top, and decide with them.
     answers, size = done[-1].aggregate, done[-1].query.domain_size
     in_all = np.array(counted) + answers.tally[: len(counted)]
-    by_chance = last.evidence.expected + answers.num_reports * settled._oracle(size).q
+    by_chance = last.own.evidence.expected + answers.num_reports * settled._oracle(size).q
     row_of = {word.tobytes(): row for row, word in enumerate(last.found.codes)}
     returned = [row_of[word.tobytes()] for word in done[-1].after.found.codes]
     assert len(returned) > 5
@@ -441,7 +441,7 @@ def test_without_a_recount_likely_words_are_returned(clients):
 def test_guesses_survive_a_checkpoint(clients, tmp_path):
     settled, done = run(replace(FULL, guess_words=True, eta_max=9), clients)
     state = done[0].state
-    assert len(state.guesses.codes) > 5
+    assert len(state.own.guesses.codes) > 5
     save_checkpoint(tmp_path / "state.npz", state, {})
-    again, _ = load_checkpoint(tmp_path / "state.npz", settled.state_types)
+    again, _ = load_checkpoint(tmp_path / "state.npz", settled.checkpoint_types)
     assert np.array_equal(settled.next_query(again).finished, done[1].query.finished)

@@ -39,8 +39,11 @@ def words_held(population: StoredPopulation, rows, longest: int) -> Counter[str]
 
 def test_groups_are_disjoint_and_cover_the_cohort():
     head, opt_in, clients = SMALL.groups
-    assert [each.size for each in (head, opt_in, clients)] == [1_500, 1_500, 3_000]
-    assert [each.start for each in (head, opt_in, clients)] == [0, 1_500, 3_000]
+    assert (head, opt_in, clients) == (1_500, 1_500, 3_000)
+    cohorts = [SMALL.mechanism.cohort(0, layer) for layer in (1, 2, 3)]
+    assert [(each.start, each.size) for each in cohorts] == [
+        (0, 1_500), (1_500, 1_500), (3_000, 3_000)
+    ]  # fmt: skip
     assert SMALL.mechanism.most_answers == 6_000
 
 
@@ -96,13 +99,13 @@ def test_without_noise_the_list_is_what_enough_clients_hold(population):
     for block in range(query.cohort.num_blocks):
         rows = population.block(worker._clients(query.cohort, block))
         expected += words_held(population, rows, 6)
-    listed = protocol.symbols.decode(state.head)
+    listed = protocol.symbols.decode(state.own.head)
     slack = 12 * protocol.curator.head_scale
     assert {w for w, c in expected.items() if c > protocol.curator.threshold + slack} <= set(listed)
     assert set(listed) <= {w for w, c in expected.items() if c > protocol.curator.threshold - slack}
     few = replace(protocol, max_words=3)
     assert (
-        few.symbols.decode(few.finish_round(few.initialize(), query, answer.aggregate).head)
+        few.symbols.decode(few.finish_round(few.initialize(), query, answer.aggregate).own.head)
         == listed[:3]
     )
 
@@ -128,10 +131,10 @@ def test_frequent_words_are_found_none_is_invented_and_estimates_are_within_thei
     expected = population.word_counts[ids] * 0.95
     assert (np.abs(found.estimate - expected) < 5 * np.sqrt(found.variance)).all()
     # Each group alone says less.
-    share = state.share * 95_000
+    share = state.own.share * 95_000
     assert len(share) == len(found)
-    assert (found.variance < np.sort(state.variance * 95_000**2)[::-1]).all()
-    assert found.variance.max() < state.variance.max() * 95_000**2
+    assert (found.variance < np.sort(state.own.variance * 95_000**2)[::-1]).all()
+    assert found.variance.max() < state.own.variance.max() * 95_000**2
 
 
 def test_no_word_with_enough_holders_ends_the_run_after_the_first_round(population):
@@ -243,12 +246,12 @@ def test_a_word_without_votes_gets_the_variance_of_the_noise_alone():
         query,
         Aggregate(
             tally=np.zeros(0, dtype=np.int64),
-            num_reports=head.size,
-            num_clients=head.size,
+            num_reports=head,
+            num_clients=head,
             messages=messages,
         ),
     )
-    answers = [([700, 700, 100], opt_in.size), ([1_500, 0, 1_500], clients.size)]
+    answers = [([700, 700, 100], opt_in), ([1_500, 0, 1_500], clients)]
     for votes, number in answers:
         query = protocol.next_query(state)
         state = protocol.finish_round(
@@ -259,20 +262,20 @@ def test_a_word_without_votes_gets_the_variance_of_the_noise_alone():
             ),
         )
     oracle = make_pure_oracle(query.oracle, 3)
-    curated = float(state.variance[1])
-    alone = float(oracle.variance(0, clients.size)) / clients.size**2
+    curated = float(state.own.variance[1])
+    alone = float(oracle.variance(0, clients)) / clients**2
     blended = curated * alone / (curated + alone)
     found = protocol.discoveries(state)
-    place = found.words.index(protocol.symbols.decode(state.head[1:])[0])
-    assert math.isclose(found.variance[place], blended * clients.size**2)
+    place = found.words.index(protocol.symbols.decode(state.own.head[1:])[0])
+    assert math.isclose(found.variance[place], blended * clients**2)
     # Without the floor, a variance of 0 would leave the curator's estimate no weight at all.
-    assert found.estimate[place] > oracle.estimate(np.array([0]), clients.size)[0]
+    assert found.estimate[place] > oracle.estimate(np.array([0]), clients)[0]
 
 
 def test_the_state_survives_a_checkpoint(population, tmp_path):
     state = final_state(SMALL, population)
     save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.state_types)
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
     assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
     assert SMALL.next_query(loaded) is None
 

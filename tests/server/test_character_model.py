@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedhh.server.character_model import (
+from fedhh.server.adaptive.character_model import (
     CharacterModel,
     context_length,
     contexts,
 )
-from fedhh.server.public_prior import PublicPrior
+from fedhh.server.adaptive.public_prior import PublicPrior
 from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.scowl import scowl_words
 
@@ -64,6 +64,20 @@ def test_what_is_learned_is_counted_where_it_was_seen():
     fixed = CharacterModel.new(3, learns=False, has_public=True)
     laws = fixed.laws(numbers, public_law(["ab"], numbers))
     assert fixed.after(numbers, laws, lives).learned.shape == (0, 3)
+
+
+def test_the_learned_law_is_smoothed_by_shorter_contexts_by_hand():
+    counts = np.zeros((16, 3))
+    counts[number(A, B)] = [0, 8, 2]
+    counts[number(B, B)] = [0, 0, 10]
+    model = CharacterModel(learned=counts, weights=np.array([0.5, 0.0, 0.5]))
+    numbers = np.array([number(A, B), number(NONE, B), number(B, A)])
+    learned = model.laws(numbers, None)[2]
+    # 20 symbols in all, and one more of each; then 20 after B, none after A; then 10 after AB.
+    anywhere = np.array([1, 9, 13]) / 23
+    after_b = (np.array([0, 8, 12]) + 20 * anywhere) / 40
+    after_ab = (np.array([0, 8, 2]) + 20 * after_b) / 30
+    np.testing.assert_allclose(learned, [after_ab, after_b, anywhere], rtol=1e-12)
 
 
 @pytest.mark.parametrize(

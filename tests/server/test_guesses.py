@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import SubsetSelection
-from fedhh.server import guesses as module
-from fedhh.server.guesses import Guesses
-from fedhh.server.trie_posterior import LayerEvidence, TriePosterior, inherited_shares
+from fedhh.server.adaptive import guesses as module
+from fedhh.server.adaptive.guesses import Guesses
+from fedhh.server.adaptive.trie_posterior import LayerEvidence, TriePosterior, inherited_shares
 from fedhh.words.alphabet import END
 from fedhh.words.trie import PrefixTrie
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -188,6 +189,29 @@ def test_too_few_clients_are_refused_with_the_numbers_and_a_cure():
     reusing.check_population(400)
     with pytest.raises(InputError, match="clients_per_layer <= 399"):
         reusing.check_population(399)
+
+
+@pytest.mark.parametrize("changes", [{}, {"eta_max": 1}, {"skip_free_layers": False}])
+def test_the_oracle_is_tried_beforehand_on_a_domain_as_large_as_any_layers(monkeypatch, changes):
+    tried = []
+    make = LdpTrieHH._oracle
+    monkeypatch.setattr(
+        LdpTrieHH, "_oracle", lambda self, size: tried.append(size) or make(self, size)
+    )
+    protocol = replace(SMALL, **changes)
+    deciding = [x.largest_domain for x in protocol.mechanism.layers if x.layer > 2]
+    assert max(tried) >= max(deciding)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_the_cure_for_too_few_clients_leaves_the_validation_rounds_part(share):
+    validated = replace(SMALL, false_discovery_rate=0.05, recount_share=share)
+    with pytest.raises(InputError, match=r"a recount need") as refused:
+        validated.check_population(1_000)
+    (largest,) = re.findall(r"clients_per_layer <= (\d+)", str(refused.value))
+    replace(validated, clients_per_layer=int(largest)).check_population(1_000)
+    with pytest.raises(InputError, match=f"clients_per_layer <= {largest},"):
+        replace(validated, clients_per_layer=int(largest) + 1).check_population(1_000)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from fedhh.accounting import LayerRecord, account
 from fedhh.accounting.bounds.blanket import reachable_blanket
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
@@ -165,13 +165,14 @@ def test_few_found_words_are_validated_in_a_domain_no_smaller_than_a_layers():
     code = np.zeros((1, 5), dtype=np.uint16)
     for few in (code, np.zeros((0, 5), dtype=np.uint16)):
         few[:, 0] = 3
-        query = ours.recount_query(few, pass_index=0, layer=5)
+        query = ours.validation_query(ours.mechanism.layers[-1], few)
         assert (query is None) == (not len(few))
-    query = ours.recount_query(code, pass_index=0, layer=5)
+    query = ours.validation_query(ours.mechanism.layers[-1], code)
     assert query.domain_size == len(LETTERS) + 2 == ours.mechanism.layers[-1].smallest_domain
     assert query.finished[0].tolist() == code[0].tolist()
     assert len(np.unique(query.finished, axis=0)) == len(query.finished)
     # What fills up is never returned, however many clients hold it: "d" alone was found.
-    plain = replace(ours, ranking="votes").recount_query(code, pass_index=0, layer=5)
+    by_votes = replace(ours, ranking="votes")
+    plain = by_votes.validation_query(by_votes.mechanism.layers[-1], code)
     assert plain.domain_size == 2
-    assert final_state(ours, population).is_recounted
+    assert final_state(ours, population).place == len(ours.mechanism.layers)

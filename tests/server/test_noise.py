@@ -16,6 +16,7 @@ from fedhh.oracles import (
     Identity,
     SubsetSelection,
 )
+from fedhh.oracles.sketch import sample_sketch
 from fedhh.server.noise import Noise, SketchNoise, chance_of_votes
 
 ALPHA = 1e-9
@@ -30,6 +31,14 @@ def test_z_is_the_normal_quantile_of_the_exact_tail():
     z = Noise(oracle=oracle, num_reports=n).z(votes)[0]
     assert 0.5 * math.erfc(z / math.sqrt(2)) == pytest.approx(tail, rel=1e-6)
     assert z < 3.5 < (12 - n * oracle.q) / math.sqrt(n * oracle.q)
+
+
+def test_an_estimate_above_all_reports_has_the_variance_of_all():
+    oracle = SubsetSelection(epsilon=2.0, domain_size=20)
+    found = Noise(oracle=oracle, num_reports=100).variance(np.array([-5.0, 0, 100, 130]))
+    of_none = 100 * oracle.q * (1 - oracle.q) / (oracle.p - oracle.q) ** 2
+    of_all = 100 * oracle.p * (1 - oracle.p) / (oracle.p - oracle.q) ** 2
+    assert found == pytest.approx([of_none, of_none, of_all, of_all])
 
 
 def test_z_of_votes_that_noise_cannot_reach_is_finite_only_with_noise():
@@ -59,7 +68,7 @@ def zipf_counts(num_reports: int, num_values: int):
 
 @pytest.mark.parametrize("oracle", sketches(num_hashes=5), ids=named)
 def test_a_values_support_is_the_sum_of_its_cells(oracle):
-    sketch = oracle.sample_sketch(zipf_counts(500, 20), rng=np.random.default_rng(1))
+    sketch = sample_sketch(oracle, zipf_counts(500, 20), rng=np.random.default_rng(1))
     cells = oracle.cells(sketch)
     assert cells.shape == (5, oracle.row_size)
     values = np.arange(300)
@@ -71,7 +80,7 @@ def test_a_values_support_is_the_sum_of_its_cells(oracle):
 
 @pytest.mark.parametrize("oracle", sketches(num_hashes=4), ids=named)
 def test_the_law_of_a_sketch_is_that_of_all_its_cells(oracle):
-    sketch = oracle.sample_sketch(zipf_counts(300, 20), rng=np.random.default_rng(2))
+    sketch = sample_sketch(oracle, zipf_counts(300, 20), rng=np.random.default_rng(2))
     law = SketchNoise.of(oracle, sketch)
     # Every way to choose one cell of each row.
     sums = sum(np.ix_(*oracle.cells(sketch).astype(float))).ravel()
@@ -94,7 +103,7 @@ def test_a_sketch_without_reports_has_no_law():
 
 @pytest.mark.parametrize("oracle", sketches(num_hashes=400), ids=named)
 def test_without_frequent_values_the_law_of_a_sketch_changes_little(oracle):
-    sums = oracle.privatize_and_aggregate(np.arange(200_000), rng=np.random.default_rng(3))
+    sums = oracle.aggregate(values=np.arange(200_000), rng=np.random.default_rng(3))
     alone = Noise(oracle=oracle, num_reports=200_000)
     seen = Noise.of_aggregate(oracle, 200_000, sums)
     spread = math.sqrt(200_000 * oracle.q * (1 - oracle.q))
@@ -120,7 +129,7 @@ HEAVY = [
 def test_values_that_share_cells_with_frequent_ones_are_not_called_significant(oracle):
     counts = zipf_counts(50_000, 500)
     n = int(counts.sum())
-    sums = oracle.sample_sketch(counts, rng=np.random.default_rng(4))
+    sums = sample_sketch(oracle, counts, rng=np.random.default_rng(4))
     nobody = np.arange(1_000, 41_000)
     support = oracle.support(sums, nobody)
     alone = Noise(oracle=oracle, num_reports=n).z(support)
@@ -145,7 +154,7 @@ def test_the_variance_that_a_sketch_shows_is_the_exact_one(which):
     shown = []
     for seed in range(60):
         oracle = replace(HEAVY[which], hash_seed=seed)
-        sums = oracle.sample_sketch(counts, rng=np.random.default_rng(seed))
+        sums = sample_sketch(oracle, counts, rng=np.random.default_rng(seed))
         shown.append(Noise.of_aggregate(oracle, n, sums).variance(counts[asked].astype(float)))
     assert np.mean(shown, axis=0) == pytest.approx(exact, rel=0.1)
     assert (exact[1:] > 2 * alone[1:]).all()

@@ -71,7 +71,7 @@ def test_no_query_depends_on_an_answer(population):
     rng = np.random.default_rng(0)
     for group in range(len(SMALL.prefix_lengths)):
         query = SMALL.next_query(state)
-        blind = SMALL._query(group)
+        blind = SMALL.next_query(replace(SMALL.initialize(), place=group))
         assert query.oracle == blind.oracle
         assert query.hash_seed == blind.hash_seed
         assert query.prefix_length == blind.prefix_length
@@ -89,9 +89,16 @@ def test_groups_are_disjoint_and_each_client_sends_b_reports(population):
     protocol.check_population(population.num_clients)
     state = final_state(protocol, population)
     assert [s.num_reports for s in state.history] == [4_000] * len(protocol.prefix_lengths)
-    cohorts = [protocol._query(g).cohort for g in range(len(protocol.prefix_lengths))]
+    plan = protocol.mechanism
+    cohorts = [plan.cohort(each.pass_index, each.layer) for each in plan.layers]
     assert [c.start for c in cohorts] == [1_000 * g for g in range(len(cohorts))]
     assert all(s.num_kept <= 30 for s in state.history)
+
+
+@pytest.mark.parametrize(("clients", "oracle"), [(125_000, "olh"), (125_001, "flh")])
+def test_more_than_half_a_million_reports_of_a_group_are_sketched(clients, oracle):
+    settled = replace(SMALL, clients_per_layer=clients).settle(num_clients=10**6, seed=0)
+    assert settled.oracle == oracle
 
 
 @pytest.mark.parametrize("oracle", ["olh", "flh", "cms"])
@@ -141,7 +148,7 @@ def test_the_state_survives_a_checkpoint(population, tmp_path):
     answer = worker.answer(query, range(query.cohort.num_blocks))
     state = protocol.finish_round(protocol.initialize(), query, answer.aggregate)
     save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", protocol.state_types)
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", protocol.checkpoint_types)
     assert (loaded.kept == state.kept).all()
     assert protocol.next_query(loaded).layer == 2
 

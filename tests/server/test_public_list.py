@@ -9,9 +9,9 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import SubsetSelection
-from fedhh.server import adaptive_triehh, public_list
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.trie_posterior import LayerEvidence
+from fedhh.server.adaptive import adaptive_triehh, public_list
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.trie_posterior import LayerEvidence
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS, small_population
@@ -135,7 +135,7 @@ def test_a_list_that_clients_hold_is_asked_about_after_the_first_layer(
         assert len(np.unique(each.query.finished, axis=0)) == len(each.query.finished)
     # Nothing is heard of them before, the sample's own votes included.
     fresh = second.before.found
-    assert (second.before.evidence.num_reports == 0).all()
+    assert (second.before.own.evidence.num_reports == 0).all()
     assert (fresh.num_clients[-len(listed) // 2 :] == 0).all()
     # What is returned is held, is nothing twice, and is more than without.
     words = settled.discoveries(done[-1].after).words
@@ -173,7 +173,7 @@ def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypat
 def test_a_list_survives_a_checkpoint_and_stays_within_the_plan(monkeypatch, clients, tmp_path):
     settled, done = play(monkeypatch, clients, clients.lexicon.words)
     save_checkpoint(tmp_path / "state.npz", done[0].after, {})
-    again, _ = load_checkpoint(tmp_path / "state.npz", settled.state_types)
+    again, _ = load_checkpoint(tmp_path / "state.npz", settled.checkpoint_types)
     assert np.array_equal(settled.next_query(again).finished, done[1].query.finished)
     planned = settled.mechanism.layers
     for each, layer in zip(done, planned, strict=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedhh.server import public_prior
-from fedhh.server.public_prior import PublicPrior
+from fedhh.server.adaptive import public_prior
+from fedhh.server.adaptive.public_prior import PublicPrior
 from fedhh.words.alphabet import END, Alphabet
 
 AB = Alphabet.named("ab")

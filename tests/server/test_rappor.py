@@ -11,7 +11,7 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
 from fedhh.server import rappor_decoding
 from fedhh.server.rappor import Rappor
-from fedhh.server.rappor_decoding import decode
+from fedhh.server.rappor_decoding import Decoded, credible_words, decode
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from fedhh.words.lexicon import Lexicon
@@ -24,9 +24,9 @@ WORDS = ["".join(pair) for pair in itertools.product("abcdef", repeat=2)]
 
 def tally_of(keys, seed, reports=REPORTS):
     rng = np.random.default_rng(seed)
-    hits = np.zeros(reports.tally_size, dtype=np.int64)
-    reports.add_hits(keys, rng=rng, out=hits)
-    return reports.sample_tally(hits, rng=rng)
+    counts = np.zeros(reports.tally_size, dtype=np.int64)
+    reports.add_noise_free_counts(keys, rng=rng, out=counts)
+    return reports.sample_aggregate(counts, rng=rng)
 
 
 def expected_tally(counts, others, reports=REPORTS):
@@ -102,6 +102,32 @@ def test_words_that_nobody_holds_are_rarely_significant():
     assert doubtful > 20
 
 
+def test_the_correction_counts_all_candidates_and_not_those_that_were_selected():
+    decoded = Decoded(
+        candidates=np.array([2, 5, 7]),
+        estimate=np.array([30.0, 50.0, 40.0]),
+        variance=np.ones(3),
+        z=np.ones(3),
+        # 0.05 / 10 candidates is 0.005; 0.05 / 3 selected would be 0.017.
+        p_value=np.array([0.0049, 0.0051, 0.0001]),
+        others=0.0,
+    )
+    codes = np.arange(10, dtype=np.uint16)[:, None]
+    found = credible_words(decoded, codes, num_clients=100, familywise_error=0.05)
+    assert found.codes.ravel().tolist() == [7, 2]
+    assert found.estimate.tolist() == [40.0, 30.0]
+
+
+def test_how_a_words_reports_spread_over_cohorts_is_noise():
+    filters = BloomFilters(num_bits=64, num_hashes=1, num_cohorts=2, hash_seed=3)
+    reports = BloomReports(filters=filters, response=BitResponse(f=1e-12))
+    decoded = decode(reports, expected_tally([1_000], 0, reports), np.arange(1))
+    # No coin flips a bit: all that varies is which cohort each report is in, and a bit that 500 of
+    # 1,000 reports set has variance 1,000 / 4. Their sum, taken as independent, has twice that.
+    assert decoded.estimate == pytest.approx([1_000], rel=1e-3)
+    assert decoded.variance == pytest.approx([500], rel=1e-3)
+
+
 @pytest.fixture(scope="module")
 def typing():
     """9,000 clients with a word each: 20 of 36 words are held, the rest by nobody."""
@@ -131,7 +157,7 @@ def test_frequent_words_are_found_with_counts_and_words_beside_the_list_are_told
     half = replace(SMALL, candidates=Candidates([*WORDS[:2], "zz"]), alphabet="abcdefz")
     state = list(fedhh.rounds(half, typing, seed=1))[-1].state
     assert set(half.discoveries(state).words) == set(WORDS[:2])
-    assert state.others == pytest.approx(6_000 - 3_000 + 3_000, rel=0.25)
+    assert state.own == pytest.approx(6_000 - 3_000 + 3_000, rel=0.25)
 
 
 def test_a_run_states_what_one_report_and_what_all_would_tell(typing):

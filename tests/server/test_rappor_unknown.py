@@ -93,7 +93,7 @@ def test_estimates_are_within_their_errors_and_none_is_invented():
     assert (ids >= 0).all()
     errors = np.abs(found.estimate - population.word_counts[ids])
     assert (errors < 5 * np.sqrt(found.variance) + 0.05 * population.word_counts[ids]).all()
-    *ngrams, num_edges, candidates = state.decoding
+    *ngrams, num_edges, candidates = state.own
     assert len(ngrams) == 3
     assert min(ngrams) > 3
     assert num_edges >= 3 * candidates > 0
@@ -133,8 +133,8 @@ def test_same_seed_gives_the_same_tally_however_blocks_are_grouped(population):
 def test_the_state_survives_a_checkpoint(population, tmp_path):
     state = final_state(SMALL, population)
     save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.state_types)
-    assert loaded.decoding == state.decoding
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
+    assert loaded.own == state.own
     assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
     assert SMALL.next_query(loaded) is None
 

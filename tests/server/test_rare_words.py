@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
 
@@ -11,7 +12,9 @@ from scipy import stats
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles import OracleSpec, SubsetSelection, make_pure_oracle
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.queries.base import Aggregate
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.evidence import Evidence
 from fedhh.server.false_discoveries import benjamini_hochberg, p_values, p_values_of_rare
 from fedhh.server.pem import Pem
 from fedhh.testing import LETTERS
@@ -60,6 +63,27 @@ def test_with_no_holder_p_values_are_those_of_the_plain_test_bit_for_bit():
     for support in (np.zeros(3_000), rng.random(3_000), np.ones(3_000)):
         ours = p_values_of_rare(votes, n, expected, support=support, holders=0)
         assert np.array_equal(ours, p_values(votes, n, expected))
+
+
+@pytest.mark.parametrize("sizes", [(5, 50), (50, 5)])
+def test_a_holders_one_report_may_be_in_the_round_where_it_counts_most(sizes):
+    evidence = Evidence.nothing(2)
+    oracles = [make_pure_oracle(OracleSpec(name="grr", epsilon=2.0), size) for size in sizes]
+    answers = Aggregate(tally=np.zeros(1, dtype=np.int64), num_reports=100, num_clients=100)
+    for oracle, words in zip(oracles, (1, 2), strict=True):
+        evidence = evidence.heard(oracle, np.full(words, 30), answers)
+    # Randomized response tells more of five values than of fifty: e^2 / (e^2 + 4).
+    likelier, rarer = math.exp(2) / (math.exp(2) + 4), math.exp(2) / (math.exp(2) + 49)
+    assert evidence.support[0] == pytest.approx(likelier)
+    assert evidence.support[1] == pytest.approx(rarer if sizes[1] == 50 else likelier)
+
+
+def test_from_one_vote_above_the_expectation_on_a_p_value_is_below_one():
+    # Three fair coins, of which 1.5 come up on average: 2.5 are asked for, and 3 of 4 where 2 do.
+    one = {"support": np.array([0.5]), "holders": 0}
+    assert p_values_of_rare(np.array([2.0]), np.array([3.0]), np.array([1.5]), **one) == [1.0]
+    found = p_values_of_rare(np.array([3.0]), np.array([4.0]), np.array([2.0]), **one)
+    assert found == pytest.approx([5 / 16])
 
 
 @pytest.mark.parametrize("spec", ["ss", "grr", "oue", "olh", "none"])

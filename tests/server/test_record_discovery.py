@@ -50,8 +50,8 @@ def test_without_noise_treehist_finds_words_with_their_counts(population):
     assert (np.abs(errors) < 2.5).mean() > 0.95
     assert (np.diff(found.estimate) <= 0).all()
     # The first level keeps all letters, and each level was asked about.
-    assert state.decoding[:2] == (6, 42)
-    assert len(state.decoding) == 5
+    assert state.own[:2] == (6, 42)
+    assert len(state.own) == 5
 
 
 def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(population):
@@ -60,7 +60,7 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
     held = population.lexicon.ids(found.words)
     assert (held >= 0).mean() > 0.9
     frequent = np.flatnonzero(population.word_clients >= 40)
-    puzzle = protocol.records(num_clients=1).puzzle
+    puzzle = protocol.records().puzzle
     codes = protocol.symbols.encode(population.lexicon.words, width=6)
     bucket = puzzle.puzzles(puzzle.names.keys(codes))
     counts = population.word_clients.astype(float)
@@ -71,6 +71,35 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
     ]
     assert len(alone) > 0.8 * len(frequent)
     assert set(alone) <= set(held.tolist())
+
+
+@pytest.mark.parametrize(
+    "protocol", [replace(TREE, noise_prefixes=1e9), BITS], ids=["treehist", "bitstogram"]
+)
+def test_the_threshold_is_that_of_the_last_word_kept_or_above_all(protocol, monkeypatch):
+    query = protocol.records()
+    answers = Aggregate(
+        tally=np.random.default_rng(0).integers(50, 90, query.tally_size),
+        num_reports=500,
+        num_clients=500,
+    )
+    supports = []
+
+    def summary_of(keep):
+        def credible(self, noise, support):
+            supports.append(support)
+            return keep(support)
+
+        monkeypatch.setattr(type(protocol), "credible", credible)
+        (summary,) = protocol.finish_round(protocol.initialize(), query, answers).history
+        return summary
+
+    everything = summary_of(lambda support: np.argsort(-support))
+    assert everything.threshold == supports[0].min()
+    assert np.isnan(everything.threshold_z)
+    nothing = summary_of(lambda support: np.arange(0))
+    assert nothing.threshold == supports[0].max() + 1
+    assert not np.isnan(nothing.threshold_z)
 
 
 def test_few_buckets_hide_words_behind_more_frequent_ones(population):
@@ -136,7 +165,7 @@ def test_buckets_are_the_square_root_of_the_contributions():
 
 @BOTH
 def test_both_reports_share_the_budget(protocol):
-    query = protocol.records(num_clients=1)
+    query = protocol.records()
     assert (query.word_oracle.epsilon, query.fragment_oracle.epsilon) == (4.0, 4.0)
     other = replace(protocol, word_share=0.25).mechanism
     assert [spec.epsilon for spec in other.randomizers] == [2.0, 6.0]
@@ -148,8 +177,8 @@ def test_both_reports_share_the_budget(protocol):
 def test_the_state_survives_a_checkpoint(protocol, population, tmp_path):
     state = final_state(protocol, population)
     save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", protocol.state_types)
-    assert loaded.decoding == state.decoding
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", protocol.checkpoint_types)
+    assert loaded.own == state.own
     assert protocol.discoveries(loaded).words == protocol.discoveries(state).words
     assert protocol.next_query(loaded) is None
 

@@ -13,12 +13,12 @@ import pytest
 from scipy import stats
 
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.found import Found
 from fedhh.oracles import SubsetSelection
 from fedhh.queries.base import Aggregate
 from fedhh.server import evidence as evidence_module
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import Evidence
-from fedhh.server.found import Found
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -55,7 +55,7 @@ class Recount:
     def heard(self, before, counts, rng):
         oracle, n = self.oracle, self.num_reports
         rest = np.r_[np.zeros(self.others, dtype=np.int64), n - counts.sum()]
-        tally = oracle.sample_tally(np.r_[counts, rest], n, rng=rng)
+        tally = oracle.sample_aggregate(np.r_[counts, rest], rng=rng)
         answers = Aggregate(tally=tally, num_reports=n, num_clients=n)
         return before.heard(oracle, tally[:NUM_WORDS], answers)
 

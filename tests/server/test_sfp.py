@@ -109,14 +109,14 @@ def test_estimates_are_within_five_standard_deviations_of_the_truth():
 def test_the_summary_says_what_was_looked_up_and_what_was_cut(population):
     protocol = replace(SMALL, max_strings=10)
     state = final_state(protocol, population)
-    (summary,) = protocol.summaries(state)
+    (summary,) = state.history
     assert summary.num_reports == 6_000 * 4
     assert summary.num_clients == 6_000
     assert summary.domain_size == 16 * 7**2
-    assert summary.num_candidates == state.decoding.num_candidates
-    assert state.decoding.num_puzzles_cut > 0
-    assert state.decoding.num_looked_at <= 16 * 10
-    assert state.decoding.num_looked_at < state.decoding.num_products
+    assert summary.num_candidates == state.own.num_candidates
+    assert state.own.num_puzzles_cut > 0
+    assert state.own.num_looked_at <= 16 * 10
+    assert state.own.num_looked_at < state.own.num_products
     assert summary.num_kept == len(state.found.codes)
     assert summary.report_bits == 2 * (256 + 6) + 2
 
@@ -131,7 +131,7 @@ def test_words_are_cut_by_count_and_by_z(population):
     kept = len(significant)
     assert 0 < kept < len(many)
     assert significant.words == many.words[:kept]
-    (summary,) = loose.summaries(final_state(loose, population))
+    (summary,) = final_state(loose, population).history
     words = loose.next_query(loose.initialize()).words
     spread = np.sqrt(words.variance(0, summary.num_reports))
     assert many.estimate[kept - 1] >= 1.9 * spread
@@ -186,8 +186,8 @@ def test_each_run_draws_its_hash_functions_from_its_seed(population, protocol):
 def test_the_state_survives_a_checkpoint(population, tmp_path):
     state = final_state(SMALL, population)
     save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.state_types)
-    assert loaded.decoding == state.decoding
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
+    assert loaded.own == state.own
     assert list(loaded.history) == list(state.history)
     assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
     assert SMALL.next_query(loaded) is None
@@ -237,7 +237,7 @@ def test_most_frequent_words_of_a_hundred_thousand_clients_are_found():
         )
         state = final_state(protocol, population, seed=seed)
         recalls.append(recall_of_top(protocol.discoveries(state).words, population, 20))
-        assert state.decoding.num_puzzles_cut == 0
+        assert state.own.num_puzzles_cut == 0
     assert np.mean(recalls) >= 0.9
 
 

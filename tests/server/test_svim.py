@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import Fidelity
@@ -62,7 +62,7 @@ def query_of(kind=PaddedSampleQuery, *, size, epsilon=1.0, oracle="grr", itemset
 def drawn(query, sets):
     """Return how many clients draw each value."""
     worker = ClientWorker(population_of(sets), seed=5)
-    asked = HitsQuery.of(query, query.cohort)
+    asked = NoiseFreeQuery.of(query, query.cohort)
     return worker.answer(asked, range(query.cohort.num_blocks)).aggregate.tally
 
 
@@ -143,12 +143,18 @@ def test_sizes_of_sets_are_counted_and_noise_is_not():
     # What comes after all holders is noise; what goes below 0 is, too.
     assert sizes_of([200, 300, 510, -60, 90]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
     assert sizes_of([200, -50, 550, 200, 0]) == pytest.approx([200, 0, 500, 200, 0], abs=4)
+    # A size has a standard error of 44 clients, two of them 62, three 76: after 780 of 800 nobody
+    # can be told from noise, after 700 there are some left.
+    assert sizes_of([200, 300, 480, -5, 25]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
+    assert sizes_of([200, 300, 400, 0, 100]) == pytest.approx([200, 300, 400, 0, 100], abs=4)
 
 
 def test_padding_leaves_nine_of_ten_sets_whole():
     assert padded_size(np.array([100.0, 10, 10, 10])) == 3
     assert padded_size(np.array([100.0, 91, 9, 0])) == 1
     assert padded_size(np.array([100.0, 89, 11, 0])) == 2
+    # A tenth itself is too much.
+    assert padded_size(np.array([100.0, 90, 10, 0])) == 2
     assert padded_size(np.array([100.0, 0, 0])) == 1
 
 
@@ -224,6 +230,17 @@ def test_frequent_words_are_found_and_the_report_is_about_the_client(sets_of_let
         assert "one report" in best.assumptions
 
 
+def test_a_randomizer_that_counts_its_outputs_is_asked_about_values():
+    size = 4_000
+    query = query_of(size=size, padded_size=1, epsilon=2.0, oracle="pgr")
+    population = population_of([(0,)] * 3_000 + [(3,)] * 1_000)
+    answer = ClientWorker(population, seed=1).answer(query, range(query.cohort.num_blocks))
+    assert query.tally_size > query.domain_size
+    counts = sample_counts(query, answer.aggregate)
+    error = counts.estimate - [3_000, 0, 0, 1_000]
+    assert (np.abs(error) < 6 * np.sqrt(counts.variance)).all()
+
+
 def test_svim_finds_more_than_ldpminer_and_counts_better(sets_of_letters):
     population = sets_of_letters
     known = {"candidates": Candidates(population.lexicon.words), "keep": 20, "local_epsilon": 4.0}
@@ -250,7 +267,10 @@ def test_groups_are_disjoint_shares_of_all_clients():
     assert settled.group_sizes == (4_000, 1_000, 4_999)
     assert settled.oracle == "olh"
     tiny = replace(settled, clients_per_layer=1)
-    assert tiny.group_sizes == (1, 1, 1)
+    # However the shares are rounded, no group is empty.
+    for first, second in ((0.4, 0.1), (0.98, 0.01), (0.01, 0.98), (0.01, 0.01), (0.6, 0.39)):
+        shares = replace(tiny, candidate_share=first, size_share=second)
+        assert shares.group_sizes == (1, 1, 1)
     report = privacy_of_run(
         settled,
         [settled.finish_round(settled.initialize(), query := settled.next_query(
@@ -260,6 +280,27 @@ def test_groups_are_disjoint_shares_of_all_clients():
         num_clients=10_000,
     )  # fmt: skip
     assert report.best("user", "local").epsilon == 8.0
+
+
+def test_the_last_group_is_corrected_for_the_sizes_that_the_second_reported():
+    # Nearly no noise; a third of the clients in each group.
+    protocol = Svim(
+        candidates=Candidates(WORDS), alphabet="ab", keep=3, local_epsilon=12.0,
+        candidate_share=1 / 3, size_share=1 / 3, clients_per_layer=1_000, oracle="oue",
+    )  # fmt: skip
+    state = protocol.initialize()
+    # Members, sizes from 0, members: 920 hold one word and 80 three, so that L is 1, two words of
+    # each of the 80 are lost, and each report stands for 1 + 160 / 1,000.
+    for truth in ([400, 300, 200, 100, 0], [0, 920, 0, 80, 0], [900, 60, 40, 0, 0]):
+        query = protocol.next_query(state)
+        oracle = query.randomizer
+        tally = np.rint(1_000 * oracle.q + np.array(truth) * (oracle.p - oracle.q))
+        answers = Aggregate(tally=tally.astype(int), num_reports=1_000, num_clients=1_000)
+        state = protocol.finish_round(state, query, answers)
+    assert state.own.padded_size == 1
+    found = protocol.discoveries(state)
+    assert found.words == [WORDS[0], WORDS[1], WORDS[2]]
+    assert found.estimate == pytest.approx([1_044, 69.6, 46.4], rel=0.02)
 
 
 def test_settings_that_mean_nothing_are_refused():

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from fedhh.experiments.report.run_figures import draw_trie
+from fedhh.experiments.report.layer_figures import draw_trie
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.queries.base import PrefixQuery
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -78,8 +78,8 @@ def test_readers_leave_out_what_is_missing():
     protocol = PROTOCOLS["adaptive-triehh"]
     result = simulate(protocol, POPULATION, seed=3)
     assert result.layers["threshold_z"].isna().all()
-    assert len(draw_trie(result).axes) == 1
+    assert len(draw_trie(result, "The trie").axes) == 1
     assert regime_of_run(result.layers) is None
     usual = simulate(PROTOCOLS["ldp-triehh"], POPULATION, seed=3)
-    assert len(draw_trie(usual).axes) == 2
+    assert len(draw_trie(usual, "The trie").axes) == 2
     assert regime_of_run(usual.layers) is not None

@@ -9,9 +9,13 @@ import pytest
 from scipy import stats
 
 from fedhh.oracles import SubsetSelection
-from fedhh.server import trie_posterior
-from fedhh.server.trie_posterior import Children, LayerEvidence, TriePosterior
+from fedhh.server.adaptive import trie_posterior
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.posterior_pruning import likeliest
+from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior
+from fedhh.testing import LETTERS, small_population
 from fedhh.words.alphabet import END
+from tests.zipf_words import final_state
 
 GRID = [0.25 * 1600 ** (i / 27) for i in range(28)]
 NUM_CLIENTS, NUM_REPORTS, LIMIT = 500, 1_000, 0.03
@@ -176,3 +180,55 @@ def test_extreme_layers_give_probabilities(oracle, votes, num_reports):
     # A second layer goes on from there.
     again = Children.after_votes(children.posterior(np.arange(4)), evidence, symbols, length=2)
     assert np.isfinite(again.lives).all()
+
+
+@pytest.mark.parametrize(
+    ("recounts", "ratios", "found"),
+    [
+        # The odds are 1 to 49 before any vote; after these, the probabilities 40 / 89 and 50 / 99.
+        (False, [40.0, 50.0], [1]),
+        # 0.00198 and 0.00202.
+        (True, [0.097, 0.099], [1]),
+        (True, [1e9, 0.0], [0]),
+    ],
+)
+def test_words_that_end_before_the_first_layer_are_found_by_their_probability(
+    recounts, ratios, found
+):
+    seen = LayerEvidence(
+        logs=np.log(np.maximum(np.array([1e-9, *ratios]), 1e-9))[:, None] + np.zeros(28),
+        which=np.array([0, 0, 0, 1, 2]),
+        limit=LIMIT,
+    )
+    children = Children.after_votes(
+        TriePosterior.before_any_vote(1), seen, np.full((1, 3), 0.3), length=1
+    )
+    chosen = likeliest(children, seen, num_short=2, most_kept=2, free_words=True, recounts=recounts)
+    assert chosen.words.tolist() == [3 + place for place in found]
+    least = 0.002 if recounts else 0.5
+    assert (chosen.posterior[3:] > least).tolist() == [place in found for place in range(2)]
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.05])
+def test_the_limit_is_eight_deviations_of_all_that_clients_say_together(monkeypatch, rate):
+    limits = []
+    of_votes = LayerEvidence.of_votes
+
+    def noted(*args, limit, **rest):
+        limits.append(limit)
+        return of_votes(*args, limit=limit, **rest)
+
+    monkeypatch.setattr(LayerEvidence, "of_votes", noted)
+    protocol = AdaptiveTrieHH(
+        alphabet=LETTERS, depth=6, eta_max=25, max_items=4, local_epsilon=6.0,
+        false_discovery_rate=rate, known_words="none",
+    ).settle(num_clients=4_000, seed=0)  # fmt: skip
+    final_state(protocol, small_population(4_000))
+    # All clients but a rest of the division: the validation round's, if there is one, too.
+    asked = sum(layer.num_clients for layer in protocol.mechanism.layers)
+    assert 3_990 <= asked <= 4_000
+    # Of 4 reports each, in a domain so large that its size no longer counts.
+    oracle = SubsetSelection(epsilon=6.0, domain_size=100_000)
+    deviation = math.sqrt(oracle.variance(0, 4 * asked)) / asked
+    assert limits
+    assert limits == pytest.approx([8 * deviation] * len(limits), rel=1e-4)

@@ -56,7 +56,7 @@ def test_words_are_found_in_the_round_of_their_end_symbol_and_the_run_stops_when
     discovered = protocol.discoveries(state)
     rounds_of = dict(zip(discovered.words, discovered.layer.tolist(), strict=True))
     assert rounds_of == {"c": 2, "ab": 3}
-    assert len(protocol.summaries(state)) == 3
+    assert len(state.history) == 3
     assert protocol.next_query(state) is None
 
 
@@ -193,7 +193,7 @@ def test_same_seed_gives_the_same_votes_however_blocks_are_grouped(population):
 def test_the_state_survives_a_checkpoint(population, tmp_path):
     state = final_state(SMALL, population)
     save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.state_types)
+    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
     assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
     assert first_difference(loaded.history, state.history, "history") is None
 

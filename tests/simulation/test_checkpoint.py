@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def test_resuming_after_any_round_gives_the_same_bits(population, tmp_path):
     for number, state in enumerate(states[:-1]):
         path = tmp_path / f"{number}.npz"
         save_checkpoint(path, state, {})
-        loaded, _ = load_checkpoint(path, protocol.state_types)
+        loaded, _ = load_checkpoint(path, protocol.checkpoint_types)
         fresh = InProcessExecutor(ClientWorker(population, seed=3))
         *_, last = rounds(protocol, fresh, state=loaded)
         for name in ("codes", "estimate", "layer", "pass_index"):
@@ -90,11 +91,11 @@ def test_a_failing_writer_leaves_the_old_file_and_no_litter(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
-def rewrite(path: Path, **arrays: np.ndarray) -> None:
+def rewrite(path: Path, *, save=np.savez, **arrays: np.ndarray) -> None:
     """Put other arrays in the place of a checkpoint's own."""
     with np.load(path) as archive:
         content = {name: archive[name] for name in archive.files}
-    np.savez(path, **{**content, **arrays})
+    save(path, **{**content, **arrays})
 
 
 def test_a_checkpoint_of_another_schema_is_refused(tmp_path):
@@ -104,8 +105,66 @@ def test_a_checkpoint_of_another_schema_is_refused(tmp_path):
         tree = json.loads(archive["tree"].tobytes())
     tree["schema_version"] -= 1
     rewrite(path, tree=np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8))
-    with pytest.raises(InputError, match="damaged or of another version"):
+    with pytest.raises(InputError, match="schema 1, expected 2"):
         load_checkpoint(path, (Leaf,))
+
+
+@pytest.mark.parametrize("numbers", [[1, 3], [1.0, 2.0], [[1, 2]], [1, 2, 0], [1]], ids=str)
+def test_a_value_that_was_changed_is_refused(tmp_path, numbers):
+    path = tmp_path / "s.npz"
+    save_checkpoint(path, Tree(np.array([1, 2]), ()), {})
+    rewrite(path, **{"state.numbers": np.array([1, 2])})
+    load_checkpoint(path, (Tree,))
+    rewrite(path, **{"state.numbers": np.array(numbers)})
+    with pytest.raises(InputError, match="its content is not that of its digest"):
+        load_checkpoint(path, (Tree,))
+
+
+def test_a_note_that_was_changed_and_a_digest_that_is_missing_are_refused(tmp_path):
+    path = tmp_path / "s.npz"
+    save_checkpoint(path, Leaf("a", 1.0), {"seconds": 1})
+    with np.load(path) as archive:
+        content = {name: archive[name] for name in archive.files}
+    tree = content["tree"].tobytes().replace(b'"seconds": 1', b'"seconds": 2')
+    rewrite(path, tree=np.frombuffer(tree, dtype=np.uint8))
+    with pytest.raises(InputError, match="its content is not that of its digest"):
+        load_checkpoint(path, (Leaf,))
+    np.savez(path, tree=content["tree"])
+    with pytest.raises(InputError, match="its content is not that of its digest"):
+        load_checkpoint(path, (Leaf,))
+
+
+def test_what_unpacks_to_more_than_its_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "s.npz"
+    save_checkpoint(path, Leaf("a", 1.0), {})
+    whole = path.read_bytes()
+
+    def read(*_: object, **__: object) -> None:
+        raise AssertionError("the archive was read")
+
+    rewrite(path, save=np.savez_compressed, more=np.zeros(2**20, dtype=np.uint8))
+    bombs = {"it is compressed": path.read_bytes(), "larger than the file": overlapping(whole)}
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", read)
+    for complaint, bomb in bombs.items():
+        path.write_bytes(bomb)
+        with pytest.raises(InputError, match=complaint):
+            load_checkpoint(path, (Leaf,))
+    path.write_bytes(whole)
+    monkeypatch.setattr("fedhh.simulation.checkpoint.memory_bytes", lambda: len(whole) - 1)
+    with pytest.raises(InputError, match="this machine's memory"):
+        load_checkpoint(path, (Leaf,))
+
+
+def overlapping(whole: bytes) -> bytes:
+    """Return an archive whose directory lists its entries ten times over."""
+    end = whole.rindex(b"PK\x05\x06")
+    entries, size, start = (
+        struct.unpack("<H", whole[end + 10 : end + 12])[0],
+        *struct.unpack("<II", whole[end + 12 : end + 20]),
+    )
+    listed = whole[start : start + size] * 10
+    tail = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, *[entries * 10] * 2, 10 * size, start, 0)
+    return whole[:start] + listed + tail
 
 
 class Bomb:

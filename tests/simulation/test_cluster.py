@@ -15,7 +15,7 @@ ray = pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster  # noqa: E402 - only where ray is there
 
-from fedhh.simulation.ray_executor import RayExecutor  # noqa: E402
+from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +38,31 @@ def cluster(no_ray):
 def states(executor: Executor, progress=None):
     with executor:
         return [round_.state for round_ in rounds(PROTOCOL, executor, progress=progress)]
+
+
+def test_a_lost_nodes_blocks_go_on_elsewhere_where_no_core_is_free(cluster, caplog):
+    reference = states(InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)))
+    going = cluster.add_node(num_cpus=1)
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    worker = ClientWorker(zipf_population(6_000), seed=9)
+    # One more than there are cores.
+    executor = RayExecutor(worker, num_workers=WORKERS + 1, address=cluster.address)
+    assert len(executor.clients) == WORKERS
+    seen: list[int] = []
+
+    def lose_a_node(num_clients: int) -> None:
+        seen.append(num_clients)
+        if going in cluster.worker_nodes and sum(seen) > PROTOCOL.clients_per_layer * 1.3:
+            cluster.remove_node(going, allow_graceful=False)
+
+    found = states(executor, lose_a_node)
+    assert "4 workers were asked for" in caplog.text
+    assert "2 workers go on" in caplog.text
+    assert len(found) == len(reference)
+    assert found[-1].history == reference[-1].history
+    assert np.array_equal(found[-1].found.estimate, reference[-1].found.estimate)
+    assert sum(seen) == PROTOCOL.mechanism.most_answers
 
 
 def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(cluster):

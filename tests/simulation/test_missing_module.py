@@ -34,7 +34,8 @@ def stray(monkeypatch):
 
 def test_a_worker_of_an_unknown_module_is_refused_by_name(stray, shared_ray):
     from fedhh.server.ldp_triehh import LdpTrieHH
-    from fedhh.simulation.ray_executor import RayExecutor, map_on_ray
+    from fedhh.simulation.ray.executor import RayExecutor
+    from fedhh.simulation.ray.tasks import map_on_ray
 
     protocol = LdpTrieHH(alphabet=LETTERS, clients_per_layer=500, depth=3, passes=1)
     query = protocol.next_query(protocol.initialize())

@@ -1,20 +1,23 @@
-"""What is no cluster is told from one, in one line and without waiting for Ray."""
+"""What is no cluster is told from one in one line; a Ray that starts leaves the signals alone."""
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from fedhh.validation import InputError
+from fedhh.validation import InputError, RunFailedError
 
-pytest.importorskip("ray")
+ray = pytest.importorskip("ray")
 
-from fedhh.simulation import ray_connection
-from fedhh.simulation.ray_connection import check_cluster, start_ray
+from fedhh.simulation.ray import connection  # noqa: E402 - only where ray is there
+from fedhh.simulation.ray.connection import start_ray, stop_ray  # noqa: E402
 
 
 def refusal(address: str) -> str:
@@ -34,21 +37,12 @@ def refusal(address: str) -> str:
         ("127.0.0.1:65536", "port from 1 to 65535"),
         ("127.0.0.1:6379/x", "Expected ray_address HOST:PORT"),
         ("local", "Expected ray_address HOST:PORT"),
-        ("ray://127.0.0.1:10001", "an address of Ray Client"),
+        ("ray://127.0.0.1:10001", "Expected ray_address HOST:PORT"),
     ],
 )
 def test_an_address_must_be_one_of_a_head(address: str, message: str, monkeypatch):
-    monkeypatch.setattr(ray_connection, "_probe", None)  # refused before anything is asked
+    monkeypatch.setattr(connection.subprocess, "run", None)  # refused before Ray is asked
     assert message in refusal(address)
-
-
-def test_auto_without_a_cluster_is_refused(monkeypatch):
-    def none(_: str) -> str:
-        raise ConnectionError("Could not find any running Ray instance.")
-
-    # Other tests' clusters on this machine are not to be found.
-    monkeypatch.setattr(ray_connection.services, "canonicalize_bootstrap_address", none)
-    assert "ray_address='auto' finds no Ray cluster on this machine" in refusal("auto")
 
 
 def test_a_port_where_nobody_listens_is_named():
@@ -79,8 +73,8 @@ class Listener:
     def close(self) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        for connection in self._open:
-            connection.close()
+        for each in self._open:
+            each.close()
 
 
 @pytest.fixture(
@@ -96,28 +90,90 @@ def listener(request) -> Iterator[Listener]:
     listener.close()
 
 
-def test_a_port_that_listens_but_is_no_ray_is_named(listener, capfd):
+def test_a_port_that_listens_but_is_no_ray_is_named(listener, capfd, monkeypatch):
+    monkeypatch.setattr(connection, "_PROBE_SECONDS", 4.0)
     message = refusal(listener.address)
-    assert f"No Ray cluster answers at ray_address={listener.address!r}" in message
-    assert "does not answer as the head of a cluster does" in message
+    assert f"Ray cannot join a cluster at ray_address={listener.address!r}: no head" in message
+    assert "with a node on this machine answers in 4 s; give the port of `ray start" in message
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_machine_without_a_node_of_the_cluster_is_told_to_start_one(monkeypatch):
-    import platform
+# As Ray 2.60 says them.
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        pytest.param(
+            "raise ConnectionError('Failed') from RuntimeError('No node\\n of it.')",
+            "Ray cannot join a cluster at ray_address='auto': RuntimeError: No node of it.",
+            id="no node here",
+        ),
+        pytest.param(
+            "raise ConnectionError('Failed') from RuntimeError('Traceback\\n'"
+            "'ray.exceptions.AuthenticationError: RPC error')",
+            "wants its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN, or copy",
+            id="token",
+        ),
+        pytest.param(
+            "raise RuntimeError('Version mismatch: Started with:\\n    Ray: 2.9.0')",
+            "Version mismatch: Started with: Ray: 2.9.0",
+            id="versions",
+        ),
+        pytest.param("import os; os._exit(7)", "it ended the process that tried (7)", id="dies"),
+    ],
+)
+def test_what_ray_says_of_a_cluster_is_one_line(code, message, tmp_path, monkeypatch, capfd):
+    """The process that tries finds a Ray that fails."""
+    (tmp_path / "ray.py").write_text(f"def init(**options):\n    {code}\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert message in refusal("auto")
+    assert capfd.readouterr() == ("", "")
 
-    import ray
 
-    head = {"state": "head", "ray": ray.__version__, "python": platform.python_version()}
-    monkeypatch.setattr(ray_connection, "_probe", lambda *_: {**head, "runs here": False})
-    assert "start one with `ray start --address 10.0.0.1:6379`" in refusal("10.0.0.1:6379")
+def test_a_local_ray_that_cannot_start_is_one_line(monkeypatch):
+    def init(**_: object) -> None:
+        raise Exception("No space left.\nand so on")
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(RunFailedError) as error:
+        start_ray(1, "")
+    assert str(error.value) == (
+        "Ray cannot start on this machine (No space left.); --workers 0 does without it."
+    )
 
 
-def test_the_environment_is_left_as_it_was(monkeypatch):
+def test_a_ray_that_starts_leaves_the_handler_of_sigterm(monkeypatch):
+    def init(**_: object) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(ray, "init", init)
+    start_ray(1, "")
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("mode", [None, "disabled"])
+def test_a_ray_that_ends_leaves_no_mode_of_authentication(monkeypatch, mode):
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-    before = dict(os.environ)
-    with pytest.raises(InputError):
-        check_cluster("127.0.0.1:1")
-    with ray_connection._authentication("token"):
-        assert os.environ["RAY_AUTH_MODE"] == "token"
-    assert dict(os.environ) == before
+    if mode is not None:
+        monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    monkeypatch.setattr(connection, "_mode_before", {})
+    monkeypatch.setattr(ray, "init", lambda **_: os.environ.update(RAY_AUTH_MODE="token"))
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    start_ray(1, "")
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    stop_ray()
+    assert os.environ.get("RAY_AUTH_MODE") == mode
+
+
+def test_workers_print_nothing_here(monkeypatch):
+    asked: list[dict[str, object]] = []
+    monkeypatch.setattr(ray, "init", lambda **options: asked.append(options))
+    start_ray(2, "")
+    (options,) = asked
+    assert options == {
+        "address": "local",
+        "num_cpus": 2,
+        "include_dashboard": False,
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+    }

@@ -16,15 +16,19 @@ from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.server.sfp import Sfp
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
-from tests.conftest import LETTERS, join_shared_ray, zipf_population
+from fedhh.validation import InputError, RunFailedError
+from tests.conftest import LETTERS, RAY_CORES, join_shared_ray, zipf_population
 
 ray = pytest.importorskip("ray")
 
-from fedhh.simulation.ray_executor import (  # noqa: E402 - only where ray is there
-    RayExecutor,
-    Shared,
-    map_on_ray,
-)
+from ray.exceptions import RaySystemError  # noqa: E402 - only where ray is there
+from ray.util.placement_group import placement_group  # noqa: E402
+
+from fedhh.simulation.ray import actors, tasks  # noqa: E402
+from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
+from fedhh.simulation.ray.failures import failure_of  # noqa: E402
+from fedhh.simulation.ray.tasks import Shared, map_on_ray  # noqa: E402
+from fedhh.simulation.ray.watch import RayWatch  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("shared_ray")
 
@@ -92,6 +96,78 @@ class TestThreeWorkers:
             (answer,) = there.answer(query)
             assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
             assert answer.diagnostics == expected.diagnostics
+
+
+class TestFewerCoresThanWorkers:
+    def test_as_many_as_fit_answer_for_all_and_it_is_said(self, monkeypatch, caplog, reference):
+        monkeypatch.setattr(actors, "_PLACE_SECONDS", 3.0)
+        worker = ClientWorker(zipf_population(6_000), seed=9)
+        executor = RayExecutor(worker, num_workers=RAY_CORES + 1)
+        assert len(executor.clients) == RAY_CORES
+        assert "4 workers were asked for, and the Ray cluster has free cores for 3" in caplog.text
+        assert_same(last_state(executor), reference)
+
+    def test_no_free_core_is_refused_with_the_cure(self, monkeypatch):
+        worker = ClientWorker(zipf_population(600), seed=9)
+        with RayExecutor(worker, num_workers=RAY_CORES):
+            monkeypatch.setattr(actors, "_PLACE_SECONDS", 0.2)
+            with pytest.raises(InputError, match=f"None of the {RAY_CORES} cores .*--workers 0"):
+                RayExecutor(worker, num_workers=1)
+
+    def test_an_actor_that_is_lost_and_finds_no_core_leaves_its_blocks_to_others(
+        self, monkeypatch, caplog, reference
+    ):
+        worker = ClientWorker(zipf_population(6_000), seed=9)
+        executor = RayExecutor(worker, num_workers=2)
+        seen: list[int] = []
+        with executor:
+            for number, round_ in enumerate(rounds(PROTOCOL, executor, progress=seen.append)):
+                state = round_.state
+                if number == 1:
+                    # As if its node went with it: nobody gets a core again.
+                    monkeypatch.setattr(actors, "_PLACE_SECONDS", 0.05)
+                    monkeypatch.setattr(actors, "placement_group", never_placed)
+                    ray.kill(executor.clients[0])
+        assert "1 workers go on" in caplog.text
+        assert_same(state, reference)
+        assert sum(seen) == PROTOCOL.mechanism.most_answers
+
+    def test_a_run_that_lost_all_workers_ends_with_the_cure(self, monkeypatch):
+        with RayExecutor(ClientWorker(zipf_population(6_000), seed=9), num_workers=1) as executor:
+            follow = rounds(PROTOCOL, executor)
+            next(follow)
+            monkeypatch.setattr(actors, "_PLACE_SECONDS", 0.05)
+            monkeypatch.setattr(actors, "placement_group", never_placed)
+            ray.kill(executor.clients[0])
+            with pytest.raises(RunFailedError, match=r"All workers .* lost .*--resume"):
+                next(follow)
+
+    def test_no_more_calls_than_cores_run_at_a_time_and_it_is_said(self, monkeypatch, caplog):
+        monkeypatch.setattr(tasks, "all_cores", lambda: 2)
+        calls = iter([(number,) for number in range(6)])
+        results = map_on_ray(square, calls, num_workers=3)
+        next(results)
+        assert len(list(calls)) == 4
+        assert len(list(results)) == 1
+        assert "3 workers were asked for, and the Ray cluster has 2 cores" in caplog.text
+
+    def test_calls_need_a_core(self, monkeypatch):
+        monkeypatch.setattr(tasks, "all_cores", lambda: 0)
+        with pytest.raises(RunFailedError, match="has no core left: start a node"):
+            next(map_on_ray(square, [(1,)], num_workers=1))
+
+
+def never_placed(_: list[dict[str, float]]):
+    """A core that no node has."""
+    return placement_group([{"CPU": 1, "absent": 1}])
+
+
+def test_an_error_of_rays_own_is_one_line_with_the_cure():
+    text = str(failure_of(RaySystemError("A\n" + "stack\n" * 1_000)))
+    assert "\n" not in text
+    assert "RaySystemError" in text
+    assert "--resume" in text
+    assert len(text) < 300
 
 
 class DyingWorker(ClientWorker):
@@ -171,7 +247,8 @@ def test_a_workers_own_error_is_raised_and_not_retried():
             raise ZeroDivisionError("of the worker")
 
     executor = RayExecutor(Broken(zipf_population(6_000), seed=9), num_workers=1)
-    with pytest.raises(ZeroDivisionError, match="of the worker"):
+    # Its own words, not Ray's pages of what was called where.
+    with pytest.raises(ZeroDivisionError, match=r"^of the worker$"):
         last_state(executor)
 
 
@@ -245,3 +322,31 @@ def test_workers_keep_compiled_code_where_the_driver_does():
     assert dict(map_on_ray(place_of_compiled_code, [(0,)], num_workers=1)) == {
         0: str(cache_directory())
     }
+
+
+def test_an_error_of_rays_own_while_answers_are_merged_is_one_line(monkeypatch):
+    def fail(*_: object) -> None:
+        raise RaySystemError("A\n" + "stack\n" * 1_000)
+
+    with RayExecutor(ClientWorker(zipf_population(600), seed=9), num_workers=1) as executor:
+        monkeypatch.setattr(executor._actors, "merge", fail)
+        with pytest.raises(RunFailedError, match="RaySystemError"):
+            next(rounds(PROTOCOL, executor))
+
+
+def test_nothing_is_stored_once_ray_is_gone(monkeypatch):
+    """Ray would end this process."""
+
+    def gone(_: RayWatch) -> None:
+        raise RunFailedError("Ray's raylet is gone.")
+
+    worker = ClientWorker(zipf_population(600), seed=9)
+    with RayExecutor(worker, num_workers=1) as executor:
+        monkeypatch.setattr(RayWatch, "check", gone)
+        monkeypatch.setattr(ray, "put", None)
+        with pytest.raises(RunFailedError):
+            next(rounds(PROTOCOL, executor))
+        with pytest.raises(RunFailedError):
+            executor._actors.hold(worker)
+        with pytest.raises(RunFailedError):
+            next(map_on_ray(total, [(Shared(value=np.arange(2)), 1)], num_workers=1))

@@ -56,22 +56,20 @@ class SharesCoins(Grr):
         return reports
 
 
-class TalliesOneReportForAll(Grr):
-    def privatize_and_tally(self, values, *, rng, out=None):
-        out = self._tally_of_all(out)
+class CountsOneReportForAll(Grr):
+    def _add_values(self, values, out, *, rng):
         reports = self.privatize(values, rng=rng)
-        out += self.tally(np.repeat(reports[:1], len(reports)), np.arange(len(out)))
-        return out
+        self._add_reports(np.repeat(reports[:1], len(reports)), out)
 
 
 class SortsItsCandidates(Grr):
-    def tally(self, reports, candidates):
-        return super().tally(reports, np.sort(candidates))
+    def _support_of_reports(self, reports, candidates):
+        return super()._support_of_reports(reports, np.sort(candidates))
 
 
 class CountsAtMostThree(Grr):
-    def tally(self, reports, candidates):
-        return np.minimum(super().tally(reports, candidates), 3)
+    def _support_of_reports(self, reports, candidates):
+        return np.minimum(super()._support_of_reports(reports, candidates), 3)
 
 
 class ListsAReportTwice(Grr):
@@ -80,8 +78,9 @@ class ListsAReportTwice(Grr):
 
 
 class AggregateIsNoSum(Grr):
-    def aggregate(self, reports):
-        return super().aggregate(reports) + 1
+    def _add_reports(self, reports, out):
+        super()._add_reports(reports, out)
+        out += 1
 
 
 class OwnGenerator(Grr):
@@ -97,10 +96,9 @@ class WritesIntoValues(Grr):
 
 
 class OverwritesOut(Grr):
-    def privatize_and_tally(self, values, *, rng, out=None):
-        if out is not None:
-            out[:] = 0
-        return super().privatize_and_tally(values, rng=rng, out=out)
+    def _add_values(self, values, out, *, rng):
+        out[:] = 0
+        super()._add_values(values, out, rng=rng)
 
 
 class ForgetsABit(Grr):
@@ -109,21 +107,19 @@ class ForgetsABit(Grr):
         return super().report_bits - 0.1
 
 
-class ClaimsSets(Grr):
-    @property
-    def values_per_report(self):
-        return 1
+class ClaimsASketch(Grr):
+    aggregate_form = "sketch"
 
 
 class TakesAnyValue(Grr):
-    def check_values(self, values, name="values"):
+    def _check_values(self, values, name="values"):
         numbers = np.asarray(values, dtype=np.int64).ravel()
         return (
-            numbers % self.domain_size if name == "values" else super().check_values(values, name)
+            numbers % self.domain_size if name == "values" else super()._check_values(values, name)
         )
 
-    def privatize_and_tally(self, values, *, rng, out=None):
-        return super().privatize_and_tally(self.check_values(values), rng=rng, out=out)
+    def _add_values(self, values, out, *, rng):
+        super()._add_values(self._check_values(values), out, rng=rng)
 
 
 class TakesAnyEpsilon(Grr):
@@ -159,18 +155,27 @@ WRONG = {
         "estimates_are_unbiased",
         "variance_is_exact",
     },
-    CountsAtMostThree: {"tally_adds_over_reports", "aggregates_merge_and_hold_the_tally"},
+    CountsAtMostThree: {"support_adds_over_reports", "aggregates_merge_and_hold_the_support"},
     EstimatesTooMuch: {"estimates_are_unbiased"},
     StatesHalfItsVariance: {"variance_is_exact"},
     SharesCoins: {"reports_of_clients_are_independent"},
-    TalliesOneReportForAll: {"fused_tally_follows_the_law"},
-    SortsItsCandidates: {"tally_follows_the_order_of_candidates"},
-    AggregateIsNoSum: {"aggregates_merge_and_hold_the_tally"},
+    CountsOneReportForAll: {"fused_reports_follow_the_law"},
+    SortsItsCandidates: {"support_follows_the_order_of_candidates"},
+    # What reports support is found in their aggregate.
+    AggregateIsNoSum: {
+        "aggregates_merge_and_hold_the_support",
+        "support_adds_over_reports",
+        "no_reports_give_zeros",
+        "reports_support_values_with_p_and_q",
+        "estimates_are_unbiased",
+        "fused_reports_follow_the_law",
+        "sampled_aggregates_follow_the_law",
+    },
     OwnGenerator: {"same_seed_gives_the_same_bits"},
     WritesIntoValues: {"inputs_are_left_as_they_were", "same_seed_gives_the_same_bits"},
-    OverwritesOut: {"fused_tallies_are_added_to_the_given_array"},
+    OverwritesOut: {"aggregates_are_added_to_the_given_array"},
     ForgetsABit: {"report_bits_are_enough"},
-    ClaimsSets: {"values_per_report_are_those_of_reports"},
+    ClaimsASketch: {"aggregates_have_their_form"},
     TakesAnyValue: {"wrong_values_are_refused"},
     TakesAnyEpsilon: {"bad_settings_are_refused"},
     LessNoiseWithLessEpsilon: {"more_privacy_means_more_noise"},

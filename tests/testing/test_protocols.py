@@ -74,8 +74,8 @@ class StateWithASet(TrieState):
 class StateForNoCheckpoint(LdpTrieHH):
     state_types = (StateWithASet, *LdpTrieHH.state_types[1:])
 
-    def initialize(self):
-        return StateWithASet(**vars(super().initialize()), words={"a"})
+    def begin(self):
+        return StateWithASet(**vars(super().begin()), words={"a"})
 
 
 class HearsTheFirstMessages(Pem):
@@ -152,8 +152,9 @@ class AddressesAlike(LdpTrieHH):
 
 
 class ForgetsASummary(LdpTrieHH):
-    def summaries(self, state):
-        return state.history[1:]
+    def finish_round(self, state, query, aggregate):
+        after = super().finish_round(state, query, aggregate)
+        return replace(after, history=after.history[-1:])
 
 
 class InventsAWord(LdpTrieHH):
@@ -185,7 +186,6 @@ WRONG = {
     AsksForMore: "queries_are_as_planned",
     AsksWithLessPrivacy: "queries_are_as_planned",
     TellsTheSeed: "queries_do_not_carry_the_runs_seed",
-    AddressesAlike: "every_round_has_its_own_randomness",
     ForgetsASummary: "one_summary_per_round",
     InventsAWord: "discoveries_are_words_that_the_protocol_can_find",
     TakesAnyPopulation: "small_populations_are_refused",
@@ -206,6 +206,10 @@ def failures(protocol) -> dict[str, str]:
 
 def test_the_protocol_that_the_wrong_ones_are_made_of_is_right():
     assert failures(LdpTrieHH(**TRIE)) == {}
+
+
+def test_rounds_of_one_address_end_every_check():
+    assert all("each round once" in said for said in failures(AddressesAlike(**TRIE)).values())
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.__name__)
@@ -230,7 +234,7 @@ def test_a_failure_says_where_and_what():
     found = failures(StateForNoCheckpoint(**TRIE))
     message = found["a_run_resumes_at_every_round"]
     assert message.startswith("a_run_resumes_at_every_round: StateForNoCheckpoint(local_epsilon")
-    assert message.endswith("A checkpoint cannot hold set at state.words.")
+    assert message.endswith("A checkpoint cannot hold set at state.own.words.")
     found = failures(KnowsTheLexicon(**TRIE))
     assert "protocol.known holds a Lexicon" in found["truth_is_never_read"]
     found = failures(AsksWithLessPrivacy(**TRIE))

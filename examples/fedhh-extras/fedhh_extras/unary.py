@@ -16,11 +16,8 @@ class SymmetricUnaryEncoding(PureOracle):
     report_bits = property(lambda self: float(self.domain_size))
 
     def privatize(self, values, *, rng):
-        held = self.check_values(values)[:, None] == np.arange(self.domain_size)
+        held = self._check_values(values)[:, None] == np.arange(self.domain_size)
         return (held ^ (rng.random(held.shape) < self.q)).astype(np.uint8)
-
-    def tally(self, reports, candidates):
-        return reports[:, self.check_values(candidates, "candidates")].sum(axis=0, dtype=np.int64)
 
     def log_prob(self, reports, value):
         flipped = (reports != (np.arange(self.domain_size) == value)).sum(axis=1)
@@ -28,3 +25,6 @@ class SymmetricUnaryEncoding(PureOracle):
 
     def report_space(self):
         return np.array(list(itertools.product((0, 1), repeat=self.domain_size)), dtype=np.uint8)
+
+    def _add_reports(self, reports, out):
+        out += reports.sum(axis=0, dtype=np.int64)

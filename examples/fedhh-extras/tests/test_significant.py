@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from fedhh_extras.significant import SignificantTrieHH
 
@@ -17,7 +19,7 @@ def test_significant_triehh(check):
 def test_fewer_prefixes_are_kept_when_more_significance_is_asked_for():
     kept = []
     for least_z in (1.0, 4.0):
-        protocol = SignificantTrieHH(**{**vars(TRIAL.protocol), "least_z": least_z})
+        protocol = replace(TRIAL.protocol, least_z=least_z)
         trial = protocol_trial(protocol, population=TRIAL.population)
         kept.append(sum(summary.num_kept for summary in trial.summaries(0)))
     assert 0 < kept[1] < kept[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,43 +24,44 @@ def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account anonymity --local-epsilon 10 --reports 30000000 --eta-max 10000
     --alphabet-size 100
     """
-    from rich.table import Table
+    from fedhh.accounting import NotApplicable, account_anonymity
+    from fedhh.cli.account.output import show_table
+    from fedhh.cli.console import print_json
+    from fedhh.experiments.study.text_table import TextTable
 
-    from fedhh.accounting import LayerAnonymity, NotApplicable, paper_subset_size
-    from fedhh.accounting import anonymity as claim_of
-    from fedhh.cli.console import open_console, print_json
-    from fedhh.validation import require_at_least
-
-    require_at_least(1, eta_max=eta_max, alphabet_size=alphabet_size, passes=passes)
-    domain_size = eta_max * alphabet_size + 1
-    content: dict[str, Any] = {"unit": "item", "alpha": alpha, "passes": passes}
-    for variant in ("lemma", "tight"):
-        layer = LayerAnonymity(
-            local_epsilon=local_epsilon,
-            domain_size=domain_size,
-            subset_size=paper_subset_size(local_epsilon, domain_size),
-            num_kept=eta_max,
-            num_reports=reports,
-            variant=variant,
-        )
-        claim = claim_of([layer] * passes, alpha=alpha)
-        content[variant] = {
+    found = account_anonymity(
+        local_epsilon=local_epsilon,
+        num_reports=reports,
+        eta_max=eta_max,
+        alphabet_size=alphabet_size,
+        alpha=alpha,
+        passes=passes,
+    )
+    content = {
+        variant: {
             "k": None if isinstance(claim.k, NotApplicable) else claim.k,
             "probability": claim.probability,
             "reason": str(claim.k) if isinstance(claim.k, NotApplicable) else None,
             "source": claim.theorem,
             "assumptions": claim.assumptions,
         }
+        for variant, claim in found.items()
+    }
     if output_format is Format.JSON:
-        print_json(content)
+        print_json({"unit": "item", "alpha": alpha, "passes": passes, **content})
         return
-    table = Table(title=f"approximate k-anonymity at alpha {alpha:g}, {passes} pass(es)")
-    for heading in ("variant", "k", "P(kept) at k, or at 0", "source"):
-        table.add_column(heading, overflow="fold")
-    for variant in ("lemma", "tight"):
-        row = content[variant]
+    rows = []
+    for variant, row in content.items():
         k = "none" if row["k"] is None else str(row["k"])
         chance = "" if row["probability"] is None else f"{row['probability']:.4f}"
         notes = (row["source"], row["assumptions"], row["reason"])
-        table.add_row(variant, k, chance, "; ".join(note for note in notes if note))
-    open_console().print(table)
+        rows.append((variant, k, chance, "; ".join(str(note) for note in notes if note)))
+    show_table(
+        TextTable(
+            title=f"approximate k-anonymity at alpha {alpha:g}, {passes} pass(es)",
+            columns=("variant", "k", "P(kept) at k, or at 0", "source"),
+            rows=tuple(rows),
+            note="",
+            labels=4,
+        )
+    )

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
-
-from rich.table import Table
-
-from fedhh.accounting import Overspending
-from fedhh.cli.account.bounds import round_up
-from fedhh.cli.account.life_audit_verdict import LifeVerdict, SentRecords, ShownAnswers
-from fedhh.cli.console import open_console, print_json, print_line
+from fedhh.cli.account.output import round_up, show_table
+from fedhh.cli.console import open_console, print_line
 from fedhh.cli.safe_text import safe_text
+from fedhh.experiments.study.text_table import TextTable
+from fedhh.longitudinal.audit import Overspending
+from fedhh.longitudinal.audit.verdict import (
+    LongitudinalVerdict,
+    SentRecords,
+    ShownAnswers,
+    verdict_word,
+)
 
 _WIDTH = 120
-_CONSISTENT, _REFUTED = "consistent", "refuted"
+_VERDICT = "verdict"
 
 
-def print_life_audit(verdict: LifeVerdict, *, as_json: bool) -> None:
+def print_life_audit(verdict: LongitudinalVerdict) -> None:
     """Print everything that was found."""
-    if as_json:
-        print_json(_as_json(verdict))
-        return
     console = open_console(width_unless_terminal=_WIDTH)
     devices = f"{verdict.num_devices:,} {'device' if verdict.num_devices == 1 else 'devices'}"
     print_line(
@@ -31,57 +28,41 @@ def print_life_audit(verdict: LifeVerdict, *, as_json: bool) -> None:
         + (f", confidence {verdict.confidence:g}" if verdict.shown else ""),
     )
     if verdict.sent:
-        console.print(_table_of_sent(verdict.sent))
+        show_table(_table_of_sent(verdict.sent), console=console, left={_VERDICT})
     if verdict.shown:
-        console.print(_table_of_shown(verdict.shown))
-    for sent in verdict.sent:
-        for line in _complaints(sent):
-            print_line(console, line)
-    for shown in verdict.shown:
-        for line in _limits(shown):
-            print_line(console, line)
-    for note in verdict.notes:
-        print_line(console, f"- {note}")
-    print_line(console, f"verdict: {_word(verdict.refuted)}")
+        show_table(_table_of_shown(verdict.shown), console=console, left={_VERDICT})
+    lines = [line for sent in verdict.sent for line in _complaints(sent)]
+    lines += [line for shown in verdict.shown for line in _limits(shown)]
+    for line in (*lines, *(f"- {note}" for note in verdict.notes)):
+        print_line(console, line)
+    print_line(console, f"verdict: {verdict_word(verdict.refuted)}")
 
 
-def plot_life_audit(path: Path, verdict: LifeVerdict) -> None:
-    """Draw what reports show beside what is stated."""
-    from fedhh.experiments.report.life_audit_figures import SeenLives, plot_trade_offs
-
-    plot_trade_offs(
-        path,
-        [
-            SeenLives(title=part.audited, unit=part.unit, found=part.found, control=part.control)
-            for part in verdict.shown
-        ],
+def _table_of_sent(parts: tuple[SentRecords, ...]) -> TextTable:
+    return TextTable(
+        title="numbers of records sent, replayed against caps",
+        columns=("use case", "epsilon", "a day", "stated", "a life", "stated", _VERDICT),
+        rows=tuple(
+            (
+                safe_text(part.use_case),
+                f"{part.epsilon:g}",
+                str(part.replay.most_in_a_day),
+                str(part.most_in_a_day),
+                str(part.replay.most_in_life),
+                str(part.most_in_life),
+                verdict_word(part.refuted),
+            )
+            for part in parts
+        ),
+        note="",
     )
 
 
-def _table_of_sent(parts: tuple[SentRecords, ...]) -> Table:
-    table = Table(title="numbers of records sent, replayed against caps")
-    for name in ("use case", "epsilon", "a day", "stated", "a life", "stated", "verdict"):
-        table.add_column(name, justify="left" if name in {"use case", "verdict"} else "right")
-    for part in parts:
-        table.add_row(
-            safe_text(part.use_case),
-            f"{part.epsilon:g}",
-            str(part.replay.most_in_a_day),
-            str(part.most_in_a_day),
-            str(part.replay.most_in_life),
-            str(part.most_in_life),
-            _word(part.refuted),
-        )
-    return table
-
-
-def _table_of_shown(parts: tuple[ShownAnswers, ...]) -> Table:
-    table = Table(title="what reports show: lower bounds")
-    for name in ("of", "what", "at least", "stated", "detects", "epsilon", "stated", "verdict"):
-        table.add_column(name, justify="left" if name in {"of", "what", "verdict"} else "right")
+def _table_of_shown(parts: tuple[ShownAnswers, ...]) -> TextTable:
+    rows = []
     for part in parts:
         found = part.found
-        table.add_row(
+        row = (
             safe_text(part.audited),
             f"{part.unit} of {found.stated.answers[0].epsilon:.3g}",
             str(found.least_answers),
@@ -89,9 +70,16 @@ def _table_of_shown(parts: tuple[ShownAnswers, ...]) -> Table:
             "none" if found.detects_from is None else f"{found.detects_from} and more",
             f"{found.found.epsilon:.3f}",
             round_up(found.stated.epsilon),
-            _word(part.refuted),
+            verdict_word(part.refuted),
         )
-    return table
+        rows.append(row)
+    return TextTable(
+        title="what reports show: lower bounds",
+        columns=("of", "what", "at least", "stated", "detects", "epsilon", "stated", _VERDICT),
+        rows=tuple(rows),
+        note="",
+        labels=2,
+    )
 
 
 def _complaints(part: SentRecords) -> list[str]:
@@ -143,83 +131,3 @@ def _limits(part: ShownAnswers) -> list[str]:
             f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}."
         ]
     return []
-
-
-def _as_json(verdict: LifeVerdict) -> dict[str, Any]:
-    return {
-        "audited": verdict.title,
-        "num_days": verdict.num_days,
-        "num_devices": verdict.num_devices,
-        "confidence": verdict.confidence if verdict.shown else None,
-        "neighboring": "swap",
-        "sent": [_sent_json(part) for part in verdict.sent],
-        "shown": [_shown_json(part) for part in verdict.shown],
-        "notes": list(verdict.notes),
-        "verdict": _word(verdict.refuted),
-    }
-
-
-def _sent_json(part: SentRecords) -> dict[str, Any]:
-    replay = part.replay
-
-    def spent(each: Overspending | None) -> dict[str, Any] | None:
-        if each is None:
-            return None
-        return {
-            **asdict(each),
-            "device": part.names.get(each.device, each.device),
-            "loss": each.sent * part.epsilon,
-            "stated_loss": each.stated * part.epsilon,
-        }
-
-    return {
-        "use_case": part.use_case,
-        "local_epsilon": part.epsilon,
-        "num_devices": replay.num_devices,
-        "num_overspending": replay.num_overspending,
-        "most_in_a_day": replay.most_in_a_day,
-        "stated_in_a_day": part.most_in_a_day,
-        "most_in_life": replay.most_in_life,
-        "stated_in_life": part.most_in_life,
-        "loss_of_life": replay.most_in_life * part.epsilon,
-        "stated_loss_of_life": part.most_in_life * part.epsilon,
-        "first": spent(replay.first),
-        "worst": spent(replay.worst),
-        "verdict": _word(part.refuted),
-    }
-
-
-def _shown_json(part: ShownAnswers) -> dict[str, Any]:
-    found = part.found
-    return {
-        "audited": part.audited,
-        "unit": found.level,
-        "answers": part.unit,
-        "at_least_answers": found.least_answers,
-        "stated_answers": found.stated.num_answers,
-        "detects_from": found.detects_from,
-        "control": None
-        if part.control is None
-        else {
-            "at_least_answers": part.control.least_answers,
-            "at_least": part.control.found.epsilon,
-            "verdict": _word(part.control.refuted),
-        },
-        "audited_epsilon_of_one": found.stated.answers[0].epsilon,
-        "at_least": found.found.epsilon,
-        "claimed": found.stated.epsilon,
-        "stated_epsilon_of_one": part.epsilon,
-        "stated_loss": part.stated_loss,
-        "event": found.found.event,
-        "statistic": found.statistic,
-        "power": found.power,
-        "false_alarm": found.false_alarm,
-        "allowed_power": found.allowed,
-        "num_samples": found.found.num_samples,
-        "confidence": found.found.confidence,
-        "verdict": _word(part.refuted),
-    }
-
-
-def _word(refuted: bool) -> str:
-    return _REFUTED if refuted else _CONSISTENT

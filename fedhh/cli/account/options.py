@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,13 +25,29 @@ AccountFormatOption = Annotated[
     ),
 ]
 
+
+def _checked(path: Path | None) -> Path | None:
+    """Return a figure's name; InputError unless one can be written under it."""
+    if path is not None:
+        from fedhh.experiments.report.account_figures import check_figure
+
+        check_figure(path)
+    return path
+
+
 LocalEpsilon = Annotated[float, typer.Option(help="Privacy of one report, 0.1 to 16.")]
 Reports = Annotated[int, typer.Option(help="Reports shuffled together in one layer.")]
 Delta = Annotated[float, typer.Option(help="Central delta, 1e-14 to 0.1.")]
 DomainSize = Annotated[
     int | None, typer.Option(help="Values of Subset Selection, the dummy included.")
 ]
-Plot = Annotated[Path | None, typer.Option(help="Draw it: PNG, PDF or SVG.")]
+Plot = Annotated[Path | None, typer.Option(callback=_checked, help="Draw it: PNG, PDF or SVG.")]
+LifePlot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", "--figure", callback=_checked, help="Draw the loss over life: PNG, PDF or SVG."
+    ),
+]
 SampleSeed = Annotated[int, typer.Option("--seed", help="Seed of what is simulated.")]
 RulesPreset = Annotated[
     str | None,
@@ -57,3 +73,25 @@ Buckets = Annotated[int | None, typer.Option(help="dbitflip: buckets; 32 if none
 Drawn = Annotated[
     int | None, typer.Option(help="dbitflip: buckets that a device draws; 4 if none.")
 ]
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def settings_given(answer: str, **options: Any) -> dict[str, Any]:
+    """Return the settings of a memoised answer that were given; InputError for another's."""
+    from fedhh.longitudinal.memoization import ANSWERS
+    from fedhh.validation import InputError, require_choice
+
+    require_choice(ANSWERS, answer=answer)
+    settings = given(**options)
+    for name in settings:
+        if name not in ANSWERS[answer]:
+            takes = ", ".join(f"--{each.replace('_', '-')}" for each in ANSWERS[answer])
+            raise InputError(
+                f"Expected no --{name.replace('_', '-')} with --answer {answer}, which takes "
+                f"{takes}."
+            )
+    return settings

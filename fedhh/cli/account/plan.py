@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.account.options import AccountFormat, AccountFormatOption
+from fedhh.cli.account.options import AccountFormat, AccountFormatOption, given
 from fedhh.cli.options import RunPresetOption, SettingsOption
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from fedhh.cli.account.plan_request import PlanAnswer
+    from fedhh.accounting import PlanAccount
+    from fedhh.cli.console import SafeConsole
 
 
 def plan(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -63,87 +62,113 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account plan --local-epsilon 6 --central-epsilon 1 --layers 10 --passes 2
     Example: fedhh account plan --preset default --central-epsilon 1 --unit user
     """
-    from fedhh.cli.account.plan_request import Shape, plan_request
+    from fedhh.accounting import account_plan
     from fedhh.cli.console import open_console, print_json
+    from fedhh.validation import InputError, require_choice, require_positive
 
-    request = plan_request(
-        unit=unit,
+    shape = given(
+        layers=layers,
+        passes=passes,
+        validation_share=validation_share,
+        max_items=max_items,
+        oracle=oracle,
+        domain_size=domain_size,
+        eta_max=eta_max,
+        alphabet_size=alphabet_size,
+    )
+    require_positive(central_epsilon=central_epsilon)
+    require_choice(("item", "user"), unit=unit)
+    has_protocol = preset is not None or config is not None
+    none_given = local_epsilon is None and clients is None
+    if (local_epsilon is not None and clients is not None) or (none_given and not has_protocol):
+        raise InputError(
+            "Expected either --local-epsilon (how many clients?) or --clients (which local "
+            f"epsilon?), got {'neither' if none_given else 'both'}."
+        )
+    if has_protocol:
+        if shape:
+            raise InputError(
+                "Expected the plan from --preset or --config, or from --layers, --passes and the "
+                "like, got both; change a preset's by --set protocol.KEY=VALUE."
+            )
+        from fedhh.experiments.config.protocol import build_protocol
+        from fedhh.experiments.config.schema import load_config
+        from fedhh.experiments.run.equal_privacy import plans_of
+
+        changed = [*(settings or ()), *([] if delta is None else [f"privacy.delta={delta!r}"])]
+        loaded = load_config(preset=preset, file=config, settings=changed)
+        protocol = build_protocol(loaded).with_central_epsilon(central_epsilon)
+        plans, title, delta = plans_of(protocol), protocol.title, loaded.privacy.delta
+        if none_given:
+            local_epsilon = loaded.privacy.local_epsilon
+    else:
+        if settings:
+            raise InputError("Expected --set only with --preset or --config.")
+        if {"domain_size", "eta_max"} <= shape.keys():
+            raise InputError("Expected --domain-size or --eta-max, got both; leave one out.")
+        from fedhh.accounting import LayeredPlan
+
+        plans = layered = LayeredPlan(**shape)
+        title = layered.title
+    found = account_plan(
+        plans,
         central_epsilon=central_epsilon,
-        delta=delta,
+        unit="item" if unit == "item" else "user",
+        delta=1e-10 if delta is None else delta,
         local_epsilon=local_epsilon,
         clients=clients,
-        shape=Shape(
-            layers=layers,
-            passes=passes,
-            validation_share=validation_share,
-            max_items=max_items,
-            oracle=oracle,
-            domain_size=domain_size,
-            eta_max=eta_max,
-            alphabet_size=alphabet_size,
-        ),
-        preset=preset,
-        config=config,
-        settings=tuple(settings or ()),
+        title=title,
     )
-    answer = request.answer()
     if output_format is AccountFormat.JSON:
-        print_json(answer.to_dict())
+        print_json(found.to_dict())
     elif output_format is AccountFormat.DP_EVENT:
-        _print_event(open_console(), answer)
+        _print_event(open_console(), found)
     else:
-        _print(open_console(), answer)
+        _print(open_console(), found)
 
 
-def _print_event(console: Console, answer: PlanAnswer) -> None:
+def _print_event(console: SafeConsole, found: PlanAccount) -> None:
     """Print what the server reads of one item or client, as an event of dp-accounting."""
     from fedhh.accounting.dp_event import NEIGHBORS, event_of_plan, expression
     from fedhh.cli.console import print_line
     from fedhh.validation import InputError
 
-    unit = answer.request.unit
-    if answer.mechanism is None:
-        raise InputError(f"No plan, so no event: {answer.reason}")
-    event = event_of_plan(answer.mechanism, unit=unit)
-    print_line(
-        console, f"# {answer.request.title}: all reports about one {unit}, local; {NEIGHBORS}."
-    )
+    unit = found.unit
+    if found.mechanism is None:
+        raise InputError(f"No plan, so no event: {found.reason}")
+    event = event_of_plan(found.mechanism, unit=unit)
+    print_line(console, f"# {found.title}: all reports about one {unit}, local; {NEIGHBORS}.")
     print_line(console, expression(event))
 
 
-def _print(console: Console, answer: PlanAnswer) -> None:
-    from rich.table import Table
-
-    from fedhh.cli.account.bounds import round_up
+def _print(console: SafeConsole, found: PlanAccount) -> None:
+    from fedhh.cli.account.output import round_up, show_table
     from fedhh.experiments.run.privacy import epsilon_of
+    from fedhh.experiments.study.text_table import TextTable
 
-    request = answer.request
     console.print(
-        f"{request.title}: {request.unit} central epsilon {request.central_epsilon:g} at delta "
-        f"{request.delta:g}, before the run"
+        f"{found.title}: {found.unit} central epsilon {found.central_epsilon:g} at delta "
+        f"{found.delta:g}, before the run"
     )
-    if answer.mechanism is None:
-        console.print(f"no plan: {answer.reason}")
+    if found.mechanism is None:
+        console.print(f"no plan: {found.reason}")
         return
-    local, central, local_of_user, central_of_user = answer.guarantees
-    table = Table()
-    for heading in ("", "item", "user"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for label, pair in (
-        ("local epsilon", (local, local_of_user)),
-        ("central epsilon", (central, central_of_user)),
-    ):
-        table.add_row(label, *(round_up(epsilon_of(each)) for each in pair))
-    table.add_row("central delta", f"{central.delta:g}", f"{central_of_user.delta:g}")
-    table.add_row("central bound", central.method, central_of_user.method)
-    console.print(table)
-    cohorts, items = answer.cohorts, answer.mechanism.max_items
+    local, central, local_of_user, central_of_user = found.guarantees
+    rows = (
+        ("local epsilon", *(round_up(epsilon_of(each)) for each in (local, local_of_user))),
+        ("central epsilon", *(round_up(epsilon_of(each)) for each in (central, central_of_user))),
+        ("central delta", f"{central.delta:g}", f"{central_of_user.delta:g}"),
+        ("central bound", central.method, central_of_user.method),
+    )
+    table = TextTable(title="", columns=("", "item", "user"), rows=rows, note="")
+    show_table(table, console=console)
+    cohorts, items = found.cohorts, found.mechanism.max_items
     fewest = f"{min(cohorts):,}"
     sizes = fewest if min(cohorts) == max(cohorts) else f"{fewest} to {max(cohorts):,}"
     rounds = "one round" if len(cohorts) == 1 else f"{len(cohorts)} rounds"
     console.print(
-        f"{answer.clients:,} clients in all, in {rounds} of {sizes}, with {items} "
-        f"contributions each of local epsilon {answer.local_epsilon:g}."
+        f"{found.clients:,} clients in all, in {rounds} of {sizes}, with {items} "
+        f"contributions each of local epsilon {found.local_epsilon:g}."
     )
     console.print("Neighbors swap one item, or all items of one user.")
     for each in (central, central_of_user):

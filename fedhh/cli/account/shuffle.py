@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,8 @@ from fedhh.cli.account.options import (
 from fedhh.cli.options import SecondOpinionOption
 
 if TYPE_CHECKING:
-    from fedhh.accounting.second_opinion import SecondOpinion
+    from fedhh.accounting import ShuffleAccount
+    from fedhh.experiments.study.text_table import TextTable
 
 
 def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -37,115 +38,66 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account shuffle --local-epsilon 10 --reports 30000000 --oracle ss
     --domain-size 1000001
     """
-    from rich.table import Table
-
-    from fedhh.accounting import NotApplicable, paper_subset_size, subset_selection_lower_bound
-    from fedhh.cli.account.bounds import BOUND_KEYS, bound_as_json, round_up, selection_of
-    from fedhh.cli.console import open_console, print_json, print_written
+    from fedhh.accounting import account_shuffle
+    from fedhh.cli.account.output import show_table
+    from fedhh.cli.console import print_json, print_written
     from fedhh.cli.second_opinions import print_opinions
+    from fedhh.oracles import oracle_names
+    from fedhh.validation import InputError, require_choice
 
-    selection = selection_of(oracle, domain_size)
+    require_choice(["any", *oracle_names()], oracle=oracle)
+    if oracle != "ss":
+        domain_size = None
+    elif domain_size is None:
+        raise InputError("Expected --domain-size with --oracle ss, got none.")
     if output_format is AccountFormat.DP_EVENT:
         from fedhh.accounting.dp_event import no_shuffle
 
         raise no_shuffle()
+    found = account_shuffle(
+        local_epsilon=local_epsilon,
+        num_reports=reports,
+        delta=delta,
+        domain_size=domain_size,
+    )
+    opinions = found.second_opinions() if second_opinion else None
     if plot is not None:
-        from fedhh.experiments.report.account_figures import check_figure, plot_shuffle
+        from fedhh.experiments.report.account_figures import plot_shuffle
 
-        check_figure(plot)
-    bounds = {
-        key: bound_as_json(
-            name,
-            local_epsilon=local_epsilon,
-            num_reports=reports,
-            delta=delta,
-            domain_size=selection,
-        )
-        for key, name in BOUND_KEYS.items()
-    }
-    opinions: dict[str, SecondOpinion] = {}
-    if second_opinion:
-        opinions = _opinions(
-            bounds,
-            local_epsilon=local_epsilon,
-            num_reports=reports,
-            delta=delta,
-            domain_size=selection,
-        )
-        for key, bound in bounds.items():
-            bound["second_opinion"] = opinions[key].to_dict() if key in opinions else None
-    content: dict[str, Any] = {
-        "unit": "item",
-        "neighboring": "swap",
-        "local_epsilon": local_epsilon,
-        "reports": reports,
-        "delta": delta,
-        "bounds": bounds,
-    }
-    if selection is not None:
-        lower = subset_selection_lower_bound(
-            local_epsilon=local_epsilon,
-            num_reports=reports,
-            domain_size=selection,
-            subset_size=paper_subset_size(local_epsilon, selection),
-        )
-        content["domain_size"] = selection
-        content["true_epsilon_at_least"] = (
-            None if isinstance(lower, NotApplicable) else lower.epsilon(delta)
-        )
-    if plot is not None:
         plot_shuffle(
             plot,
             local_epsilon=local_epsilon,
             num_reports=reports,
             delta=delta,
-            domain_size=selection,
+            domain_size=domain_size,
         )
     if output_format is AccountFormat.JSON:
-        print_json(content)
+        print_json(found.to_dict(opinions))
         return
-    table = Table(title=f"central epsilon at delta {delta:g}, item level, swap")
-    for name in ("bound", "epsilon", "source"):
-        table.add_column(name, overflow="fold")
-    for key, bound in bounds.items():
-        epsilon = bound["epsilon"]
-        table.add_row(
-            key.replace("_", " "),
-            "not applicable" if epsilon is None else round_up(epsilon),
-            "; ".join(each for each in (bound["source"], bound["note"], bound["reason"]) if each),
-        )
-    if content.get("true_epsilon_at_least") is not None:
-        known = math.floor(content["true_epsilon_at_least"] * 1e6) / 1e6
-        table.add_row("true value, at least", f"{known:.7g}", "an attack")
-    open_console().print(table)
+    show_table(_table(found))
     if opinions:
         print_opinions(list(opinions.values()))
     if plot is not None:
         print_written(plot)
 
 
-def _opinions(
-    bounds: dict[str, dict[str, Any]],
-    *,
-    local_epsilon: float,
-    num_reports: int,
-    delta: float,
-    domain_size: int | None,
-) -> dict[str, SecondOpinion]:
-    """Return a second opinion on each bound that states delta for every epsilon, by its key."""
-    from fedhh.accounting.second_opinion import check_delta, opinion_on_shuffle
-    from fedhh.cli.account.bounds import BOUND_KEYS
+def _table(found: ShuffleAccount) -> TextTable:
+    from fedhh.cli.account.output import round_up
+    from fedhh.experiments.study.text_table import TextTable
 
-    check_delta(delta)
-    return {
-        key: opinion_on_shuffle(
-            BOUND_KEYS[key],
-            local_epsilon=local_epsilon,
-            num_reports=num_reports,
-            delta=delta,
-            domain_size=domain_size,
-            stated=bound["epsilon"],
-        )
-        for key, bound in bounds.items()
-        if bound["applicable"] and BOUND_KEYS[key] != "closed-form"
-    }
+    rows = []
+    for key, stated in found.bounds.items():
+        bound = stated.to_dict()
+        epsilon, notes = bound["epsilon"], (stated.source, stated.note, bound["reason"])
+        text = "not applicable" if epsilon is None else round_up(epsilon)
+        rows.append((key.replace("_", " "), text, "; ".join(each for each in notes if each)))
+    if found.epsilon_at_least is not None:
+        known = math.floor(found.epsilon_at_least * 1e6) / 1e6
+        rows.append(("true value, at least", f"{known:.7g}", "an attack"))
+    return TextTable(
+        title=f"central epsilon at delta {found.delta:g}, item level, swap",
+        columns=("bound", "epsilon", "source"),
+        rows=tuple(rows),
+        note="",
+        labels=3,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from fedhh.cli.account.options import (
     LocalEpsilon,
 )
 from fedhh.cli.options import SecondOpinionOption
-
-if TYPE_CHECKING:
-    from fedhh.accounting.second_opinion import SecondOpinion
 
 
 def user(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -32,71 +29,44 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
 
     Example: fedhh account user --local-epsilon 10 --clients 500000 --max-items 60
     """
-    from rich.table import Table
-
-    from fedhh.accounting import user_level_epsilon
-    from fedhh.cli.account.bounds import round_up
-    from fedhh.cli.console import open_console, print_json
+    from fedhh.accounting import NotApplicable, account_user
+    from fedhh.cli.account.output import round_up, show_table
+    from fedhh.cli.console import print_json
     from fedhh.cli.second_opinions import print_opinions
+    from fedhh.experiments.study.text_table import TextTable
 
     if output_format is AccountFormat.DP_EVENT:
         from fedhh.accounting.dp_event import no_shuffle
 
         raise no_shuffle()
-    if second_opinion:
-        from fedhh.accounting.second_opinion import check_delta
-
-        check_delta(delta)
-    names = ["clones"] if domain_size is None else ["clones", "blanket"]
-    bounds: dict[str, Any] = {}
-    opinions: list[SecondOpinion] = []
-    for name in names:
-        both = user_level_epsilon(
-            bound=name,
-            local_epsilon=local_epsilon,
-            num_clients=clients,
-            max_items=max_items,
-            delta=delta,
-            domain_size=domain_size,
-        )
-        bounds[name] = {
-            "epsilon": both.epsilon,
-            "method": both.method,
-            "groups": both.groups,
-            "slots": both.slots if isinstance(both.slots, float) else None,
-        }
-        if second_opinion:
-            from fedhh.accounting.second_opinion import opinion_on_shuffle
-
-            opinions.append(
-                opinion_on_shuffle(
-                    name,
-                    local_epsilon=local_epsilon,
-                    num_reports=clients,
-                    times=max_items,
-                    delta=delta,
-                    domain_size=domain_size,
-                    stated=both.slots,
-                    claim=f"{name}, slots",
-                )
-            )
-            bounds[name]["second_opinion"] = opinions[-1].to_dict()
-    content = {
-        "unit": "user",
-        "neighboring": "swap",
-        "delta": delta,
-        "local_epsilon_of_all_contributions": local_epsilon * max_items,
-        "bounds": bounds,
-    }
+    found = account_user(
+        local_epsilon=local_epsilon,
+        num_clients=clients,
+        max_items=max_items,
+        delta=delta,
+        domain_size=domain_size,
+    )
+    opinions = found.second_opinions() if second_opinion else None
     if output_format is AccountFormat.JSON:
-        print_json(content)
+        print_json(found.to_dict(opinions))
         return
-    table = Table(title=f"central epsilon at delta {delta:g}, user level, swap")
-    for heading in ("bound", "by groups", "by slots", "smaller"):
-        table.add_column(heading)
-    for name, row in bounds.items():
-        slots = "not applicable" if row["slots"] is None else round_up(row["slots"])
-        table.add_row(name, round_up(row["groups"]), slots, round_up(row["epsilon"]))
-    open_console().print(table)
+    rows = tuple(
+        (
+            name,
+            round_up(both.groups),
+            "not applicable" if isinstance(both.slots, NotApplicable) else round_up(both.slots),
+            round_up(both.epsilon),
+        )
+        for name, both in found.bounds.items()
+    )
+    show_table(
+        TextTable(
+            title=f"central epsilon at delta {delta:g}, user level, swap",
+            columns=("bound", "by groups", "by slots", "smaller"),
+            rows=rows,
+            note="",
+            labels=4,
+        )
+    )
     if opinions:
-        print_opinions(opinions)
+        print_opinions(list(opinions.values()))

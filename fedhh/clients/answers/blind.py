@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from fedhh.clients.answers.base import Answerer, BlockCounts, Values, WordValues, contributions
-from fedhh.clients.answers.hits import add_hits
 from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.sampling import add_noise_free_counts
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
 from fedhh.kernels.lookup import copy_entries, make_slots
@@ -62,12 +62,12 @@ class FragmentAnswerer(Answerer):
     """Reports whole strings and parts of them: Apple (2017), Algorithm 9, for fragments."""
 
     def __init__(
-        self, query: FragmentQuery[Any], words: WordMatcher, seed: int, *, hits: bool = False
+        self, query: FragmentQuery[Any], words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Cut every distinct word into fragments, once; count hits in place of reports or not."""
+        """Cut every word into fragments, once; answer with reports or noise-free counts."""
         self._query = query
         self._seed = seed
-        self._add = add_hits if hits else _add_reports
+        self._add = add_noise_free_counts if noise_free else _add_reports
         codes, keys = self._strings(words.lexicon.words)
         self._keys = WordValues.of(keys)
         self._table = FragmentTable(query.puzzle, codes, keys)
@@ -111,12 +111,12 @@ class BlindPrefixAnswerer(Answerer):
     """Reports prefixes of a given length, whatever they are."""
 
     def __init__(
-        self, query: BlindPrefixQuery, words: WordMatcher, seed: int, *, hits: bool = False
+        self, query: BlindPrefixQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Name every distinct prefix, once; count hits in place of reports or not."""
+        """Name every distinct prefix, once; answer with reports or noise-free counts."""
         self._query = query
         self._seed = seed
-        self._add = add_hits if hits else _add_reports
+        self._add = add_noise_free_counts if noise_free else _add_reports
         self._keys = WordValues.of(self._prefixes(words.lexicon))
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
@@ -128,7 +128,7 @@ class BlindPrefixAnswerer(Answerer):
         held = chosen >= 0
         reported = rng.integers(query.names.num_keys, size=len(chosen))
         reported[held] = chosen[held]
-        if query.prefixes.has_fixed_aggregate:
+        if query.prefixes.aggregate_form == "sketch":
             self._add(query.prefixes, reported, rng=rng, out=tally)
             return counts
         messages = np.asarray(query.prefixes.privatize(reported, rng=rng), dtype=np.int64)
@@ -146,12 +146,13 @@ class BloomAnswerer(Answerer):
     """Reports words as noisy Bloom filters: Erlingsson, Pihur, Korolova (2014)."""
 
     def __init__(
-        self, query: BloomQuery, words: WordMatcher, seed: int, *, hits: bool = False
+        self, query: BloomQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Name every distinct word, once; count hits in place of reports or not."""
+        """Name every distinct word, once; answer with reports or noise-free counts."""
         self._query = query
         self._seed = seed
-        self._add = query.reports.add_hits if hits else query.reports.add_reports
+        reports = query.reports
+        self._add = reports.add_noise_free_counts if noise_free else reports.add_reports
         self._keys = WordValues.of(self._names(words.lexicon))
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
@@ -174,7 +175,7 @@ class BloomAnswerer(Answerer):
 def _add_reports(
     oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator, out: Values
 ) -> None:
-    oracle.privatize_and_aggregate(values, rng=rng, out=out)
+    oracle.aggregate(values=values, rng=rng, out=out)
 
 
 def chosen_strings(

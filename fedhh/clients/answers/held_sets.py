@@ -10,8 +10,8 @@ from abc import abstractmethod
 import numpy as np
 
 from fedhh.clients.answers.base import Answerer, BlockCounts, Values
-from fedhh.clients.answers.hits import add_hits
 from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.sampling import add_noise_free_counts
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery
@@ -23,12 +23,12 @@ class HeldSetAnswerer(Answerer):
     """Finds the candidates that clients hold, and reports one value about them."""
 
     def __init__(
-        self, query: HeldSetQuery, words: WordMatcher, seed: int, *, hits: bool = False
+        self, query: HeldSetQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Find every distinct word among the query's, once; count hits or make reports."""
+        """Find every word among the query's, once; answer with reports or noise-free counts."""
         self._query = query
         self._seed = seed
-        self._hits = hits
+        self._noise_free = noise_free
         width = query.words.shape[1]
         self._places = match_rows(words.lexicon.encoded(query.alphabet, width), query.words)
 
@@ -40,12 +40,10 @@ class HeldSetAnswerer(Answerer):
         path = (query.pass_index, query.layer, block)
         values = self._values(candidates, sizes, generator(self._seed, Stream.SAMPLING, *path))
         rng = generator(self._seed, Stream.RANDOMIZER, *path)
-        if self._hits:
-            add_hits(query.randomizer, values, rng=rng, out=tally)
-        elif query.randomizer.has_fixed_aggregate:
-            query.randomizer.privatize_and_aggregate(values, rng=rng, out=tally)
+        if self._noise_free:
+            add_noise_free_counts(query.randomizer, values, rng=rng, out=tally)
         else:
-            query.randomizer.privatize_and_tally(values, rng=rng, out=tally)
+            query.randomizer.aggregate(values=values, rng=rng, out=tally)
         return BlockCounts(
             num_reports=len(values),
             num_dummies=self._num_dummies(values),

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from fedhh.clients.answers.base import Answerer, BlockCounts, Values
-from fedhh.clients.answers.hits import HitsQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.queries.base import Aggregate, Answer, Diagnostics, PrefixQuery, Query
 
@@ -77,7 +77,7 @@ class JointQuery(Query):
 
 def can_join(query: Query) -> bool:
     """Return whether a query may be asked beside others: its answer is a tally and nothing else."""
-    asked = query.query if isinstance(query, HitsQuery) else query
+    asked = query.query if isinstance(query, NoiseFreeQuery) else query
     return type(asked) is PrefixQuery
 
 

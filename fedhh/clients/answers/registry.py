@@ -21,14 +21,15 @@ from fedhh.clients.answers.base import (
 from fedhh.clients.answers.blind import BlindPrefixAnswerer, BloomAnswerer, FragmentAnswerer
 from fedhh.clients.answers.coded_words import CodedMatcher
 from fedhh.clients.answers.held_sets import PaddedSampleAnswerer, SetSizeAnswerer
-from fedhh.clients.answers.hits import HitsQuery
 from fedhh.clients.answers.joint import JointAnswerer, JointQuery
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.ngrams import NgramAnswerer
 from fedhh.clients.answers.plain_votes import WordVoteAnswerer
 from fedhh.clients.answers.plain_words import PlainWordsAnswerer
+from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import make_oracle
+from fedhh.oracles.base import add_support
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
 from fedhh.queries.blooms import BloomQuery
 from fedhh.queries.ngrams import NgramQuery
@@ -42,7 +43,7 @@ class PrefixAnswerer(Answerer):
     """Votes for prefixes: Gboard paper, Algorithm 2, lines 10-18."""
 
     def __init__(
-        self, query: PrefixQuery, words: WordMatcher, seed: int, *, hits: bool = False
+        self, query: PrefixQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
         """Find every distinct word's candidate value, once.
 
@@ -50,11 +51,11 @@ class PrefixAnswerer(Answerer):
             query: The broadcast.
             words: The population's words.
             seed: The run's seed.
-            hits: Count contributions, see `fedhh.clients.answers.hits`, and make no reports.
+            noise_free: Count contributions, see `fedhh.clients.answers.sampling`; make no reports.
         """
         self._query = query
         self._seed = seed
-        self._hits = hits
+        self._noise_free = noise_free
         self._oracle = make_oracle(query.oracle, query.domain_size)
         self._word_values = WordValues.of(words.prefix_values(query))
         self._coded = CodedMatcher(query)
@@ -63,7 +64,7 @@ class PrefixAnswerer(Answerer):
         """Sample each client's contributions, randomize them, and add the votes."""
         query = self._query
         coded = self._coded.values(rows.coded)
-        if self._hits:
+        if self._noise_free:
             sampled, holders = add_contributions(
                 query, rows, block, self._word_values, tally, seed=self._seed, coded_values=coded
             )
@@ -83,7 +84,7 @@ class PrefixAnswerer(Answerer):
         else:
             values = chosen[chosen >= 0]
         rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
-        self._oracle.privatize_and_tally(values, rng=rng, out=tally)
+        add_support(self._oracle, values, rng=rng, out=tally)
         return BlockCounts(
             num_reports=len(values),
             num_dummies=int(len(values) - sizes.sum()),
@@ -113,8 +114,8 @@ def make_answerer(query: Query, words: WordMatcher, seed: int) -> Answerer:
     """
     if isinstance(query, JointQuery):
         return JointAnswerer(query, [make_answerer(q, words, seed) for q in query.queries])
-    if isinstance(query, HitsQuery):
-        counting: Answerer = ANSWERERS[type(query.query)](query.query, words, seed, hits=True)
+    if isinstance(query, NoiseFreeQuery):
+        counting: Answerer = ANSWERERS[type(query.query)](query.query, words, seed, noise_free=True)
         return counting
     if type(query) not in ANSWERERS:
         known = ", ".join(kind.__name__ for kind in ANSWERERS)

@@ -29,7 +29,8 @@ class Spelling:
         lost_tokens: ... how often they were typed, ...
         lost_token_share: ... and their share of tokens; 0 if nothing was typed.
         words_with_other_symbols: Lost words with a symbol that the alphabet lacks; ...
-        longer_words: ... all others, which are longer than ``depth``.
+        longer_words: ... all others, which are longer than ``depth``, ...
+        longer_tokens: ... and how often these were typed.
         examples: Lost words, the most typed first, 10 at most.
         other_symbols: Symbols that the alphabet lacks, the most typed first, 40 at most.
     """
@@ -43,6 +44,7 @@ class Spelling:
     lost_token_share: float
     words_with_other_symbols: int
     longer_words: int
+    longer_tokens: int
     examples: tuple[str, ...]
     other_symbols: str
 
@@ -65,11 +67,12 @@ def spelling_of(
     lost = np.flatnonzero(~Lexicon(words=words).reachable(named, depth))
     lost = lost[np.argsort(-counts[lost], kind="stable")]
     symbols: Counter[str] = Counter()
-    other = 0
+    other = longer_tokens = 0
     known = frozenset(named.symbols)
     for i in lost.tolist():
         missing = set(words[i]) - known
         other += bool(missing)
+        longer_tokens += 0 if missing else int(counts[i])
         for symbol in missing:
             symbols[symbol] += int(counts[i])
     tokens, lost_tokens = int(counts.sum()), int(counts[lost].sum())
@@ -85,6 +88,7 @@ def spelling_of(
         lost_token_share=lost_tokens / max(tokens, 1),
         words_with_other_symbols=other,
         longer_words=len(lost) - other,
+        longer_tokens=longer_tokens,
         examples=tuple(words[i] for i in lost[:_EXAMPLES].tolist()),
         other_symbols="".join(most_typed[:_SYMBOLS]),
     )

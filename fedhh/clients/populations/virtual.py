@@ -29,7 +29,7 @@ from fedhh.clients.populations.strings import NAMED_RANKS
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, WordList, model_of
 from fedhh.kernels.coded import count_words, part_ranks
 from fedhh.queries.base import Counted
-from fedhh.system.cores import num_cores
+from fedhh.system.machine import num_cores
 from fedhh.validation import InputError, require_at_least
 from fedhh.words.lexicon import Lexicon
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fedhh.clients.reading.tables import is_text
+from fedhh.clients.reading.tokens import folded
 from fedhh.validation import InputError, shown
 
 Ids = npt.NDArray[np.int64]
@@ -142,6 +143,23 @@ def word_rows(column: pa.ChunkedArray, path: Path) -> tuple[list[str], Whole]:
     number = np.full(len(texts) + 1, -1, dtype=np.int32)
     number[kept] = np.arange(len(kept))
     return words, number[codes]
+
+
+def folded_rows(words: list[str], word_ids: Whole) -> tuple[list[str], Whole]:
+    """Return the sorted words in the form that texts have, and each row's one.
+
+    A word of which nothing would be left stays as it is.
+
+    Args:
+        words: Distinct words.
+        word_ids: ``(rows,)``: each row's word, or -1.
+    """
+    forms = [folded(word) or word for word in words]
+    distinct = sorted(set(forms))
+    place = {word: i for i, word in enumerate(distinct)}
+    # The last one is for -1.
+    number = np.array([*(place[form] for form in forms), -1], dtype=np.int32)
+    return distinct, number[word_ids]
 
 
 def _refuse_text(codes: Whole, texts: Any, what: str, path: Path) -> None:

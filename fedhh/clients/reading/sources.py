@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.reading.columns import Layout, choose_columns, find_columns
 from fedhh.clients.reading.rows import (
+    UserRows,
     Whole,
     count_rows,
+    folded_rows,
     refuse_bytes,
     refuse_nulls,
     rows_with_a_word,
@@ -26,28 +30,40 @@ from fedhh.clients.reading.rows import (
 )
 from fedhh.clients.reading.tables import (
     has_free_records,
-    list_names,
     read_columns,
-    read_header,
     readable,
+    require_type,
     write_rows,
 )
 from fedhh.clients.reading.tokens import tokenize_all
-from fedhh.validation import InputError, require_choice
+from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 
-_NAMES = {
-    "user": ("user", "user_id"),
-    "word": ("word",),
-    "count": ("count",),
-    "text": ("text",),
-}
-DAY = "day"
-"""The usual name of a column of days, and its role; no other reader asks for it."""
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FileContent:
+    """What a file holds.
+
+    Attributes:
+        population: Its users and their words.
+        dropped: How often what is no word was dropped from texts, see `tokens.tokenize`.
+        texts: How many texts there were; 0 for counted words.
+        empty_texts: Texts without a word.
+    """
+
+    population: StoredPopulation
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+    texts: int = 0
+    empty_texts: int = 0
 
 
 def read_population(
-    path: str | Path, *, columns: Mapping[str, str] | None = None, unit: str = "user"
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    separator: str | None = None,
+    fold_case: bool = False,
+    unit: str = "user",
 ) -> StoredPopulation:
     """Return the population in a file.
 
@@ -60,45 +76,87 @@ def read_population(
     Args:
         path: A file whose extension tells its format.
         columns: The file's names for ``user``, ``word``, ``count`` or ``text``, where they differ.
+        separator: What separates the columns of CSV, or "tab"; None: a comma.
+        fold_case: Bring counted words to the form that texts have, see `tokens.folded`; the counts
+            of words that become one are added up.
         unit: What one user of the file is: a user, a nick, a post.
 
     Raises:
         InputError: The file is missing, unreadable, malformed or empty, lacks a column, or has a
             row without a user or a word, or with a count that is not a whole number from 1.
     """
+    layout = Layout(columns=columns or {}, separator=separator, fold_case=fold_case)
+    return read_file(path, layout, unit=unit).population
+
+
+def read_file(path: str | Path, layout: Layout, *, unit: str = "user") -> FileContent:
+    """Return the population in a file, and what of its texts is no word.
+
+    Args:
+        path: As for `read_population`.
+        layout: How the file is laid out.
+        unit: What one user of the file is.
+
+    Raises:
+        InputError: As `read_population`.
+    """
     path = Path(path)
-    names = choose_columns(read_header(path), columns or {}, path)
+    names = find_columns(path, layout)
     with readable(path):
-        return _read(path, names, unit)[0]
+        table = read_columns(path, with_late_counts(names, path), layout.separator)
+        return _content_of(table, path, unit, fold_case=layout.fold_case)
 
 
-def read_texts(
-    path: str | Path, *, columns: Mapping[str, str] | None = None
-) -> tuple[StoredPopulation, Counter[tuple[str, str]]]:
-    """Return the population in a file of texts, and what `tokens.tokenize` dropped of them.
+def population_of_table(
+    rows: pa.Table,
+    *,
+    columns: Mapping[str, str] | None = None,
+    fold_case: bool = False,
+    name: str = "table",
+) -> StoredPopulation:
+    """Return the population in an Arrow table, by the rules of `read_population`.
+
+    Args:
+        rows: Columns as a file has them.
+        columns: The table's names of columns, see `read_population`.
+        fold_case: As for `read_population`.
+        name: Of the table, for messages and titles.
+
+    Raises:
+        InputError: As `read_population`.
+    """
+    path = Path(name)
+    names = choose_columns(rows.column_names, columns or {}, path, is_file=False)
+    # Before the types: an empty column of pandas may have none.
+    if not rows.num_rows:
+        raise InputError(f"Expected at least one row, got none in {name}.")
+    for role, column in names.items():
+        require_type(role, column, rows.schema.field(column).type, path)
+    chosen = rows.select(list(names.values())).rename_columns(list(names))
+    return _content_of(chosen, path, "user", fold_case=fold_case).population
+
+
+def read_texts(path: str | Path, layout: Layout) -> FileContent:
+    """Return the population in a file of texts, and what of them is no word.
 
     Raises:
         InputError: As `read_population`, or the file holds counted words.
     """
     path = Path(path)
-    names = choose_columns(read_header(path), columns or {}, path)
-    if "text" not in names:
+    if "text" not in find_columns(path, layout):
         raise InputError(f"Expected a column 'text', got counted words already in {path}.")
-    with readable(path):
-        return _read(path, names, "user")
+    return read_file(path, layout)
 
 
-def _read(
-    path: Path, names: dict[str, str], unit: str
-) -> tuple[StoredPopulation, Counter[tuple[str, str]]]:
-    dropped: Counter[tuple[str, str]] = Counter()
-    table = read_columns(path, with_late_counts(names, path))
+def _content_of(table: pa.Table, path: Path, unit: str, *, fold_case: bool) -> FileContent:
+    """Return what a table holds, whose columns are named by their roles."""
     if not table.num_rows:
         raise InputError(f"Expected at least one row, got only a header in {path}.")
     users = user_rows(table["user"], path)
-    counts: Whole | None
-    if "word" in names:
+    if "word" in table.column_names:
         words, word_ids = word_rows(table["word"], path)
+        if fold_case:
+            words, word_ids = folded_rows(words, word_ids)
         counts = (
             count_rows(table["count"], path)
             if "count" in table.column_names
@@ -107,39 +165,58 @@ def _read(
         holds = rows_with_a_word(word_ids, counts, path)
         if holds is not None:
             users, word_ids, counts = users.where(holds), word_ids[holds], counts[holds]
-        if users.offsets is not None and words_ascend(users.offsets, word_ids):
-            # As in files of our own: that is how a population is held.
-            return StoredPopulation(
-                name=path.name,
-                lexicon=Lexicon(words=words),
-                offsets=users.offsets,
-                word_ids=word_ids.astype(np.int32, copy=False),
-                counts=counts.astype(np.int32, copy=False),
-                unit=unit,
-            ), dropped
-    else:
-        refuse_nulls(table["text"], "text", path)
-        refuse_bytes(table["text"], "text", path)
-        tokens = tokenize_all(table["text"])
-        users, words, word_ids = users.repeated(tokens.sizes), tokens.words, tokens.word_ids
-        dropped = tokens.dropped
-        counts = None
-    population = StoredPopulation.from_rows(
-        name=path.name,
+        population = _population_of(users, word_ids, counts, words=words, name=path.name, unit=unit)
+        return FileContent(population=population)
+    refuse_nulls(table["text"], "text", path)
+    refuse_bytes(table["text"], "text", path)
+    tokens = tokenize_all(table["text"])
+    users = users.repeated(tokens.sizes)
+    population = _population_of(
+        users, tokens.word_ids, None, words=tokens.words, name=path.name, unit=unit
+    )
+    return FileContent(
+        population=population,
+        dropped=tokens.dropped,
+        texts=len(tokens.sizes),
+        empty_texts=int((tokens.sizes == 0).sum()),
+    )
+
+
+def _population_of(
+    rows: UserRows,
+    word_ids: Whole,
+    counts: Whole | None,
+    *,
+    words: list[str],
+    name: str,
+    unit: str,
+) -> StoredPopulation:
+    """Return the population of some rows; each counts once without counts."""
+    if counts is not None and rows.offsets is not None and words_ascend(rows.offsets, word_ids):
+        # As in files of our own: that is how a population is held.
+        return StoredPopulation(
+            name=name,
+            lexicon=Lexicon(words=words),
+            offsets=rows.offsets,
+            word_ids=word_ids.astype(np.int32, copy=False),
+            counts=counts.astype(np.int32, copy=False),
+            unit=unit,
+        )
+    return StoredPopulation.from_rows(
+        name=name,
         lexicon=Lexicon(words=words),
-        clients=users.of_rows(),
+        clients=rows.of_rows(),
         word_ids=word_ids.astype(np.int64, copy=False),
         counts=None if counts is None else counts.astype(np.int64, copy=False),
-        num_clients=users.num_clients,
+        num_clients=rows.num_clients,
         unit=unit,
     )
-    return population, dropped
 
 
 def with_late_counts(names: dict[str, str], path: Path) -> dict[str, str]:
     """Return the columns with that of counts, which a record after the first may have."""
     if "word" in names and has_free_records(path):
-        return {**names, "count": names.get("count", _NAMES["count"][0])}
+        return {**names, "count": names.get("count", "count")}
     return names
 
 
@@ -172,41 +249,3 @@ def write_population(population: StoredPopulation, path: str | Path) -> None:
         }
     )
     write_rows(Path(path), rows)
-
-
-def choose_columns(found: list[str], columns: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Return the file's columns for user, word and perhaps count, or user and text, or a day too.
-
-    Args:
-        found: The file's columns.
-        columns: Names that the caller gave; a column of days only if it is among them.
-        path: For the message.
-
-    Raises:
-        InputError: A name is missing, or a key of ``columns`` is unknown.
-    """
-    roles = _NAMES | ({DAY: (columns[DAY],)} if DAY in columns else {})
-    for role in columns:
-        require_choice(roles, column=role)
-    wanted = {role: (columns[role],) if role in columns else roles[role] for role in roles}
-    names = {
-        role: next(name for name in wanted[role] if name in found)
-        for role in roles
-        if any(name in found for name in wanted[role])
-    }
-    missing = [role for role in columns if role not in names]
-    if "user" not in names:
-        missing.append("user")
-    if "word" not in names and "text" not in names:
-        missing.append("word")
-    if missing:
-        alternatives = " or ".join(repr(name) for name in wanted[missing[0]])
-        raise InputError(
-            f"Expected a column {alternatives} for the {missing[0]}, got the columns "
-            f"{list_names(found)} in {path}; name the right one."
-        )
-    if "word" in names and "text" not in columns:
-        names.pop("text", None)
-    else:
-        names = {role: names[role] for role in ("user", "text", DAY) if role in names}
-    return names

@@ -30,6 +30,10 @@ from fedhh.system.files import whole_file
 from fedhh.system.reading import LONGEST_LINE, opened, require_regular, text_lines
 from fedhh.validation import InputError, shown
 
+COMMA = ","
+"""What separates the columns of CSV, if nothing else is said."""
+
+_NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t"}
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 # Of bytes; the longest line that can be read.
 _BLOCK_SIZE = LONGEST_LINE
@@ -51,30 +55,68 @@ _UNREADABLE = (
 )
 
 
-def read_header(path: Path) -> list[str]:
+def read_header(path: Path, separator: str | None = None) -> list[str]:
     """Return the names of a file's columns; of JSON Lines, the keys of the first record.
 
+    Args:
+        path: A file whose extension tells its format.
+        separator: See `separator_of`; of CSV alone.
+
     Raises:
-        InputError: The file is missing, a directory, unreadable, empty or malformed, or its
-            extension is unknown.
+        InputError: The file is missing, a directory, unreadable, empty or malformed, its
+            extension is unknown, or it has no separator.
     """
     table_format = _format_of(path)
     require_regular(path)
+    if separator is not None and not is_csv(path):
+        raise InputError(
+            f"Expected a CSV file for the separator {shown(separator)}, got {path}; remove it."
+        )
+    character = separator_of(separator)
     with readable(path):
-        names = table_format.header(path)
+        names = table_format.header(path, character)
     repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise InputError(f"Expected distinct columns in {path}, got {shown(repeated[0])} twice.")
     return names
 
 
-def read_columns(path: Path, names: Mapping[str, str]) -> pa.Table:
+def separator_of(separator: str | None) -> str:
+    r"""Return the character that separates columns: a sign of ASCII, or "tab".
+
+    Raises:
+        InputError: It is none.
+
+    >>> separator_of(None), separator_of(";"), separator_of("tab")
+    (',', ';', '\t')
+    """
+    character = _NAMED_SEPARATORS.get(separator or "", COMMA if separator is None else separator)
+    is_sign = len(character) == 1 and character.isascii() and not character.isalnum()
+    if not is_sign or character in '"\r\n' or not (character == "\t" or character.isprintable()):
+        raise InputError(
+            f"Expected one sign as separator, such as ';', '|' or tab, got {shown(separator)}."
+        )
+    return character
+
+
+def separator_name(character: str) -> str:
+    """Return a separator as it can be typed."""
+    return "tab" if character == "\t" else character
+
+
+def is_csv(path: Path) -> bool:
+    """Return whether a file's extension says CSV."""
+    return _format_of(path) is _CSV
+
+
+def read_columns(path: Path, names: Mapping[str, str], separator: str | None = None) -> pa.Table:
     """Return the named columns of a file.
 
     Args:
         path: A file whose header `read_header` has returned.
         names: The file's column for each of ``user``, ``word`` or ``text``, ``count``, ``day``.
             Counts that no record of JSON Lines has are left out.
+        separator: As for `read_header`.
 
     Returns:
         A table with the keys of ``names`` as columns, as the file has them or as dictionaries of
@@ -84,7 +126,7 @@ def read_columns(path: Path, names: Mapping[str, str]) -> pa.Table:
         InputError: The file is unreadable or malformed.
     """
     with readable(path):
-        return _format_of(path).read(path, names)
+        return _format_of(path).read(path, names, separator_of(separator))
 
 
 def write_rows(path: Path, rows: pa.Table) -> None:
@@ -155,26 +197,26 @@ def _written(path: Path, *, compressed: bool) -> Iterator[BinaryIO]:
                 yield file  # type: ignore[misc]  # A binary mode gives a binary file.
 
 
-def _parquet_header(path: Path) -> list[str]:
+def _parquet_header(path: Path, _: str) -> list[str]:
     names: list[str] = pa.parquet.read_schema(path).names
     return names
 
 
-def _read_parquet(path: Path, names: Mapping[str, str]) -> pa.Table:
+def _read_parquet(path: Path, names: Mapping[str, str], _: str) -> pa.Table:
     texts = [names[role] for role in ("user", "word") if role in names]
     # Only string columns follow `read_dictionary`; others are left as they are. Of a path, Arrow
     # would take folders like "user=7" for columns, so it gets a file.
     with opened(path) as raw:
         schema = pa.parquet.read_schema(raw)
         for role, name in names.items():
-            _require_type(role, name, schema.field(name).type, path)
+            require_type(role, name, schema.field(name).type, path)
         raw.seek(0)
         with pa.parquet.ParquetFile(raw, read_dictionary=texts) as file:
             table = file.read(columns=list(names.values()))
     return table.select(list(names.values())).rename_columns(list(names))
 
 
-def _require_type(role: str, name: str, column_type: Any, path: Path) -> None:
+def require_type(role: str, name: str, column_type: Any, path: Path) -> None:
     """Refuse a Parquet column whose values would have to be guessed at."""
     is_dictionary = pa.types.is_dictionary(column_type)
     value_type = column_type.value_type if is_dictionary else column_type
@@ -188,9 +230,9 @@ def _require_type(role: str, name: str, column_type: Any, path: Path) -> None:
         )
 
 
-def _csv_header(path: Path) -> list[str]:
+def _csv_header(path: Path, separator: str) -> list[str]:
     with closing(text_lines(path)) as lines:
-        rows = csv.reader(lines, strict=True)
+        rows = csv.reader(lines, delimiter=separator, strict=True)
         try:
             first = next(filter(None, rows), None)
         except csv.Error as problem:
@@ -200,14 +242,16 @@ def _csv_header(path: Path) -> list[str]:
     return first
 
 
-def _read_csv(path: Path, names: Mapping[str, str]) -> pa.Table:
+def _read_csv(path: Path, names: Mapping[str, str], separator: str) -> pa.Table:
     types = {name: pa.string() if role == "text" else _TEXT for role, name in names.items()}
     try:
         with opened(path) as file:
             table = pa.csv.read_csv(
                 file,
                 read_options=pa.csv.ReadOptions(block_size=_BLOCK_SIZE),
-                parse_options=pa.csv.ParseOptions(newlines_in_values="text" in names),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=separator, newlines_in_values="text" in names
+                ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=types,
                     include_columns=list(names.values()),
@@ -216,15 +260,15 @@ def _read_csv(path: Path, names: Mapping[str, str]) -> pa.Table:
                 ),
             )
     except pa.ArrowInvalid as error:
-        _refuse_csv(path, error)
+        _refuse_csv(path, separator, error)
         raise
     return table.rename_columns(list(names))
 
 
-def _refuse_csv(path: Path, error: pa.ArrowInvalid) -> None:
+def _refuse_csv(path: Path, separator: str, error: pa.ArrowInvalid) -> None:
     """Name the line that Arrow could not read; its own message does not."""
     lines = text_lines(path)
-    rows = csv.reader(lines, strict=True)
+    rows = csv.reader(lines, delimiter=separator, strict=True)
     width = 0
     # Arrow has no limit for a cell, so that Python's would name a line that is not at fault.
     limit = csv.field_size_limit(LONGEST_LINE)
@@ -308,14 +352,18 @@ def _encoded_rows(
 
 @dataclass(frozen=True, kw_only=True)
 class _TableFormat:
-    header: Callable[[Path], list[str]]
-    read: Callable[[Path, Mapping[str, str]], pa.Table]
+    header: Callable[[Path, str], list[str]]
+    read: Callable[[Path, Mapping[str, str], str], pa.Table]
     write: Callable[[BinaryIO, pa.Table], None]
 
 
 _PARQUET = _TableFormat(header=_parquet_header, read=_read_parquet, write=_write_parquet)
 _CSV = _TableFormat(header=_csv_header, read=_read_csv, write=_write_csv)
-_JSON = _TableFormat(header=json_header, read=read_json, write=_write_json)
+_JSON = _TableFormat(
+    header=lambda path, _: json_header(path),
+    read=lambda path, names, _: read_json(path, names),
+    write=_write_json,
+)
 
 _ACCEPTED = {
     "user": ((is_text, pa.types.is_integer), "users as text or integers"),

@@ -4,7 +4,8 @@ HTML entities are resolved, typographic apostrophes made plain, joiners and vari
 which nobody sees, taken out; text is brought to Unicode form NFKC and lower case. URLs, e-mail
 addresses and @mentions are removed; a hashtag keeps its word. A token is a run of letters, marks
 and digits with apostrophes inside. It is kept if it has at least one letter and at most 24 symbols;
-other tokens, such as ``2024``, are dropped as a whole. What is removed and dropped is counted.
+other tokens, such as ``2024``, are dropped as a whole. Emoji and other symbols are no tokens; a
+sequence that is one picture is one emoji. What is removed and dropped is counted.
 
 There is no segmentation: where a script puts no blanks between words, a run of it is one token.
 """
@@ -27,8 +28,9 @@ import pyarrow.compute as pc
 
 LONGEST_TOKEN = 24
 
-DROPPED = ("URL", "e-mail address", "mention", "no letter", "too long")
-"""Why a piece of text is no word: three kinds of it, and what dropped tokens lack or exceed."""
+EMOJI, NO_LETTER, TOO_LONG = "emoji or symbol", "no letter", "too long"
+DROPPED = ("URL", "e-mail address", "mention", EMOJI, NO_LETTER, TOO_LONG)
+"""Why a piece of text is no word: four kinds of it, and what dropped tokens lack or exceed."""
 
 # What a URL, an address or a mention has, at least.
 _SIGNS = ("://", "www.", "@")
@@ -46,16 +48,31 @@ _PLAIN_PIECE = rf"^[{re.escape(_EDGES)}]*[a-z0-9]+(?:'[a-z0-9]+)*[{re.escape(_ED
 _ENDLESS = re.compile(r"&#[0-9]{100,};?")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Rules:
+    """What finds pieces that are no words, tokens, and emoji."""
+
+    not_words: re.Pattern[str]
+    token: re.Pattern[str]
+    emoji: re.Pattern[str]
+
+
 @functools.cache
-def _rules() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    r"""Return what finds pieces that are no words, and what finds tokens.
+def _rules() -> _Rules:
+    r"""Return the rules, for which every character is looked at once.
 
     Python's ``\w`` has the letters and digits of all scripts and the underscore, but not the marks
     that many scripts write their vowels with.
     """
-    is_mark = [unicodedata.category(chr(point))[0] == "M" for point in range(_LAST_POINT)]
-    edges = np.flatnonzero(np.diff([False, *is_mark, False])).reshape(-1, 2)
-    marks = "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in edges.tolist())
+    categories = [unicodedata.category(chr(point)) for point in range(_LAST_POINT)]
+    marks = _ranges([category[0] == "M" for category in categories])
+    # Symbols that NFKC makes letters of, such as the sign of a trade mark, are read as these.
+    symbol = _ranges(
+        [
+            category == "So" and unicodedata.is_normalized("NFKC", chr(point))
+            for point, category in enumerate(categories)
+        ]
+    )
     letters = rf"\w[\w{marks}]*"
     name, host = rf"[\w{marks}.+-]", rf"[\w{marks}-]"
     not_words = re.compile(
@@ -65,7 +82,32 @@ def _rules() -> tuple[re.Pattern[str], re.Pattern[str]]:
         rf"|((?<!{name}){name}++@{host}+(?:\.{host}+)+)"
         rf"|(?<!\w)(@{letters})"  # mentions
     )
-    return not_words, re.compile(rf"{letters}(?:'{letters})*")
+    return _Rules(
+        not_words=not_words,
+        token=re.compile(rf"{letters}(?:'{letters})*"),
+        emoji=re.compile(
+            # Two letters are a flag; else a symbol, as changed by what follows, and those joined.
+            "[\U0001f1e6-\U0001f1ff]{2}"
+            f"|[{symbol}](?:[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
+            f"|\u200d[{symbol}])*"
+        ),
+    )
+
+
+def _ranges(chosen: list[bool]) -> str:
+    """Return the chosen characters as they stand in a set of a regular expression."""
+    edges = np.flatnonzero(np.diff([False, *chosen, False])).reshape(-1, 2)
+    return "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in edges.tolist())
+
+
+def folded(text: str) -> str:
+    r"""Return a text with plain apostrophes, without what nobody sees, in NFKC and lower case.
+
+    >>> folded("I\u2019M"), folded("\uff21rt")
+    ("i'm", 'art')
+    """
+    # NFKC splits the acute accent as a symbol of its own off a blank, so apostrophes come first.
+    return unicodedata.normalize("NFKC", text.translate(_PLAIN)).lower()
 
 
 def tokenize(text: str, dropped: Counter[tuple[str, str]] | None = None) -> list[str]:
@@ -79,22 +121,24 @@ def tokenize(text: str, dropped: Counter[tuple[str, str]] | None = None) -> list
     >>> tokenize("I\u2019m @home &amp; reading https://a.b #Lol: 1st caf\u00e9, 2024!")
     ["i'm", 'reading', 'lol', '1st', 'café']
     """
-    not_words, token = _rules()
-    # NFKC splits the acute accent as a symbol of its own off a blank, so apostrophes come first.
+    rules = _rules()
     resolved = html.unescape(_ENDLESS.sub("\ufffd", text))
-    plain = unicodedata.normalize("NFKC", resolved.translate(_PLAIN)).lower()
+    plain = folded(resolved)
+    if dropped is not None and not resolved.isascii():
+        dropped.update((EMOJI, found) for found in rules.emoji.findall(resolved))
     if any(sign in plain for sign in _SIGNS):
         if dropped is not None:
             dropped.update(
-                (DROPPED[(found.lastindex or 1) - 1], "") for found in not_words.finditer(plain)
+                (DROPPED[(found.lastindex or 1) - 1], "")
+                for found in rules.not_words.finditer(plain)
             )
-        plain = not_words.sub(" ", plain)
+        plain = rules.not_words.sub(" ", plain)
     words = []
-    for word in token.findall(plain.replace("_", " ")):
+    for word in rules.token.findall(plain.replace("_", " ")):
         if not (word.isalpha() or any(map(str.isalpha, word))):
-            reason = "no letter"
+            reason = NO_LETTER
         elif len(word) > LONGEST_TOKEN:
-            reason = "too long"
+            reason = TOO_LONG
         else:
             words.append(word)
             continue

@@ -24,6 +24,6 @@ def json_schema() -> dict[str, Any]:
         __base__=Config,
         __doc__=Config.__doc__,
         protocol=(protocol, default_protocol()),
-        baseline=(protocol | Literal["none"] | None, None),
+        baseline=(list[protocol | str] | protocol | Literal["none"] | None, None),
     )
     return whole.model_json_schema()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -41,11 +43,38 @@ _METRICS = {
     "central_epsilon": "central epsilon per contribution, after the run",
     "central_epsilon_user": "central epsilon per client, after the run",
     "claimed_k": "claimed k of approximate k-anonymity",
-    "noise_share": "share of noise among kept prefixes",
+    "noise_share": "share of nulls among kept prefixes",
     "discovered": "discovered words",
+    "discovered_real": "discovered words that are held",
+    "discovered_false": "discovered words that no client holds",
+    "discovered_truncated": "discovered words cut to the longest length",
+    "significant": "significant discoveries",
+    "target_words": "distinct new words",
+    "target_contributions": "new-word contributions",
+    "reachable_mass": "reachable share of new-word contributions",
+    "min_clients": "clients that make a word widely held",
+    "words_with_min_clients": "widely held words",
+    "count_error_mean": "count error, mean (clients)",
+    "count_error_relative": "count error, relative",
+    "within_two_std": "estimates within 2 standard errors",
+    "count_error_mean_significant": "count error, mean, significant discoveries (clients)",
+    "count_error_relative_significant": "count error, relative, significant discoveries",
+    "within_two_std_significant": "estimates within 2 standard errors, significant discoveries",
+    "fewest_holders": "clients that hold the rarest discovery",
+    "fewest_holders_significant": "clients that hold the rarest significant discovery",
+    "share_held_by_at_most_k": "share of discoveries held by at most k clients",
+    "ceiling_coverage": "known-dictionary upper bound on coverage",
+    "ceiling_words": "words at the known-dictionary upper bound",
+    "share_of_ceiling": "coverage, fraction of the known-dictionary upper bound",
+    "local_epsilon_user": "local epsilon per client",
+    "clients_asked": "clients asked",
+    "upload_bits_per_client_max": "upload per client, at most (bits)",
+    "download_bits_per_client_max": "download per client, at most (bits)",
     "local_epsilon": "local epsilon per contribution",
     "sampling_gain": "coverage, random over greedy (points)",
 }
+
+_TOP = re.compile(r"([a-z0-9]+)_top_(\d+)")
 
 # Metrics that are shares, to be shown in percent.
 _SHARES = (
@@ -78,9 +107,30 @@ def axis_label(path: str) -> str:
     return _METRICS.get(path, short_label(path))
 
 
+def metric_label(metric: str) -> str:
+    """Return a metric's name for a page's choice.
+
+    >>> metric_label("precision_top_500"), metric_label("upload_bits_per_client_max")
+    ('precision of the top 500', 'upload per client, at most (bits)')
+    """
+    if match := _TOP.fullmatch(metric):
+        name = {"f1": "F1", "found": "share found"}.get(match[1], match[1])
+        return f"{name} of the top {int(match[2]):,}"
+    return axis_label(metric)
+
+
 def is_share(metric: str) -> bool:
     """Return whether a metric is a share, shown in percent."""
     return metric.startswith(_SHARES)
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return some parts as they stand in a sentence.
+
+    >>> listed(["SFP", "PEM", "TrieHH"]), listed(["SFP"])
+    ('SFP, PEM and TrieHH', 'SFP')
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def round_up(epsilon: float) -> str:

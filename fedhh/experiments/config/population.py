@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,15 @@ from fedhh.clients.populations.wordfreq_tail import SOURCE as WORDFREQ_TAIL
 from fedhh.clients.populations.wordfreq_tail import wordfreq_tail
 from fedhh.clients.populations.zipf_words import SOURCE as ZIPF
 from fedhh.clients.populations.zipf_words import zipf_words
+from fedhh.experiments.config.client_file import load_file, refuse_layout
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.random import Stream, generator
 from fedhh.system.files import is_there
 from fedhh.validation import InputError, require_choice, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _VOCABULARY = 60_000
 
@@ -106,34 +111,78 @@ def synthetic_population(
     return synthetic.synthetic_population(preset, num_clients, seed=seed)
 
 
-def load_file(config: PopulationConfig) -> StoredPopulation:
-    """Return all clients and words of a file."""
-    columns = {
-        "user": config.user_column,
-        "word": config.word_column,
-        "count": config.count_column,
-        "text": config.text_column,
-    }
-    from fedhh.clients.reading.sources import read_population
-
-    return read_population(
-        Path(config.source), columns={role: name for role, name in columns.items() if name}
-    )
-
-
-def load_population(path: str | Path, *, known: str = "scowl70") -> StoredPopulation:
+def load_population(
+    path: str | Path,
+    *,
+    known: str = "scowl70",
+    columns: Mapping[str, str] | None = None,
+    separator: str | None = None,
+    fold_case: bool = False,
+) -> StoredPopulation:
     """Return the clients of a file with the words that a device would not know.
 
     Args:
         path: Parquet, CSV, CSV.gz or JSON Lines with columns (user, word, count) or (user, text).
         known: Known words: "scowl70", "none", or a file with a word per line.
+        columns: The file's names of columns, by "user", "word", "count" and "text", where they
+            differ.
+        separator: What separates the columns of CSV, or "tab"; None: a comma.
+        fold_case: Bring counted words to the form that texts have: plain apostrophes, NFKC, lower
+            case. The counts of words that become one are added up.
 
     Raises:
         InputError: The file or the list cannot be read, or holds no client.
     """
     from fedhh.clients.reading.sources import read_population
 
-    return _without_known(read_population(Path(path)), known)[0]
+    population = read_population(
+        Path(path), columns=columns, separator=separator, fold_case=fold_case
+    )
+    return _without_known(population, known)[0]
+
+
+def population_from(
+    frame: pd.DataFrame,
+    *,
+    columns: Mapping[str, str] | None = None,
+    known: str = "scowl70",
+    fold_case: bool = False,
+    name: str = "dataframe",
+) -> StoredPopulation:
+    """Return the clients of a pandas DataFrame with the words that a device would not know.
+
+    Args:
+        frame: A row for each (user, word, count), where the count may be left out, or for each
+            (user, text); its index is not used. See `fedhh.clients.reading.sources`.
+        columns: The frame's names of columns, by "user", "word", "count" and "text", where they
+            differ.
+        known: Known words: "scowl70", "none", or a file with a word per line.
+        fold_case: As for `load_population`.
+        name: Of the population, in titles.
+
+    Raises:
+        InputError: A column is missing, of another type, or has a value that cannot be read.
+
+    >>> import fedhh, pandas
+    >>> frame = pandas.DataFrame({"who": ["ann", "bob"], "text": ["lol brb", "lol"]})
+    >>> fedhh.population_from(frame, columns={"user": "who"}).num_clients
+    2
+    """
+    import pyarrow as pa
+
+    from fedhh.clients.reading.sources import population_of_table
+
+    if not hasattr(frame, "columns"):
+        raise InputError(f"Expected a pandas DataFrame, got a {type(frame).__name__}.")
+    named = {str(column): frame[column] for column in frame.columns}
+    try:
+        rows = pa.table({column: pa.Array.from_pandas(named[column]) for column in named})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as problem:
+        raise InputError(
+            f"Expected columns of one type each in {name}, got {str(problem).splitlines()[0]}"
+        ) from None
+    population = population_of_table(rows, columns=columns, fold_case=fold_case, name=name)
+    return _without_known(population, known)[0]
 
 
 def check_population(config: PopulationConfig) -> None:
@@ -143,6 +192,8 @@ def check_population(config: PopulationConfig) -> None:
             f"population.clients is missing: source = {config.source!r} is synthetic; say "
             "how many clients to draw."
         )
+    if says_its_size(config):
+        refuse_layout(config)
     if is_synthetic(config):
         population_model(config)
         return
@@ -176,6 +227,10 @@ def population_class(source: str) -> type[Any] | None:
         raise InputError(
             f"population.source = {shown(source)}: expected a subclass of fedhh's Population, got "
             f"the class {kind.__name__}."
+        )
+    if lacking := sorted(getattr(kind, "__abstractmethods__", ())):
+        raise InputError(
+            f"population.source = {shown(source)}: {kind.__name__} lacks {', '.join(lacking)}."
         )
     return kind
 

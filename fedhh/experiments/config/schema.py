@@ -19,7 +19,12 @@ from pydantic import BaseModel, Field, SerializeAsAny, ValidationError
 
 from fedhh import doors
 from fedhh.experiments.config.built_in import DEFAULT_PRESET, preset_text
-from fedhh.experiments.config.changes import PROTOCOL_TABLES, apply_settings
+from fedhh.experiments.config.changes import (
+    BASELINE,
+    PROTOCOL,
+    apply_settings,
+    listed_baselines,
+)
 from fedhh.experiments.config.protocol_section import (
     DEFAULT_PROTOCOL,
     ProtocolSection,
@@ -73,6 +78,29 @@ class ModelConfig(Section):
     oov_share_log_sd: float | None = None
 
 
+class ColumnsConfig(Section):
+    """The names that a file has for its columns; found by their usual names if none.
+
+    Attributes:
+        user: The column of users.
+        word: Of words.
+        count: Of how often a word was typed.
+        text: Of texts, for files without words.
+        day: Of days, for collections that are repeated.
+    """
+
+    user: str | None = None
+    word: str | None = None
+    count: str | None = None
+    text: str | None = None
+    day: str | None = None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that have a name here, by what they are."""
+        return {role: name for role, name in self if name is not None}
+
+
 class PopulationConfig(Section):
     """Who is simulated.
 
@@ -93,10 +121,10 @@ class PopulationConfig(Section):
         candidates: The words that protocols of a closed domain ask about, which others have no use
             for: a file with a word per line, or the words themselves; "from-data": the clients' own
             words, which is not private. In a run's own file the words of the file stand here.
-        user_column: The file's column of users; found by its usual names if empty.
-        word_column: Likewise, of words.
-        count_column: Likewise, of counts.
-        text_column: Likewise, of texts, for files without words.
+        columns: The names that a file has for its columns.
+        separator: What separates the columns of a CSV file: a sign, or "tab"; a comma if none.
+        fold_case: Bring the counted words of a file to the form that texts have: plain
+            apostrophes, NFKC, lower case. The counts of words that become one are added up.
         model: Changes to the model of a synthetic population.
     """
 
@@ -107,10 +135,9 @@ class PopulationConfig(Section):
     alphabet: Annotated[str, Field(min_length=1)] = "lower"
     alphabet_source: str = ""
     candidates: Annotated[_TextOrTexts, text_or_texts("a file or a list of words")] = ""
-    user_column: str = ""
-    word_column: str = ""
-    count_column: str = ""
-    text_column: str = ""
+    columns: ColumnsConfig = ColumnsConfig()
+    separator: str | None = None
+    fold_case: bool = False
     model: ModelConfig = ModelConfig()
 
 
@@ -201,8 +228,9 @@ class Config(Section):
         seed: Of everything that is drawn.
         population: Who is simulated.
         protocol: How words are discovered.
-        baseline: A protocol that `fedhh run` runs on the same clients to show beside the other;
-            "none" for none. What a client contributes is as in ``protocol`` where it is left out.
+        baseline: Protocols that `fedhh run` runs on the same clients, to show next to the other:
+            a table each, or a name; "none" for none. What a client contributes is as in
+            ``protocol`` where it is left out.
         privacy: What privacy costs are stated for.
         simulation: How faithfully clients are simulated.
         metrics: What the result is measured against.
@@ -213,7 +241,7 @@ class Config(Section):
     seed: Annotated[int, Field(ge=0)] = 0
     population: PopulationConfig = PopulationConfig()
     protocol: SerializeAsAny[ProtocolSection] = Field(default_factory=default_protocol)
-    baseline: SerializeAsAny[ProtocolSection] | None = None
+    baseline: tuple[SerializeAsAny[ProtocolSection], ...] | None = None
     privacy: PrivacyConfig = PrivacyConfig()
     simulation: SimulationConfig = SimulationConfig()
     metrics: MetricsConfig = MetricsConfig()
@@ -227,11 +255,13 @@ class Config(Section):
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
-    def of_baseline(self) -> Config | None:
-        """The same with the baseline as its protocol; None without one that differs."""
-        if self.baseline is None or self.baseline == self.protocol:
-            return None
-        return self.model_copy(update={"protocol": self.baseline, "baseline": None})
+    def of_baselines(self) -> tuple[Config, ...]:
+        """The same with each baseline as its protocol, where that differs."""
+        return tuple(
+            self.model_copy(update={"protocol": each, "baseline": None})
+            for each in self.baseline or ()
+            if each != self.protocol
+        )
 
     def to_toml(self) -> str:
         """Return the file that gives this configuration again."""
@@ -289,14 +319,15 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
     An alphabet that is "auto" is settled, so that the configuration says which symbols it has.
     """
     table, protocol = dict(table), table.get("protocol", {})
-    baseline = table.get("baseline")
-    if isinstance(baseline, dict) and isinstance(protocol, dict) and "name" in baseline:
-        table["baseline"] = {**switch_protocol(protocol, baseline["name"]), **baseline}
-    elif baseline == "none":
-        del table["baseline"]
-    for key in PROTOCOL_TABLES:
-        if key in table:
-            table[key] = _parse_protocol(table[key], key, origin)
+    if PROTOCOL in table:
+        table[PROTOCOL] = _parse_protocol(protocol, PROTOCOL, origin)
+    if baselines := listed_baselines(table.pop(BASELINE, "none")):
+        table[BASELINE] = tuple(
+            _parse_baseline(
+                each, f"{BASELINE}.{i}" if len(baselines) > 1 else BASELINE, origin, protocol
+            )
+            for i, each in enumerate(baselines)
+        )
     try:
         config = Config.model_validate(table)
     except ValidationError as error:
@@ -310,6 +341,16 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
     except InputError as error:
         raise InputError(f"{origin}: {error}") from None
     return config.model_copy(update={"population": population})
+
+
+def _parse_baseline(table: Any, key: str, origin: str, protocol: dict[str, Any]) -> ProtocolSection:
+    """Return a baseline, which contributes as the protocol does where it says nothing of that."""
+    if isinstance(table, dict) and "name" in table:
+        try:
+            table = {**switch_protocol(protocol, table["name"]), **table}
+        except InputError as error:
+            raise InputError(f"{origin}: {key}.name = {literal(table['name'])}: {error}") from None
+    return _parse_protocol(table, key, origin)
 
 
 def _parse_protocol(table: Any, key: str, origin: str) -> ProtocolSection:
@@ -359,9 +400,9 @@ def _sections_with(key: str) -> list[str]:
     sections = {
         name: [field.annotation]
         for name, field in Config.model_fields.items()
-        if name not in PROTOCOL_TABLES
+        if name not in (PROTOCOL, BASELINE)
     }
-    sections["protocol"] = list(known_sections().values())
+    sections[PROTOCOL] = list(known_sections().values())
     return [
         f"{name}.{key}"
         for name, models in sections.items()

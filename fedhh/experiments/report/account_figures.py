@@ -10,8 +10,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedhh.accounting import NotApplicable, closed_form_epsilon, shuffle_bound
-from fedhh.experiments.report.style import BLUE, GREEN, GREY, ORANGE, STYLE, VERMILION
-from fedhh.system.files import whole_file
+from fedhh.experiments.report.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    STYLE,
+    VERMILION,
+    write_one,
+)
+from fedhh.experiments.report.titles import name_panel
 from fedhh.validation import InputError
 
 _BOUNDS = (
@@ -95,7 +103,7 @@ def plot_shuffle(
                 axes.plot([paper], [_PAPER_CLAIM], "*", color=VERMILION, markersize=9, label=label)
             axes.set_xscale("log")
             axes.set_yscale("log")
-            axes.set_title(f"local epsilon {epsilon:g}")
+            name_panel(axes, f"local epsilon {epsilon:g}", size=12)
             axes.set_xlabel("reports in one shuffle")
         panels[0].set_ylabel(f"central epsilon at delta {delta:g} (item level)")
         named = {
@@ -106,11 +114,7 @@ def plot_shuffle(
         figure.legend(
             named.values(), named.keys(), loc="outside lower center", ncols=min(3, len(named))
         )
-        try:
-            with whole_file(path) as temporary:
-                figure.savefig(temporary, dpi=160)
-        except OSError as error:
-            raise InputError(f"Cannot write {path}: {error.strerror}.") from None
+        write_one(figure, path)
 
 
 def _epsilon(

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedhh.experiments.config.labels import round_up, short_label, value_text
+from fedhh.experiments.config.labels import listed, round_up, short_label, value_text
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.report.cells import record_of
-from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.central_target import LOCAL_EPSILON, TARGETS
 from fedhh.experiments.sweep.columns import follows
@@ -130,9 +130,10 @@ _CHOSEN = (
 )
 """Rows of a comparison at one central epsilon."""
 _SHORT = {
-    "coverage", _CEILING, _OF_CEILING, "precision", "recall", "central_epsilon_before_run", CENTRAL,
-    "central_epsilon_user_before_run", "central_epsilon_user", CLAIMED_K, "rounds",
-    "upload_bits_per_client_max", "download_bits_per_client_max", SERVER_SECONDS, _TRUNCATED,
+    "coverage", _CEILING, _OF_CEILING, "precision", "recall", _COUNT_ERROR,
+    "central_epsilon_before_run", CENTRAL, "central_epsilon_user_before_run",
+    "central_epsilon_user", CLAIMED_K, "rounds", "upload_bits_per_client_max",
+    "download_bits_per_client_max", SERVER_SECONDS, _TRUNCATED,
 }  # fmt: skip
 _NOT_ZERO = re.compile(r"[1-9]")
 _TOP = re.compile(r"(?:precision|recall|f1)_top_(\d+)")
@@ -277,12 +278,11 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
 
 def _equal_note(table: pd.DataFrame) -> list[str]:
     """Return what is equal where epsilons were chosen for one central epsilon."""
-    deltas = _deltas(table)
     return [
         f"Equal privacy: every protocol's epsilons are chosen so that the central epsilon before "
         f"the run, of one {unit} (neighbors swap one {unit}), is at most "
         f"{' or '.join(value_text(each) for each in dict.fromkeys(table[axis]))} at delta "
-        f"{deltas}, and as near to it as the accounting comes."
+        f"{_deltas(table)}, and as near to it as the accounting comes."
         for axis, unit in TARGETS.items()
         if axis in table
     ]
@@ -307,6 +307,8 @@ def _anonymity_notes(table: pd.DataFrame, measures: Sequence[Measure]) -> list[s
     if CLAIMED_K not in {measure.column for measure in measures} or "alpha" not in table:
         return []
     alphas = ", ".join(f"{alpha:g}" for alpha in sorted(table["alpha"].dropna().unique()))
+    if not alphas:
+        return []
     return [
         f"k-anonymity at alpha {alphas}: a word that at most k clients hold returns with "
         "probability at most 1 - alpha."
@@ -324,7 +326,7 @@ def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]]) -> TextTable:
         }
         for config, run in runs
     ]
-    title = f"{' and '.join(row[PROTOCOL] for row in rows)} on the same clients"
+    title = f"{listed([row[PROTOCOL] for row in rows])} on the same clients"
     return comparison_table(
         pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}, chosen=_is_short
     )

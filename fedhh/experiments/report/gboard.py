@@ -20,7 +20,7 @@ from fedhh.experiments.report.cells import (
     record_of,
     with_interval,
 )
-from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.columns import EXTRA, varying
 from fedhh.experiments.sweep.directory import base_config
 from fedhh.experiments.sweep.intervals import Mask, paired_gain, summarize
@@ -109,7 +109,7 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     if others := _not_of_table_1(grid):
         raise InputError(
             f"Table 1 has one setting per sampler and passes, and these results also vary "
-            f"{', '.join(others)}; use fedhh table summary, or run a sweep without them."
+            f"{', '.join(others)}; use fedhh table DIR summary, or run a sweep without them."
         )
     config = base_config(description)
     words = str(_VOCABULARY if config is None else _vocabulary(config))
@@ -179,7 +179,7 @@ def figure_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
         source = "other clients" if config is None else config.population.source
         raise InputError(
             f"Figure 1 varies {_EPSILON} alone on {_SOURCE}, and these results vary "
-            f"{', '.join(varying(grid)) or 'nothing'} on {source}; use fedhh table summary, or "
+            f"{', '.join(varying(grid)) or 'nothing'} on {source}; use fedhh table DIR summary, or "
             "make them with fedhh sweep --preset gboard-figure1-quick."
         )
     stated = published()["figure_1"]

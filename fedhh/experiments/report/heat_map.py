@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from fedhh.experiments.config.labels import axis_label, is_share, value_text
 from fedhh.experiments.report.panels import finish, label_axes, open_figure, panels_of
 from fedhh.experiments.report.style import SIZE, STYLE, in_percent
+from fedhh.experiments.report.titles import name_panel
 from fedhh.experiments.sweep.columns import (
     FEWEST_VALUES,
     MOST_PANELS,
@@ -77,7 +78,7 @@ def draw_map(
             )
             axes.set_yticks(range(means.shape[0]), [value_text(v) for v in means.index])
             if label:
-                axes.set_title(label, fontsize=9)
+                name_panel(axes, label)
         label_axes(panels, axis_label(layout.x), axis_label(y))
         bar = figure.colorbar(image, ax=panels, label=axis_label(metric))
         if is_share(metric):

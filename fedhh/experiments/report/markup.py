@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.validation import printable
 
 

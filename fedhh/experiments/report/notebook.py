@@ -12,8 +12,8 @@ from fedhh.experiments.report import run_figures
 from fedhh.experiments.report.markup import table_tag
 from fedhh.experiments.report.sweep_figures import figures_of
 from fedhh.experiments.report.tables import table_of
-from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import varied_settings
 from fedhh.experiments.sweep.directory import DESCRIPTION, label_results

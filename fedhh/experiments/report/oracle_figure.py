@@ -11,10 +11,14 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from fedhh.experiments.report.account_figures import check_figure
-from fedhh.experiments.report.style import GREY, STYLE, series
+from fedhh.experiments.report.style import (
+    GREY,
+    STYLE,
+    series,
+    write_one,
+)
+from fedhh.experiments.report.titles import put_title
 from fedhh.oracles.comparison import compared_names, noise_of
-from fedhh.system.files import whole_file
-from fedhh.validation import InputError
 
 _LOWEST, _HIGHEST, _STEP = 0.5, 10.0, 0.25
 _ALIKE = 0.03
@@ -60,13 +64,9 @@ def plot_oracles(path: Path, *, epsilon: float, domain_size: int) -> None:
         axes.set_ylim(least / 2, min(most * 2, max(_MOST_NOISE * least, 100.0)))
         axes.set_xlabel("epsilon of one report")
         axes.set_ylabel("V0, variance of a count of 0 per report")
-        axes.set_title(f"{domain_size:,} values")
-        figure.legend(loc="outside right upper", title="most noise at the line first")
-        try:
-            with whole_file(path) as temporary:
-                figure.savefig(temporary, dpi=160)
-        except OSError as error:
-            raise InputError(f"Cannot write {path}: {error.strerror}.") from None
+        put_title(axes, f"{domain_size:,} values")
+        figure.legend(loc="outside right center", title="most noise at the line first")
+        write_one(figure, path)
 
 
 def _alike(lines: dict[str, _Floats]) -> list[tuple[list[str], _Floats]]:

@@ -14,15 +14,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedhh.experiments.config.labels import is_share, short_label, value_text
-from fedhh.experiments.report.plain_text import unmathed
-from fedhh.experiments.report.style import (
-    NOTE,
-    SIZE,
-    NotebookFigure,
-    in_percent,
+from fedhh.experiments.report.style import SIZE, NotebookFigure, in_percent
+from fedhh.experiments.report.titles import (
+    letters_wide,
+    put_heading,
+    put_note,
     put_title,
-    wrapped,
+    shortened,
+    shown_labels,
 )
+from fedhh.experiments.study.plain_text import unmathed
 from fedhh.experiments.sweep.columns import MOST_PANELS, Layout, num_combinations
 from fedhh.experiments.sweep.intervals import failed_text, interval_text, seeds_text
 from fedhh.validation import InputError
@@ -33,8 +34,17 @@ ROW_LENGTH = 60
 
 _PANEL_SIZE = (3.1, 2.7)
 _PANEL_LABEL = 28
+_WIDEST, _HIGHEST = 66, 50
+"""Letters of a line beside an axis of a single panel."""
+_LONGEST_NAME = 70
+"""Letters of a panel's name."""
 _MOST_TICKS = 14
 _LONGEST_LABEL = 20
+"""Letters of a label that stands beside the axes of a single panel."""
+_LONGEST_OF_TWO, _LONGEST_ABOVE = 34, 64
+"""Letters of a label above the axes: with another one beside it, and alone."""
+_LONGEST_AXIS = 90
+_LONGEST_TITLE = 200
 _INCHES_PER_LETTER = 0.083
 
 
@@ -53,8 +63,9 @@ def panels_of(rows: pd.DataFrame, layout: Layout) -> Iterator[tuple[str, pd.Data
     if not layout.facet:
         yield "", rows
         return
-    for _, part in rows.groupby(list(layout.facet), sort=False, dropna=False):
-        yield combination(part.iloc[0].to_dict(), layout.facet, named=True), part
+    parts = [part for _, part in rows.groupby(list(layout.facet), sort=False, dropna=False)]
+    names = (combination(part.iloc[0].to_dict(), layout.facet, named=True) for part in parts)
+    yield from zip(shortened(names, _LONGEST_NAME), parts, strict=True)
 
 
 def open_figure(
@@ -79,8 +90,9 @@ def open_figure(
 
 def label_axes(panels: Sequence[Axes], x: str, y: str) -> None:
     """Name the axes: x below the lowest panel of each column, y beside the first of each row."""
-    if len(panels) > 1:
-        x, y = (textwrap.fill(text, _PANEL_LABEL) for text in (x, y))
+    x, y = shortened((x, y), _LONGEST_AXIS)
+    room = (_PANEL_LABEL,) * 2 if len(panels) > 1 else (_WIDEST, _HIGHEST)
+    x, y = (unmathed(textwrap.fill(*each)) for each in zip((x, y), room, strict=True))
     for axes in panels:
         place = axes.get_subplotspec()
         assert place is not None
@@ -102,13 +114,11 @@ def _in_last_row(panels: Sequence[Axes]) -> int:
 def combination(row: dict[Any, Any], paths: Sequence[str], *, named: bool = False) -> str:
     """Return a combination of settings as text; numbers get their name where that is needed."""
     named = named or len(paths) > 1
-    return unmathed(
-        ", ".join(
-            f"{short_label(path)} {value_text(row[path])}"
-            if named and not isinstance(row[path], str)
-            else value_text(row[path])
-            for path in paths
-        )
+    return ", ".join(
+        f"{short_label(path)} {value_text(row[path])}"
+        if named and not isinstance(row[path], str)
+        else value_text(row[path])
+        for path in paths
     )
 
 
@@ -144,28 +154,31 @@ def scale_y(panels: Sequence[Axes], metric: str) -> None:
         in_percent(axes.yaxis)
 
 
-def put_legend(figure: Figure, layout: Layout) -> bool:
-    """Put the legend beside the axes, or above them if its labels are long; return if beside."""
+def put_legend(figure: Figure, layout: Layout) -> None:
+    """Put the legend beside the axes, or above them if its labels are long."""
     named = {
         label: handle
         for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     if not named:
-        return False
+        return
     # Points are named below the axis.
-    heading = ", ".join(short_label(path) for path in layout.by if layout.x) or None
+    heading = ", ".join(short_label(path) for path in layout.by if layout.x)
     width, height = figure.get_size_inches()
-    longest = max(len(line) for label in named for line in label.split("\n"))
+    shown = shown_labels(named, _LONGEST_ABOVE)
+    longest = max(letters_wide(line) for label in shown for line in label.split("\n"))
     if len(figure.axes) > 1:
         # Wider by the legend, so that panels keep their size.
         figure.set_size_inches(width + 0.8 + _INCHES_PER_LETTER * longest, height)
     elif longest > _LONGEST_LABEL:
-        figure.set_size_inches(width, height + 0.5 + 0.22 * -(-len(named) // 2))
-        figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=2, fontsize=8)
-        return False
-    figure.legend(named.values(), named.keys(), loc="outside right upper", title=heading)
-    return True
+        columns = 2 if longest <= _LONGEST_OF_TWO else 1
+        figure.set_size_inches(width, height + 0.5 + 0.22 * -(-len(named) // columns))
+        figure.legend(named.values(), shown, loc="outside upper center", ncols=columns, fontsize=8)
+        return
+    (heading,) = shown_labels([heading], _LONGEST_OF_TWO)
+    # Halfway up: a title over the whole figure is above it.
+    figure.legend(named.values(), shown, loc="outside right center", title=heading or None)
 
 
 def finish(
@@ -175,16 +188,15 @@ def finish(
     failed: int,
     *,
     interval: bool = True,
-    narrow: bool = False,
 ) -> None:
     """Put title, and below the figure what the marks mean, over how many seeds, and what failed."""
     counts = list(counts)
     seeds = seeds_text(counts)
     note = interval_text(counts) if interval or seeds == "1" else f"mean over {seeds} seeds"
     note = "; ".join(filter(None, (note, failed_text(failed))))
-    width = figure.get_size_inches()[0]
+    short = "\n".join(shortened(title.split("\n"), _LONGEST_TITLE))
     if len(figure.axes) > 1 and figure.axes[0].get_title():
-        figure.suptitle(wrapped(title, width), fontsize=11)
+        put_heading(figure, short)
     else:
-        put_title(figure.axes[0], title, inches=width - 1.3 if narrow else width)
-    figure.supxlabel(note, fontsize=8, color=NOTE)
+        put_title(figure.axes[0], short)
+    put_note(figure, note)

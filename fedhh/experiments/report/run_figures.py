@@ -12,15 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    FixedLocator,
-    FuncFormatter,
-    MaxNLocator,
-    NullLocator,
-)
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.layer_figures import draw_coverage, draw_trie
 from fedhh.experiments.report.style import (
     BLACK,
     BLUE,
@@ -31,13 +27,10 @@ from fedhh.experiments.report.style import (
     STYLE,
     VERMILION,
     NotebookFigure,
-    in_percent,
-    put_title,
-    series,
-    wrapped,
     write_figure,
 )
-from fedhh.experiments.run.directory import BASELINE_FOLDER, is_finished
+from fedhh.experiments.report.titles import put_heading, put_note, put_title
+from fedhh.experiments.run.directory import runs_in
 from fedhh.experiments.run.privacy import (
     central_before_run,
     central_epsilon,
@@ -45,17 +38,22 @@ from fedhh.experiments.run.privacy import (
 )
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import read_result
+from fedhh.experiments.study.look import Look
 
 # Four kinds of discoveries: color, marker, and whether the mark is filled.
 _KINDS = (
     (True, True, "significant", BLUE, "o"),
     (True, False, "within the noise, held", ORANGE, "s"),
-    (False, True, "significant, held by nobody", VERMILION, "X"),
-    (False, False, "within the noise, held by nobody", GREY, "v"),
+    (False, True, "significant, held by no client", VERMILION, "X"),
+    (False, False, "within the noise, held by no client", GREY, "v"),
 )
 _STRIP = (-0.9, -0.08)
 """Where words that nobody holds stand: left of 0, in units of the linear part of the axis."""
 _GOLDEN = 0.6180339887498949
+_TWO_SOURCES = (
+    "Estimates and error bars: votes of the validation round. Significant: votes of all rounds "
+    "that asked about the word, so that an estimate below 0 may be of a significant word."
+)
 
 
 def figures(result: RunResult) -> dict[str, Figure]:
@@ -63,7 +61,7 @@ def figures(result: RunResult) -> dict[str, Figure]:
     drawn = {"estimates": _single(draw_estimates, result, "Estimated and true holders")}
     if _has_trie(result):
         drawn["coverage_by_layer"] = _single(draw_coverage, result, "Coverage by layer")
-        drawn["trie_by_layer"] = draw_trie(result)
+        drawn["trie_by_layer"] = draw_trie(result, f"The trie by layer\n{of_whom(result)}")
     return drawn
 
 
@@ -73,20 +71,22 @@ def write_figures(directory: Path, result: RunResult) -> None:
         write_figure(figure, directory / name, FORMATS[:1])
 
 
-def plot_run(directory: Path, *, out: Path | None = None) -> list[Path]:
-    """Write the figures of a run, and of its baseline, as PNG, PDF and SVG; return the PNG files.
+def plot_run(directory: Path, *, out: Path | None = None, look: Look | None = None) -> list[Path]:
+    """Write the figures of a run, and of its baselines, as PNG, PDF and SVG; return the PNG files.
 
     Args:
         directory: A finished run's.
-        out: Where the figures go, those of a baseline in a folder of their own; the run's
+        out: Where the figures go, those of a baseline in a folder of its own; the run's
             directory if None.
+        look: What a user asks of them; their own look if None.
 
     Raises:
-        InputError: The run's files are missing or damaged.
+        InputError: The run's files are missing or damaged, or the size that is asked for is too
+            small.
     """
     stored = [(run, read_result(run).result) for run in runs_in(directory)]
     return [
-        write_figure(figure, (out or directory) / run.relative_to(directory) / name)
+        write_figure(figure, (out or directory) / run.relative_to(directory) / name, look=look)
         for run, result in stored
         for name, figure in figures(result).items()
     ]
@@ -114,74 +114,17 @@ def of_whom(result: RunResult) -> str:
     return f"{', '.join(parts)}\n{clients}"
 
 
-def runs_in(directory: Path) -> list[Path]:
-    """Return the directory of a run, and below it that of its baseline, if there is one."""
-    baseline = directory / BASELINE_FOLDER
-    return [directory, *([baseline] if is_finished(baseline) else [])]
-
-
 def plot(result: RunResult) -> Figure:
     """Return a figure of coverage by layer, where there is a trie, and estimates against truth."""
     if not _has_trie(result):
         return _single(draw_estimates, result, "Estimated and true holders")
     with mpl.rc_context(STYLE):
         figure = NotebookFigure(figsize=(11, 4.4), layout="constrained")
-        figure.suptitle(wrapped(of_whom(result), 11), fontsize=10)
+        put_heading(figure, of_whom(result))
         left, right = figure.subplots(1, 2)
         draw_coverage(left, result)
         draw_estimates(right, result)
-    return figure
-
-
-def draw_coverage(axes: Axes, result: RunResult) -> None:
-    """Draw the share of contributions covered after each layer, one line per pass."""
-    passes = result.layers["pass"].nunique()
-    for number, rows in result.layers.groupby("pass"):
-        axes.plot(
-            rows["layer"],
-            rows["coverage"],
-            label=f"after pass {number}" if passes > 1 else "covered",
-            **series(int(str(number)) - 1, passes),
-        )
-    axes.axhline(
-        result.metrics.reachable_mass, color=GREY, linestyle="--", label="reachable by the trie"
-    )
-    axes.set_ylim(0, 1)
-    in_percent(axes.yaxis)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("layer (symbols in a word, end symbol apart)")
-    axes.set_ylabel("coverage of new-word contributions")
-    axes.legend(loc="best")
-
-
-def draw_trie(result: RunResult) -> Figure:
-    """Return the trie's width and, below it, the threshold by layer, if votes decide in any."""
-    with mpl.rc_context(STYLE):
-        thresholds = bool(np.isfinite(result.layers["threshold_z"]).any())
-        figure = Figure(figsize=(6.8, 5.8 if thresholds else 3.6), layout="constrained")
-        panels = figure.subplots(1 + thresholds, 1, sharex=True, squeeze=False)[:, 0]
-        upper, bottom = panels[0], panels[-1]
-        passes = result.layers["pass"].nunique()
-        for number, rows in result.layers.groupby("pass"):
-            look = series(int(str(number)) - 1, passes)
-            upper.plot(
-                rows["layer"], rows["num_candidates"], label=f"candidates, pass {number}",
-                **{**look, "markerfacecolor": "white", "markeredgecolor": look["color"],
-                   "markeredgewidth": 1.2},
-            )  # fmt: skip
-            upper.plot(rows["layer"], rows["num_kept"], label=f"kept, pass {number}", **look)
-            if thresholds:
-                bottom.plot(rows["layer"], rows["threshold_z"], label=f"pass {number}", **look)
-        upper.set_yscale("log")
-        upper.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        upper.set_ylabel("prefixes")
-        upper.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        if thresholds:
-            bottom.set_ylabel("threshold (standard\ndeviations of the noise)")
-            bottom.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        bottom.set_xlabel("layer (symbols in a word, end symbol apart)")
-        bottom.xaxis.set_major_locator(MaxNLocator(integer=True))
-        figure.suptitle(wrapped(f"The trie by layer\n{of_whom(result)}", 6.8), fontsize=10)
+        _put_sources(figure, result)
     return figure
 
 
@@ -215,6 +158,12 @@ def draw_estimates(axes: Axes, result: RunResult) -> None:
         axes.set_xlim(left=0)
     axes.legend(loc="upper left", fontsize=8, title=f"{len(found):,} discovered words",
                 title_fontsize=8, alignment="left")  # fmt: skip
+
+
+def _put_sources(figure: Figure, result: RunResult) -> None:
+    """Say below a figure of estimates which votes they are of, if significance is of others."""
+    if (result.layers["kept_by"] == "evidence").any() and not result.discoveries.empty:
+        put_note(figure, _TWO_SOURCES)
 
 
 def _draw_kind(
@@ -278,4 +227,6 @@ def _single(draw: Callable[[Axes, RunResult], None], result: RunResult, title: s
         axes = figure.subplots()
         draw(axes, result)
         put_title(axes, f"{title}\n{of_whom(result)}")
+        if draw is draw_estimates:
+            _put_sources(figure, result)
     return figure

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import io
-import textwrap
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from fedhh.experiments.report.plain_text import unmathed
+from fedhh.experiments.report.titles import restyle
+from fedhh.experiments.study.look import Look
 from fedhh.system.files import whole_file
+from fedhh.validation import InputError
 
 # Okabe and Ito's palette: distinguishable with any color vision.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 GREY, BLACK, SKY = "#7F7F7F", "#000000", "#56B4E9"
-NOTE = "#555555"
 
 STYLE: Any = {
     "font.size": 10,
@@ -41,7 +40,6 @@ _COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _WIDEST, _NARROWEST = (3.6, 8.5), (1.3, 3.5)
-_LETTERS_PER_INCH = 11.5
 # Vector files without a date are the same for the same results.
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -77,23 +75,39 @@ def in_percent(axis: Axis) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g}%"))
 
 
-def wrapped(text: str, inches: float) -> str:
-    """Return lines of text broken so that they fit a width, without any formula in them."""
-    width = max(int(inches * _LETTERS_PER_INCH), 20)
-    return unmathed("\n".join(textwrap.fill(line, width) for line in text.split("\n") if line))
+def write_figure(
+    figure: Figure, stem: Path, formats: Sequence[str] = FORMATS, *, look: Look | None = None
+) -> Path:
+    """Write a figure in some formats beside each other, and return the first file.
 
+    Args:
+        figure: What is written, in the look that is asked for from then on.
+        stem: Its path without an extension.
+        formats: Of `FORMATS`.
+        look: What a user asks of it; its own look if None.
 
-def put_title(axes: Axes, title: str, *, inches: float = SIZE[0]) -> None:
-    """Put a title above axes: what is shown, and in lines of their own, of whom."""
-    axes.set_title(wrapped(title, inches), fontsize=10, pad=8)
-
-
-def write_figure(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> Path:
-    """Write a figure in some formats beside each other, and return the first file."""
+    Raises:
+        InputError: The size that is asked for leaves no room for what is drawn.
+    """
+    if look is not None:
+        restyle(figure, look)
     for kind in formats:
         with whole_file(stem.with_name(f"{stem.name}.{kind}")) as temporary:
             save(figure, temporary, kind)
     return stem.with_name(f"{stem.name}.{formats[0]}")
+
+
+def write_one(figure: Figure, path: Path) -> None:
+    """Write a figure to a file of the format that its name says.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    try:
+        with whole_file(path) as temporary:
+            save(figure, temporary, path.suffix.lower().removeprefix("."))
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror}.") from None
 
 
 class NotebookFigure(Figure):

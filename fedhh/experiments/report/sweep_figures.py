@@ -15,6 +15,7 @@ from fedhh.experiments.report.heat_map import draw_map, map_layout
 from fedhh.experiments.report.style import write_figure
 from fedhh.experiments.report.sweep_lines import draw_gains, draw_metric
 from fedhh.experiments.report.tradeoff import draw_tradeoff, has_tradeoff
+from fedhh.experiments.study.look import Look
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import (
     MOST_LINES,
@@ -62,16 +63,24 @@ def plot_sweep(
     return write_figures(drawn, out or directory)
 
 
-def write_figures(drawn: dict[str, Figure | str], out: Path) -> list[Path]:
+def write_figures(
+    drawn: dict[str, Figure | str], out: Path, *, look: Look | None = None
+) -> list[Path]:
     """Write those figures that could be drawn, and return their PNG files.
 
+    Args:
+        drawn: Figures by name, or why there is none.
+        out: Where they go.
+        look: What a user asks of them; their own look if None.
+
     Raises:
-        InputError: None could; why the first one could not.
+        InputError: None could; why the first one could not. Or the size that is asked for is too
+            small.
     """
     figures = {name: figure for name, figure in drawn.items() if isinstance(figure, Figure)}
     if not figures:
         raise InputError(str(next(iter(drawn.values()))))
-    return [write_figure(figure, out / name) for name, figure in figures.items()]
+    return [write_figure(figure, out / name, look=look) for name, figure in figures.items()]
 
 
 def sweep_figures(

@@ -25,8 +25,8 @@ from fedhh.experiments.report.panels import (
     scale_x,
     scale_y,
 )
-from fedhh.experiments.report.plain_text import unmathed
-from fedhh.experiments.report.style import BLACK, BLUE, GREY, NOTE, SIZE, STYLE, VERMILION, series
+from fedhh.experiments.report.style import BLACK, BLUE, GREY, SIZE, STYLE, VERMILION, series
+from fedhh.experiments.report.titles import NOTE, letters_wide, name_panel, shown_labels
 from fedhh.experiments.sweep.columns import EXTRA, MOST_LINES, Layout, has_numbers
 from fedhh.experiments.sweep.intervals import GAIN, SAMPLER, summarize
 from fedhh.validation import InputError
@@ -36,6 +36,9 @@ _GREYS, _GREY_DASHES = (GREY, "#333333", "#ABABAB"), ("--", ":", "-.", (0, (8, 2
 _REFERENCES = tuple((_GREYS[i % 3], _GREY_DASHES[i % 4]) for i in range(12))
 # What others state: hollow marks that no line of a sweep has.
 _PUBLISHED = (("*", VERMILION, 13), ("h", BLACK, 9), ("p", NOTE, 7))
+_LONGEST_TICK = 36
+_TURNED, _ROOM_FOR_TICKS = 0.055, 1.0
+"""Inches of height that a letter of a turned tick takes, and that a figure has for them."""
 _ALL = "all"
 _OURS = "this sweep"
 _ASIDE = 0.13
@@ -75,7 +78,7 @@ def draw_metric(
                 f"{len(names)} lines are too many for one figure of {layout.x} (at most "
                 f"{MOST_LINES}): one for each combination of {', '.join(layout.by)}; choose "
                 "panels with --facet SETTING, cells with --where KEY=VALUE, another --x, or use "
-                "fedhh table summary."
+                "fedhh table DIR summary."
             )
         figure, panels = open_figure(len(parts), sharex=True, sharey=True)
         seeds = list(rows["seeds"])
@@ -88,13 +91,13 @@ def draw_metric(
             seeds += _draw_references(axes, _of_panel(table, part, layout), metric)
             _draw_published(axes, part, layout, beside)
             if label:
-                axes.set_title(label, fontsize=9)
+                name_panel(axes, label)
         if layout.x:
             scale_x(panels, grid[layout.x].unique())
         label_axes(panels, axis_label(layout.x) if layout.x else "", axis_label(metric))
         scale_y(panels, metric)
-        narrow = put_legend(figure, layout)
-        finish(figure, seeds, title, failed, narrow=narrow)
+        put_legend(figure, layout)
+        finish(figure, seeds, title, failed)
     return figure
 
 
@@ -115,9 +118,12 @@ def lines_of(rows: pd.DataFrame, layout: Layout) -> list[tuple[str | None, pd.Da
     """Return a label and the rows for each line, in the order of the file."""
     if not layout.by:
         return [(None, rows)]
+    parts = [part for _, part in rows.groupby(list(layout.by), sort=False, dropna=False)]
+    labels = [combination(part.iloc[0].to_dict(), layout.by) for part in parts]
+    # A legend leaves out what begins with an underscore.
     return [
-        (combination(part.iloc[0].to_dict(), layout.by), part)
-        for _, part in rows.groupby(list(layout.by), sort=False, dropna=False)
+        (f" {label}" if label.startswith("_") else label, part)
+        for label, part in zip(labels, parts, strict=True)
     ]
 
 
@@ -146,11 +152,10 @@ def _draw_lines(
 
 def _draw_points(axes: Axes, rows: pd.DataFrame, layout: Layout, *, label: str | None) -> None:
     """Draw a point for each combination of settings without an order."""
-    names = (
-        [combination(row, layout.by) for row in rows.to_dict("records")]
-        if layout.by
-        else ["all seeds"]
-    )
+    names = ["all seeds"]
+    if layout.by:
+        settings = rows.to_dict("records")
+        names = shown_labels((combination(row, layout.by) for row in settings), _LONGEST_TICK)
     error = np.nan_to_num([rows["mean"] - rows["low"], rows["high"] - rows["mean"]])
     axes.errorbar(
         range(len(rows)), rows["mean"], yerr=error, fmt="o", color=BLUE, markersize=6, capsize=4,
@@ -165,6 +170,9 @@ def _draw_points(axes: Axes, rows: pd.DataFrame, layout: Layout, *, label: str |
         figure.set_size_inches(SIZE[0] * max(1.0, length / ROW_LENGTH), SIZE[1])
     else:
         axes.set_xticks(range(len(rows)), names, rotation=40, ha="right", rotation_mode="anchor")
+        if len(figure.axes) == 1:
+            needed = _TURNED * max(map(letters_wide, names))
+            figure.set_size_inches(SIZE[0], SIZE[1] + max(needed - _ROOM_FOR_TICKS, 0.0))
     axes.set_xlim(-0.6, len(rows) - 0.4)
     axes.grid(visible=False, axis="x")
 
@@ -192,10 +200,11 @@ def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
     if len(rows) > len(_REFERENCES):
         raise InputError(
             f"{len(rows)} lines for cells beside the grid are too many for one figure (at most "
-            f"{len(_REFERENCES)}); use fedhh table summary, or run a sweep with fewer sweep.extra."
+            f"{len(_REFERENCES)}); use fedhh table DIR summary, or run a sweep with fewer "
+            "sweep.extra."
         )
     for row, (color, dashes) in zip(rows, _REFERENCES, strict=False):
-        label = unmathed(row[EXTRA]).replace(" (", "\n(").replace(", ", ",\n")
+        label = row[EXTRA].replace(" (", "\n(").replace(", ", ",\n")
         axes.axhline(row["mean"], color=color, linestyle=dashes, linewidth=1.5, label=label)
     return [row["seeds"] for row in rows]
 

@@ -20,7 +20,7 @@ from fedhh.experiments.report.cells import (
     with_interval,
 )
 from fedhh.experiments.report.comparison import comparison_table
-from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import EXTRA, varied_settings
 from fedhh.experiments.sweep.directory import (

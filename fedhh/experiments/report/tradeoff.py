@@ -20,6 +20,7 @@ from fedhh.experiments.report.panels import (
 )
 from fedhh.experiments.report.style import STYLE, series
 from fedhh.experiments.report.sweep_lines import lines_of
+from fedhh.experiments.report.titles import name_panel
 from fedhh.experiments.sweep.columns import MOST_LINES, Layout
 from fedhh.experiments.sweep.intervals import summarize
 from fedhh.validation import InputError
@@ -81,7 +82,7 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: in
                 )  # fmt: skip
                 axes.plot(ordered["central"], ordered["mean"], label=label, **look)
             if panel:
-                axes.set_title(panel, fontsize=9)
+                name_panel(axes, panel)
         least, most = rows["central"].min(), rows["central"].max()
         for axes in panels:
             if most >= LOG_SPAN * least > 0:
@@ -93,5 +94,6 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: in
         deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
         label_axes(panels, f"{axis_label(central)} (delta = {deltas})", axis_label("coverage"))
         scale_y(panels, "coverage")
-        finish(figure, rows["seeds"], title, failed, narrow=put_legend(figure, layout))
+        put_legend(figure, layout)
+        finish(figure, rows["seeds"], title, failed)
     return figure

@@ -117,6 +117,9 @@ def candidate_rows(
         z: How far the votes lie above the noise, as for discoveries.
         estimate: Unbiased estimate of the contributions for it among the cohort's reports.
         std_error: Standard error of the estimate by the oracle's formula.
+        posterior: Posterior probability that enough clients hold the candidate, where the layer
+            keeps candidates by that; NaN elsewhere, and for prefixes too unlikely for the server to
+            compute it.
         true_clients: Pairs of a client and a word of its that begins with the prefix; of a word,
             its clients. Words that an earlier pass found do not count: clients leave them
             out.
@@ -174,6 +177,7 @@ def _rows(
             "votes": votes,
             "threshold": heard.threshold,
             **heard.said.columns(votes),
+            "posterior": heard.posterior_of(chosen),
             "true_clients": real,
             "fate": pd.Categorical.from_codes(fate, categories=pd.Index(FATES)),
             "stands_for": stands_for,
@@ -270,6 +274,7 @@ class MissedWords:
         none = np.zeros(len(self._ids), dtype=np.int64)
         names = ("pass", "layer", "prefix_length", "votes", "threshold")
         self._at = {name: none.copy() for name in names}
+        self._posterior = np.full(len(self._ids), np.nan, dtype=np.float32)
 
     def candidates(self, heard: HeardRound, values: _Indices) -> _Indices:
         """Return the dropped candidates of missed words."""
@@ -291,6 +296,7 @@ class MissedWords:
             self._at[name][lost] = value
         self._at["votes"][lost] = heard.votes[own[lost]]
         self._at["prefix_length"][lost] = heard.lengths(own[lost])
+        self._posterior[lost] = heard.posterior_of(own[lost])
 
     def table(self) -> pd.DataFrame:
         """Return the words, those with the most clients first.
@@ -305,6 +311,8 @@ class MissedWords:
             prefix_length: Symbols of its prefix there, the end symbol included.
             votes: Votes of that prefix.
             threshold: Votes of the last candidate that the round kept.
+            posterior: Posterior probability that enough clients hold that prefix, as of the
+                candidates.
         """
         truth = self._truth
         words = [truth.words[i] for i in self._ids]
@@ -319,5 +327,6 @@ class MissedWords:
                 "true_count": truth.counts[self._ids],
                 "why": why,
                 **self._at,
+                "posterior": self._posterior,
             }
         )

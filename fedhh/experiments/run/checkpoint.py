@@ -61,7 +61,7 @@ class Checkpoint:
         path = self._path
         if not path.exists():
             return self._protocol.initialize(), [], 0.0
-        state, notes = load_checkpoint(path, self._protocol.state_types)
+        state, notes = load_checkpoint(path, self._protocol.checkpoint_types)
         try:
             of, seconds = notes["identity"], float(notes["seconds"])
             rows = [LayerRow(**row) for row in notes["layers"]]

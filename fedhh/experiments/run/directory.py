@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fedhh import doors
 from fedhh.experiments.config.schema import Config, parse_config
-from fedhh.experiments.config.toml_file import read_toml
-from fedhh.experiments.run.csv_file import write_csv
 from fedhh.experiments.run.privacy import (
     MEASURED_ANONYMITY,
     central_before_run,
@@ -25,13 +20,17 @@ from fedhh.experiments.run.privacy import (
 )
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stated_protocol import statement_of
+from fedhh.experiments.study.csv_file import write_csv
+from fedhh.experiments.study.directory import CONFIG, RESULT
+from fedhh.experiments.study.directory import new_directory as make_directory
+from fedhh.experiments.study.json_values import plain
+from fedhh.experiments.study.kinds import KIND
+from fedhh.experiments.study.resume import stored_toml
 from fedhh.system.files import is_there, whole_file, write_text
-from fedhh.validation import InputError
 from fedhh.version import __version__
 
+NAME = "run"
 SCHEMA_VERSION = 1
-CONFIG = "config.toml"
-RESULT = "result.json"
 STATEMENT = "stated_protocol"
 """In `RESULT`, what tables need of the protocol: see `stated_protocol.statement_of`."""
 
@@ -42,65 +41,37 @@ CANDIDATES, VOTES, MISSED = "candidates", "votes", "missed"
 """Stems of the files of `fedhh.experiments.run.candidates.CandidateRecord`."""
 
 CHECKPOINT_FOLDER = "checkpoint"
-BASELINE_FOLDER = "baseline"
-"""A run of its own, below the run that it stands beside."""
-
-
-def check_directory(out: Path) -> None:
-    """Raise InputError if a new run cannot have this directory; looks only.
-
-    A directory that is missing or empty is fine.
-    """
-    try:
-        if not out.exists():
-            return
-        if not out.is_dir():
-            raise InputError(f"{out} is a file; give another --out.")
-        is_used = any(out.iterdir())
-    except OSError as error:
-        # A name that is too long, or a directory that may not be read.
-        raise InputError(f"{out}: {error.strerror}; give another --out.") from None
-    if is_used:
-        holds = "another run" if (out / CONFIG).exists() else "other files"
-        raise InputError(
-            f"{out} holds {holds}; give another --out, or --resume to go on with a run."
-        )
+BASELINES = "baselines"
+"""In the record of a run with baselines, theirs, in their order."""
+_BASELINE = "baseline"
 
 
 def new_directory(config: Config, out: Path | None, *, name: str) -> Path:
-    """Make and return a run's directory, with its config inside, and the modules it names.
-
-    Args:
-        config: The resolved configuration.
-        out: The directory that the user asks for; a new one below ``output.directory`` if None.
-        name: Short name of what runs, for a directory that fedhh names.
-
-    Raises:
-        InputError: The directory holds something already, or cannot be written.
-    """
-    directory = out if out is not None else unused_directory(Path(config.output.directory), name)
-    check_directory(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        doors.save_sources(directory)
-        write_text(directory / CONFIG, config.to_toml())
-    except OSError as error:
-        raise InputError(f"Cannot write to {directory}: {error.strerror}.") from None
-    return directory
+    """Make and return a run's directory, see `fedhh.experiments.study.directory.new_directory`."""
+    return make_directory(out, config.output.directory, name=name, config=config.to_toml())
 
 
 def resumed_config(directory: Path) -> Config:
     """Return the configuration of the run that a directory holds."""
-    path = directory / CONFIG
-    doors.offer_folder(directory, is_result=True)
-    if not is_there(path):
-        raise InputError(f"{directory} holds no run to resume: {path} is missing.")
-    return parse_config(read_toml(path), str(path))
+    return parse_config(stored_toml(directory, what=NAME), str(directory / CONFIG))
 
 
 def is_finished(directory: Path) -> bool:
     """Return whether a run's result stands in its directory."""
     return is_there(directory / RESULT)
+
+
+def baseline_folder(directory: Path, number: int) -> Path:
+    """Return the directory of a run's baseline, a run of its own; ``number`` from 0."""
+    return directory / (_BASELINE if number == 0 else f"{_BASELINE}-{number + 1}")
+
+
+def runs_in(directory: Path) -> list[Path]:
+    """Return the directory of a run, and below it those of its finished baselines, in order."""
+    folders = [directory]
+    while is_finished(following := baseline_folder(directory, len(folders) - 1)):
+        folders.append(following)
+    return folders
 
 
 def write_result(
@@ -114,6 +85,10 @@ def write_result(
     write_text(
         directory / RESULT, json.dumps(result_record(result, config, facts), indent=2) + "\n"
     )
+
+
+def drop_checkpoint(directory: Path, config: Config) -> None:
+    """Remove what a resume would need, unless the configuration keeps it."""
     if not config.output.keep_checkpoint:
         shutil.rmtree(directory / CHECKPOINT_FOLDER, ignore_errors=True)
 
@@ -143,6 +118,7 @@ def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -
     metrics = result.metrics.to_dict()
     record = {
         "schema_version": SCHEMA_VERSION,
+        KIND: NAME,
         "fedhh_version": __version__,
         "seed": result.seed,
         **result.simulation,
@@ -168,17 +144,6 @@ def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -
     return cleaned
 
 
-def unused_directory(parent: Path, name: str) -> Path:
-    """Return a directory that is not there yet, named by the time and what ran."""
-    stamp = datetime.datetime.now().strftime("%Y-%m-%d_%H%M%S")
-    directory = parent / f"{stamp}_{name}"
-    number = 2
-    while directory.exists():
-        directory = parent / f"{stamp}_{name}_{number}"
-        number += 1
-    return directory
-
-
 def _write_table(stem: Path, result: RunResult, table: pd.DataFrame, *, csv: bool) -> None:
     """Write a table, with the run's fidelity in the metadata of its Parquet schema."""
     arrow = pa.Table.from_pandas(table, preserve_index=False)
@@ -188,14 +153,3 @@ def _write_table(stem: Path, result: RunResult, table: pd.DataFrame, *, csv: boo
         pq.write_table(arrow, temporary)
     if csv:
         write_csv(table, stem.with_suffix(".csv"))
-
-
-def plain(value: Any) -> Any:
-    """Return JSON values: no infinite or missing numbers, which JSON has no words for."""
-    if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return value

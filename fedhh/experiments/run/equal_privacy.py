@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from fedhh.accounting.plan_search import UNITS, local_epsilon_of_plan
 from fedhh.experiments.run.privacy import DEFAULT_DELTA
 from fedhh.mechanisms.base import Mechanism
 from fedhh.protocol import AnyProtocol
-from fedhh.settings import config_path, settings_of
+from fedhh.settings import AUTO, config_path, settings_of
 from fedhh.validation import InputError, require_choice, require_positive
 
 _LOCAL_EPSILON, _DELTA = "privacy.local_epsilon", "privacy.delta"
@@ -85,6 +86,33 @@ def at_central_epsilon(
     if isinstance(local, NotApplicable):
         raise _refusal(protocol, unit, epsilon, local.reason)
     return _as_protocol(replace(settings, **{name: local}))
+
+
+def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Mechanism]:
+    """Return a protocol's plans, for `fedhh.accounting.account_plan`.
+
+    Args:
+        protocol: The settings; all clients are shared out among its layers.
+
+    Returns:
+        The plan of so many clients in all at a local epsilon.
+
+    Raises:
+        InputError: The protocol has no local epsilon, or no cohorts.
+    """
+    settings: Any = protocol
+    if not {"clients_per_layer", "local_epsilon"} <= vars(protocol).keys():
+        raise InputError(
+            f"Expected a protocol with a local epsilon and cohorts, got {protocol.title}; its "
+            "sample follows from its central epsilon."
+        )
+
+    def plan(clients: int, local_epsilon: float) -> Mechanism:
+        changed = replace(settings, clients_per_layer=AUTO, local_epsilon=local_epsilon)
+        mechanism: Mechanism = changed.settle(num_clients=clients, seed=0).mechanism
+        return mechanism
+
+    return plan
 
 
 def chosen_settings(before: AnyProtocol, after: AnyProtocol) -> dict[str, Any]:

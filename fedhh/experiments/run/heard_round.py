@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -93,6 +93,8 @@ class HeardRound:
         threshold: Votes of the last candidate kept.
         votes_mean: Expected votes of a candidate that nobody holds.
         votes_std: Their standard deviation.
+        posterior: ``(p,) float32``: posterior probability that enough clients hold each of the
+            first p candidates; NaN, or not there, where the server has none.
     """
 
     pass_index: int
@@ -110,6 +112,7 @@ class HeardRound:
     threshold: int
     votes_mean: float
     votes_std: float
+    posterior: _Floats = field(default_factory=lambda: np.zeros(0, np.float32))
 
     @property
     def num_candidates(self) -> int:
@@ -157,6 +160,13 @@ class HeardRound:
             is_word |= np.isin(candidates, self.words)
         return self.alphabet.decode(codes), is_word
 
+    def posterior_of(self, candidates: _Indices) -> _Floats:
+        """Return the candidates' `posterior`, NaN where there is none."""
+        known = candidates < len(self.posterior)
+        posterior = np.full(len(candidates), np.nan, dtype=np.float32)
+        posterior[known] = self.posterior[candidates[known]]
+        return posterior
+
     def lengths(self, candidates: _Indices) -> _Indices:
         """Return how many symbols candidates have, the end symbol included."""
         lengths = np.full(len(candidates), self.trie.length + 1, dtype=np.int64)
@@ -175,8 +185,8 @@ def hear(
     aggregate: Aggregate,
     summary: RoundSummary,
     *,
-    following: Query | None,
-    state: Any,
+    kept: npt.NDArray[Any] | None,
+    posterior: _Floats | None,
     before: Sequence[str],
     after: Discoveries,
 ) -> HeardRound | None:
@@ -186,15 +196,15 @@ def hear(
         query: What was broadcast.
         aggregate: What came back.
         summary: The server's summary of the round.
-        following: The same pass's next query; None after its last.
-        state: The protocol's state after the round.
+        kept: What the round kept, see `fedhh.protocol.Heard`.
+        posterior: What it kept them by, see there.
         before: Words found before the round.
         after: Words found, those of the round included.
     """
     if isinstance(query, PrefixQuery) and len(aggregate.tally) == query.domain_size:
-        return _of_votes(query, aggregate, summary, following, before=before, after=after)
-    kept = getattr(state, "kept", None)
-    if isinstance(query, BlindPrefixQuery) and isinstance(kept, np.ndarray):
+        heard = _of_votes(query, aggregate, summary, kept, before=before, after=after)
+        return heard if posterior is None else replace(heard, posterior=posterior)
+    if isinstance(query, BlindPrefixQuery) and kept is not None:
         return _of_sketch(query, aggregate, summary, kept)
     return None
 
@@ -203,15 +213,12 @@ def _of_votes(
     query: PrefixQuery,
     aggregate: Aggregate,
     summary: RoundSummary,
-    following: Query | None,
+    kept: npt.NDArray[Any] | None,
     *,
     before: Sequence[str],
     after: Discoveries,
 ) -> HeardRound:
     votes = aggregate.tally[: query.num_candidates]
-    kept = np.zeros(0, dtype=np.int64)
-    if isinstance(following, PrefixQuery) and following.trie.length == query.trie.length + 1:
-        kept = following.trie.levels[-1]
     width = max(query.finished.shape[1], query.trie.length + 1)
     is_recount = not query.num_extensions
     texts = list(after.words)
@@ -237,7 +244,7 @@ def _of_votes(
         finished=query.finished,
         excluded=query.excluded,
         num_fresh=num_fresh,
-        kept=kept,
+        kept=np.zeros(0, dtype=np.int64) if kept is None else kept,
         words=words,
     )
 
@@ -268,11 +275,11 @@ def _of_sketch(
     """
     oracle = query.prefixes
     keys = query.names.keys(kept[:, : query.prefix_length])
-    if oracle.has_fixed_aggregate:
+    if oracle.aggregate_form == "sketch":
         votes = oracle.support(aggregate.tally, keys)
     else:
         assert aggregate.messages is not None
-        votes = oracle.tally(aggregate.messages, keys)
+        votes = oracle.support(reports=aggregate.messages, candidates=keys)
     width = kept.shape[1]
     everything = np.arange(len(kept))
     is_last = query.prefix_length == query.longest_word

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.experiments.run.heard_round import ROUND_TYPES, HeardRound, hear
-from fedhh.protocol import AnyProtocol, Discoveries
-from fedhh.queries.base import Query
+from fedhh.protocol import Discoveries
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
 
@@ -33,19 +32,15 @@ class HeardRounds:
 
     def hear(
         self,
-        protocol: AnyProtocol,
-        finished: Round[Any, Any],
+        finished: Round[Any],
         *,
-        following: Query | None,
         discoveries: Discoveries,
         before: Discoveries,
     ) -> HeardRound | None:
         """Return what became of a round's candidates, and keep it; None without prefixes.
 
         Args:
-            protocol: Whose round.
             finished: The round.
-            following: The same pass's next query; None after its last.
             discoveries: Words found up to and including the round.
             before: Words found before it.
         """
@@ -53,9 +48,9 @@ class HeardRounds:
         heard = hear(
             finished.query,
             finished.aggregate,
-            protocol.summaries(finished.state)[-1],
-            following=following,
-            state=finished.state,
+            finished.state.history[-1],
+            kept=finished.state.kept,
+            posterior=finished.state.posterior,
             before=before.words,
             after=discoveries,
         )

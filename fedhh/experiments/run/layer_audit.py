@@ -251,7 +251,7 @@ def _through_first_deciding_layer(
     """Run up to the first layer that drops a candidate; return what was asked and answered."""
     witness = _Witness(ClientWorker(population, seed=seed))
     for finished in engine.rounds(protocol, witness):
-        summaries = list(protocol.summaries(finished.state))
+        summaries = list(finished.state.history)
         if summaries[-1].decides:
             return witness, summaries
     raise InputError("No layer of the run drops a candidate, so none publishes anything to audit.")

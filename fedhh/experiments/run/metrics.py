@@ -154,9 +154,11 @@ def discoveries_table(
         word: The word.
         pass: In which pass it was found, from 1.
         layer: In which layer, from 1.
-        estimated_clients: Estimate of how many clients hold it.
+        estimated_clients: Unbiased estimate of how many clients hold it, not cut at 0; after a
+            validation round, from the votes of that round alone.
         std_error: Standard error of that.
-        z: How far above the noise its votes lie, see `protocol.Discoveries`.
+        z: How far above the noise its votes lie, see `protocol.Discoveries`; with ``carry_words``,
+            those of the validation round and of all layers after it became a candidate.
         is_significant: Whether ``z`` is above ``metrics.significance_z``.
         true_count: How often clients typed it.
         true_clients: How many clients hold it.

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.heard_rounds import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.truth import Observed, Truth
-from fedhh.protocol import AnyProtocol, Discoveries
+from fedhh.protocol import AnyProtocol, Discoveries, RunState
 from fedhh.queries.base import Counted, Query
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
@@ -30,7 +32,7 @@ class _Seen:
     """A round, as far as the truth is asked about it; see `Truth.observe`."""
 
     query: Query
-    kept: Query | None
+    kept: npt.NDArray[Any] | None
     discoveries: Discoveries
 
 
@@ -82,15 +84,13 @@ class Observer:
             # In the order of the rounds: what is found stays found.
             _fill(rows, self._stored(rows), self._truth)
 
-    def observe(self, finished: Round[Any, Any]) -> Observed:
+    def observe(self, finished: Round[Any]) -> Observed:
         """Return what became of the truth in a round; NaN if that is known in the end only."""
-        seen = self._seen_in(finished.query, finished.state)
+        seen = self._seen_after(finished.query, finished.state)
         self.last_heard = None
         if self._heard is not None:
             self.last_heard = self._heard.hear(
-                self._protocol,
                 finished,
-                following=seen.kept,
                 discoveries=seen.discoveries,
                 before=self._before,
             )
@@ -123,23 +123,17 @@ class Observer:
             counted=self._counted,
         )
 
-    def _seen_in(self, query: Query, state: Any) -> _Seen:
-        following = self._protocol.next_query(state)
-        same_pass = following is not None and following.pass_index == query.pass_index
-        return _Seen(
-            query=query,
-            kept=following if same_pass else None,
-            discoveries=self._protocol.discoveries(state),
-        )
+    def _seen_after(self, query: Query, state: RunState[Any]) -> _Seen:
+        return _Seen(query=query, kept=state.kept, discoveries=self._protocol.discoveries(state))
 
     def _stored(self, rows: Sequence[LayerRow]) -> Iterator[_Seen]:
         """Yield the rounds that wait since before a resume; queries follow from states."""
         state = self._protocol.initialize()
         for number in range(1, 1 + sum(map(_waits, rows))):
             query = self._protocol.next_query(state)
-            state, _ = load_checkpoint(self._file(number), self._protocol.state_types)
+            state, _ = load_checkpoint(self._file(number), self._protocol.checkpoint_types)
             assert query is not None
-            yield self._seen_in(query, state)
+            yield self._seen_after(query, state)
 
     def _file(self, number: int) -> Path:
         assert self._folder is not None

@@ -11,6 +11,7 @@ from fedhh.accounting import PrivacyReport
 from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.protocol import AnyProtocol
+from fedhh.validation import printable
 
 if TYPE_CHECKING:
     from fedhh.accounting.guarantees import Trust, Unit
@@ -103,6 +104,17 @@ class RunResult:
 
         layers = self.layers[["num_reports", "domain_size"]].itertuples(index=False, name=None)
         return opinions_on_run(self.privacy, self.protocol.mechanism, list(layers))
+
+    def __str__(self) -> str:
+        """Return the run in a few lines; the rest is in its attributes."""
+        from fedhh.experiments.run.sentences import privacy_sentence, sentence
+
+        lines = [f"{self.protocol.title} on {self.population['name']}", sentence(self)]
+        if len(self.discoveries):
+            lines.append("First words: " + ", ".join(self.discoveries["word"].head(10)))
+        return "\n".join(map(printable, [*lines, privacy_sentence(self)]))
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         numbers = {"coverage": f"{self.metrics.coverage:.1%}"}

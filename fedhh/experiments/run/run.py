@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -21,6 +21,7 @@ from fedhh.experiments.config.candidates import CLOSED_DOMAIN, is_closed
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.arguments import require_population, require_protocol
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
@@ -40,7 +41,9 @@ from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_ru
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress, Worker
-from fedhh.simulation.ray_ahead import ActorsAhead
+
+if TYPE_CHECKING:
+    from fedhh.simulation.ray.actors import RayActors
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +82,10 @@ def simulate(
 
     Raises:
         InputError: The population is too small for the protocol.
+        RunFailedError: Ray ended while clients were asked.
     """
+    require_protocol(protocol)
+    require_population(population)
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
@@ -164,7 +170,7 @@ def _run(
     noted = time.perf_counter()
     privacy = privacy_of_run(
         protocol,
-        protocol.summaries(state),
+        state.history,
         num_clients=population.num_clients,
         delta=delta,
         alpha=alpha,
@@ -190,7 +196,7 @@ def _run(
         candidates=recorded,
         metrics=metrics,
         privacy=privacy,
-        cost=_cost(protocol, protocol.summaries(state)),
+        cost=_cost(protocol, state.history),
         timings={
             "prepare": ready - started,
             "rounds": asked - ready,
@@ -214,7 +220,7 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
 
 
 def open_executor(
-    config: Config, population: Population, workers: Workers, ahead: ActorsAhead | None = None
+    config: Config, population: Population, workers: Workers, ahead: RayActors | None = None
 ) -> Executor:
     """Return the way to a population's clients, see `choose_workers`; close it after use.
 
@@ -231,13 +237,15 @@ def open_executor(
 
 
 def open_clients(
-    config: Config, population: Population, workers: Workers, ahead: ActorsAhead | None = None
+    config: Config, population: Population, workers: Workers, ahead: RayActors | None = None
 ) -> Executor:
     """Return the way to a population's clients, which make their reports; close it after use."""
     _log.info("clients are asked %s", workers.why)
     worker = _worker(population, config.seed)
     if ahead is not None:
-        return ahead.executor(worker)
+        from fedhh.simulation.ray.executor import RayExecutor
+
+        return RayExecutor(worker, actors=ahead)
     return open_workers(worker, workers.number, config.execution.ray_address)
 
 
@@ -294,12 +302,14 @@ def run_config(
 
 def rounds(
     protocol: AnyProtocol, population: Population, *, seed: int
-) -> Iterator[engine.Round[Any, Any]]:
+) -> Iterator[engine.Round[Any]]:
     """Run in this process and yield after each round, to look inside the interaction.
 
     Each round has its ``query`` (what the server broadcast) and the protocol's ``state`` after
-    it: ``protocol.discoveries(state)`` and ``protocol.summaries(state)`` read it.
+    it: ``protocol.discoveries(state)`` and ``state.history`` read it.
     """
+    require_protocol(protocol)
+    require_population(population)
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     worker = ClientWorker(population, seed=seed)
     yield from engine.rounds(protocol, Fidelity().wrap(InProcessExecutor(worker), seed=seed))
@@ -308,9 +318,9 @@ def rounds(
 def check_cluster(workers: int | Literal["auto"], ray_address: str) -> None:
     """Raise InputError if Ray is to be joined at an address, and cannot be."""
     if workers != 0 and ray_address:
-        from fedhh.simulation import ray_connection
+        from fedhh.simulation.ray import connection
 
-        ray_connection.check_cluster(ray_address)
+        connection.check_cluster(ray_address)
 
 
 def _worker(population: Population, seed: int) -> ClientWorker:
@@ -321,7 +331,7 @@ def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Execu
     """Return the way to so many copies of a worker; 0: this process, None: each free core."""
     if workers == 0:
         return InProcessExecutor(worker)
-    from fedhh.simulation.ray_executor import RayExecutor
+    from fedhh.simulation.ray.executor import RayExecutor
 
     return RayExecutor(worker, num_workers=workers, address=ray_address)
 
@@ -334,12 +344,12 @@ def _follow(
     *,
     rows: list[LayerRow],
     listener: Listener,
-) -> Iterator[engine.Round[Any, Any]]:
+) -> Iterator[engine.Round[Any]]:
     """Yield each round, its row appended to ``rows``."""
     progress: Progress = listener.advance
     mechanism = protocol.mechanism
     for finished in engine.rounds(protocol, executor, state=state, progress=progress):
-        summary = protocol.summaries(finished.state)[-1]
+        summary = finished.state.history[-1]
         observed = observer.observe(finished)
         rows.append(LayerRow.of(summary, mechanism, finished.diagnostics, observed))
         if observer.last_heard is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from fedhh.mechanisms.base import Mechanism, PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import AnyProtocol, Discoveries, DiscoveryProtocol, RoundSummary
+from fedhh.protocol import AnyProtocol, DiscoveryProtocol, RunState
 from fedhh.queries.base import Aggregate, Query
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
@@ -30,7 +30,7 @@ def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
         "false_discovery_rate": getattr(protocol, "false_discovery_rate", 0.0),
         "anonymity_k": getattr(protocol, "anonymity_k", 0),
         "mechanism": {
-            "layers": [list(asdict(layer).values()) for layer in mechanism.layers],
+            "layers": [[getattr(layer, name) for name in _LAYER] for layer in mechanism.layers],
             "max_items": mechanism.max_items,
             "padded": mechanism.padded,
             "reuses_clients": mechanism.reuses_clients,
@@ -39,6 +39,10 @@ def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
             "false_discovery_rate": getattr(mechanism, "false_discovery_rate", 0.0),
         },
     }
+
+
+_LAYER = ("pass_index", "layer", "num_clients", "smallest_domain", "largest_domain")
+"""What is stated of a planned round, in this order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,36 +132,24 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         """Return the same: a finished run has nothing left to decide."""
         return self
 
-    def initialize(self) -> NoReturn:
+    def begin(self) -> NoReturn:
         """Refuse: the protocol's code is not here."""
         raise InputError(f"{self.title}: expected the protocol's code, got what a run says of it.")
 
-    def next_query(self, state: Any) -> NoReturn:
-        """Refuse, as `initialize`."""
-        self.initialize()
+    def ask(self, planned: PlannedLayer, run: RunState[Any]) -> NoReturn:
+        """Refuse, as `begin`."""
+        self.begin()
 
-    def finish_round(self, state: Any, query: Query, aggregate: Aggregate) -> NoReturn:
-        """Refuse, as `initialize`."""
-        self.initialize()
-
-    def discoveries(self, state: Any) -> Discoveries:
-        """Refuse, as `initialize`."""
-        self.initialize()
-
-    def summaries(self, state: Any) -> Sequence[RoundSummary]:
-        """Refuse, as `initialize`."""
-        self.initialize()
+    def hear(
+        self, planned: PlannedLayer, run: RunState[Any], query: Query, aggregate: Aggregate
+    ) -> NoReturn:
+        """Refuse, as `begin`."""
+        self.begin()
 
 
 def _layer(numbers: Sequence[Any]) -> PlannedLayer:
-    pass_index, layer, clients, smallest, largest = map(_whole, numbers)
-    return PlannedLayer(
-        pass_index=pass_index,
-        layer=layer,
-        num_clients=clients,
-        smallest_domain=smallest,
-        largest_domain=largest,
-    )
+    stated: dict[str, Any] = dict(zip(_LAYER, map(_whole, numbers), strict=True))
+    return PlannedLayer(**stated)
 
 
 def _whole(value: Any) -> int:

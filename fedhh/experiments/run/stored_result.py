@@ -14,7 +14,6 @@ from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.directory import (
     CANDIDATES,
     MISSED,
-    RESULT,
     STATEMENT,
     VOTES,
     is_finished,
@@ -23,12 +22,22 @@ from fedhh.experiments.run.directory import (
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.stated_protocol import StatedProtocol
-from fedhh.experiments.run.stored_files import Schema, read_json, read_table, reading
+from fedhh.experiments.study.directory import RESULT
+from fedhh.experiments.study.kinds import KIND
+from fedhh.experiments.study.stored_files import (
+    Kind,
+    Schema,
+    frame_of,
+    read_arrow,
+    read_json,
+    read_table,
+    reading,
+)
 from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError
 
 _NOT_SIMULATION = {
-    "schema_version", "fedhh_version", "seed", "population", "protocol", "privacy", "metrics",
+    "schema_version", KIND, "fedhh_version", "seed", "population", "protocol", "privacy", "metrics",
     "cost", "timings_seconds", STATEMENT,
 }  # fmt: skip
 
@@ -142,8 +151,17 @@ def _candidates(directory: Path) -> CandidateRecord | None:
     if not all(path.exists() for path in paths):
         return None
     schemas = (CANDIDATE_ROWS, VOTE_RANGES, MISSED_WORDS)
-    candidates, votes, missed = map(read_table, paths, schemas)
+    tables = [read_arrow(path) for path in paths]
+    candidates, votes, missed = (
+        frame_of(table, {**schema, **_later(table.column_names)}, path)
+        for table, schema, path in zip(tables, schemas, paths, strict=True)
+    )
     return CandidateRecord(candidates=candidates, votes=votes, missed=missed)
+
+
+def _later(names: list[str]) -> dict[str, Kind]:
+    """Return the columns that older versions did not write, of those that are there."""
+    return {"posterior": "float"} if "posterior" in names else {}
 
 
 def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:

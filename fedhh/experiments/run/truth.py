@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from fedhh.queries.base import Counted, PrefixQuery, Query
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
-from fedhh.words.trie import ABSENT, Codes
+from fedhh.words.trie import ABSENT, Codes, PrefixTrie
 
 Shares = npt.NDArray[np.float64]
 
@@ -132,15 +133,20 @@ class Truth:
         """Return the share of all contributions that fall on some words (a mask or ids)."""
         return float(self.counts[words].sum() / self.mass) if self.mass else 0.0
 
-    def observe(self, query: Query, kept: Query | None, discoveries: Discoveries) -> Observed:
+    def observe(
+        self, query: Query, kept: npt.NDArray[Any] | None, discoveries: Discoveries
+    ) -> Observed:
         """Return what became of the target in a round.
 
         Args:
             query: The round's query.
-            kept: The same pass's next query, or None if the round was the pass's last.
+            kept: What the round kept, see `fedhh.protocol.Heard`.
             discoveries: Words found up to and including the round.
         """
         ids = self.ids(discoveries)
+        extended = None
+        if isinstance(query, PrefixQuery) and kept is not None:
+            extended = query.trie.extend(kept)
         was_alive = self._alive(query)
         # A recount takes words back, so what was found before does not count.
         self._found[:] = False
@@ -148,26 +154,25 @@ class Truth:
         coverage = self.share(self._found)
         if was_alive is None:
             return Observed(coverage=coverage, missed_mass=math.nan)
-        still_alive = None if kept is None else self._alive(kept)
         lost = was_alive & ~self._found
-        if still_alive is not None:
-            lost &= ~still_alive
-        missed = self.share(lost) + self._lost(query, kept)
+        if extended is not None:
+            lost &= ~_begin(self._walk, extended)
+        missed = self.share(lost) + self._lost(query, extended)
         return Observed(coverage=coverage, missed_mass=missed)
 
     def _alive(self, query: Query) -> npt.NDArray[np.bool_] | None:
         """Return which words begin with a broadcast prefix, if the query broadcasts any."""
         if not isinstance(query, PrefixQuery):
             return None
-        return _begin(self._walk, query)
+        return _begin(self._walk, query.trie)
 
-    def _lost(self, query: Query, kept: Query | None) -> float:
+    def _lost(self, query: Query, extended: PrefixTrie | None) -> float:
         """Return the missed mass among words beside the lexicon, from the sample of them."""
         if self._rare is None or not isinstance(query, PrefixQuery):
             return 0.0
-        lost = _begin(self._rare.walk, query)
-        if isinstance(kept, PrefixQuery):
-            lost &= ~_begin(self._rare.walk, kept)
+        lost = _begin(self._rare.walk, query.trie)
+        if extended is not None:
+            lost &= ~_begin(self._rare.walk, extended)
         return float(self._rare.weights[lost].sum())
 
 
@@ -180,5 +185,5 @@ class _RareSample:
     weights: Shares
 
 
-def _begin(walk: LexiconWalk, query: PrefixQuery) -> npt.NDArray[np.bool_]:
-    return np.asarray(walk.nodes(query.trie) != ABSENT)
+def _begin(walk: LexiconWalk, trie: PrefixTrie) -> npt.NDArray[np.bool_]:
+    return np.asarray(walk.nodes(trie) != ABSENT)

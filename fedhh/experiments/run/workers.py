@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.clients.rehearsal import rehearse
@@ -18,7 +19,9 @@ from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.schema import Config, ExecutionConfig
 from fedhh.mechanisms.base import Mechanism
 from fedhh.settings import AUTO
-from fedhh.simulation.ray_ahead import ActorsAhead
+
+if TYPE_CHECKING:
+    from fedhh.simulation.ray.actors import RayActors
 
 RAY_SECONDS = 10.0
 """What the start and the end of a local Ray take."""
@@ -74,15 +77,20 @@ def certain_workers(execution: ExecutionConfig) -> Workers | None:
     return None
 
 
-def start_ahead(execution: ExecutionConfig) -> AbstractContextManager[ActorsAhead | None]:
+def start_ahead(execution: ExecutionConfig) -> AbstractContextManager[RayActors | None]:
     """Return workers that get ready from now on, where it is certain that Ray is asked.
 
     It is for who still has to make the population; None elsewhere.
+
+    Raises:
+        InputError: The cluster cannot be joined, see `fedhh.simulation.ray.connection.start_ray`.
     """
     workers = certain_workers(execution)
     if workers is None or workers.number == 0:
         return nullcontext()
-    return closing(ActorsAhead(workers.number, execution.ray_address, rehearsal=rehearse))
+    from fedhh.simulation.ray.actors import RayActors
+
+    return closing(RayActors(workers.number, execution.ray_address, rehearsal=rehearse))
 
 
 def choose_workers(

@@ -23,10 +23,7 @@ import pyarrow.parquet as pq
 from fedhh import doors
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.schema import Config, parse_config
-from fedhh.experiments.config.toml_file import parse_toml, read_toml
-from fedhh.experiments.run import identity
-from fedhh.experiments.run.csv_file import write_csv
-from fedhh.experiments.run.directory import plain
+from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.run.privacy import (
     central_before_run,
     central_epsilon,
@@ -35,7 +32,12 @@ from fedhh.experiments.run.privacy import (
 )
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.run.stored_files import (
+from fedhh.experiments.study import resume as resuming
+from fedhh.experiments.study.csv_file import write_csv
+from fedhh.experiments.study.json_values import plain
+from fedhh.experiments.study.kinds import KIND
+from fedhh.experiments.study.resume import file_hash, stored_toml
+from fedhh.experiments.study.stored_files import (
     Schema,
     described,
     frame_of,
@@ -53,6 +55,7 @@ from fedhh.system.files import is_there, whole_file, write_text
 from fedhh.validation import InputError, shown
 from fedhh.version import __version__
 
+NAME = "sweep"
 SCHEMA_VERSION = 1
 SWEEP_FILE = "sweep.toml"
 CELLS = "cells"
@@ -104,16 +107,12 @@ def open_directory(directory: Path, sweep: Sweep, *, resume: bool) -> None:
         write_text(directory / SWEEP_FILE, sweep.to_toml())
         write_csv(_grid(sweep), directory / "grid.csv")
 
-    identity.open_directory(directory, _identity(sweep), resume=resume, what="sweep", write=write)
+    resuming.open_directory(directory, _identity(sweep), resume=resume, what=NAME, write=write)
 
 
 def stored_sweep_table(directory: Path) -> dict[str, Any]:
     """Return the file of the sweep that a directory holds."""
-    path = directory / SWEEP_FILE
-    doors.offer_folder(directory, is_result=True)
-    if not is_there(path):
-        raise InputError(f"{directory} holds no sweep to resume: {path} is missing.")
-    return read_toml(path)
+    return stored_toml(directory, SWEEP_FILE, what=NAME)
 
 
 def write_record(directory: Path, cell: Cell, record: Record) -> None:
@@ -174,6 +173,7 @@ def description_of(sweep: Sweep) -> dict[str, Any]:
     """Return what a sweep's results say of it: in the file's schema, in the table's ``attrs``."""
     return {
         "schema_version": SCHEMA_VERSION,
+        KIND: NAME,
         "title": sweep.title,
         "axes": list(sweep.axes),
         "best": sweep.best,
@@ -357,9 +357,7 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
     files = set()
     for cell in sweep.to_run:
         files |= {cell.config.population.source, cell.config.population.known}
-    hashes = {
-        name: identity.file_hash(Path(name)) for name in sorted(files) if Path(name).is_file()
-    }
+    hashes = {name: file_hash(Path(name)) for name in sorted(files) if Path(name).is_file()}
     made = {"schema_version": SCHEMA_VERSION, "configuration": sweep.key, "files": hashes}
     modules = {
         path: hashlib.sha256(text.encode()).hexdigest() for path, text in doors.sources().items()

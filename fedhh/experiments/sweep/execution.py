@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,8 @@ from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.directory import DONE, FAILED, AnyCell, Record
+from fedhh.plugin_errors import PluginError, naming_plugins
+from fedhh.system.machine import memory_bytes
 from fedhh.validation import InputError, printable
 
 # A row of a population: int32 word and int32 count.
@@ -91,7 +92,8 @@ def draw(make: Callable[[], Population]) -> Drawn:
     started = time.perf_counter()
     population, error = None, ""
     try:
-        population = make()
+        with naming_plugins():
+            population = make()
     except Exception as problem:  # Recorded with every cell of this population.
         error = str(problem) if isinstance(problem, InputError) else _one_line(problem)
     return Drawn(population=population, error=error, seconds=time.perf_counter() - started)
@@ -105,7 +107,8 @@ def recorded(drawn: Drawn, run: Callable[[Population], RunResult], *, delta: flo
     error = drawn.error
     if drawn.population is not None:
         try:
-            made = run(drawn.population)
+            with naming_plugins():
+                made = run(drawn.population)
             result = results.flat_result(made, delta=delta)
             timings = dict(made.timings)
         except Exception as problem:  # A cell's fault must not end the sweep.
@@ -144,7 +147,7 @@ def side_by_side(
         workers: How many at a time; None for one on each core of the cluster that is free.
         ray_address: See `fedhh.experiments.sweep.sweep.sweep`.
     """
-    from fedhh.simulation.ray_executor import Shared, map_on_ray
+    from fedhh.simulation.ray.tasks import Shared, map_on_ray
 
     def calls() -> Iterator[tuple[Any, ...]]:
         shared: Shared | None = None
@@ -172,8 +175,7 @@ def fits_beside_others(population: Population | None) -> bool:
 
 def rows_fit(rows: float) -> bool:
     """Return whether a population of so many rows (client, word) leaves room for runs beside it."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return _COPIES * _BYTES_PER_ROW * rows < memory
+    return _COPIES * _BYTES_PER_ROW * rows < memory_bytes()
 
 
 def _lost(error: Exception) -> Record:
@@ -188,4 +190,6 @@ def _lost(error: Exception) -> Record:
 
 
 def _one_line(error: Exception) -> str:
+    if isinstance(error, PluginError):
+        return str(error)
     return " ".join(f"{type(error).__name__}: {error}".split())

@@ -12,6 +12,7 @@ import numpy as np
 
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.run.arguments import require_protocol
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
@@ -23,7 +24,7 @@ from fedhh.experiments.sweep.central_target import (
     target_of,
 )
 from fedhh.experiments.sweep.totals import COHORT, TOTAL, Asked, cohort_of
-from fedhh.protocol import AnyProtocol, DiscoveryProtocol
+from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, alternatives, config_path, settings_of
 from fedhh.validation import InputError, did_you_mean, shown
 
@@ -91,12 +92,9 @@ def listed_protocols(protocols: Any) -> dict[str, AnyProtocol]:
     if not listed:
         raise InputError("Expected a protocol, or several by label, got none.")
     for label, protocol in listed.items():
-        named = isinstance(label, str) and bool(label) == isinstance(protocols, Mapping)
-        if not (named and isinstance(protocol, DiscoveryProtocol)):
-            raise InputError(
-                "Expected a protocol such as fedhh.LdpTrieHH(...), or several by label, got "
-                f"{shown(label)}: {shown(protocol)}."
-            )
+        require_protocol(protocol)
+        if not (isinstance(label, str) and bool(label) == isinstance(protocols, Mapping)):
+            raise InputError(f"Expected protocols by label, got the label {shown(label)}.")
     return listed
 
 

@@ -59,7 +59,8 @@ SKIP_RULES = {
 }
 """Reasons for which a sweep may leave out cells; without the rule they are errors."""
 
-_NAMES_PROTOCOLS = {PROTOCOL, f"{PROTOCOL}.name"}
+NAMES_PROTOCOLS = {PROTOCOL, f"{PROTOCOL}.name"}
+"""Paths whose values are names of protocols."""
 _SOURCE = "population.source"
 
 
@@ -127,7 +128,7 @@ class Sweep:
     def clients_line(self) -> str:
         """How many clients the cells ask in all, as a sentence; empty where it is not known."""
         asked = [cell.asked for cell in self.to_run if cell.asked is not None]
-        return total_line(asked, protocols=bool(_NAMES_PROTOCOLS & set(self.axes)))
+        return total_line(asked, protocols=bool(NAMES_PROTOCOLS & set(self.axes)))
 
     @property
     def key(self) -> str:
@@ -226,7 +227,7 @@ def parse_sweep(
     choices = Choices()
     grid = list(combinations(axes))
     extra = [dict(by_path(settings)) for settings in section.extra]
-    compared = {path for group in axes for path in group[0] if _NAMES_PROTOCOLS & set(group[0])}
+    compared = {path for group in axes for path in group[0] if NAMES_PROTOCOLS & set(group[0])}
     for number, settings in enumerate([*grid, *extra]):
         for seed in range(first_seed, first_seed + section.seeds):
             cell = _cell(

@@ -12,12 +12,13 @@ from typing import Literal
 import pandas as pd
 
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.reading.sources import FileContent
+from fedhh.experiments.config.client_file import load_content
 from fedhh.experiments.config.population import (
     build_population,
     expected_tokens,
     is_synthetic,
     is_virtual,
-    load_file,
     says_its_size,
 )
 from fedhh.experiments.config.schema import Config, ExecutionConfig, PopulationConfig
@@ -60,7 +61,7 @@ class PopulationStore:
         self._key: tuple[PopulationConfig, int] | None = None
         self._drawn: Drawn | None = None
         self._file_key: PopulationConfig | None = None
-        self._file: StoredPopulation | None = None
+        self._file: FileContent | None = None
 
     def get(self, config: Config) -> Drawn:
         """Return the population of a configuration; the last one is kept."""
@@ -76,11 +77,15 @@ class PopulationStore:
         return self._drawn
 
     def file(self, config: PopulationConfig) -> StoredPopulation:
-        """Return all clients and words of a file; the last one is kept for samples of it."""
+        """Return all clients and words of a file."""
+        return self.content(config).population
+
+    def content(self, config: PopulationConfig) -> FileContent:
+        """Return what a file holds; the last one is kept for samples of it."""
         key = config.model_copy(update={"clients": None, "known": "none"})
         if self._file is None or self._file_key != key:
             self._file = None
-            self._file, self._file_key = load_file(config), key
+            self._file, self._file_key = load_content(config), key
         return self._file
 
     def num_clients(self, config: Config) -> int:
@@ -230,6 +235,11 @@ def workers_of_sweep(cells: Sequence[Cell], execution: ExecutionConfig) -> Worke
     """Return how many cells of a sweep run side by side, and why."""
     if execution.workers != AUTO or execution.ray_address:
         return choose_workers(execution, 0.0)
+    return choose_workers(execution, seconds_of_cells(cells), most=len(cells))
+
+
+def seconds_of_cells(cells: Sequence[Cell]) -> float:
+    """Return about how long cells take on one core: the answers of clients, and `CELL_SECONDS`."""
     configs = {cell.config.population: cell.config for cell in cells}
     is_drawn = {population: _is_virtual(config) for population, config in configs.items()}
     seconds = 0.0
@@ -243,7 +253,7 @@ def workers_of_sweep(cells: Sequence[Cell], execution: ExecutionConfig) -> Worke
                 cell.config,
                 is_held=not is_drawn[cell.config.population],
             )
-    return choose_workers(execution, seconds, most=len(cells))
+    return seconds
 
 
 def run_cell(config: Config, drawn: Drawn) -> Record:

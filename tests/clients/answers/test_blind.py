@@ -146,7 +146,9 @@ def test_reports_themselves_reach_the_server_where_the_oracle_is_no_sketch():
     assert len(counts.messages) == counts.num_reports == 2400
     candidates = query.names.keys(query.alphabet.encode(["lol", "x", "lob"], width=4))
     oracle = query.prefixes
-    estimates = oracle.estimate(oracle.tally(counts.messages, candidates), 2400)
+    estimates = oracle.estimate(
+        oracle.support(reports=counts.messages, candidates=candidates), 2400
+    )
     deviations = np.sqrt(oracle.variance(np.array([600, 600, 0]), 2400))
     assert (np.abs(estimates - [600, 600, 0]) < 6 * deviations).all()
 

@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from fedhh.clients.populations import synthetic
 from fedhh.clients.populations.known_words import load_known, remove_known
 from fedhh.clients.populations.strings import rank_strings
 from fedhh.clients.populations.synthetic import RankDrawer, population_presets, synthetic_population
@@ -21,6 +22,15 @@ def rows_by_word(population):
     owners = np.repeat(items.clients, np.diff(items.offsets))
     words = [population.lexicon.words[i] for i in items.word_ids.tolist()]
     return list(zip(owners.tolist(), words, items.counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("rarest", [2, 3, 4, 9])
+def test_ranks_around_the_dense_part_keep_their_words(monkeypatch, rarest):
+    monkeypatch.setattr(synthetic, "_DENSE_RANKS", 3)
+    blocks = [np.array([rarest, 1, 7]), np.array([], dtype=np.int64), np.array([7, 0, 3, rarest])]
+    distinct, ids = synthetic._distinct_ranks(blocks)
+    assert distinct.tolist() == sorted({0, 1, 3, 7, rarest})
+    assert distinct[ids].tolist() == np.concatenate(blocks).tolist()
 
 
 def test_presets_are_the_four_fitted_ones():

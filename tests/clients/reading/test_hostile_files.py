@@ -56,6 +56,14 @@ def test_long_cells_of_text_are_read(tmp_path):
         ('{"x":' * 100_000 + "1" + "}" * 100_000, "got deeper nesting on line 1"),
         ('{"user":' + "9" * 5_000 + ',"word":"a"}', "numbers of at most 4,300 digits"),
         ('{"user":' + "9" * 30 + ',"word":"a"}', "Expected an integer of 64 bits in 'user', got 9"),
+        (
+            '{"user":9223372036854775808,"word":"a"}',
+            "Expected an integer of 64 bits in 'user', got 9",
+        ),
+        (
+            '{"user":-9223372036854775809,"word":"a"}',
+            "Expected an integer of 64 bits in 'user', got",
+        ),
         ('{"user":{"a":[1]},"word":"a"}', "Expected text in 'user', got {\"a\": [1]} on line 1"),
         ('{"user":[1],"word":"a"}', "Expected text in 'user', got [1] on line 1"),
         ('{"user":NaN,"word":"a"}', "Expected text in 'user', got NaN on line 1"),

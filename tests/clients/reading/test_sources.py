@@ -275,7 +275,7 @@ def test_writing_into_a_missing_folder_or_an_unknown_format_is_refused(tmp_path)
         (
             "p.csv",
             b"user,token\n1,a\n",
-            "Expected a column 'word' for the word, got the columns user, token in .*; name the",
+            "got the columns user, token in .*; try --columns word=token",
         ),
         (
             "p.jsonl",

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from fedhh.clients.reading import tokens as tokens_module
-from fedhh.clients.reading.sources import read_population
+from fedhh.clients.reading.columns import Layout
+from fedhh.clients.reading.sources import read_file, read_population
 from fedhh.clients.reading.text import prepare_text
-from fedhh.clients.reading.tokens import tokenize, tokenize_all
+from fedhh.clients.reading.tokens import EMOJI, tokenize, tokenize_all
 from fedhh.validation import InputError
 
 
@@ -44,6 +45,35 @@ from fedhh.validation import InputError
 )
 def test_text_is_tokenized_by_the_stated_rule(text, tokens):
     assert tokenize(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "emoji"),
+    [
+        ("lol \U0001f602\U0001f602 so\u2764\ufe0f", ["\U0001f602", "\U0001f602", "\u2764\ufe0f"]),
+        ("\U0001f469\u200d\U0001f4bb", ["\U0001f469\u200d\U0001f4bb"]),  # joined: a profession
+        ("\U0001f44d\U0001f3fd", ["\U0001f44d\U0001f3fd"]),  # a tone of skin
+        (
+            "\U0001f1e9\U0001f1ea\U0001f1eb\U0001f1f7",
+            ["\U0001f1e9\U0001f1ea", "\U0001f1eb\U0001f1f7"],
+        ),
+        ("&#128514; &amp;", ["\U0001f602"]),
+        ("a\u2122 \u24b6", []),  # read as letters
+        ("ab, caf\u00e9 - \u2014 1 + 1 = 2", []),
+    ],
+)
+def test_each_picture_of_a_text_is_one_emoji(text, emoji):
+    dropped: Counter[tuple[str, str]] = Counter()
+    tokenize(text, dropped)
+    assert {piece: n for (why, piece), n in dropped.items() if why == EMOJI} == Counter(emoji)
+    assert tokenize_all([text]).dropped == dropped
+
+
+def test_texts_without_a_word_are_counted(tmp_path):
+    (tmp_path / "in.csv").write_text("user,text\na,lol\na,\U0001f602\nb,\nb,so\n")
+    content = read_file(tmp_path / "in.csv", Layout())
+    assert (content.texts, content.empty_texts) == (4, 2)
+    assert content.dropped == {(EMOJI, "\U0001f602"): 1}
 
 
 def test_tokens_of_many_texts_keep_their_text_and_words_are_sorted():
@@ -118,7 +148,8 @@ PIECES = (
     "Σ", "ﬁn", "Ⅷ", "na\u0308ive", "\u0301a", "a\u0301", "´a", "¨a", "&amp;", "&lt", "&nbsp;b",
     "&#10;c", "&#1234567;", "&notit;", "http://a.b/c", "https://", "www.", "WWW.A", "a@b.c", "@me",
     "x@y", "a@b", ".@a", "#tag", "ไทย", "हिन्दी", "क्\u200dष", "日本語", "a\u3000b", "a\u00a0@b",
-    "a\x1cb", "a\x85b", "&lt\x0bx", "\u2028", "", "…", "½", "٣", "ª", "ß", "İ", "\ufeff",
+    "a\x1cb", "a\x85b", "&lt\x0bx", "\u2028", "", "…", "½", "٣", "😂", "👩\u200d💻", "🇩🇪🇫🇷",
+    "™", "ª", "ß", "İ", "\ufeff",
 )  # fmt: skip
 
 

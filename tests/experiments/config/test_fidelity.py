@@ -7,11 +7,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from fedhh.cli.run_tables import summary_rows
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.experiments.config.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config, change_config
+from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run.directory import result_record, write_result
 from fedhh.experiments.run.run import run_config, simulate
 from fedhh.server.ldp_triehh import LdpTrieHH

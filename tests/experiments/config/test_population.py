@@ -155,3 +155,41 @@ def test_facts_about_clients_drawn_when_asked_wait_until_they_are_read():
     assert not population.is_counted
     assert facts["tokens"] > facts["words"] > 0
     assert population.is_counted
+
+
+def test_a_dataframe_gives_the_population_of_its_file(tmp_path):
+    frame = pd.DataFrame(
+        {"user": ["ann", "bob", "ann"], "word": ["lol", "brb", "house"], "count": [2, 1, 1]}
+    )
+    frame.to_csv(tmp_path / "words.csv", index=False)
+    read = fedhh.load_population(tmp_path / "words.csv")
+    made = fedhh.population_from(frame.set_axis([7, 7, 7]), name="words.csv")
+    assert list(made.lexicon.words) == list(read.lexicon.words) == ["brb", "lol"]
+    assert np.array_equal(made.items.offsets, read.items.offsets)
+    assert np.array_equal(made.items.counts, read.items.counts)
+    assert made.name == read.name
+    renamed = fedhh.population_from(frame.rename(columns={"user": "who"}), columns={"user": "who"})
+    assert np.array_equal(renamed.items.offsets, read.items.offsets)
+    texts = pd.DataFrame({"user": [1, 2], "text": ["lol lol", "brb!"]})
+    assert list(fedhh.population_from(texts).lexicon.words) == ["brb", "lol"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1], "b": ["x"]}, "'user' or 'user_id' for the user, got the columns a, b"),
+        ({"user": [1, "x"], "word": ["x", "y"]}, "one type each in dataframe"),
+        ({"user": [1, 2], "word": ["x", None]}, "Expected a word, got none in row 2"),
+        ({"user": [1], "word": ["x"], "count": [1.5]}, "got count=1.5 in row 1"),
+        ({"user": [1.5], "word": ["x"]}, "users as text or integers"),
+        ({"user": pd.Series([], dtype=int), "word": pd.Series([], dtype=str)}, "at least one row"),
+    ],
+)
+def test_a_dataframe_that_is_no_population_is_refused(columns, message):
+    with pytest.raises(InputError, match=message):
+        fedhh.population_from(pd.DataFrame(columns))
+
+
+def test_what_is_no_dataframe_is_refused():
+    with pytest.raises(InputError, match="Expected a pandas DataFrame, got a list"):
+        fedhh.population_from([1, 2])

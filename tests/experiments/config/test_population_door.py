@@ -11,7 +11,7 @@ from fedhh.validation import InputError
 
 MODULE = """
 import numpy as np
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.words.lexicon import Lexicon
 
 class Same(StoredPopulation):
@@ -23,6 +23,9 @@ class Same(StoredPopulation):
 
 class NoPopulation:
     pass
+
+class Half(Population):
+    lexicon = None
 """
 
 CONFIG = """
@@ -65,6 +68,7 @@ def test_a_class_beside_the_config_gives_the_clients(config, workers):
         ({"source": "theirs:Nobody"}, "has no class 'Nobody'"),
         ({"source": "absent_module:Same"}, "absent_module"),
         ({"source": "theirs:NoPopulation"}, "expected a subclass of fedhh's Population"),
+        ({"source": "theirs:Half"}, "Half lacks block, num_clients, word_clients, word_counts"),
     ],
 )
 def test_what_is_no_population_is_one_line(config, changes, message):

@@ -15,7 +15,7 @@ from fedhh.experiments.config.protocol_section import own_settings, section_clas
 from fedhh.experiments.config.schema import load_config, parse_config
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.mechanisms.sampled_threshold import triehh_parameters
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -184,16 +184,61 @@ def test_switching_keeps_what_a_client_contributes_and_nothing_else():
 
 def test_a_baseline_contributes_as_the_protocol_does_unless_it_says_so():
     config = load_config(settings=["protocol.max_items=4", "baseline.name=sfp"])
-    assert config.of_baseline.protocol.max_items == 4
-    assert config.of_baseline.of_baseline is None
+    (baseline,) = config.of_baselines
+    assert baseline.protocol.name == "sfp"
+    assert baseline.protocol.max_items == 4
+    assert baseline.of_baselines == ()
     config = load_config(settings=["baseline.name=sfp", "baseline.max_items=2"])
-    assert config.of_baseline.protocol.max_items == 2
+    assert [each.protocol.max_items for each in config.of_baselines] == [2]
 
 
 def test_there_is_no_baseline_of_itself_or_of_none():
-    assert load_config(settings=["baseline=none"]).of_baseline is None
+    assert load_config(settings=["baseline=none"]).of_baselines == ()
     same = load_config(settings=["protocol.name=sfp", "baseline.name=sfp"])
-    assert same.of_baseline is None
+    assert same.of_baselines == ()
+
+
+def test_baselines_are_a_list_of_tables_or_names_and_one_table_is_one():
+    default = load_config()
+    assert [each.protocol.name for each in default.of_baselines] == ["ldp-triehh", "sfp"]
+    assert [each.protocol.eta_max for each in default.of_baselines[:1]] == [1_000]
+    names = load_config(settings=['baseline=["pem", "sfp", "ldp-triehh"]', "protocol.max_items=3"])
+    assert [each.protocol.name for each in names.of_baselines] == ["pem", "sfp", "ldp-triehh"]
+    assert {each.protocol.max_items for each in names.of_baselines} == {3}
+    # What is one table in a file, as in earlier results, is a list of one.
+    one = parse_config({"baseline": {"name": "pem", "keep": 7}}, "x")
+    assert [each.protocol.keep for each in one.of_baselines] == [7]
+    assert parse_config(tomllib.loads(one.to_toml()), "x") == one
+    assert parse_config(tomllib.loads(default.to_toml()), "x") == default
+
+
+def test_one_of_several_baselines_is_changed_by_its_number():
+    config = load_config(settings=["baseline.1.max_words=9", "baseline.0.passes=1"])
+    assert config.baseline[1].max_words == 9
+    assert config.baseline[0].passes == 1
+    added = load_config(settings=["baseline.2.name=pem", "baseline.2.keep=8"])
+    assert [each.name for each in added.baseline] == ["ldp-triehh", "sfp", "pem"]
+    assert added.baseline[2].keep == 8
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("baseline.max_words=9", r"Expected --set baseline.NUMBER.KEY=VALUE, NUMBER from 0 to 1"),
+        ("baseline.7.name=pem", "Expected a baseline from 0 to 2"),
+        ("baseline.x.name=pem", "Expected --set baseline.NUMBER.KEY"),
+        ("baseline.0.x.y=3", "Expected a baseline from 0 to 2, a key of it"),
+        ("baseline.1.keep=3", r"unknown key baseline.1.keep"),
+        ("baseline.0.eta_max=0", r"baseline.0.eta_max = 0: expected"),
+        ("baseline=7", "baseline = 7: expected a table"),
+        ('baseline=["sfpp"]', r"baseline.name = .sfpp.: .*did you mean 'sfp'"),
+        ("baseline=[[]]", "expected a table"),
+    ],
+)
+def test_a_wrong_baseline_is_refused_in_one_line(setting, message):
+    with pytest.raises(InputError, match=message) as caught:
+        load_config(settings=[setting])
+    assert "\n" not in str(caught.value)
 
 
 SWEEP = """

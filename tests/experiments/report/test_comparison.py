@@ -172,7 +172,7 @@ def test_runs_are_compared_with_their_own_numbers():
         "baseline.num_puzzles=8", "execution.workers=0",
     ]  # fmt: skip
     config = load_config(settings=common)
-    runs = [run_config(each, population) for each in (config, config.of_baseline)]
+    runs = [run_config(each, population) for each in (config, *config.of_baselines)]
     table = comparison_of_runs(runs)
     assert table.columns == ("", "LDP TrieHH", "SFP")
     rows = rows_of(table)
@@ -261,7 +261,7 @@ def test_a_runs_configuration_is_compared_by_the_default_protocols():
     }
     plan = parse_sweep(comparison_of(table, "mine.toml"), "mine.toml")
     sections = {cell.protocol: cell.config.protocol for cell in plan.to_run}
-    assert len(sections) == 6
+    assert len(sections) == 7
     assert {section.max_items for section in sections.values()} == {3}
     assert sections["TrieHH random, 2 passes"].eta_max == 70
     assert sections["SFP, Apple's"].clients_per_layer == 30_000
@@ -295,7 +295,7 @@ def preset_table():
 def test_a_runs_configuration_takes_seeds():
     table = comparison_of(run_table(sweep={"seeds": 2}), "mine.toml")
     plan = parse_sweep(table, "mine.toml")
-    assert len({cell.protocol for cell in plan.cells}) == 6
+    assert len({cell.protocol for cell in plan.cells}) == 7
     assert {cell.config.seed for cell in plan.cells} == {0, 1}
 
 

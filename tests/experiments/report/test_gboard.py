@@ -14,6 +14,7 @@ from fedhh.experiments.sweep.directory import read_labeled_results
 from fedhh.validation import InputError
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
+QUICK = Path(__file__).parent / "sweeps"
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
@@ -40,7 +41,7 @@ def test_the_values_of_the_full_size_are_those_of_the_committed_results():
 
 
 def test_the_quick_table_1_has_the_paper_the_others_and_the_full_size_beside_it():
-    directory = RESULTS / "gboard-table1-quick"
+    directory = QUICK / "gboard-table1-quick"
     assert usual_table(directory) == "gboard-table1"
     table = make_table("gboard-table1", directory)
     assert table.columns[3:7] == ("paper", "independent", "full size", "fedhh")
@@ -60,18 +61,18 @@ def test_the_full_table_1_is_not_beside_itself():
 
 
 def test_figure_1_is_a_table_too():
-    directory = RESULTS / "gboard-figure1-quick"
+    directory = QUICK / "gboard-figure1-quick"
     assert usual_table(directory) == "gboard-figure1"
     rows = {row[0]: row[1:] for row in make_table("gboard-figure1", directory).rows}
     assert rows["8"][:3] == ("-", "56.2%", "55.4%")
     assert rows["10"][:3] == ("77.1%", "61.3%", "60.9%")
     assert rows["no LDP (true counts)"][:3] == ("-", "-", "61.7%")
     with pytest.raises(InputError, match=r"Figure 1 varies privacy\.local_epsilon alone"):
-        make_table("gboard-figure1", RESULTS / "gboard-table1-quick")
+        make_table("gboard-figure1", QUICK / "gboard-table1-quick")
 
 
 def test_figures_show_what_others_state():
-    figure = sweep_figures(RESULTS / "gboard-figure1-quick", metrics=["coverage"])["coverage"]
+    figure = sweep_figures(QUICK / "gboard-figure1-quick", metrics=["coverage"])["coverage"]
     lines = {line.get_label().replace("\n", " "): line for line in figure.axes[0].lines}
     assert list(lines["paper"].get_xydata()[0]) == [10, 0.771]
     independent = lines["independent, 100,000 words"].get_xydata().tolist()
@@ -82,6 +83,6 @@ def test_figures_show_what_others_state():
 
 
 def test_a_sweep_of_something_else_has_nothing_beside_it():
-    for name in ("epsilon-n-quick", "sampling-quick", "sfp-vs-triehh-quick"):
+    for name in ("epsilon-n-quick", "sampling-quick", "sfp-vs-triehh"):
         assert usual_table(RESULTS / name) not in ("gboard-table1", "gboard-figure1")
         assert published_beside(*read_labeled_results(RESULTS / name)) == []

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
+from PIL import Image
 
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import load_config
-from fedhh.experiments.report.run_figures import figures, plot_run, write_figures
+from fedhh.experiments.report import style
+from fedhh.experiments.report.run_figures import figures, plot, plot_run, write_figures
+from fedhh.experiments.report.titles import restyle
 from fedhh.experiments.run import directory as output
+from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import run_config
+from fedhh.experiments.study.look import Look
 from fedhh.validation import InputError
 
 SMALL = ["population.clients=1000", "execution.workers=0"]
@@ -46,7 +52,7 @@ def test_every_discovery_is_a_point_and_the_legends_counts_add_up_to_all(epsilon
     assert axes.get_legend().get_title().get_text() == f"{len(found):,} discovered words"
     held = found["is_target"].sum()
     by_kind = drawn_counts(axes)
-    nobody = sum(count for kind, count in by_kind.items() if kind.endswith("held by nobody"))
+    nobody = sum(count for kind, count in by_kind.items() if kind.endswith("held by no client"))
     assert nobody == len(found) - held
 
 
@@ -59,7 +65,7 @@ def test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure(
         x = line.get_xdata()
         assert (x >= left).all()
         assert (x <= right).all()
-        assert (x < 0).all() if "held by nobody" in line.get_label() else (x >= 1).all()
+        assert (x < 0).all() if "held by no client" in line.get_label() else (x >= 1).all()
     assert (~found["is_target"]).any()
 
 
@@ -102,3 +108,97 @@ def test_a_run_with_damaged_tables_is_refused_in_one_line(tmp_path):
     (tmp_path / "result.json").write_text("{")
     with pytest.raises(InputError, match=r"result\.json is damaged"):
         plot_run(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def adaptive() -> RunResult:
+    """A run whose layers go by posterior probability, with a validation round."""
+    settings = [*SMALL, "protocol.name=adaptive-triehh", "protocol.false_discovery_rate=0.05",
+                "population.clients=20000", "privacy.local_epsilon=8"]  # fmt: skip
+    config = load_config(preset="small", settings=settings)
+    population, _ = build_population(config.population, seed=config.seed)
+    return run_config(config, population)[1]
+
+
+def test_layers_that_go_by_posterior_probability_have_no_threshold(adaptive: RunResult):
+    layers = adaptive.layers
+    assert (layers["kept_by"] == "posterior").any()
+    # Also where a table has a number there.
+    stated = replace(adaptive, layers=layers.assign(threshold_z=-4.0))
+    for result in (adaptive, stated):
+        figure = figures(result)["trie_by_layer"]
+        assert len(figure.axes) == 1
+        assert "posterior probability of being held" in figure.get_supxlabel()
+        assert "votes of all rounds" in figure.get_supxlabel().replace("\n", " ")
+
+
+def test_the_validation_round_is_no_layer(adaptive: RunResult):
+    layers = adaptive.layers[adaptive.layers["kept_by"] == "posterior"]
+    last = adaptive.layers.iloc[-1]
+    assert last["kept_by"] == "evidence"
+    drawn = figures(adaptive)
+    for name in ("coverage_by_layer", "trie_by_layer"):
+        axes = drawn[name].axes[0]
+        drawn[name].draw_without_rendering()
+        ticks = {text.get_text(): text.get_position()[0] for text in axes.get_xticklabels()}
+        place = ticks.pop("validation\nround")
+        assert place > layers["layer"].max()
+        assert max(int(tick) for tick in ticks) <= layers["layer"].max()
+        assert axes.get_xlim()[1] > place
+    marks = {str(line.get_label()): line for line in drawn["coverage_by_layer"].axes[0].lines}
+    covered = marks["covered"].get_ydata()
+    assert list(covered) == list(layers["coverage"])
+    (label,) = [label for label in marks if label.startswith("after the validation round")]
+    assert marks[label].get_marker() == "D"
+    assert list(marks[label].get_ydata()) == [last["coverage"]]
+    assert f"{last['coverage']:.1%}" in label
+    assert f"before it {covered[-1]:.1%}" in label
+
+
+def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_thresholds():
+    settings = [*SMALL, "protocol.false_discovery_rate=0.05", "protocol.passes=2"]
+    config = load_config(preset="small", settings=settings)
+    population, _ = build_population(config.population, seed=config.seed)
+    _, result = run_config(config, population)
+    figure = figures(result)["trie_by_layer"]
+    assert len(figure.axes) == 2
+    voted = result.layers[result.layers["kept_by"] == "votes"]
+    drawn = [line.get_xdata().max() for line in figure.axes[1].lines]
+    assert drawn == [voted["layer"].max()] * 2
+    assert "by its votes alone" in figure.get_supxlabel().replace("\n", " ")
+
+
+def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
+    for drawn in (figures(adaptive)["estimates"], plot(adaptive)):
+        note = drawn.get_supxlabel().replace("\n", " ")
+        assert "error bars: votes of the validation round" in note
+        assert "Significant: votes of all rounds" in note
+    _, axes = estimates("protocol.false_discovery_rate=0.05")
+    assert not axes.figure.get_supxlabel()
+
+
+def test_figures_of_a_directory_without_titles_and_of_another_size(tmp_path, command):
+    config = load_config(preset="small", settings=SMALL)
+    population, facts = build_population(config.population, seed=config.seed)
+    settled, result = run_config(config, population)
+    output.new_directory(settled, tmp_path / "run", name="")
+    output.write_result(tmp_path / "run", result, settled, facts)
+    out = tmp_path / "out"
+    done = command("plot", str(tmp_path / "run"), "--out", str(out), "--no-title", "--size", "5x3")
+    assert done.returncode == 0, done.stderr
+    for name in figures(result):
+        with Image.open(out / f"{name}.png") as image:
+            assert image.size == (round(5 * style.DPI), round(3 * style.DPI))
+        assert "epsilon" not in (out / f"{name}.svg").read_text()
+        figure = figures(result)[name]
+        restyle(figure, Look(title=False))
+        assert not figure.get_suptitle()
+        assert not figure.axes[0].get_title()
+    for size in ("5", "0x3", "5x"):
+        refused = command("plot", str(tmp_path / "run"), "--out", str(out), "--size", size)
+        assert refused.returncode == 2
+        assert refused.stderr.count("\n") == 1
+        assert repr(size) in refused.stderr
+    refused = command("plot", str(tmp_path / "run"), "--out", str(out), "--size", "1x1")
+    assert refused.returncode == 2
+    assert "leave no room" in refused.stderr

@@ -18,7 +18,7 @@ import pytest
 from fedhh.experiments.report.sweep_figures import plot_sweep
 from fedhh.experiments.report.sweep_lines import draw_metric
 from fedhh.experiments.report.tables import make_table
-from fedhh.experiments.report.text_table import TextTable
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.columns import Layout, choose_layout
 from fedhh.experiments.sweep.directory import read_labeled_results, write_record, write_tables
 from fedhh.experiments.sweep.intervals import paired_gain, sampling_gains
@@ -173,7 +173,9 @@ def test_table_1_leaves_out_what_stands_beside_the_grid(tmp_path):
     ],
 )  # fmt: skip
 def test_table_1_refuses_to_average_over_other_settings(tmp_path, axes: str, named: str):
-    with pytest.raises(InputError, match=f"also vary {named}; use fedhh table summary") as raised:
+    with pytest.raises(
+        InputError, match=f"also vary {named}; use fedhh table DIR summary"
+    ) as raised:
         make_table("gboard-table1", made(tmp_path / "a", axes + TABLE_1))
     assert "\n" not in str(raised.value)
 

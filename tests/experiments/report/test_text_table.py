@@ -6,9 +6,9 @@ import io
 
 import pandas as pd
 
-from fedhh.experiments.report.plain_text import latex, markdown, unmathed
-from fedhh.experiments.report.text_table import TextTable
-from fedhh.experiments.run.csv_file import cell_text, csv_text, write_csv
+from fedhh.experiments.study.csv_file import cell_text, csv_text, write_csv
+from fedhh.experiments.study.plain_text import latex, markdown, unmathed
+from fedhh.experiments.study.text_table import TextTable
 
 HOSTILE = ["=cmd()", "+1", "-1", "@x", "\ttab", "\rline", "'tis", "＝x", "a=b", "", "plain", "=1,2"]
 SPECIALS = r"50 % of \x{y} & $a_1$ #2 ~^ <i> | [opt] ± "
@@ -50,12 +50,12 @@ def test_every_special_of_latex_is_escaped():
         r"\textless{}i\textgreater{} \textbar{} [opt] $\pm$ "
     )
     # LaTeX takes a bracket behind the end of a row for an option of it.
-    assert latex("[x") == "{[}x"
-    assert latex("*") == "{*}"
+    assert latex("[x") == "{}[x"
+    assert latex("*") == "{}*"
 
 
 def test_a_cell_of_markdown_is_one_cell_without_markup():
-    assert markdown("a|b\n<b>") == "a\\|b\\n&lt;b>"
+    assert markdown("a|b\n<b>") == "a\\|b\\\\n&lt;b>"
 
 
 def test_dollars_of_a_figure_are_dollars():

@@ -15,7 +15,8 @@ from fedhh.experiments.run.listener import Silence
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
 from fedhh.protocol import AnyProtocol
-from fedhh.server.adaptive_triehh import AdaptiveTrieHH
+from fedhh.server.adaptive import posterior_pruning
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -106,6 +107,42 @@ def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
         assert own["votes"].item() == row["votes"]
     longer = record.missed.query("why == 'longer than the depth'")
     assert (longer["word"].str.len() > LDP.depth).all()
+
+
+def test_the_posterior_says_what_a_layer_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(posterior_pruning, "_LIKELIEST", 2)
+    _, record = recorded(ADAPTIVE, tmp_path)
+    layers = record.candidates.query(f"layer <= {ADAPTIVE.depth}")
+    assert record.candidates.query(f"layer > {ADAPTIVE.depth}")["posterior"].isna().all()
+    for layer, rows in layers.groupby("layer"):
+        survived = rows["fate"] != "dropped"
+        assert rows.loc[survived, "posterior"].between(0, 1).all()
+        words = rows[rows["is_word"]]
+        assert ((words["posterior"] > 0.002) == (words["fate"] == "word")).all(), layer
+        prefixes = rows[~rows["is_word"]]
+        if layer < ADAPTIVE.depth:
+            kept = prefixes["fate"] == "kept"
+            assert kept.any()
+            dropped = prefixes.loc[~kept, "posterior"]
+            assert prefixes.loc[kept, "posterior"].min() >= dropped.max()
+    prefixes = layers.query(f"not is_word and layer < {ADAPTIVE.depth}")
+    assert prefixes["posterior"].isna().any()
+    lost = record.missed.query(f"0 < layer <= {ADAPTIVE.depth}")
+    assert lost["posterior"].notna().any()
+    for row in lost.to_dict("records"):
+        text = (row["word"] + "$")[: row["prefix_length"]]
+        own = layers[
+            (layers["layer"] == row["layer"])
+            & (layers["prefix"] == text.rstrip("$"))
+            & (layers["is_word"] == text.endswith("$"))
+        ]
+        np.testing.assert_array_equal(own["posterior"].to_numpy(), np.float32(row["posterior"]))
+
+
+def test_protocols_without_a_posterior_record_none(tmp_path):
+    _, record = recorded(LDP, tmp_path)
+    assert record.candidates["posterior"].isna().all()
+    assert record.missed["posterior"].isna().all()
 
 
 def test_a_sample_stands_for_what_it_leaves_out(tmp_path, monkeypatch):

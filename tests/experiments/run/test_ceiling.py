@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from fedhh.cli.run_tables import summary_rows
 from fedhh.clients.populations import virtual
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import ceiling as module
 from fedhh.experiments.run.ceiling import Ceiling, ceiling
 from fedhh.experiments.run.result import MetricSettings

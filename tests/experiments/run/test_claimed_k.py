@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import fedhh
-from fedhh.cli.run_brief import privacy_line
-from fedhh.cli.run_tables import summary_rows
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.report.run_figures import of_whom
+from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run.privacy import claimed_k
+from fedhh.experiments.run.sentences import privacy_sentence
 from fedhh.experiments.sweep.directory import flat_result
 from fedhh.testing import LETTERS, small_population
 
@@ -45,7 +45,7 @@ def test_every_protocol_with_a_validation_round_claims_its_k(name):
 
 def test_k_stands_in_the_brief_the_tables_the_figures_and_the_columns():
     result = run(VALIDATED["adaptive"])
-    assert "k = 7 at alpha 0.95" in privacy_line(result)
+    assert "k = 7 at alpha 0.95" in privacy_sentence(result)
     assert ("k-anonymity", "k = 7") in [row[:2] for row in summary_rows(result)]
     assert "k 7 at alpha 0.95" in of_whom(result)
     flat = flat_result(result, delta=1e-10)

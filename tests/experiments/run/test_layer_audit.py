@@ -63,11 +63,11 @@ def test_the_same_seed_finds_the_same():
 class _UnderstatesItsEpsilon(SubsetSelection):
     """Subset Selection whose fused path draws its reports with twice the epsilon."""
 
-    def privatize_and_tally(self, values, *, rng, out=None):
+    def _add_values(self, values, out, *, rng):
         honest = SubsetSelection(
             epsilon=2 * self.epsilon, domain_size=self.domain_size, subset_size=self.subset_size
         )
-        return honest.privatize_and_tally(values, rng=rng, out=out)
+        honest.aggregate(values=values, rng=rng, out=out)
 
 
 def test_a_registered_oracle_that_keeps_its_value_too_often_is_caught(monkeypatch):

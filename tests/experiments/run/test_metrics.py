@@ -62,6 +62,20 @@ def test_metrics_of_a_run_worked_out_by_hand(truth: Truth):
     assert metrics.to_dict()["found_top_2"] == 0.5
 
 
+@pytest.mark.parametrize(("min_clients", "recall"), [(1, 2 / 4), (2, 1), (3, 1), (4, 1)])
+def test_a_word_with_exactly_as_many_holders_is_one_to_find(truth: Truth, min_clients, recall):
+    # aa has four holders and ab two; bb and zz, with one each, are not found.
+    table = discoveries_table(found(["aa", "ab"], [2.0, 1.0]), truth, significance_z=0.5)
+    metrics = measure(table, truth, top_k=(), min_clients=min_clients)
+    assert metrics.recall == metrics.recall_significant == recall
+
+
+def test_a_word_at_the_significance_itself_is_not_significant(truth: Truth):
+    # 1.5 deviations of the noise, and a bit more.
+    table = discoveries_table(found(["aa", "bb"], [0.75, 0.7501]), truth, significance_z=1.5)
+    assert table.set_index("word")["is_significant"].to_dict() == {"aa": False, "bb": True}
+
+
 def test_estimates_are_scaled_from_the_cohort_to_the_population(truth: Truth):
     table = discoveries_table(found(["aa", "bb"], [2.0, 0.5]), truth, significance_z=4)
     row = table[table["word"] == "bb"].iloc[0]

@@ -15,11 +15,10 @@ from fedhh.accounting import (
     shuffle_epsilon,
     triehh_epsilon,
 )
-from fedhh.cli.run_brief import privacy_line
-from fedhh.cli.run_tables import summary_rows
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.comparison import comparison_of_runs
 from fedhh.experiments.report.run_figures import of_whom
+from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run.directory import result_record
 from fedhh.experiments.run.privacy import (
     MEASURED_ANONYMITY,
@@ -30,6 +29,7 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.run import run_config, simulate
+from fedhh.experiments.run.sentences import privacy_sentence
 from fedhh.experiments.sweep.directory import flat_result
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
@@ -58,7 +58,7 @@ def summaries_of(protocol, executor=None, population=POPULATION):
 
     executor = executor or InProcessExecutor(ClientWorker(population, seed=3))
     *_, last = engine.rounds(protocol, executor)
-    return protocol.summaries(last.state)
+    return last.state.history
 
 
 @pytest.fixture(scope="module")
@@ -411,7 +411,7 @@ def test_every_view_shows_what_holds_before_the_run_beside_what_happened():
         assert any(note.startswith(f"{unit} level, for this run's domains") for note in notes)
     item = [round_up(row[f"central_epsilon{when}"]) for when in ("_before_run", "")]
     assert f"central epsilon {item[0]} before the run, {item[1]} after it," in of_whom(result)
-    line = privacy_line(result)
+    line = privacy_sentence(result)
     assert line.startswith(f"Privacy: epsilon {item[0]} at item level")
     assert f"before the run ({item[1]} and " in line
     table = comparison_of_runs([(config, result)])

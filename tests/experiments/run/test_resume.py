@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +9,13 @@ import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.run.checkpoint import CHECKPOINT
-from fedhh.experiments.run.directory import CONFIG, resumed_config
+from fedhh.experiments.run.directory import resumed_config
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.listener import Silence
 from fedhh.experiments.run.run import simulate
+from fedhh.experiments.study.directory import CONFIG
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
 
@@ -97,12 +98,8 @@ def test_a_checkpoint_of_another_version_is_refused(stopped, monkeypatch):
 @pytest.mark.parametrize("change", [{"layers": [{"x": 1}]}, {"seconds": "x"}, {"layers": 3}])
 def test_damaged_notes_are_one_line(stopped, change):
     path = stopped / CHECKPOINT
-    with np.load(path) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    tree = json.loads(arrays["tree"].tobytes())
-    tree["notes"].update(change)
-    arrays["tree"] = np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8)
-    np.savez(path, **arrays)
+    state, notes = load_checkpoint(path, PROTOCOL.checkpoint_types)
+    save_checkpoint(path, state, {**notes, **change})
     with pytest.raises(InputError, match="notes are damaged") as caught:
         simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
     assert "\n" not in str(caught.value)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from fedhh.cli.run_tables import summary_rows
+from fedhh.experiments.report.run_tables import summary_rows
+from fedhh.experiments.run import run as run_module
 from fedhh.experiments.run.run import simulate
+from fedhh.oracles import OracleSpec
+from fedhh.queries.base import PrefixQuery
+from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.trie import PrefixTrie
 from tests.conftest import LETTERS, zipf_population
 
 POPULATION = zipf_population(1_500)
@@ -74,3 +83,26 @@ def test_the_summary_never_rounds_what_is_at_most_down(bits: float, text: str):
     }
     rows = {row[0]: row[1:] for row in summary_rows(dataclasses.replace(result, cost=cost))}
     assert rows["cost per client"] == (f"{text} up", f"{text} down, at most")
+
+
+def test_a_runs_time_is_divided_among_its_phases(monkeypatch):
+    clock = iter([100.0, 101.0, 104.0, 110.0, 121.0, 143.0])
+    monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    timings = simulate(ONCE, POPULATION, seed=0).timings
+    phases = ("prepare", "rounds", "measure", "candidates", "account")
+    assert [timings[phase] for phase in phases] == [1, 3, 6, 11, 22]
+
+
+def test_a_broadcast_is_counted_prefix_by_prefix_by_hand():
+    # a, b; then aa, ab, ba; then abb. Three symbols, as a word may end.
+    trie = PrefixTrie.all_of_length_one(3).extend(np.array([1, 2, 4])).extend(np.array([5]))
+    words = np.ones((3, 4), dtype=np.uint16)
+    query = PrefixQuery(
+        pass_index=1, layer=3, cohort=Cohort(start=0, size=9), alphabet=Alphabet.named("ab"),
+        max_items=1, sampler="random", trie=trie, finished=words[:2], excluded=words[:1],
+        oracle=OracleSpec(name="ss", epsilon=1.0),
+    )  # fmt: skip
+    symbol = math.log2(3)
+    # A parent of two, or a sole one, takes a bit; one of three takes as much as a symbol.
+    levels = 2 * (1 + symbol) + 3 * (1 + symbol) + 1 * (symbol + symbol)
+    assert query.download_bits == pytest.approx(levels + 3 * 4 * symbol)

@@ -7,7 +7,8 @@ import os
 import pandas as pd
 import pytest
 
-from fedhh.experiments.run.stored_files import read_csv, read_json, read_table, read_text, reading
+from fedhh.experiments.study import stored_files
+from fedhh.experiments.study.stored_files import read_csv, read_json, read_table, read_text, reading
 from fedhh.system.reading import LARGEST_TEXT
 from fedhh.validation import InputError
 
@@ -61,6 +62,21 @@ def test_a_table_that_fits_its_schema_is_read(tmp_path, kind):
     assert found["cell"].tolist() == ["1", "x"]
     assert found["seed"].tolist() == [1, 2]
     assert found["server"].isna().tolist() == [False, True]
+
+
+def test_a_table_at_the_bounds_is_read_and_one_beyond_is_not(tmp_path, monkeypatch):
+    path = tmp_path / "t"
+    pd.DataFrame(GOOD).to_parquet(path)
+    size = path.stat().st_size
+    monkeypatch.setattr(stored_files, "LARGEST_TABLE", size)
+    monkeypatch.setattr(stored_files, "MOST_CELLS", 8)
+    assert read_table(path, SCHEMA).shape == (2, 4)
+    monkeypatch.setattr(stored_files, "MOST_CELLS", 7)
+    with pytest.raises(InputError, match="at most 7 cells"):
+        read_table(path, SCHEMA)
+    monkeypatch.setattr(stored_files, "LARGEST_TABLE", size - 1)
+    with pytest.raises(InputError, match=f"at most {size - 1:,} bytes"):
+        read_table(path, SCHEMA)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

@@ -7,9 +7,9 @@ import json
 import pandas as pd
 import pytest
 
-from fedhh.cli.run_tables import summary_rows
 from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.report.comparison import comparison_of_runs
+from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.run.stored_result import read_record, read_result
@@ -86,3 +86,21 @@ def test_a_damaged_directory_is_one_line(tmp_path, name, content, message):
     with pytest.raises(InputError, match=message) as caught:
         read_result(tmp_path / "run")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("file", ["candidates", "missed"])
+def test_a_record_of_candidates_may_lack_the_posterior_but_not_hold_text_in_it(tmp_path, file):
+    population = zipf_population(3_000)
+    settings = [*BASE, *TRIE, "protocol.max_items=2"]
+    config, result = run_config(
+        load_config(settings=settings), population, checkpoint_in=lambda _: tmp_path / "checkpoint"
+    )
+    output.new_directory(config, tmp_path / "run", name="")
+    output.write_result(tmp_path / "run", result, config, {"known": "none"})
+    path = tmp_path / "run" / f"{file}.parquet"
+    table = pd.read_parquet(path).drop(columns="posterior")
+    table.to_parquet(path)
+    assert read_result(tmp_path / "run").result.candidates is not None
+    table.assign(posterior="<b>").to_parquet(path)
+    with pytest.raises(InputError, match="expected float in column 'posterior'"):
+        read_result(tmp_path / "run")

@@ -56,20 +56,22 @@ def test_a_cluster_that_is_named_is_used_for_any_work(two_cores):
     ],
 )
 def test_ray_starts_ahead_where_it_is_certainly_needed(monkeypatch, execution, number):
+    pytest.importorskip("ray")
     started = []
 
     def ahead(number, address, *, rehearsal):
         started.append((number, address))
         return nullcontext()
 
-    monkeypatch.setattr(workers, "ActorsAhead", ahead)
+    monkeypatch.setattr("fedhh.simulation.ray.actors.RayActors", ahead)
     start_ahead(execution)
     assert started == [(number, execution.ray_address)]
 
 
 @pytest.mark.parametrize("execution", [AUTO, ExecutionConfig(workers=0)])
 def test_no_ray_starts_ahead_that_may_not_be_needed(monkeypatch, execution):
-    monkeypatch.setattr(workers, "ActorsAhead", None)
+    pytest.importorskip("ray")
+    monkeypatch.setattr("fedhh.simulation.ray.actors.RayActors", None)
     with start_ahead(execution) as ahead:
         assert ahead is None
 

@@ -150,7 +150,7 @@ def test_results_are_shown_as_a_table_and_figures(both):
         ({"seeds": [True]}, "Expected seeds"),
         ({"protocols": {}}, "got none"),
         ({"protocols": "sfp"}, "Expected a protocol such as"),
-        ({"protocols": {"": TRIEHH}}, "Expected a protocol such as"),
+        ({"protocols": {"": TRIEHH}}, "Expected protocols by label"),
         ({"population": "chat"}, "Expected a population, or a function"),
         ({"population": lambda seed: seed}, "Expected a population of seed 0, got 0"),
     ],

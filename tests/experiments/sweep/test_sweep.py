@@ -12,7 +12,8 @@ import pytest
 import fedhh
 from fedhh.accounting import run_guarantees
 from fedhh.accounting.user_level import user_level_from
-from fedhh.experiments.config.population import build_population, load_file
+from fedhh.experiments.config.client_file import load_content
+from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import parse_config
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results
@@ -107,7 +108,7 @@ def on_one_worker(monkeypatch):
     def on_ray(function, calls, *, num_workers, address):
         yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
 
-    monkeypatch.setattr("fedhh.simulation.ray_executor.map_on_ray", on_ray)
+    monkeypatch.setattr("fedhh.simulation.ray.tasks.map_on_ray", on_ray)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -132,10 +133,10 @@ def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, source, wo
 
     def counted_file(config):
         read.append(config.source)
-        return load_file(config)
+        return load_content(config)
 
     monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
-    monkeypatch.setattr("fedhh.experiments.sweep.sweep.load_file", counted_file)
+    monkeypatch.setattr("fedhh.experiments.sweep.sweep.load_content", counted_file)
     store = sweep.PopulationStore()
     section = {"seeds": 2, "axes": axes}
     plan = parse_sweep({**table, "sweep": section}, "test", num_clients=store.num_clients)
@@ -358,7 +359,7 @@ def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
 def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, monkeypatch, parallel):
     # The cluster itself is in test_cluster.py; here, where the address goes.
     pytest.importorskip("ray")
-    from fedhh.simulation import ray_connection, ray_executor
+    from fedhh.simulation.ray import connection, executor, tasks
 
     asked = []
 
@@ -366,13 +367,13 @@ def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, monkeypatch, 
         asked.append((num_workers, address))
         yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
 
-    def executor(worker, *, num_workers, address):
+    def in_process(worker, *, num_workers, address):
         asked.append((num_workers, address))
         return InProcessExecutor(worker)
 
-    monkeypatch.setattr(ray_connection, "check_cluster", lambda address: None)
-    monkeypatch.setattr(ray_executor, "map_on_ray", on_ray)
-    monkeypatch.setattr(ray_executor, "RayExecutor", executor)
+    monkeypatch.setattr(connection, "check_cluster", lambda address: None)
+    monkeypatch.setattr(tasks, "map_on_ray", on_ray)
+    monkeypatch.setattr(executor, "RayExecutor", in_process)
     words = {"workers": 2, "ray_address": "head:6379", "parallel": parallel}
     table = sweep.run_sweep(plan_of({}), tmp_path / "out", **words)
     assert asked == [(2, "head:6379")]

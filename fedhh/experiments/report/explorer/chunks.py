@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fedhh.experiments.run.directory import plain
+from fedhh.experiments.study.json_values import plain
 
 Columns = dict[str, list[Any]]
 """A table: for each column its values, one entry per row."""

@@ -10,7 +10,7 @@ from fedhh.clients.populations.population import Population
 from fedhh.experiments.report.explorer.chunks import columns_of
 from fedhh.experiments.report.explorer.server import LiveServer
 from fedhh.experiments.report.explorer.sweep_page import sweep_data
-from fedhh.experiments.report.explorer.trie_chunks import round_chunk
+from fedhh.experiments.report.explorer.trie_chunks import has_validation, round_chunk
 from fedhh.experiments.run.candidates import survivors, vote_ranges
 from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
@@ -40,7 +40,9 @@ def live_run(title: str) -> LiveServer:
         "sample": {"nearest": 0, "sampled": 0, "missed": 0},
         "most": MOST_CANDIDATES,
     }
-    return LiveServer(title, manifest)
+    server = LiveServer(title, manifest)
+    server.say("status", "clients are drawn; the first round follows")
+    return server
 
 
 class LiveRun:
@@ -75,6 +77,9 @@ class LiveRun:
             "coverage": None,
             "seed": None,
             "beside_lexicon": False,
+            "validates": has_validation(protocol),
+            "known": None,
+            "below_zero": None,
             "words": None,
             "missed": None,
             "rounds": [],
@@ -139,6 +144,11 @@ class LiveSweepPage:
         self._rows: list[dict[str, Any]] = []
         self._left = 0
 
+    @property
+    def failed(self) -> int:
+        """How many runs failed."""
+        return sum(row["status"] == FAILED for row in self._rows)
+
     def start(self, cells: Any, done: int) -> None:
         """Tell how many cells there are."""
         self._left = len(cells)
@@ -151,8 +161,7 @@ class LiveSweepPage:
         """Tell what came out."""
         self._left -= 1
         self._rows.append(result_row(cell, record))
-        failed = sum(row["status"] == FAILED for row in self._rows)
-        self._server.say("status", f"{self._left:,} runs to go, {failed:,} failed")
+        self._server.say("status", f"{self._left:,} runs to go, {self.failed:,} failed")
         if any(row["status"] == DONE for row in self._rows):
             rows = tuple(self._rows)
             self._server.say("results", {}, chunk=lambda: self._results(rows))

@@ -1,20 +1,21 @@
-"""What a page holds of a run, of a run and its baseline, or of two runs."""
+"""What a page holds of a run, of a run and its baselines, or of two runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedhh.experiments.report.explorer import tables
 from fedhh.experiments.report.explorer.chunks import columns_of
-from fedhh.experiments.report.explorer.trie_chunks import round_chunks
-from fedhh.experiments.report.run_figures import runs_in
+from fedhh.experiments.report.explorer.known_list import known_list
+from fedhh.experiments.report.explorer.trie_chunks import has_validation, round_chunks
 from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.sentences import below_zero
 from fedhh.experiments.run.stored_result import read_record, read_result
+from fedhh.experiments.study.page import PageData
 
 _WORDS = (
     "word", "pass", "layer", "estimated_clients", "std_error", "z", "is_significant",
@@ -27,36 +28,22 @@ _NO_CANDIDATES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageData:
-    """What a page is made of.
-
-    Attributes:
-        title: Of the page.
-        manifest: What it shows, see ``web/src/types.js``.
-        chunks: Further pieces by name.
-    """
-
-    title: str
-    manifest: dict[str, Any]
-    chunks: dict[str, Any]
-
-
 def run_page(directories: Sequence[Path]) -> PageData:
-    """Return the page of one finished run, with its baseline, or of two runs.
+    """Return the page of one finished run, with its baselines, or of two runs.
 
     Raises:
         InputError: A directory is damaged.
     """
-    folders = runs_in(directories[0]) if len(directories) == 1 else list(directories)
+    folders = output.runs_in(directories[0]) if len(directories) == 1 else list(directories)
     records = [read_record(folder) for folder in folders]
     stored = [read_result(folder) for folder in folders]
     names = _names([each.result for each in stored], directories)
     runs, chunks = [], {}
     for number, (name, record, each) in enumerate(zip(names, records, stored, strict=True)):
         data, pieces = run_data(f"r{number}", name, record, each.result)
-        runs.append({**data, "config": each.config.to_toml()})
-        chunks.update(pieces)
+        known, words = known_list(each.config.population.known)
+        runs.append({**data, "known": known, "config": each.config.to_toml()})
+        chunks.update(pieces | words)
     populations = [record["population"]["name"] for record in records]
     title = f"{' and '.join(names)} on {' and '.join(dict.fromkeys(populations))}"
     table = tables.measures(names, records, [each.result for each in stored])
@@ -93,6 +80,7 @@ def run_data(
         "layers": columns_of(result.layers),
         "privacy": {"claims": tables.claims(record), "notes": record["privacy"]["notes"]},
         "seed": record["seed"],
+        "below_zero": below_zero(result, words),
         **facts_of(result),
     }
     recorded = result.candidates
@@ -119,6 +107,9 @@ def facts_of(result: RunResult) -> dict[str, Any]:
         "depth": protocol.longest_word,
         "max_items": protocol.mechanism.max_items,
         "coverage": result.metrics.coverage,
+        "discovered": result.metrics.discovered,
+        "discovered_false": result.metrics.discovered_false,
+        "validates": has_validation(protocol),
         "beside_lexicon": population["counted_clients"] != population["clients"],
     }
 
@@ -132,8 +123,3 @@ def _names(results: Sequence[RunResult], directories: Sequence[Path]) -> list[st
     if len(set(folders)) < len(folders):
         folders = ["A", "B"]
     return [f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)]
-
-
-def is_run(directory: Path) -> bool:
-    """Return whether a directory holds a finished run."""
-    return output.is_finished(directory)

@@ -11,14 +11,17 @@ import secrets
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from fedhh.experiments.report.explorer.chunks import packed
 from fedhh.experiments.report.explorer.document import document
-from fedhh.experiments.run.directory import plain
+from fedhh.experiments.report.explorer.http_server import HOST, GuardedServer, QuietHandler
+from fedhh.experiments.study.json_values import plain
 
-_HOST = "127.0.0.1"
+MOST_LISTENERS = 32
+"""Pages that hear events at a time, each by a connection that stays."""
+
 _ALIVE_SECONDS = 10.0
 _LAST_WORDS_SECONDS = 2.0
 
@@ -42,21 +45,23 @@ class LiveServer:
         self._is_over = False
         self._listening = 0
         self._last_words = "This page shows what it has heard."
-        self._http = ThreadingHTTPServer((_HOST, 0), _handler(self))
-        self._http.daemon_threads = True
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.2,), daemon=True)
+        self._failure: str | None = None
+        self._http = GuardedServer(_handler(self))
 
     @property
     def address(self) -> str:
         """Where the page is, token included."""
-        return f"http://{_HOST}:{self._http.server_port}/{self._token}/"
+        return f"http://{HOST}:{self._http.server_port}/{self._token}/"
 
     def __enter__(self) -> LiveServer:
-        self._thread.start()
+        self._http.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._say("end", self._last_words)
+        if self._failure is None:
+            self._say("end", self._last_words)
+        else:
+            self._say("failure", self._failure)
         with self._news:
             self._is_over = True
             self._news.notify_all()
@@ -68,6 +73,10 @@ class LiveServer:
     def end_with(self, text: str) -> None:
         """Say what the page shows when the server ends."""
         self._last_words = text
+
+    def fail_with(self, text: str) -> None:
+        """Say in one line what failed, as the page's last word."""
+        self._failure = text
 
     def say(self, event: str, data: Any, *, chunk: Callable[[], Any] | None = None) -> None:
         """Tell the page what is new.
@@ -92,11 +101,12 @@ class LiveServer:
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         """Answer a request."""
         host = (handler.headers.get("Host") or "").rpartition(":")
-        if host[0] not in (_HOST, "localhost") or host[2] != str(self._http.server_port):
+        if host[0] not in (HOST, "localhost") or host[2] != str(self._http.server_port):
             handler.send_error(HTTPStatus.FORBIDDEN)
             return
-        _, token, *rest = handler.path.split("/")
-        if not secrets.compare_digest(token.encode(), self._token.encode()):
+        before, _, path = handler.path.partition("/")
+        token, *rest = path.split("/")
+        if before or not secrets.compare_digest(token.encode(), self._token.encode()):
             handler.send_error(HTTPStatus.NOT_FOUND)
         elif rest == [""]:
             _send(handler, "text/html; charset=utf-8", self._page)
@@ -123,11 +133,15 @@ class LiveServer:
             return self._events[told:], self._is_over
 
     def _stream(self, handler: BaseHTTPRequestHandler) -> None:
-        _head(handler, "text/event-stream")
-        told = 0
         with self._news:
-            self._listening += 1
+            is_full = self._listening >= MOST_LISTENERS
+            self._listening += not is_full
+        if is_full:
+            handler.send_error(HTTPStatus.SERVICE_UNAVAILABLE)
+            return
+        told = 0
         try:
+            _head(handler, "text/event-stream")
             while True:
                 new, is_over = self._after(told)
                 told += len(new)
@@ -144,14 +158,11 @@ class LiveServer:
                 self._news.notify_all()
 
 
-def _handler(server: LiveServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            """Answer; the name is the standard library's."""
+def _handler(server: LiveServer) -> type[QuietHandler]:
+    class Handler(QuietHandler):
+        def do_GET(self) -> None:  # noqa: N802 - the standard library's name
+            """Answer."""
             server.answer(self)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing: the console belongs to the run."""
 
     return Handler
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.experiments.config.labels import is_share, short_label
+from fedhh.experiments.config.labels import is_share, metric_label, short_label
 from fedhh.experiments.report.explorer.chunks import columns_of
-from fedhh.experiments.report.explorer.run_page import PageData
 from fedhh.experiments.report.explorer.tables import plain_table
 from fedhh.experiments.report.tables import make_table, usual_table
 from fedhh.experiments.run import directory as output
-from fedhh.experiments.run.stored_files import read_text
+from fedhh.experiments.study.page import REPORT, PageData
+from fedhh.experiments.study.stored_files import read_text
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.columns import (
     EXTRA,
@@ -24,8 +24,6 @@ from fedhh.experiments.sweep.columns import (
 )
 
 _NOT_SHOWN = {"cell", "status", "error", "beside_grid", EXTRA}
-REPORT = "report.html"
-"""Name of a page in the directory that it is about."""
 
 
 def sweep_page(directory: Path) -> PageData:
@@ -68,7 +66,7 @@ def sweep_data(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, An
         "failed": description.get("failed", 0),
         "axes": [{"path": path, "label": _label(path)} for path in settings],
         "metrics": [
-            {"path": name, "label": name.replace("_", " "), "share": bool(is_share(name))}
+            {"path": name, "label": metric_label(name), "share": bool(is_share(name))}
             for name in metrics
         ],
         "best": description["best"],

@@ -9,8 +9,8 @@ import pandas as pd
 
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.comparison import SERVER_SECONDS, comparison_table, numbers_of
-from fedhh.experiments.report.text_table import TextTable
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import PROTOCOL
 
@@ -73,7 +73,9 @@ def claims(record: dict[str, Any]) -> list[dict[str, Any]]:
                     "value": "none" if each["k"] is None else f"k = {each['k']:,}",
                     "delta": "",
                     "theorem": each["theorem"],
-                    "assumptions": each["assumptions"],
+                    "assumptions": each["assumptions"]
+                    if each["k"] is not None
+                    else each["reason"] or each["assumptions"],
                     "best": False,
                     "realised": False,
                 }

@@ -9,8 +9,14 @@ import pandas as pd
 
 from fedhh.experiments.report.explorer.chunks import columns_of, values_of
 from fedhh.experiments.run.candidates import DROPPED, KEPT, WORD
+from fedhh.protocol import AnyProtocol
 
 _FATES = (DROPPED, KEPT, WORD)
+
+
+def has_validation(protocol: AnyProtocol) -> bool:
+    """Return whether a last round says which of the candidates are discovered."""
+    return float(getattr(protocol, "false_discovery_rate", 0.0)) > 0
 
 
 def round_chunk(rows: pd.DataFrame) -> dict[str, Any]:
@@ -31,9 +37,13 @@ def round_chunk(rows: pd.DataFrame) -> dict[str, Any]:
         "true_clients": rows["true_clients"].to_numpy(),
         "fate": fates[rows["fate"].cat.codes.to_numpy()],
     }
+    posterior = {}
+    if "posterior" in rows and rows["posterior"].notna().any():
+        posterior["posterior"] = values_of(rows["posterior"].iloc[order], 3)
     return {
         "prefix": [prefixes[i] for i in order],
         **{name: values[order].tolist() for name, values in columns.items()},
+        **posterior,
         "stands_for": values_of(rows["stands_for"].iloc[order], 4),
         "said": columns_of(rows[["votes", "z", "estimate", "std_error"]].iloc[first], 4),
     }

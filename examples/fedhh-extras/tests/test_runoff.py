@@ -1,0 +1,32 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fedhh_extras.runoff import Runoff
+
+import fedhh
+from fedhh.testing import protocol_checks, protocol_trial, small_population
+
+POPULATION = small_population(4_000)
+HELD = sorted(POPULATION.lexicon.words, key=len)[:6]
+TRIAL = protocol_trial(
+    Runoff(alphabet="abcdef", words=" ".join(HELD), keep=3), population=POPULATION
+)
+
+
+@pytest.mark.parametrize("check", protocol_checks(TRIAL), ids=str)
+def test_runoff(check):
+    check(TRIAL)
+
+
+def test_the_most_frequent_words_of_the_list_win_with_counts_within_their_errors():
+    protocol = replace(TRIAL.protocol, local_epsilon=12.0)
+    found = fedhh.simulate(protocol, POPULATION, seed=0).discoveries
+    assert len(found) == 3
+    errors = found["estimated_clients"] - found["true_clients"]
+    assert (np.abs(errors) < 5 * found["std_error"]).all()
+
+
+def test_a_list_that_the_alphabet_cannot_spell_is_refused():
+    with pytest.raises(fedhh.InputError, match="words='xyz'"):
+        replace(TRIAL.protocol, words="xyz")

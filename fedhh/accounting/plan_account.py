@@ -1,0 +1,251 @@
+"""A plan for a central target: its clients or its local epsilon, and all that it can claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedhh.accounting.account import account
+from fedhh.accounting.guarantees import SWAP, Guarantee, NotApplicable, Unit
+from fedhh.accounting.plan_search import UNITS, clients_of_plan, local_epsilon_of_plan
+from fedhh.accounting.report import PrivacyReport
+from fedhh.mechanisms.base import Mechanism, PlannedLayer
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.oracles import OracleSpec, oracle_names
+from fedhh.settings import LARGEST_COUNT
+from fedhh.validation import (
+    InputError,
+    require_at_least,
+    require_choice,
+    require_epsilon,
+    require_positive,
+)
+
+_START = 100_000
+"""Clients at which a search starts."""
+_ANY_DOMAIN = (2, LARGEST_COUNT)
+_SYMBOLS = 27
+_NO_RANDOMIZER = "none"
+_ALPHA = 0.95
+"""Of k-anonymity, of which nothing is stated here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayeredPlan:
+    """Rounds of local reports, for any number of clients and any local epsilon.
+
+    Attributes:
+        layers: Layers of a pass, each with a cohort of its own.
+        passes: Passes.
+        validation_share: Share of all clients that a validation round asks; None for no such round.
+        max_items: B, contributions of a client.
+        oracle: The randomizer.
+        domain_size: Values of every layer; any if neither this nor ``eta_max`` is given.
+        eta_max: Prefixes that a layer keeps at most, so that votes decide the domain.
+        alphabet_size: Symbols that extend each of them, the end symbol included.
+
+    Raises:
+        InputError: A value is out of range, or ``domain_size`` and ``eta_max`` are both given.
+    """
+
+    layers: int = 1
+    passes: int = 1
+    validation_share: float | None = None
+    max_items: int = 1
+    oracle: str = "ss"
+    domain_size: int | None = None
+    eta_max: int | None = None
+    alphabet_size: int = _SYMBOLS
+
+    def __post_init__(self) -> None:
+        counts = {"layers": 1, "passes": 1, "max_items": 1, "domain_size": 2, "eta_max": 1}
+        for name, least in {**counts, "alphabet_size": 1}.items():
+            if (value := getattr(self, name)) is not None:
+                require_at_least(least, **{name: value})
+        share = self.validation_share
+        if share is not None and not 0 < share < 1:
+            raise InputError(f"Expected 0 < validation_share < 1, got validation_share={share}.")
+        known = [name for name in oracle_names() if name != _NO_RANDOMIZER]
+        require_choice(known, oracle=self.oracle)
+        if self.domain_size is not None and self.eta_max is not None:
+            raise InputError("Expected domain_size or eta_max, got both; leave one out.")
+
+    @property
+    def title(self) -> str:
+        """What the plan is called."""
+        return f"oracle {self.oracle}"
+
+    def __call__(self, clients: int, local_epsilon: float) -> LocalReports:
+        """Return the plan for so many clients in all; InputError if they are too few."""
+        rounds, share = self.layers * self.passes, self.validation_share or 0.0
+        validation = int(clients * share)
+        cohort = (clients - validation) // rounds
+        if cohort < 1 or (share and validation < 1):
+            raise InputError(f"Expected a client for each of {rounds} layers, got {clients}.")
+        smallest, largest = _ANY_DOMAIN
+        if self.domain_size is not None:
+            smallest = largest = self.domain_size
+        elif self.eta_max is not None:
+            smallest, largest = self.alphabet_size + 1, self.eta_max * self.alphabet_size + 1
+        layers = [
+            PlannedLayer(
+                pass_index=pass_index,
+                layer=layer,
+                num_clients=cohort,
+                smallest_domain=smallest,
+                largest_domain=largest,
+            )
+            for pass_index in range(self.passes)
+            for layer in range(1, self.layers + 1)
+        ]
+        if share:
+            last = layers[-1]
+            layers.append(
+                replace(last, layer=last.layer + 1, num_clients=validation, smallest_domain=2)
+            )
+        params = {"subset_size": "optimal"} if self.oracle == "ss" else {}
+        return LocalReports(
+            layers=tuple(layers),
+            max_items=self.max_items,
+            randomizers=(OracleSpec(name=self.oracle, epsilon=local_epsilon, params=params),),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanAccount:
+    """A plan that meets a central target before the run, or why none does; neighbors are swaps.
+
+    Attributes:
+        title: Of the plans.
+        unit: Whose guarantee the target is about, "item" or "user".
+        central_epsilon: The target.
+        delta: Of the target.
+        reason: Why there is no plan; empty if there is one.
+        clients: In all.
+        local_epsilon: Of one contribution.
+        mechanism: The plan; None if there is none.
+        report: All that it can claim before the run; None if there is no plan.
+    """
+
+    title: str
+    unit: Unit
+    central_epsilon: float
+    delta: float
+    reason: str = ""
+    clients: int = 0
+    local_epsilon: float = 0.0
+    mechanism: Mechanism | None = None
+    report: PrivacyReport | None = None
+
+    @property
+    def cohorts(self) -> list[int]:
+        """Clients of each layer."""
+        return [] if self.mechanism is None else [x.num_clients for x in self.mechanism.layers]
+
+    @property
+    def guarantees(self) -> list[Guarantee]:
+        """Local and central guarantees of an item, then of a user."""
+        if self.report is None:
+            return []
+        return [
+            each
+            for unit in UNITS
+            for each in (self.report.best(unit, "local"), self.report.before_run(unit))
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        plan = None
+        if self.mechanism is not None:
+            plan = {
+                "local_epsilon": self.local_epsilon,
+                "max_items": self.mechanism.max_items,
+                "rounds": len(self.cohorts),
+                "passes": self.mechanism.num_passes,
+                "clients_per_layer": self.cohorts,
+                "clients": self.clients,
+            }
+        return {
+            "of": self.title,
+            "target": {
+                "unit": self.unit,
+                "trust": "central",
+                "neighboring": SWAP,
+                "epsilon": self.central_epsilon,
+                "delta": self.delta,
+            },
+            "plan": plan,
+            "guarantees": [each.to_dict() for each in self.guarantees],
+            "reason": self.reason or None,
+        }
+
+
+def account_plan(
+    plan: LayeredPlan | Callable[[int, float], Mechanism],
+    *,
+    central_epsilon: float,
+    unit: Unit = "item",
+    delta: float = 1e-10,
+    local_epsilon: float | None = None,
+    clients: int | None = None,
+    title: str = "",
+) -> PlanAccount:
+    """Return the plan that meets a central target before the run: clients or local epsilon.
+
+    The bound is the one that a run of the plan claims before it starts, by the theorem that each
+    of `PlanAccount.guarantees` names. Neighbors swap an item, or all items of a user.
+
+    Args:
+        plan: Returns the plan of so many clients in all at a local epsilon.
+        central_epsilon: The target, above 0.
+        unit: Whose guarantee the target is about, "item" or "user".
+        delta: Of the target, from 1e-14 to 0.1.
+        local_epsilon: Of a contribution, to find the fewest clients; either this or ``clients``.
+        clients: In all, to find the local epsilon.
+        title: Of the plans; a `LayeredPlan` has its own.
+
+    Raises:
+        InputError: A value is out of range, or there is not one of ``local_epsilon`` and
+            ``clients``.
+
+    >>> account_plan(LayeredPlan(layers=10), central_epsilon=1, local_epsilon=6).cohorts[0]
+    32886
+    """
+    require_positive(central_epsilon=central_epsilon)
+    require_choice(UNITS, unit=unit)
+    if clients is not None:
+        require_at_least(1, clients=clients)
+    if local_epsilon is not None:
+        require_epsilon(local_epsilon=local_epsilon)
+    if (local_epsilon is None) == (clients is None):
+        got = "neither" if clients is None else "both"
+        raise InputError(f"Expected either local_epsilon or clients, got {got}.")
+    asked: dict[str, Any] = {
+        "title": plan.title if isinstance(plan, LayeredPlan) else title,
+        "unit": unit,
+        "central_epsilon": central_epsilon,
+        "delta": delta,
+    }
+    target: dict[str, Any] = {"unit": unit, "epsilon": central_epsilon, "delta": delta}
+    found: int | float | NotApplicable
+    if clients is None:
+        assert local_epsilon is not None
+        at = local_epsilon
+        found = clients_of_plan(lambda number: plan(number, at), **target, start=_START)
+        if not isinstance(found, NotApplicable):
+            clients = found
+    else:
+        number = clients
+        found = local_epsilon_of_plan(
+            lambda epsilon: plan(number, epsilon), **target, num_clients=number
+        )
+        if not isinstance(found, NotApplicable):
+            local_epsilon = found
+    if clients is None or local_epsilon is None:
+        return PlanAccount(**asked, reason=str(found))
+    mechanism = plan(clients, local_epsilon)
+    report = account(mechanism, (), num_clients=clients, delta=delta, alpha=_ALPHA)
+    return PlanAccount(
+        **asked, clients=clients, local_epsilon=local_epsilon, mechanism=mechanism, report=report
+    )

@@ -1,0 +1,292 @@
+"""Central privacy of one shuffle, by every bound: of one item, and of all items of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fedhh.accounting.bounds.blanket import Blanket
+from fedhh.accounting.bounds.clones import Clones, Clones2023, SelectionClones2023
+from fedhh.accounting.bounds.closed_form import CLOSED_FORM_ASSUMPTIONS
+from fedhh.accounting.bounds.selection import paper_subset_size
+from fedhh.accounting.bounds.tightness import subset_selection_lower_bound
+from fedhh.accounting.guarantees import SWAP, NotApplicable
+from fedhh.accounting.shuffling import shuffle_epsilon
+from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, SUN_CENTRAL
+from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
+
+if TYPE_CHECKING:
+    from fedhh.accounting.second_opinion import SecondOpinion
+
+STATED_BOUNDS: Mapping[str, str] = {
+    "closed_form": "closed-form",
+    "clones": "clones",
+    "clones_2023": "clones-2023",
+    "ss_blanket": "blanket",
+}
+"""Bounds of `fedhh.accounting.BOUNDS` by their keys in an account."""
+
+_PROVEN = {
+    "closed-form": CLOSED_FORM_OF_SELECTION,
+    "clones": Clones.theorem,
+    "clones-2023": SelectionClones2023.theorem,
+    "blanket": Blanket.theorem,
+}
+_FOR_COMPARISON = {
+    "closed-form": (SUN_CENTRAL, CLOSED_FORM_ASSUMPTIONS),
+    "clones-2023": (Clones2023.theorem, Clones2023.assumptions),
+}
+"""Without Subset Selection."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedBound:
+    """One bound on the central epsilon of a shuffle.
+
+    Attributes:
+        epsilon: Upper bound; NotApplicable if the theorem's conditions do not hold.
+        delta: At which it holds.
+        proven: Whether the theorem covers the randomizer; if not, a comparison only.
+        source: The theorem.
+        note: Why it is a comparison only; None if it is proven.
+    """
+
+    epsilon: float | NotApplicable
+    delta: float
+    proven: bool
+    source: str
+    note: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        reason = str(self.epsilon) if isinstance(self.epsilon, NotApplicable) else None
+        return {
+            "epsilon": self.epsilon if reason is None else None,
+            "delta": self.delta,
+            "applicable": reason is None,
+            "proven": self.proven,
+            "source": self.source,
+            "note": self.note,
+            "reason": reason,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffleAccount:
+    """Central privacy of one item in one shuffle; neighbors are swaps.
+
+    Attributes:
+        local_epsilon: Privacy of one report.
+        num_reports: Reports in the shuffle.
+        delta: Of every bound.
+        domain_size: Values of Subset Selection; None for any randomizer.
+        bounds: By the keys of `STATED_BOUNDS`.
+    """
+
+    local_epsilon: float
+    num_reports: int
+    delta: float
+    domain_size: int | None
+    bounds: Mapping[str, StatedBound]
+
+    @cached_property
+    def epsilon_at_least(self) -> float | None:
+        """Lower bound on the true epsilon, by an attack on Subset Selection; None without one."""
+        if self.domain_size is None:
+            return None
+        lower = subset_selection_lower_bound(
+            local_epsilon=self.local_epsilon,
+            num_reports=self.num_reports,
+            domain_size=self.domain_size,
+            subset_size=paper_subset_size(self.local_epsilon, self.domain_size),
+        )
+        return None if isinstance(lower, NotApplicable) else lower.epsilon(self.delta)
+
+    def second_opinions(self) -> dict[str, SecondOpinion]:
+        """Return dp-accounting's bounds on each numerical bound, by key; delta is at least 1e-10.
+
+        Raises:
+            RefutedClaimError: A bound is below dp-accounting's lower bound.
+        """
+        from fedhh.accounting.second_opinion import check_delta, opinion_on_shuffle
+
+        check_delta(self.delta)
+        return {
+            key: opinion_on_shuffle(
+                STATED_BOUNDS[key],
+                local_epsilon=self.local_epsilon,
+                num_reports=self.num_reports,
+                delta=self.delta,
+                domain_size=self.domain_size,
+                stated=bound.epsilon,
+            )
+            for key, bound in self.bounds.items()
+            # The closed form is no curve of delta over epsilon.
+            if not isinstance(bound.epsilon, NotApplicable) and key != "closed_form"
+        }
+
+    def to_dict(self, opinions: Mapping[str, SecondOpinion] | None = None) -> dict[str, Any]:
+        """Return a JSON-ready dictionary, with second opinions if they are given."""
+        bounds = {key: bound.to_dict() for key, bound in self.bounds.items()}
+        if opinions is not None:
+            for key, bound in bounds.items():
+                bound["second_opinion"] = opinions[key].to_dict() if key in opinions else None
+        content = {
+            "unit": "item",
+            "neighboring": SWAP,
+            "local_epsilon": self.local_epsilon,
+            "reports": self.num_reports,
+            "delta": self.delta,
+            "bounds": bounds,
+        }
+        if self.domain_size is not None:
+            content["domain_size"] = self.domain_size
+            content["true_epsilon_at_least"] = self.epsilon_at_least
+        return content
+
+
+def account_shuffle(
+    *, local_epsilon: float, num_reports: int, delta: float = 1e-10, domain_size: int | None = None
+) -> ShuffleAccount:
+    """Return the central privacy of one item in one shuffle, by every bound.
+
+    Neighbors swap one item. `StatedBound.source` names the theorem of each epsilon.
+
+    Args:
+        local_epsilon: Privacy of one report, from 0.1 to 16.
+        num_reports: Reports in the shuffle, from 2 to 10**9.
+        delta: Central target, from 1e-14 to 0.1.
+        domain_size: Values of Subset Selection, the dummy included; None for any randomizer.
+
+    Raises:
+        InputError: A value is out of range.
+    """
+    found = {}
+    for key, bound in STATED_BOUNDS.items():
+        proven = domain_size is not None or bound not in _FOR_COMPARISON
+        source, note = (_PROVEN[bound], None) if proven else _FOR_COMPARISON[bound]
+        epsilon: float | NotApplicable
+        if bound == "blanket" and domain_size is None:
+            epsilon = NotApplicable(
+                "needs --oracle ss and --domain-size: it holds for Subset Selection only"
+            )
+        else:
+            epsilon = shuffle_epsilon(
+                bound,
+                local_epsilon=local_epsilon,
+                num_reports=num_reports,
+                delta=delta,
+                domain_size=domain_size if bound == "blanket" else None,
+            )
+        found[key] = StatedBound(
+            epsilon=epsilon, delta=delta, proven=proven, source=source, note=note
+        )
+    return ShuffleAccount(
+        local_epsilon=local_epsilon,
+        num_reports=num_reports,
+        delta=delta,
+        domain_size=domain_size,
+        bounds=found,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserAccount:
+    """Central privacy of all items of a user in one cohort; neighbors are swaps.
+
+    Attributes:
+        local_epsilon: Privacy of one report.
+        num_clients: N, clients in the cohort.
+        max_items: B, reports of every client.
+        delta: Of every bound.
+        domain_size: Values of Subset Selection; None for any randomizer.
+        bounds: By the item-level bound that they build on: "clones", "blanket".
+    """
+
+    local_epsilon: float
+    num_clients: int
+    max_items: int
+    delta: float
+    domain_size: int | None
+    bounds: Mapping[str, UserLevelEpsilon]
+
+    def second_opinions(self) -> dict[str, SecondOpinion]:
+        """Return dp-accounting's bounds on each composition over slots, by the names of `bounds`.
+
+        Raises:
+            RefutedClaimError: An epsilon is below dp-accounting's lower bound.
+            InputError: Delta is below 1e-10.
+        """
+        from fedhh.accounting.second_opinion import check_delta, opinion_on_shuffle
+
+        check_delta(self.delta)
+        return {
+            name: opinion_on_shuffle(
+                name,
+                local_epsilon=self.local_epsilon,
+                num_reports=self.num_clients,
+                times=self.max_items,
+                delta=self.delta,
+                domain_size=self.domain_size,
+                stated=both.slots,
+                claim=f"{name}, slots",
+            )
+            for name, both in self.bounds.items()
+        }
+
+    def to_dict(self, opinions: Mapping[str, SecondOpinion] | None = None) -> dict[str, Any]:
+        """Return a JSON-ready dictionary, with second opinions if they are given."""
+        bounds: dict[str, dict[str, Any]] = {
+            name: {
+                "epsilon": both.epsilon,
+                "method": both.method,
+                "groups": both.groups,
+                "slots": None if isinstance(both.slots, NotApplicable) else both.slots,
+            }
+            for name, both in self.bounds.items()
+        }
+        for name, opinion in (opinions or {}).items():
+            bounds[name]["second_opinion"] = opinion.to_dict()
+        return {
+            "unit": "user",
+            "neighboring": SWAP,
+            "delta": self.delta,
+            "local_epsilon_of_all_contributions": self.local_epsilon * self.max_items,
+            "bounds": bounds,
+        }
+
+
+def account_user(
+    *,
+    local_epsilon: float,
+    num_clients: int,
+    max_items: int,
+    delta: float = 1e-10,
+    domain_size: int | None = None,
+) -> UserAccount:
+    """Return the central privacy of all items of a user, by groups and by slots.
+
+    Neighbors swap all items of one user. The theorems are those of `user_level_epsilon`.
+
+    Args:
+        local_epsilon: Privacy of one report, from 0.1 to 16.
+        num_clients: N, clients in one cohort.
+        max_items: B, reports of every client, dummies included; exactly so many.
+        delta: Central target, from 1e-14 to 0.1.
+        domain_size: Values of Subset Selection, the dummy included; None for any randomizer.
+
+    Raises:
+        InputError: A value is out of range.
+    """
+    asked: dict[str, Any] = {
+        "local_epsilon": local_epsilon,
+        "num_clients": num_clients,
+        "max_items": max_items,
+        "delta": delta,
+        "domain_size": domain_size,
+    }
+    names = ("clones",) if domain_size is None else ("clones", "blanket")
+    bounds = {name: user_level_epsilon(bound=name, **asked) for name in names}
+    return UserAccount(**asked, bounds=bounds)

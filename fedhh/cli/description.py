@@ -1,0 +1,158 @@
+"""What a population holds, for people: labels, percents, and a verdict. No number is computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from fedhh.cli.preflight import print_advice, print_plans, print_wrapped
+from fedhh.cli.safe_text import LONGEST_LINE, safe_text
+from fedhh.clients.reading.tokens import DROPPED
+from fedhh.experiments.run.preflight_sentences import alphabet_label
+from fedhh.validation import printable, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fedhh.clients.populations.describe import PopulationSummary, Spread
+    from fedhh.clients.populations.spelling import Spelling
+    from fedhh.clients.reading.sources import FileContent
+    from fedhh.experiments.run.preflight import Preflight
+
+_EXAMPLES = 5
+_TO_RUN = "Nothing stands in the way of a run: words can be spelled, and shuffling amplifies."
+
+
+def print_description(
+    console: Console,
+    title: str,
+    summary: PopulationSummary,
+    content: FileContent,
+    verdict: Preflight | str,
+) -> None:
+    """Print what a file holds, and the verdict.
+
+    Args:
+        console: Where to.
+        title: The file's name.
+        summary: Its figures.
+        content: What of it was read.
+        verdict: What is known before a run, or why there can be none.
+    """
+    table = Table(title=safe_text(title), title_justify="left", show_header=False)
+    table.add_column("what")
+    table.add_column("value", overflow="fold")
+    for rows in (_held(summary), _unknown(summary), _spelled(summary.spelling), _texts(content)):
+        for label, value in rows:
+            table.add_row(label, safe_text(value, longest=LONGEST_LINE))
+        table.add_section()
+    console.print(table)
+    print_wrapped(console, "Verdict, for a run with the default settings", style="bold")
+    if isinstance(verdict, str):
+        print_wrapped(console, f"No run: {verdict}")
+        return
+    print_plans(console, verdict)
+    print_advice(console, verdict.advice)
+    if not verdict.advice:
+        print_wrapped(console, _TO_RUN)
+
+
+def dropped_lines(dropped: Counter[tuple[str, str]], kept: int) -> list[str]:
+    """Return what the tokenisation of texts dropped, a line for each reason that there was.
+
+    Args:
+        dropped: See `tokens.tokenize`.
+        kept: Tokens that are words.
+    """
+    lines = []
+    total = max(kept + dropped.total(), 1)
+    for reason in DROPPED:
+        pieces = {piece: times for (why, piece), times in dropped.items() if why == reason}
+        if pieces:
+            most = sorted(pieces, key=lambda piece: (-pieces[piece], piece))[:_EXAMPLES]
+            named = ", ".join(shown(piece) for piece in most if piece)
+            examples = f", such as {named}" if named else ""
+            times = sum(pieces.values())
+            lines.append(f"dropped {times:,} ({times / total:.1%}, {reason}{examples})")
+    return lines
+
+
+def spelling_lines(spelling: Spelling) -> list[str]:
+    """Return what an alphabet and a depth cannot spell, and the cure; nothing if they spell all."""
+    if not spelling.lost_words:
+        return []
+    examples = ", ".join(map(shown, spelling.examples))
+    other = f", with other symbols ({printable(spelling.other_symbols)})"
+    return [
+        f"The alphabet {shown(spelling.alphabet)} and {spelling.depth} layers cannot spell "
+        f"{spelling.lost_words:,} of {spelling.words:,} words, {spelling.lost_tokens:,} of "
+        f"{spelling.tokens:,} tokens ({spelling.lost_token_share:.1%}), such as {examples}:",
+        f"{spelling.words_with_other_symbols:,} words{other if spelling.other_symbols else ''}; "
+        f"{spelling.longer_words:,} longer ones. A run never finds them; set population.alphabet "
+        "(docs/populations.md) and protocol.depth.",
+    ]
+
+
+def _held(summary: PopulationSummary) -> Iterator[tuple[str, str]]:
+    yield f"{summary.unit}s", f"{summary.clients:,}"
+    if summary.empty_clients:
+        yield f"{summary.unit}s without a word", _part(summary.empty_clients, summary.clients)
+    yield "words typed", f"{summary.tokens:,}"
+    yield f"words typed by a {summary.unit}", _spread(summary.tokens_per_client)
+    yield "distinct words", f"{summary.words:,}"
+    yield f"distinct words of a {summary.unit}", _spread(summary.words_per_client)
+    for top, share in summary.top_token_share.items():
+        if top < summary.words:
+            yield f"share of the {top:,} most typed words", f"{share:.1%} of words typed"
+
+
+def _unknown(summary: PopulationSummary) -> Iterator[tuple[str, str]]:
+    yield "known words", safe_text(summary.known)
+    yield "new words typed", _part(summary.unknown_tokens, summary.tokens)
+    yield "distinct new words", _part(summary.unknown_words, summary.words)
+    yield f"distinct new words of a {summary.unit}", _spread(summary.unknown_words_per_client)
+    for least, words in summary.unknown_words_held_by.items():
+        yield f"new words held by at least {least:,} {summary.unit}s", f"{words:,}"
+
+
+def _spelled(spelling: Spelling) -> Iterator[tuple[str, str]]:
+    spelled = spelling.tokens - spelling.lost_tokens
+    yield "spelled with", f"{alphabet_label(spelling.alphabet)}, {spelling.depth} symbols at most"
+    yield "new words typed that can be spelled", _part(spelled, spelling.tokens)
+    if not spelling.lost_words:
+        return
+    lost = _part(spelling.lost_words, spelling.words)
+    yield "distinct new words that cannot be spelled", lost
+    yield "such as", ", ".join(map(shown, spelling.examples[:_EXAMPLES]))
+    if spelling.words_with_other_symbols:
+        symbols = printable(spelling.other_symbols)
+        yield (
+            "with other symbols",
+            f"{spelling.words_with_other_symbols:,}{f' ({symbols})' if symbols else ''}",
+        )
+    if spelling.longer_words:
+        yield "longer", f"{spelling.longer_words:,}"
+
+
+def _texts(content: FileContent) -> Iterator[tuple[str, str]]:
+    if content.texts:
+        yield "texts", f"{content.texts:,}"
+        yield "texts without a word", _part(content.empty_texts, content.texts)
+        kept = int(content.population.word_counts.sum())
+        yield (
+            "tokens that are no words",
+            _part(content.dropped.total(), kept + content.dropped.total()),
+        )
+        for line in dropped_lines(content.dropped, kept):
+            yield "of these", line
+
+
+def _part(number: int, of: int) -> str:
+    return f"{number:,} ({number / max(of, 1):.1%})"
+
+
+def _spread(spread: Spread) -> str:
+    return f"{spread.p50:,.0f} in the median, {spread.p95:,.0f} at 95%, {spread.max:,} at most"

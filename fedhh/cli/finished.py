@@ -1,0 +1,56 @@
+"""What a command has left: its directory, or a file of it, and what is printed of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fedhh.cli.console import open_console, print_line
+from fedhh.cli.safe_text import safe_text
+from fedhh.cli.text_tables import print_parts
+from fedhh.experiments.study.kinds import Asked, Kind, all_kinds, kind_of, nothing_finished
+from fedhh.experiments.study.text_table import TextTable
+from fedhh.system.files import is_there
+from fedhh.validation import InputError
+
+
+def directory_of(path: Path) -> Path:
+    """Return a directory, given itself or a file of what is finished in it."""
+    if os.path.isfile(path) and kind_of(path.parent) is not None:
+        return path.parent
+    return path
+
+
+def print_finished(directory: Path, kind: Kind, asked: Asked | None = None) -> None:
+    """Print all of what is finished in a directory, from its files, and where they are.
+
+    Raises:
+        InputError: A file is missing or damaged.
+    """
+    console = open_console(width_unless_terminal=kind.width)
+    print_parts(console, kind.parts(directory, asked or Asked()))
+    print_line(console, f"Files: {safe_text(directory, longest=None)}")
+    for line in kind.closing_lines(directory):
+        print_line(console, safe_text(line, longest=None))
+
+
+def finished_table(directory: Path, name: str | None) -> TextTable:
+    """Return a table of what is finished in a directory.
+
+    Args:
+        directory: Of anything that is finished.
+        name: Which, where there are several; None for the one that says most.
+
+    Raises:
+        InputError: Nothing is finished, a file is damaged, or there is no such table.
+    """
+    kind = kind_of(directory)
+    if kind is not None:
+        return kind.table(directory) if name is None else kind.named_table(directory, name)
+    if not is_there(directory) and any(
+        str(directory) in each.table_names() for each in all_kinds()
+    ):
+        raise InputError(
+            f"Expected a directory, got the name of a table; give fedhh table DIR {directory}."
+        )
+    raise nothing_finished(directory)

@@ -1,0 +1,254 @@
+"""Which column of a file is what: found by its usual names, or named by the caller."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fedhh.clients.reading.tables import (
+    COMMA,
+    is_csv,
+    list_names,
+    read_header,
+    separator_name,
+    separator_of,
+)
+from fedhh.validation import InputError, require_choice, shown
+
+DAY = "day"
+"""The usual name of a column of days, and its role; only dated files are asked for it."""
+
+_NAMES = {
+    "user": ("user", "user_id"),
+    "word": ("word",),
+    "count": ("count",),
+    "text": ("text",),
+    DAY: (DAY,),
+}
+ROLES = tuple(_NAMES)
+"""What a column can be."""
+
+_PLACE = "COLUMN"
+_SEPARATORS = (";", "\t", "|", COMMA)
+# What other programs call such columns; compared without signs and case.
+_ELSEWHERE = {
+    "user": (
+        "user", "userid", "username", "uid", "sender", "author", "client", "clientid", "nick",
+        "nickname", "name", "from", "device", "deviceid", "speaker", "participant", "account", "id",
+    ),
+    "word": ("word", "token", "term"),
+    "count": ("count", "n", "frequency", "freq", "times", "counts"),
+    "text": ("text", "message", "body", "content", "msg", "comment", "post", "tweet", "chat"),
+    DAY: ("day", "date", "days", "when", "timestamp"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a file is laid out, where that differs from the usual.
+
+    Attributes:
+        columns: The file's name for some of `ROLES`.
+        separator: What separates the columns of CSV; None: a comma.
+        fold_case: Bring counted words to the form that texts have, see `tokens.folded`.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    separator: str | None = None
+    fold_case: bool = False
+
+    def dated(self) -> Layout:
+        """Return the same with a column of days."""
+        return Layout(
+            columns={DAY: DAY, **self.columns},
+            separator=self.separator,
+            fold_case=self.fold_case,
+        )
+
+
+def parse_columns(texts: Sequence[str]) -> dict[str, str]:
+    """Return the columns that ``ROLE=NAME,...`` say; a name with a comma stands in quotes.
+
+    Raises:
+        InputError: A part is none of these, or a role stands twice.
+
+    >>> parse_columns(["user=Sender,text=Message"])
+    {'user': 'Sender', 'text': 'Message'}
+    """
+    columns: dict[str, str] = {}
+    for text in texts:
+        for part in _parts(text):
+            role, equals, name = part.partition("=")
+            role = role.strip()
+            if not equals or not name or role not in ROLES:
+                raise InputError(
+                    f"Expected --columns ROLE=NAME,..., the roles {', '.join(ROLES)}, got "
+                    f"{shown(part)}."
+                )
+            if role in columns:
+                raise InputError(
+                    f"Expected one column for each role in --columns, got {role}="
+                    f"{shown(columns[role])} and {role}={shown(name)}; remove one."
+                )
+            columns[role] = name
+    return columns
+
+
+def _parts(text: str) -> list[str]:
+    try:
+        return next(csv.reader([text], strict=True), [])
+    except csv.Error as problem:
+        raise InputError(
+            f"Expected --columns ROLE=NAME,..., got {shown(text)}: {problem}."
+        ) from None
+
+
+def find_columns(path: Path, layout: Layout) -> dict[str, str]:
+    """Return the file's columns by their roles, see `choose_columns`.
+
+    Raises:
+        InputError: The header cannot be read, or as `choose_columns`.
+    """
+    try:
+        found = read_header(path, layout.separator)
+    except InputError:
+        # Quotes around names are no CSV to those who look for another separator.
+        found = [""]
+        if _better_separator(path, found, layout.separator) is None:
+            raise
+    return choose_columns(found, layout.columns, path, separator=layout.separator)
+
+
+def choose_columns(
+    found: Sequence[str],
+    columns: Mapping[str, str],
+    path: Path,
+    *,
+    separator: str | None = None,
+    is_file: bool = True,
+) -> dict[str, str]:
+    """Return the columns for user, word and perhaps count, or user and text, or a day too.
+
+    Args:
+        found: The file's columns.
+        columns: Names that the caller gave; a column of days only if it is among them.
+        path: For the message.
+        separator: What the columns were separated by.
+        is_file: Whether ``path`` is a file, and no table in memory.
+
+    Raises:
+        InputError: A column is missing, or ``columns`` contradict each other. The message says
+            which options would read the file, as far as its names tell.
+    """
+    _check_roles(columns)
+    roles = [role for role in ROLES if role != DAY or DAY in columns]
+    wanted = {role: (columns[role],) if role in columns else _NAMES[role] for role in roles}
+    names = {
+        role: next(name for name in wanted[role] if name in found)
+        for role in roles
+        if any(name in found for name in wanted[role])
+    }
+    missing = [role for role in columns if role not in names]
+    if "user" not in names:
+        missing.append("user")
+    if "word" not in names and "text" not in names:
+        missing.append("word")
+    if missing:
+        alternatives = " or ".join(repr(name) for name in wanted[missing[0]])
+        better = _better_separator(path, found, separator) if is_file else None
+        listed, options = list_names(found), ""
+        if better is not None:
+            name, found = better
+            listed = f"{list_names(found)}, separated by {name!r},"
+            options = f" --sep {shlex.quote(name)}"
+        proposed = _proposed(found, columns, roles)
+        if proposed and is_file:
+            options += f" --columns {shlex.quote(_joined(proposed))}"
+        elif proposed:
+            options += f" columns={proposed}"
+        verb = "name them, as in" if _PLACE in proposed.values() else "try"
+        raise InputError(
+            f"Expected a column {alternatives} for the {missing[0]}, got the columns {listed} in "
+            f"{path}{f'; {verb}{options}' if options else ''}."
+        )
+    if "word" in names and "text" not in columns:
+        names.pop("text", None)
+    else:
+        names = {role: names[role] for role in ("user", "text", DAY) if role in names}
+    return names
+
+
+def _check_roles(columns: Mapping[str, str]) -> None:
+    role_of: dict[str, str] = {}
+    for role, name in columns.items():
+        require_choice(ROLES, column=role)
+        if name in role_of:
+            raise InputError(
+                f"Expected a column of its own for each role, got {shown(name)} for the "
+                f"{role_of[name]} and the {role}; name another one."
+            )
+        role_of[name] = role
+    if "text" in columns and (other := {"word", "count"} & set(columns)):
+        raise InputError(
+            f"Expected a column of texts, or columns of words and counts, got "
+            f"text={shown(columns['text'])} and {min(other)}={shown(columns[min(other)])}; remove "
+            "one."
+        )
+
+
+def _better_separator(
+    path: Path, found: Sequence[str], separator: str | None
+) -> tuple[str, list[str]] | None:
+    """Return what makes more columns of a CSV header than the separator in use, if anything."""
+    best: tuple[str, list[str]] | None = None
+    if not is_csv(path):
+        return None
+    for other in _SEPARATORS:
+        if other == separator_of(separator):
+            continue
+        try:
+            names = read_header(path, other)
+        except InputError:
+            continue
+        if len(names) > len(found if best is None else best[1]):
+            best = separator_name(other), names
+    return best
+
+
+def _proposed(
+    found: Sequence[str], columns: Mapping[str, str], roles: Sequence[str]
+) -> dict[str, str]:
+    """Return columns by role that would read a file; `_PLACE` where no name says what it is."""
+    given = {role: name for role, name in columns.items() if name in found}
+    guessed = _guess(found, given, roles)
+    kind = "text" if "text" in guessed and "word" not in guessed else "word"
+    chosen = {"user": guessed.get("user", _PLACE), kind: guessed.get(kind, _PLACE)}
+    chosen |= {"count": guessed["count"]} if kind == "word" and "count" in guessed else {}
+    chosen |= {DAY: guessed.get(DAY, _PLACE)} if DAY in roles else {}
+    # What is found without being named need not be.
+    return {role: name for role, name in chosen.items() if name not in _NAMES[role]}
+
+
+def _guess(found: Sequence[str], given: Mapping[str, str], roles: Sequence[str]) -> dict[str, str]:
+    """Return the columns whose names say what they are."""
+    guessed = dict(given)
+    plain = {re.sub(r"[\W_]", "", name).lower(): name for name in reversed(found)}
+    for role in roles:
+        if role not in guessed:
+            free = [plain[name] for name in _ELSEWHERE[role] if name in plain]
+            free = [name for name in free if name not in guessed.values()]
+            guessed |= {role: free[0]} if free else {}
+    return guessed
+
+
+def _joined(columns: Mapping[str, str]) -> str:
+    """Return columns as `parse_columns` takes them."""
+    line = io.StringIO(newline="")
+    parts = [f"{role}={name}" for role, name in columns.items()]
+    csv.writer(line, lineterminator="").writerow(parts)
+    return line.getvalue()

@@ -1,0 +1,91 @@
+"""Runs, as their finished directories show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fedhh.experiments.report.comparison import comparison_of_runs
+from fedhh.experiments.report.run_tables import run_parts
+from fedhh.experiments.run.directory import BASELINES, runs_in
+from fedhh.experiments.run.stored_result import StoredResult, read_record, read_result
+from fedhh.experiments.study.directory import RESULT
+from fedhh.experiments.study.kinds import Asked, Drawing, Drawn, Kind
+from fedhh.experiments.study.page import PageData
+from fedhh.experiments.study.parts import Opinions, Part
+from fedhh.experiments.study.resume import IDENTITY
+from fedhh.experiments.study.text_table import TextTable
+from fedhh.system.files import is_there
+
+
+class RunKind(Kind):
+    """A run, with its baselines."""
+
+    noun = "run"
+    command = "run"
+    has_second_opinion = True
+    is_laid_over = True
+
+    def is_finished(self, directory: Path) -> bool:
+        """Return whether an older fedhh has finished a run there."""
+        return is_there(directory / RESULT) and not is_there(directory / IDENTITY)
+
+    def table(self, directory: Path) -> TextTable:
+        """Return the run beside its baselines; alone, where there are none."""
+        stored = _stored(directory)
+        table = _comparison(stored)
+        if len(stored) > 1:
+            return table
+        run = stored[0].result
+        return replace(table, title=f"{run.protocol.title} on {run.population['name']}")
+
+    def parts(self, directory: Path, asked: Asked) -> Iterator[Part]:
+        """Yield all of each run, then all beside each other."""
+        stored = _stored(directory)
+        for each in stored:
+            yield from run_parts(each.result, num_words=asked.words)
+            if asked.second_opinion:
+                yield Opinions(each.result.second_opinion())
+        if len(stored) > 1:
+            yield _comparison(stored)
+
+    def record(self, directory: Path, asked: Asked) -> dict[str, Any]:
+        """Return the run's record, with those of its baselines in it."""
+        folders = runs_in(directory)
+        records = [read_record(folder) for folder in folders]
+        if asked.second_opinion:
+            for record, folder in zip(records, folders, strict=True):
+                opinions = read_result(folder).result.second_opinion()
+                record["second_opinion"] = [each.to_dict() for each in opinions]
+        record, *beside = records
+        if beside:
+            record[BASELINES] = beside
+        return {**record, "directory": str(directory)}
+
+    def plot(self, directory: Path, drawing: Drawing) -> Drawn:
+        """Write the figures of each run."""
+        from fedhh.experiments.report.run_figures import plot_run
+
+        return Drawn(paths=plot_run(directory, out=drawing.out, look=drawing.look))
+
+    def page(self, directory: Path) -> PageData:
+        """Return the run's page, its baselines laid over it."""
+        from fedhh.experiments.report.explorer.run_page import run_page
+
+        return run_page([directory])
+
+    def page_of_two(self, directory: Path, other: Path) -> PageData:
+        """Return the page of two runs."""
+        from fedhh.experiments.report.explorer.run_page import run_page
+
+        return run_page([directory, other])
+
+
+def _stored(directory: Path) -> list[StoredResult]:
+    return [read_result(folder) for folder in runs_in(directory)]
+
+
+def _comparison(stored: list[StoredResult]) -> TextTable:
+    return comparison_of_runs([(each.config, each.result) for each in stored])

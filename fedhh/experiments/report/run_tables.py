@@ -1,0 +1,316 @@
+"""What is printed of a finished run, as text. No number is computed here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, TypeGuard
+
+import pandas as pd
+
+from fedhh.accounting import PrivacyReport
+from fedhh.accounting.layer_anonymity import claim_over_run
+from fedhh.experiments.config.fidelity import PER_REPORT
+from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.comparison import whole_bytes
+from fedhh.experiments.run.metrics import Metrics
+from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
+from fedhh.experiments.run.regime import regime_of_run
+from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.sentences import below_zero
+from fedhh.experiments.study.parts import Facts, Line, Part
+from fedhh.experiments.study.text_table import TextTable
+from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.local_reports import LocalReports
+
+
+def run_parts(result: RunResult, *, num_words: int) -> Iterator[Part]:
+    """Yield a run's summary, its first words, its layers and its privacy.
+
+    Args:
+        result: The run.
+        num_words: How many words at most.
+    """
+    yield Facts(
+        title=f"{result.protocol.title} on {result.population['name']}", rows=summary_rows(result)
+    )
+    yield _words(result, num_words)
+    yield _layers(result.layers)
+    yield from _privacy(result.privacy, measured=_measured_anonymity(result))
+
+
+def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    """Return the summary as rows (what, value, note)."""
+    metrics, cost = result.metrics, result.cost
+    mechanism = result.protocol.mechanism
+    passes, items = mechanism.num_passes, mechanism.max_items
+    unit = result.population["unit"]
+    clients, asked = f"{result.population['clients']:,}", f"{cost['clients_asked']:,}"
+    if mechanism.reuses_clients:
+        each = "client and layer"
+        who = ("answers", asked, f"of {clients} clients, drawn anew in each layer")
+    else:
+        each = "client"
+        who = ("clients", asked, f"asked, of {clients}")
+    return [
+        (*who[:2], f"{who[2]}; a client is a {unit}"),
+        *fidelity_rows(result.simulation),
+        ("reports", f"{cost['reports']:,}", f"at most {items} per {each}"),
+        ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
+        ("discovered", f"{metrics.discovered:,}", _discovered_note(result)),
+        *regime_rows(result),
+        (
+            "coverage",
+            f"{metrics.coverage:.1%}",
+            f"of new-word contributions; {metrics.reachable_mass:.1%} can be spelled",
+        ),
+        *_ceiling_rows(metrics),
+        (
+            "precision",
+            _share(metrics.precision),
+            "of discoveries are held by somebody; "
+            f"{_share(metrics.precision_significant)} of the significant ones",
+        ),
+        (
+            "recall",
+            f"{metrics.recall:.1%}",
+            f"of the {metrics.words_with_min_clients:,} words held by at least "
+            f"{metrics.min_clients:,} clients",
+        ),
+        *[
+            (f"top {top.k}", f"{top.found:.1%}", f"of the {top.k} most held words found")
+            for top in metrics.top
+        ],
+        *_local_rows(result),
+        *_central_rows(result.privacy),
+        *_anonymity_rows(result.privacy),
+        (
+            "cost per client",
+            f"{_bytes(cost['upload_bits_per_client_max'])} up",
+            f"{_bytes(cost['download_bits_per_client_max'])} down, at most",
+        ),
+        (
+            "time",
+            f"{result.seconds:.1f} s",
+            f"of which {result.timings['rounds']:.1f} s in the layers",
+        ),
+    ]
+
+
+def _ceiling_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
+    """Return how far a run is from what is possible, where that was asked."""
+    if metrics.ceiling_coverage is None:
+        return []
+    return [
+        (
+            "ceiling",
+            f"{metrics.ceiling_coverage:.1%}",
+            f"coverage of the {metrics.ceiling_words:,} words that one round finds which knows all "
+            f"held words; {_share(metrics.share_of_ceiling)} of it covered",
+        )
+    ]
+
+
+def _discovered_note(result: RunResult) -> str:
+    note = f"{result.metrics.significant:,} significant"
+    if cut := result.metrics.discovered_truncated:
+        length = result.protocol.longest_word
+        note += f"; {cut:,} are longer words, cut to {length} symbols, and count as false"
+    return note
+
+
+def _share(value: float | None) -> str:
+    """Return a share as text, a dash where there is nothing to have a share of."""
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _bytes(bits: float) -> str:
+    """Return what is at most so many bits as text, never less than it is."""
+    size = whole_bytes(bits)
+    return f"{size:,} B" if size < 10_000 else f"{math.ceil(size / 100) / 10:,.1f} kB"
+
+
+def fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return how clients were simulated, where not every report was drawn."""
+    if simulation["fidelity"] == PER_REPORT:
+        return []
+    layers = simulation.get("layers_without_reports", 0)
+    what = "1 layer" if layers == 1 else f"{layers} layers"
+    note = f"{what} drawn at once, with the law of all reports"
+    if "clients_drawn_per_layer" in simulation:
+        drawn = simulation["clients_drawn_per_layer"]
+        error = simulation["count_std_error_per_sqrt_count"]
+        note += (
+            f"; approximate in clients that were not drawn: {drawn:,} per layer were, scaled up; "
+            f"std error of a count c: {error:.2g} sqrt(c)"
+        )
+    return [("fidelity", simulation["fidelity"], note)]
+
+
+def _local_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    mechanism = result.protocol.mechanism
+    items = mechanism.max_items
+    uses = mechanism.most_rounds_per_client
+    rounds = f", in all {uses} layers" if uses > 1 else ""
+    whole = _is_of_whole_set(mechanism)
+    return [
+        (
+            "local epsilon",
+            round_up(local_epsilon(result.privacy, "item")),
+            f"item level: one {'word of a client' if whole else 'contribution'}{rounds}",
+        ),
+        (
+            "",
+            round_up(local_epsilon(result.privacy, "user")),
+            "user level: all "
+            + ("that a client holds" if whole else f"{items} contributions of a client")
+            + rounds,
+        ),
+    ]
+
+
+def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
+    """Return what holds before the run and, where that is less, after it, for its domains."""
+    rows: list[tuple[str, str, str]] = []
+    for unit in ("item", "user"):
+        best, before = report.best(unit, "central"), report.before_run(unit)
+        stated = [(before, "before the run"), (best, "for this run's domains")]
+        for each, when in stated if best.realised else [(best, "")]:
+            rows.append(
+                (
+                    "" if rows else "central epsilon",
+                    round_up(epsilon_of(each)),
+                    f"{unit} level{', ' if when else ''}{when} at delta {each.delta:g}, "
+                    f"{each.method}, against readers of results",
+                )
+            )
+    return rows
+
+
+def _anonymity_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
+    """Return the claim of k-anonymity over the run, if there is one."""
+    claim = claim_over_run(report.anonymity)
+    if claim is None:
+        return []
+    note = f"a word that at most {claim.k:,} clients hold returns with probability at most "
+    when = "for this run's layers" if claim.realised else "before the run"
+    return [("k-anonymity", f"k = {claim.k:,}", f"{note}{1 - claim.alpha:.2g}, claimed {when}")]
+
+
+def regime_rows(result: RunResult) -> list[tuple[str, str, str]]:
+    """Return what limits a run, and what to do about it, where that is known."""
+    regime = regime_of_run(result.layers)
+    if regime is None:
+        return []
+    share = f"about {regime.noise_share:.0%} of prefixes kept where words were lost are noise"
+    return [("limited by", regime.limit, f"{share}: {regime.advice}")]
+
+
+def _words(result: RunResult, num_words: int) -> TextTable:
+    shown = result.discoveries.head(num_words)
+    notes = [falls_short(result.protocol.mechanism), below_zero(result, shown)]
+    return TextTable(
+        title=f"discovered words, the first {len(shown):,} of {len(result.discoveries):,}",
+        columns=(
+            "word", "pass", "estimated clients", "± 2 std. errors", "true clients", "true count",
+        ),
+        rows=tuple(
+            (
+                row["word"],
+                str(row["pass"]),
+                f"{row['estimated_clients']:,.0f}",
+                f"{2 * row['std_error']:,.0f}",
+                f"{row['true_clients']:,}",
+                f"{row['true_count']:,}",
+            )
+            for row in shown.to_dict("records")
+        ),
+        note="",
+        caption="\n".join(note for note in notes if note),
+    )  # fmt: skip
+
+
+def falls_short(mechanism: Mechanism) -> str:
+    """Return why estimates may lie below the true numbers."""
+    if _is_of_whole_set(mechanism) and not mechanism.false_discovery_rate:
+        return (
+            "A client says one member of its padded set, and counts are scaled up; what larger "
+            "sets lose is made up in the mean over all words, if at all."
+        )
+    return (
+        f"Clients with more than {mechanism.max_items} candidates leave some unsaid, so estimates "
+        "of words that such clients hold fall short of the true number of clients."
+    )
+
+
+def _is_of_whole_set(mechanism: Mechanism) -> TypeGuard[LocalReports]:
+    return isinstance(mechanism, LocalReports) and mechanism.is_of_whole_set
+
+
+def _layers(layers: pd.DataFrame) -> TextTable:
+    rows = []
+    for row in layers.to_dict("records"):
+        kept_by = row["kept_by"]
+        rows.append(
+            (
+                str(row["pass"]),
+                "validation" if kept_by in ("recount", "evidence") else str(row["layer"]),
+                *(
+                    f"{row[key]:,}"
+                    for key in ("num_clients", "num_reports", "num_candidates", "num_kept")
+                ),
+                # Where votes of several rounds decide, no number of one round's votes does.
+                f"{row['threshold']:,}" if kept_by in ("votes", "recount") else "-",
+                f"{row['coverage']:.1%}",
+            )
+        )
+    return TextTable(
+        title="layers",
+        columns=(
+            "pass", "layer", "clients", "reports", "prefixes", "kept", "threshold", "coverage",
+        ),
+        rows=tuple(rows),
+        note="",
+        labels=0,
+        is_whole=True,
+    )  # fmt: skip
+
+
+def _privacy(report: PrivacyReport, *, measured: str) -> Iterator[Line]:
+    """Yield every guarantee with its unit, epsilon, delta, theorem and assumptions.
+
+    Args:
+        report: The claims.
+        measured: What a simulator knows of the anonymity of the discoveries, one line.
+    """
+    smallest = min(each.smallest_cohort for each in report.guarantees)
+    yield Line("")
+    yield Line("privacy: what this run can claim", "italic")
+    head = f"unit  against  {'bound':<33}{'epsilon or k':>13}  delta"
+    yield Line(head, "bold", is_whole=True)
+    for row in report.rows():
+        value, _, reason = (row["epsilon"] or f"k = {row['k']}").partition(": ")
+        reader = "server" if row["trust"] == "local" else "reader"
+        value = "none" if reason else value
+        line = f"{row['unit']:<6}{reader:<9}{row['method']:<33}{value:>13}  {row['delta']}"
+        yield Line(line, is_whole=True)
+        notes = [row["theorem"], reason, row["note"]]
+        yield Line("; ".join(note for note in notes if note), "dim", indent=6)
+    yield Line(
+        "* the smallest valid bound of its unit and reader. P: what the Gboard paper would claim. "
+        f"Smallest cohort: {smallest:,} clients."
+    )
+    yield from map(Line, (measured, *report.notes, ""))
+
+
+def _measured_anonymity(result: RunResult) -> str:
+    """Return how many clients really hold the discovered words."""
+    metrics = result.metrics
+    fewest, significant = metrics.fewest_holders, metrics.fewest_holders_significant
+    share = metrics.share_held_by_at_most_k
+    if fewest is None:
+        return "Measured anonymity: nothing was discovered."
+    text = f"Measured anonymity: clients that hold the rarest discovered word: {fewest:,}"
+    if significant is not None:
+        text += f", the rarest significant one: {significant:,}"
+    return text + ("." if share is None else f"; {share:.1%} of words held by at most k clients.")

@@ -1,0 +1,357 @@
+"""What is known before a run starts: its clients, its cohorts, its central guarantee, and cures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedhh.accounting.before_run import central_before_run, epsilon_before_run
+from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.guarantees import Guarantee
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.populations.spelling import Spelling, spelling_of
+from fedhh.experiments.config.alphabet import settle_alphabet
+from fedhh.experiments.config.protocol import build_protocol
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run import preflight_sentences as sentences
+from fedhh.experiments.run.arguments import require_protocol
+from fedhh.experiments.run.privacy import DEFAULT_DELTA, epsilon_of
+from fedhh.mechanisms.base import Mechanism
+from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.privacy_loss.search import smallest_true
+from fedhh.protocol import AnyProtocol
+from fedhh.validation import InputError
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.lexicon import Lexicon
+
+if TYPE_CHECKING:
+    from fedhh.clients.reading.sources import FileContent
+
+_LESS = 1 - 1e-3
+"""A central epsilon below this share of the local one is amplified."""
+
+_STEP = 1.05
+_MOST_STEPS = 512
+"""Populations that are tried, each so many times the one before: to 10^10 times."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargerPopulation:
+    """A number of clients with which a plan's central epsilon is smaller.
+
+    Attributes:
+        clients: How many.
+        epsilon: The central epsilon before the run, at item level.
+    """
+
+    clients: int
+    epsilon: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFacts:
+    """What a protocol's plan says before a run.
+
+    Attributes:
+        title: The protocol's.
+        smallest_cohort: Clients of the smallest cohort.
+        local_epsilon: Of one contribution; infinite if clients trust the server.
+        central: The central guarantee before the run, at item level.
+        amplifying: Where shuffling amplifies nothing: more clients with which it does, the fewest
+            that were found and those of half the local epsilon. Empty if there are none, None if
+            none were looked for.
+    """
+
+    title: str
+    smallest_cohort: int
+    local_epsilon: float
+    central: Guarantee
+    amplifying: tuple[LargerPopulation, ...] | None = None
+
+    @property
+    def central_epsilon(self) -> float:
+        """The central epsilon before the run, infinite if there is none."""
+        return epsilon_of(self.central)
+
+    @property
+    def is_not_amplified(self) -> bool:
+        """Whether reports are local, and readers of results learn as much as the server."""
+        return self.local_epsilon * _LESS <= self.central_epsilon < np.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preflight:
+    """What is known before a run.
+
+    Attributes:
+        name: The population's.
+        unit: What one client stands for.
+        clients: Number of clients.
+        words: Distinct words that devices do not know.
+        contributions: How often these were typed.
+        spelling: Which of these the protocol can spell.
+        folded_share: Share of these contributions that it could spell in lower case, beside those
+            that it can.
+        plans: Of each protocol.
+        texts: Texts of the file; 0 for counted words.
+        empty_texts: Texts without a word.
+        tokens: Pieces of all texts, dropped ones too.
+        dropped: How many were dropped, by the reason.
+    """
+
+    name: str
+    unit: str
+    clients: int
+    words: int
+    contributions: int
+    spelling: Spelling
+    folded_share: float
+    plans: tuple[PlanFacts, ...]
+    texts: int = 0
+    empty_texts: int = 0
+    tokens: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it, in sentences; what would help comes last."""
+        return (*self.contents, sentences.plan(self), *self.advice)
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """What the clients hold, and how much of it can be found at all, in sentences."""
+        return sentences.contents(self)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What would help, a sentence each; empty where nothing stands in the way."""
+        return sentences.advice(self)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What JSON has of it: numbers, and the advice."""
+        return {
+            "protocols": [
+                {
+                    "protocol": plan.title,
+                    "smallest_cohort": plan.smallest_cohort,
+                    "local_epsilon": _finite(plan.local_epsilon),
+                    "central_epsilon_before_run": _finite(plan.central_epsilon),
+                    "delta": plan.central.delta,
+                    "amplifying": [vars(each) for each in plan.amplifying or ()],
+                }
+                for plan in self.plans
+            ],
+            "advice": list(self.advice),
+        }
+
+
+def preflight(
+    protocol: AnyProtocol,
+    population: StoredPopulation,
+    *,
+    delta: float = DEFAULT_DELTA,
+    seed: int = 0,
+) -> Preflight:
+    """Return what is known of a run before it starts, and what would help.
+
+    Args:
+        protocol: The server's settings; "auto" ones are settled for the population.
+        population: The clients; their known words should be removed already.
+        delta: Of the central guarantee, from 1e-14 to 0.1.
+        seed: The run's seed.
+
+    Returns:
+        The numbers (``clients``, ``contributions``, ``spelling``, ``plans``), and in sentences
+        ``lines``, of which ``advice`` is what would help.
+
+    Raises:
+        InputError: The population is too small for the protocol, or is not held in memory.
+
+    >>> import fedhh
+    >>> few = fedhh.synthetic_population("chat", 499, seed=0)
+    >>> found = fedhh.preflight(fedhh.AdaptiveTrieHH(local_epsilon=8.0), few)
+    >>> found.plans[0].central_epsilon
+    8.0
+    """
+    require_protocol(protocol)
+    return preflight_of([protocol], population, delta=delta, seed=seed)
+
+
+def preflight_of(
+    protocols: Sequence[AnyProtocol],
+    population: StoredPopulation,
+    *,
+    delta: float,
+    seed: int,
+    content: FileContent | None = None,
+    looks_for_more: bool = True,
+) -> Preflight:
+    """Return what is known of a run of some protocols on the same clients.
+
+    Args:
+        protocols: Their settings; words are spelled as the first one does.
+        population: As for `preflight`.
+        delta: As for `preflight`.
+        seed: As for `preflight`.
+        content: The file that the clients were read from.
+        looks_for_more: Whether to look for numbers of clients that amplify where these do not.
+
+    Raises:
+        InputError: As `preflight`.
+    """
+    check_delta(delta)
+    if not isinstance(population, StoredPopulation):
+        raise InputError(
+            f"Expected a population that is held in memory, got a {type(population).__name__}."
+        )
+    first = protocols[0]
+    spelling = spelling_of(
+        population.lexicon.words,
+        population.word_counts,
+        alphabet=first.symbols.symbols,
+        depth=first.longest_word,
+    )
+    plans = [
+        _plan_facts(each, population.num_clients, delta, seed, looks_for_more=looks_for_more)
+        for each in protocols
+    ]
+    dropped: Counter[str] = Counter()
+    tokens = 0
+    if content is not None and content.texts:
+        for (reason, _), times in content.dropped.items():
+            dropped[reason] += times
+        tokens = int(content.population.word_counts.sum()) + dropped.total()
+    return Preflight(
+        name=population.name,
+        unit=population.unit,
+        clients=population.num_clients,
+        words=int((population.word_counts > 0).sum()),
+        contributions=spelling.tokens,
+        spelling=spelling,
+        folded_share=_folded_share(population, first),
+        plans=tuple(plans),
+        texts=0 if content is None else content.texts,
+        empty_texts=0 if content is None else content.empty_texts,
+        tokens=tokens,
+        dropped=dict(dropped),
+    )
+
+
+def preflight_of_configs(
+    configs: Sequence[Config],
+    population: StoredPopulation,
+    content: FileContent | None,
+    *,
+    titles: Sequence[str] = (),
+) -> Preflight:
+    """Return what is known of runs of some configurations on the same clients.
+
+    Args:
+        configs: Configurations whose "auto" settings need not be decided.
+        population: As for `preflight`.
+        content: The file that the clients were read from.
+        titles: What to call each of them; its protocol's title if empty. With titles, no numbers of
+            clients that amplify are looked for.
+
+    Raises:
+        InputError: As `preflight`.
+    """
+    words = population.lexicon.words
+    found = preflight_of(
+        [build_protocol(settle_alphabet(each, population), words) for each in configs],
+        population,
+        delta=configs[0].privacy.delta,
+        seed=configs[0].seed,
+        content=content,
+        looks_for_more=not titles,
+    )
+    if not titles:
+        return found
+    plans = [replace(plan, title=title) for plan, title in zip(found.plans, titles, strict=True)]
+    return replace(found, plans=tuple(plans))
+
+
+def _plan_facts(
+    protocol: AnyProtocol, num_clients: int, delta: float, seed: int, *, looks_for_more: bool
+) -> PlanFacts:
+    def mechanism_with(clients: int) -> Mechanism:
+        mechanism: Mechanism = protocol.settle(num_clients=clients, seed=seed).mechanism
+        return mechanism
+
+    mechanism = mechanism_with(num_clients)
+    local = mechanism.local_epsilon if isinstance(mechanism, LocalReports) else np.inf
+    facts = PlanFacts(
+        title=protocol.title,
+        smallest_cohort=min(layer.num_clients for layer in mechanism.layers),
+        local_epsilon=float(local),
+        central=central_before_run(mechanism, num_clients=num_clients, unit="item", delta=delta),
+    )
+    if not looks_for_more or not facts.is_not_amplified:
+        return facts
+
+    def central_with(clients: int) -> float:
+        return epsilon_before_run(
+            mechanism_with(clients), num_clients=clients, unit="item", delta=delta
+        )
+
+    more = [
+        _fewest_clients(central_with, num_clients, target) for target in (local * _LESS, local / 2)
+    ]
+    return replace(facts, amplifying=tuple(each for each in more if each is not None))
+
+
+def _fewest_clients(
+    central_with: Callable[[int], float], num_clients: int, target: float
+) -> LargerPopulation | None:
+    """Return about the fewest clients whose central epsilon is at most a target, if there are any.
+
+    Numbers of two digits are tried, so that some fewer may do.
+    """
+
+    def clients_at(step: int) -> int:
+        digits = f"{num_clients * _STEP**step:.1e}"
+        return max(int(float(digits)), num_clients)
+
+    def holds(step: int) -> bool:
+        try:
+            return central_with(clients_at(step)) <= target
+        except InputError:
+            return False
+
+    # Far beyond what is needed, some plans cannot be made any more, so that looks go outwards.
+    low, high = 1, 8
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > _MOST_STEPS:
+            return None
+    step = smallest_true(holds, low=low, high=high)
+    assert step is not None
+    clients = clients_at(step)
+    return LargerPopulation(clients=clients, epsilon=central_with(clients))
+
+
+def _folded_share(population: StoredPopulation, protocol: AnyProtocol) -> float:
+    """Return the share of contributions that only lower case can spell."""
+    from fedhh.clients.reading.tokens import folded
+
+    symbols: Alphabet = protocol.symbols
+    depth = protocol.longest_word
+    lost = np.flatnonzero(~population.lexicon.reachable(symbols, depth))
+    forms = [folded(population.lexicon.words[i]) for i in lost.tolist()]
+    distinct = sorted(set(forms))
+    spelled = set(np.array(distinct)[Lexicon(words=distinct).reachable(symbols, depth)].tolist())
+    gained = lost[[form in spelled for form in forms]] if len(lost) else lost
+    counts = population.word_counts
+    return float(counts[gained].sum() / max(int(counts.sum()), 1))
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

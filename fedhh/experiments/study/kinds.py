@@ -1,0 +1,220 @@
+"""Kinds of experiments: how a finished directory is recognized, and what is made of it.
+
+A kind is a class below `Kind` and a line in `KINDS`. The commands on finished directories ask here,
+and know no kind by its name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fedhh.experiments.study.directory import RESULT
+from fedhh.experiments.study.look import Look
+from fedhh.experiments.study.page import PageData
+from fedhh.experiments.study.parts import Part
+from fedhh.experiments.study.stored_files import read_json
+from fedhh.experiments.study.text_table import TextTable
+from fedhh.system.files import is_there
+from fedhh.validation import InputError, shown
+
+KINDS: dict[str, str] = {
+    "run": "fedhh.experiments.report.run_kind:RunKind",
+    "sweep": "fedhh.experiments.report.sweep_kind:SweepKind",
+    "pipeline": "fedhh.longitudinal.report.pipeline_kind:PipelineKind",
+    "repeated-collection": "fedhh.longitudinal.report.repeated_kind:RepeatedKind",
+}
+"""Where each kind's class is, by the word that its directories say; loaded when it is asked."""
+
+KIND = "kind"
+"""In `RESULT`, or what takes its place, the word of `KINDS`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a user asks of the tables.
+
+    Attributes:
+        words: Discovered words to list.
+        second_opinion: Whether epsilons are held against dp-accounting's bounds.
+    """
+
+    words: int = 20
+    second_opinion: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """What a user asks of the figures.
+
+    Attributes:
+        out: Where they go; None: where the kind keeps them.
+        look: How all look.
+        x: The setting along the horizontal axis, if asked.
+        by: The setting with a line for each value, if asked.
+        facet: Settings with a panel for each value.
+        where: ``KEY=VALUE`` of what is drawn.
+        metrics: Columns to draw; the kind's own if empty.
+    """
+
+    out: Path | None = None
+    look: Look = field(default_factory=Look)
+    x: str | None = None
+    by: str | None = None
+    facet: Sequence[str] = ()
+    where: Sequence[str] = ()
+    metrics: Sequence[str] = ()
+
+    @property
+    def names_settings(self) -> bool:
+        """Whether it asks for anything that only a table of many settings has."""
+        return bool(self.x or self.by or self.facet or self.where or self.metrics)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """What has been drawn.
+
+    Attributes:
+        paths: The first file of each figure.
+        missing: Why there is no figure of a name.
+    """
+
+    paths: Sequence[Path]
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+class Kind(ABC):
+    """A kind of experiment, as its finished directories show it; an instance holds nothing.
+
+    Methods raise `InputError` where files are missing or damaged, and read nothing but files.
+
+    Attributes:
+        noun: What a directory holds, after "a".
+        command: The command that resumes it, without ``fedhh``.
+        begun: A file that stands in its directory from the beginning; empty if none tells.
+        width: Cells of a line of its tables where no terminal says how wide it is.
+        has_second_opinion: Whether its epsilons can be held against dp-accounting's bounds.
+        has_settings: Whether its figures can be chosen by settings and metrics.
+        is_laid_over: Whether two of its directories have a page together.
+    """
+
+    noun: ClassVar[str]
+    command: ClassVar[str]
+    begun: ClassVar[str] = ""
+    width: ClassVar[int] = 132
+    has_second_opinion: ClassVar[bool] = False
+    has_settings: ClassVar[bool] = False
+    is_laid_over: ClassVar[bool] = False
+
+    def is_finished(self, directory: Path) -> bool:
+        """Return whether a directory whose `RESULT` says no kind holds a finished one."""
+        return False
+
+    @abstractmethod
+    def table(self, directory: Path) -> TextTable:
+        """Return the table that says most."""
+
+    def table_names(self) -> Sequence[str]:
+        """Return the names of its tables; none if there is only one."""
+        return ()
+
+    def named_table(self, directory: Path, name: str) -> TextTable:
+        """Return the table of a name."""
+        raise InputError(
+            f"Expected a table's name with a sweep's directory only, got {shown(name)} with "
+            f"{directory}, which has one table; leave the name out."
+        )
+
+    def parts(self, directory: Path, asked: Asked) -> Iterable[Part]:
+        """Return all that is printed of it, in order."""
+        return (self.table(directory),)
+
+    def closing_lines(self, directory: Path) -> Iterable[str]:
+        """Return lines on its files, after the one that names the directory."""
+        return ()
+
+    def record(self, directory: Path, asked: Asked) -> Any:
+        """Return it as JSON values."""
+        return {**read_json(directory / RESULT), "directory": str(directory)}
+
+    def plot(self, directory: Path, drawing: Drawing) -> Drawn:
+        """Write its figures as PNG, PDF and SVG."""
+        raise InputError(f"{directory} holds a {self.noun}, which has no figures.")
+
+    def page(self, directory: Path) -> PageData:
+        """Return its page to explore."""
+        raise InputError(f"{directory} holds a {self.noun}, which has no page to explore.")
+
+    def page_of_two(self, directory: Path, other: Path) -> PageData:
+        """Return the page of two, laid over each other; of a kind that `is_laid_over`."""
+        raise NotImplementedError
+
+    def opened_from_page(self, directory: Path) -> Sequence[Path]:
+        """Return the directories below it to whose pages its own page leads."""
+        return ()
+
+
+def find(name: str) -> Kind:
+    """Return the kind of a word in `KINDS`."""
+    module, _, kind = KINDS[name].partition(":")
+    found: Kind = getattr(import_module(module), kind)()
+    return found
+
+
+def all_kinds() -> Iterator[Kind]:
+    """Yield all kinds, in the order of `KINDS`."""
+    return map(find, KINDS)
+
+
+def kind_of(directory: Path) -> Kind | None:
+    """Return the kind of what is finished in a directory; None if nothing is.
+
+    Raises:
+        InputError: It says a kind that is unknown here.
+    """
+    word = _word_of(directory)
+    if word is None:
+        return next((kind for kind in all_kinds() if kind.is_finished(directory)), None)
+    if word not in KINDS:
+        raise InputError(
+            f"{directory / RESULT} is of the kind {shown(word)}, expected one of "
+            f"{', '.join(KINDS)}; perhaps a newer fedhh wrote it."
+        )
+    return find(word)
+
+
+def finished_kind(directory: Path) -> Kind:
+    """Return the kind of what is finished in a directory.
+
+    Raises:
+        InputError: Nothing is, or of no kind that is known here.
+    """
+    kind = kind_of(directory)
+    if kind is None:
+        raise nothing_finished(directory)
+    return kind
+
+
+def nothing_finished(directory: Path) -> InputError:
+    """Return the error for a directory that holds nothing that is finished."""
+    begun = (kind for kind in all_kinds() if kind.begun and is_there(directory / kind.begun))
+    kind = next(begun, None)
+    return InputError(
+        f"{directory} holds nothing that is finished; go on with fedhh "
+        f"{'run' if kind is None else kind.command} --resume --out, if it was stopped."
+    )
+
+
+def _word_of(directory: Path) -> str | None:
+    """Return the word of the kind that a directory says; None if it says none."""
+    path = directory / RESULT
+    try:
+        word = read_json(path).get(KIND) if is_there(path) else None
+    except InputError:  # Damaged: whose kind is asked next says how.
+        return None
+    return word if isinstance(word, str) else None

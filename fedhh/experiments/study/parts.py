@@ -1,0 +1,52 @@
+"""What is printed of an experiment besides tables: facts, lines, second opinions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fedhh.experiments.study.text_table import TextTable
+
+if TYPE_CHECKING:
+    from fedhh.accounting.second_opinion import SecondOpinion
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Values with their names.
+
+    Attributes:
+        title: Of what.
+        rows: What, the value, and a note on it.
+    """
+
+    title: str
+    rows: Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text.
+
+    Attributes:
+        text: The line.
+        style: "bold", "italic", "dim", or none.
+        indent: Spaces before it, and before what of it wraps.
+        is_whole: Whether no width breaks it.
+    """
+
+    text: str
+    style: str = ""
+    indent: int = 0
+    is_whole: bool = False
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """Epsilons next to dp-accounting's bounds on them."""
+
+    all: Sequence[SecondOpinion]
+
+
+Part = TextTable | Facts | Line | Opinions

@@ -1,0 +1,395 @@
+"""The aggregator: adds up batches of one use case, and publishes what exceeds a threshold.
+
+Source: Differential Privacy Team, Apple (2017), "Learning with privacy at scale", section 3.2.2:
+"only domain elements whose counts are above a prescribed threshold T are included". The data of
+several use cases is never combined, so each has an aggregator of its own.
+
+What it estimates are counts of records *sent*, not of events: which part of all events that is,
+it does not know.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from fedhh.longitudinal.aggregation.sums import ReportSums, SumsState, sums_of
+from fedhh.longitudinal.records import Batch, FragmentRecords, OracleRecords
+from fedhh.oracles import FrequencyOracle, SketchOracle
+from fedhh.queries.base import Aggregate
+from fedhh.queries.sketches import FragmentQuery
+from fedhh.server.noise import Noise
+from fedhh.server.sfp import Sfp
+from fedhh.words.puzzle import FragmentPuzzle
+
+Numbers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+FALSE_ONCE_IN = 20
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Publication:
+    """What an aggregator publishes.
+
+    Attributes:
+        names: What is published: numbers of values, or words; most frequent first.
+        estimate: ``(c,) float64``: unbiased, of records sent with the value.
+        std_error: ``(c,) float64``: by the oracle's formula, at the estimated count, with what
+            other values of a sketch add.
+        num_reports: Reports behind it.
+        looked_up: Values that were asked about.
+        threshold: T: estimates above it are published.
+    """
+
+    names: Sequence[int] | Sequence[str]
+    estimate: Floats
+    std_error: Floats
+    num_reports: int
+    looked_up: int
+    threshold: float
+
+
+class Aggregator(ABC):
+    """Adds up batches, and estimates.
+
+    A window is what is published together; `close` ends one. Reports themselves are never kept:
+    they are added up as they come, and what goes on from window to window are sums.
+
+    Attributes:
+        state_types: The dataclasses of its state.
+    """
+
+    state_types: ClassVar[tuple[type, ...]]
+
+    @abstractmethod
+    def add(self, batch: Batch) -> None:
+        """Add a batch."""
+
+    @abstractmethod
+    def add_sums(self, aggregate: Aggregate) -> None:
+        """Add reports that crossed as their sums."""
+
+    @abstractmethod
+    def estimates_of_day(self, day: Batch | Aggregate) -> tuple[Floats, Floats]:
+        """Return estimate and standard error of each watched value from one day's reports."""
+
+    @abstractmethod
+    def state(self) -> Any:
+        """Return what `restore` takes: a tree of frozen dataclasses for a checkpoint."""
+
+    @abstractmethod
+    def restore(self, state: Any) -> None:
+        """Go on from a state."""
+
+    @abstractmethod
+    def close(self) -> Publication:
+        """Publish a window, and begin the next."""
+
+    @abstractmethod
+    def overall(self) -> Publication:
+        """Publish what all closed windows say together."""
+
+    @abstractmethod
+    def estimates_of_all_days(self) -> tuple[Floats, Floats]:
+        """Return estimate and standard error of each watched value over all closed windows."""
+
+
+def false_free_threshold(std: float, looked_up: int) -> float:
+    """Return T at which noise alone publishes anything in one of `FALSE_ONCE_IN` windows, at most.
+
+    That is the union bound over all values that are looked up, on normal tails.
+
+    Args:
+        std: Standard deviation of the estimate of a value that nobody sent.
+        looked_up: How many values.
+    """
+    return std * float(ndtri(1 - 1 / (FALSE_ONCE_IN * max(looked_up, 1))))
+
+
+def standard_errors(oracle: FrequencyOracle, estimate: Floats, num_reports: int) -> Floats:
+    """Return ``(c,) float64``: standard errors of estimates, over coins and hash functions.
+
+    What other frequent values add in a sketch is taken at their estimates, where these lie above
+    four standard deviations of the noise.
+    """
+    held = np.clip(estimate, 0, num_reports)
+    alone = oracle.variance(held, num_reports)
+    noise = math.sqrt(float(oracle.variance(0, num_reports)))
+    if not isinstance(oracle, SketchOracle):
+        return np.asarray(np.sqrt(np.maximum(alone, 0.0)))
+    added = oracle.collision_variance(np.where(held > 4 * noise, held, 0.0))
+    return np.asarray(np.sqrt(np.maximum(alone + added.sum() - added, 0.0)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OracleState:
+    """An `OracleAggregator` as a checkpoint holds it."""
+
+    window: SumsState
+    support: Numbers
+    num_reports: int
+
+
+class OracleAggregator(Aggregator):
+    """Aggregates reports of one oracle over a domain that the server knows."""
+
+    state_types = (OracleState, SumsState)
+
+    def __init__(
+        self, form: OracleRecords, *, threshold: float | None, watched: Sequence[int]
+    ) -> None:
+        """Start with no report.
+
+        Args:
+            form: The records.
+            threshold: T; None for `false_free_threshold`.
+            watched: Values to estimate by day.
+        """
+        self._form = form
+        self._threshold = threshold
+        self._watched = np.asarray(watched, dtype=np.int64)
+        self._window = sums_of(form.oracle)
+        self._support = np.zeros(form.domain_size, dtype=np.int64)
+        self._num_reports = 0
+
+    def add(self, batch: Batch) -> None:
+        """Add a batch."""
+        self._window.add(self._form.as_reports(batch.reports))
+
+    def add_sums(self, aggregate: Aggregate) -> None:
+        """Add sums."""
+        self._window.add_aggregate(aggregate.tally, aggregate.num_reports)
+
+    def estimates_of_day(self, day: Batch | Aggregate) -> tuple[Floats, Floats]:
+        """Return ``(w,)`` each."""
+        oracle = self._form.oracle
+        if isinstance(day, Batch):
+            num_reports = len(day.reports)
+            reports = self._form.as_reports(day.reports)
+            support = oracle.support(reports=reports, candidates=self._watched)
+        else:
+            num_reports = day.num_reports
+            support = oracle.support(day.tally, self._watched)
+        estimate = oracle.estimate(support, num_reports)
+        return estimate, standard_errors(oracle, estimate, num_reports)
+
+    def close(self) -> Publication:
+        """Ask about every value of the domain."""
+        support, num_reports = self._window.support(), self._window.num_reports
+        self._support += support
+        self._num_reports += num_reports
+        self._window = sums_of(self._form.oracle)
+        return self._publish(support, num_reports)
+
+    def overall(self) -> Publication:
+        """Publish by the support of all windows."""
+        return self._publish(self._support, self._num_reports)
+
+    def estimates_of_all_days(self) -> tuple[Floats, Floats]:
+        """Return ``(w,)`` each."""
+        estimate = self._form.oracle.estimate(self._support[self._watched], self._num_reports)
+        return estimate, standard_errors(self._form.oracle, estimate, self._num_reports)
+
+    def state(self) -> OracleState:
+        """Return what `restore` takes."""
+        return OracleState(
+            window=self._window.state(), support=self._support, num_reports=self._num_reports
+        )
+
+    def restore(self, state: OracleState) -> None:
+        """Go on from a state."""
+        self._window.restore(state.window)
+        self._support, self._num_reports = state.support.copy(), state.num_reports
+
+    def _publish(self, support: Numbers, num_reports: int) -> Publication:
+        oracle = self._form.oracle
+        estimate = oracle.estimate(support, num_reports)
+        errors = standard_errors(oracle, estimate, num_reports)
+        threshold = self._threshold
+        if threshold is None:
+            # The noise of a value that nobody sent is that of the least estimates.
+            noise = float(errors[np.argmin(estimate)])
+            threshold = false_free_threshold(noise, self._form.domain_size)
+        above = np.flatnonzero(estimate > threshold)
+        order = above[np.argsort(-estimate[above], kind="stable")]
+        return Publication(
+            names=order.tolist(),
+            estimate=estimate[order],
+            std_error=errors[order],
+            num_reports=num_reports,
+            looked_up=self._form.domain_size,
+            threshold=threshold,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FragmentState:
+    """A `FragmentAggregator` as a checkpoint holds it."""
+
+    words: SumsState
+    fragments: tuple[SumsState, ...]
+    positions: Numbers
+    all_words: SumsState
+    found: tuple[str, ...]
+    looked_up: int
+
+
+class FragmentAggregator(Aggregator):
+    """Aggregates SFP's records: finds words, and counts them in the sketch of whole words.
+
+    Of words that a later window finds, earlier ones may say something, too: the sums of the
+    reports of whole words stay over all windows, those of fragments end with theirs.
+    """
+
+    state_types = (FragmentState, SumsState)
+
+    def __init__(
+        self,
+        form: FragmentRecords,
+        protocol: Sfp,
+        *,
+        threshold: float | None,
+        watched: Sequence[str],
+    ) -> None:
+        """Start with no record.
+
+        Args:
+            form: The records.
+            protocol: What asked for them.
+            threshold: T; None for `false_free_threshold`.
+            watched: Words to estimate by day.
+        """
+        self._query: FragmentQuery[FragmentPuzzle] = form.query
+        self._protocol = protocol
+        self._threshold = threshold
+        self._watched = self._keys(watched)
+        self._all_words = sums_of(self._query.words)
+        self._found: list[str] = []
+        self._looked_up = 0
+        self._clear()
+
+    def add(self, batch: Batch) -> None:
+        """Add a batch, each report to its own sketch."""
+        positions, words, fragments = self._split(batch)
+        self._words.add(words)
+        self._all_words.add(words)
+        for position, sums in enumerate(self._fragments):
+            sums.add(fragments[positions == position])
+        self._positions += np.bincount(positions, minlength=len(self._positions))
+
+    def add_sums(self, aggregate: Aggregate) -> None:
+        """Refuse: records cross one by one."""
+        raise TypeError("Records of two reports cross one by one.")
+
+    def estimates_of_day(self, day: Batch | Aggregate) -> tuple[Floats, Floats]:
+        """Return ``(w,)`` each, from the reports of whole words."""
+        assert isinstance(day, Batch)
+        _, words, _ = self._split(day)
+        oracle = self._query.words
+        support = oracle.support(reports=words, candidates=self._watched)
+        estimate = oracle.estimate(support, len(words))
+        return estimate, standard_errors(oracle, estimate, len(words))
+
+    def close(self) -> Publication:
+        """Put words together from frequent fragments, and look them up."""
+        num_reports = self._words.num_reports
+        tally = np.concatenate(
+            [
+                self._words.aggregate(),
+                *(each.aggregate() for each in self._fragments),
+                self._positions,
+            ]
+        )
+        aggregate = Aggregate(tally=tally, num_reports=num_reports, num_clients=num_reports)
+        found: list[str] = []
+        looked_up = 0
+        if num_reports:
+            protocol = self._protocol
+            state = protocol.finish_round(protocol.initialize(), self._query, aggregate)
+            found = list(protocol.discoveries(state).words)
+            looked_up = state.history[0].num_candidates
+        earlier = set(self._found)
+        self._found += [word for word in found if word not in earlier]
+        self._looked_up += looked_up
+        publication = self._publish(found, self._words, looked_up)
+        self._clear()
+        return publication
+
+    def overall(self) -> Publication:
+        """Count the words of all windows in the sketch of all words."""
+        return self._publish(self._found, self._all_words, self._looked_up)
+
+    def estimates_of_all_days(self) -> tuple[Floats, Floats]:
+        """Return ``(w,)`` each."""
+        oracle, number = self._query.words, self._all_words.num_reports
+        estimate = oracle.estimate(self._all_words.support(self._watched), number)
+        return estimate, standard_errors(oracle, estimate, number)
+
+    def state(self) -> FragmentState:
+        """Return what `restore` takes."""
+        return FragmentState(
+            words=self._words.state(),
+            fragments=tuple(each.state() for each in self._fragments),
+            positions=self._positions,
+            all_words=self._all_words.state(),
+            found=tuple(self._found),
+            looked_up=self._looked_up,
+        )
+
+    def restore(self, state: FragmentState) -> None:
+        """Go on from a state."""
+        self._words.restore(state.words)
+        for sums, stored in zip(self._fragments, state.fragments, strict=True):
+            sums.restore(stored)
+        self._positions = state.positions.copy()
+        self._all_words.restore(state.all_words)
+        self._found, self._looked_up = list(state.found), state.looked_up
+
+    def _clear(self) -> None:
+        positions = self._query.puzzle.num_positions
+        self._words = sums_of(self._query.words)
+        self._fragments = [sums_of(self._query.fragments) for _ in range(positions)]
+        self._positions = np.zeros(positions, dtype=np.int64)
+
+    def _split(self, batch: Batch) -> tuple[Numbers, Numbers, Numbers]:
+        """Return positions, reports of words, reports of fragments."""
+        zero = np.zeros(1, dtype=np.int64)
+        width = self._query.words.privatize(zero, rng=np.random.default_rng(0)).size
+        reports = batch.reports
+        return reports[:, 0], reports[:, 1 : 1 + width], reports[:, 1 + width :]
+
+    def _keys(self, words: Sequence[str]) -> Numbers:
+        codes = self._query.alphabet.encode(list(words), width=self._query.puzzle.length)
+        return self._query.puzzle.names.keys(codes)
+
+    def _publish(self, words: Sequence[str], sums: ReportSums, looked_up: int) -> Publication:
+        """Return what the sketch of whole words says of some, with its noise as it shows it.
+
+        That noise has what frequent words do to those that share cells with them, whether anybody
+        looked them up or not.
+        """
+        oracle, num_reports = self._query.words, sums.num_reports
+        estimate = oracle.estimate(sums.support(self._keys(words)), num_reports)
+        noise = Noise.of_aggregate(oracle, num_reports, sums.aggregate())
+        errors = np.sqrt(noise.variance(estimate))
+        threshold = self._threshold
+        if threshold is None:
+            threshold = false_free_threshold(noise.std, looked_up)
+        above = np.flatnonzero(estimate > threshold)
+        order = above[np.argsort(-estimate[above], kind="stable")]
+        return Publication(
+            names=[words[place] for place in order.tolist()],
+            estimate=estimate[order],
+            std_error=errors[order],
+            num_reports=num_reports,
+            looked_up=looked_up,
+            threshold=threshold,
+        )

@@ -1,0 +1,49 @@
+"""Longitudinal audits: lower bounds on what devices gave away over their days, from samples.
+
+Of a device's whole record: `audit_device`; of the numbers that it sent: `replay_cap`; of memoized
+answers: the module `fedhh.longitudinal.audit.answer_audit`.
+
+What `fedhh account audit-life` finds is a `LongitudinalVerdict`: of memoized answers, `audit_memo`;
+of audited systems, `audit_budget_manager`; of a pipeline's devices and of logs, `audit_devices` and
+`audit_log` of the module `fedhh.longitudinal.pipeline.audits`.
+"""
+
+from fedhh.longitudinal.audit.cap_replay import CapReplay, Overspending, replay_cap
+from fedhh.longitudinal.audit.findings import LifeFinding
+from fedhh.longitudinal.audit.longitudinal_audit import (
+    NO_EVENT,
+    LifeAudit,
+    LivingDevice,
+    NeighboringLives,
+    Transcripts,
+    audit_device,
+    neighboring_lives,
+    stated_trade_off,
+    telling_epsilon,
+)
+from fedhh.longitudinal.audit.trade_off import Answers, TradeOff
+from fedhh.longitudinal.audit.verdict import LongitudinalVerdict, SentRecords, ShownAnswers
+from fedhh.longitudinal.audit.whole_audits import audit_budget_manager, audit_memo
+
+__all__ = [
+    "NO_EVENT",
+    "Answers",
+    "CapReplay",
+    "LifeAudit",
+    "LifeFinding",
+    "LivingDevice",
+    "LongitudinalVerdict",
+    "NeighboringLives",
+    "Overspending",
+    "SentRecords",
+    "ShownAnswers",
+    "TradeOff",
+    "Transcripts",
+    "audit_budget_manager",
+    "audit_device",
+    "audit_memo",
+    "neighboring_lives",
+    "replay_cap",
+    "stated_trade_off",
+    "telling_epsilon",
+]

@@ -1,0 +1,288 @@
+"""What a device loses under some rules, and a saturating device under an audited system's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedhh.longitudinal.ledger.charge import Charge
+from fedhh.longitudinal.ledger.curve import Curve, loss_curve
+from fedhh.longitudinal.ledger.ledger import Ledger
+from fedhh.longitudinal.ledger.ledger_report import LedgerReport
+from fedhh.longitudinal.ledger.macos import HOUR, live, loss_by_day, most_within, records_by_day
+from fedhh.longitudinal.ledger.macos_configuration import INITIALLY_ANNOUNCED
+from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
+from fedhh.longitudinal.ledger.presets import (
+    Rules,
+    before_under_reports,
+    most_under_reports,
+    rules_of_configuration,
+)
+from fedhh.longitudinal.ledger.spending import Spending
+from fedhh.random import Stream, generator
+from fedhh.validation import InputError, require_at_least, require_choice
+
+if TYPE_CHECKING:
+    from fedhh.accounting.dp_event import DpEvent
+    from fedhh.accounting.second_opinion import SecondOpinion
+
+_LONGEST = 3_650
+"""Days: ten years."""
+_MOST_EVENTS, _MOST_NAMES, _MOST_A_DAY = 100, 160, 400
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaturatingDevice:
+    """What a device under an audited budget manager sent that always has something to send.
+
+    Attributes:
+        permitted_per_day: Epsilon times SessionAmount per day of its session, of all budgets and of
+            the applications announced in 2016 (Tang et al. 2017, section 4.2.3).
+        events_per_day: Events of each name on each day that is not idle.
+        idle_days: First days without any.
+        num_reports: Reports that it sent.
+        loss_by_day: Sums of epsilons on each day from opt-in.
+        largest_in_24_hours: Sum of epsilons in any 24 hours.
+        spent: Its losses, as a ledger of one device.
+    """
+
+    permitted_per_day: Mapping[str, float]
+    events_per_day: int
+    idle_days: int
+    num_reports: int
+    loss_by_day: Sequence[float]
+    largest_in_24_hours: float
+    spent: Spending
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {**vars(self), "spent": self.spent.to_dict()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerAccount:
+    """What a device loses at most: local privacy, per record, event, day, 24 hours and in all.
+
+    Attributes:
+        title: Of the rules.
+        rules: Charges and caps.
+        num_days: Days from opt-in.
+        delta: Of advanced and PLD composition; 0 for sums.
+        most_in_life: The most records of each use case in so many days.
+        report: Guarantees, each with its unit, neighbors and theorem.
+        saturating: What a saturating device sent; None but for audited systems.
+    """
+
+    title: str
+    rules: Rules
+    num_days: int
+    delta: float
+    most_in_life: Callable[[int], list[int]]
+    report: LedgerReport
+    saturating: SaturatingDevice | None = None
+
+    @property
+    def neighboring(self) -> str:
+        """The neighboring relation; the weakest, where use cases differ."""
+        return max((each.neighboring for each in self.report.together.guarantees), key=len)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader has to know, one line each."""
+        return *self.report.together.notes, *self.rules.notes
+
+    def short_name(self, use_case: str) -> str:
+        """Return a use case's name; of a BudgetKeyName, the last word."""
+        return use_case if self.saturating is None else use_case.rpartition(".")[2]
+
+    def curve(self) -> Curve:
+        """Return what devices of growing numbers of days lose at most."""
+        return loss_curve(
+            self.rules.charges, self.most_in_life, num_days=self.num_days, delta=self.delta
+        )
+
+    def dp_event(self) -> DpEvent:
+        """Return all that a device sends as an event of dp-accounting; NoDpEventError if none."""
+        from fedhh.longitudinal.ledger.dp_accounting_bridge import event_of_charges
+
+        return event_of_charges(self.rules.charges, self.most_in_life(self.num_days))
+
+    def second_opinions(self) -> list[SecondOpinion]:
+        """Return dp-accounting's bounds on all days: of all use cases together, and of each alone.
+
+        Raises:
+            RefutedClaimError: A stated epsilon is below dp-accounting's lower bound.
+            InputError: Delta is below 1e-10, or there are too many records.
+        """
+        from fedhh.longitudinal.ledger.dp_accounting_bridge import opinion_on_charges
+
+        charges, most = self.rules.charges, self.most_in_life(self.num_days)
+        asked: list[tuple[str | None, list[Charge], list[int]]] = [
+            (None, list(charges), list(most))
+        ]
+        if len(charges) > 1:
+            asked += [
+                (charge.use_case, [charge], [count])
+                for charge, count in zip(charges, most, strict=True)
+            ]
+        return [
+            opinion_on_charges(
+                some,
+                counts,
+                delta=self.delta,
+                stated=[each for each in self.report.of(name).guarantees if each.unit == "user"],
+                claim=f"a life, {'all use cases' if name is None else self.short_name(name)}",
+            )
+            for name, some, counts in asked
+            if sum(counts) > 1
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        caps = self.rules.caps
+        return {
+            "rules": self.title,
+            "use_cases": {
+                charge.use_case: {
+                    "epsilon": charge.epsilon,
+                    "reports": list(charge.parts),
+                    "once_per_value": charge.once_per_value,
+                    **asdict(caps[charge.use_case]),
+                }
+                for charge in self.rules.charges
+            },
+            "delta": self.delta,
+            **self.report.to_dict(),
+            "curve": asdict(self.curve()),
+            "busy_device": None if self.saturating is None else self.saturating.to_dict(),
+            "notes": list(self.rules.notes),
+        }
+
+
+def account_ledger(
+    rules: Rules,
+    *,
+    num_days: int = 365,
+    delta: float = 1e-10,
+    without: Collection[str] = (),
+    title: str = "your own rules",
+) -> LedgerAccount:
+    """Return what a device loses at most under caps, whatever happens: local privacy.
+
+    Neighbors are swaps of a record, an event, a day, any 24 hours or all days; sums of epsilons
+    hold at delta 0. Each guarantee names its theorem.
+
+    Args:
+        rules: Charges and caps: `APPLE`, `rules_of_run`, or your own.
+        num_days: Days from opt-in, 1 to 3650.
+        delta: Of advanced and PLD composition, from 1e-14 to 0.1.
+        without: Use cases that the device never sends of.
+        title: Of the rules.
+
+    Raises:
+        InputError: A value is out of range, or there is no such use case.
+    """
+    _check_days(num_days)
+    rules = rules.without(tuple(without))
+    ledger = Ledger(charges=rules.charges, num_days=num_days, delta=delta)
+    return LedgerAccount(
+        title=title,
+        rules=rules,
+        num_days=num_days,
+        delta=delta,
+        most_in_life=lambda days: ledger.most_in_life(rules.caps, num_days=days),
+        report=ledger.before(rules.caps),
+    )
+
+
+def account_audited_ledger(
+    preset: str,
+    *,
+    num_days: int = 365,
+    delta: float = 1e-10,
+    without: Collection[str] = (),
+    key_names: int = 1,
+    idle_days: int = 0,
+    busy_days: int | None = None,
+    events: int = 10,
+    seed: int = 0,
+) -> LedgerAccount:
+    """Return what a device loses under an audited system's rules, and what a saturating one sent.
+
+    Neighbors, units and theorems are those of `account_ledger`; caps are the balances and reports
+    of Tang et al. (2017).
+
+    Args:
+        preset: One of `fedhh.longitudinal.ledger.macos_presets.CONFIGURATIONS`.
+        num_days: Days from opt-in, 1 to 3650.
+        delta: Of advanced and PLD composition, from 1e-14 to 0.1.
+        without: Budgets that the device never sends of; their last words will do.
+        key_names: Names (languages) of a budget that the device uses, 1 to 160.
+        idle_days: First days on which nothing happens.
+        busy_days: Days after those on which something does; all if None.
+        events: Events of each name on a busy day, 1 to 100.
+        seed: Of the saturating device.
+
+    Raises:
+        InputError: A value is out of range, or there is no such budget or system.
+    """
+    _check_days(num_days)
+    require_choice(CONFIGURATIONS, preset=preset)
+    shipped = CONFIGURATIONS[preset]
+    short = {name.rpartition(".")[2]: name for name in shipped.paid_budgets}
+    configuration = shipped.without([short.get(name, name) for name in without])
+    rules = rules_of_configuration(configuration)
+    ledger = Ledger(charges=rules.charges, num_days=num_days, delta=delta)
+    for most, name, value in (
+        (_MOST_NAMES, "key_names", key_names),
+        (_MOST_EVENTS, "events", events),
+    ):
+        require_at_least(1, **{name: value})
+        if value > most:
+            raise InputError(f"Expected {name} <= {most}, got {name}={value}.")
+    if events * key_names > _MOST_A_DAY:
+        raise InputError(
+            f"Expected events * key_names <= {_MOST_A_DAY}, got {events} * {key_names}."
+        )
+    device = live(
+        configuration,
+        num_days=num_days,
+        idle_days=idle_days,
+        busy_days=busy_days,
+        events_per_day=events,
+        key_names=key_names,
+        rng=generator(seed, Stream.QUEUE),
+    )
+    sent = records_by_day(device.reports, ledger.use_cases, num_days)
+    announced = [name for name in INITIALLY_ANNOUNCED if name in configuration.paid_budgets]
+    return LedgerAccount(
+        title=f"{preset}, as audited",
+        rules=rules,
+        num_days=num_days,
+        delta=delta,
+        most_in_life=lambda days: most_under_reports(
+            configuration, ledger, key_names=key_names, num_days=days
+        ),
+        report=before_under_reports(configuration, ledger, key_names=key_names),
+        saturating=SaturatingDevice(
+            permitted_per_day={
+                "all": configuration.loss_per_day(),
+                "announced in 2016": configuration.loss_per_day(announced),
+            },
+            spent=ledger.spent(np.expand_dims(sent, 2)),
+            loss_by_day=loss_by_day(device.reports, num_days),
+            largest_in_24_hours=most_within(device.reports, 24 * HOUR),
+            num_reports=len(device.reports),
+            events_per_day=events,
+            idle_days=idle_days,
+        ),
+    )
+
+
+def _check_days(num_days: int) -> None:
+    require_at_least(1, days=num_days)
+    if num_days > _LONGEST:
+        raise InputError(f"Expected days <= {_LONGEST}, got days={num_days}.")

@@ -1,0 +1,340 @@
+"""What devices spent, day by day and over their lives, from the numbers of records they sent.
+
+Devices that sent the same numbers are counted, not listed: losses are computed for each distinct
+profile, so that 100,000 devices cost little more than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.accounting.bounds.pure_composition import (
+    advanced_composition,
+    basic_composition,
+    optimal_composition,
+)
+from fedhh.accounting.guarantees import NotApplicable, Unit
+from fedhh.longitudinal.ledger.charge import Charge
+from fedhh.longitudinal.ledger.ledger_report import LedgerReport, report_of
+from fedhh.validation import InputError
+
+Numbers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_WIDE = 4
+"""Profiles are counted in a table of at most so many cells for each device, else sorted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """How a loss is spread over devices, or over the days of devices.
+
+    Attributes:
+        mean: None where it would need a composition for each of them.
+        median: The smallest value that at least half are not above.
+        most: The same of 95 %.
+        largest: Of the worst.
+    """
+
+    mean: float | None
+    median: float | None
+    most: float | None
+    largest: float | None
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Return a JSON-ready dictionary."""
+        return {
+            "mean": self.mean,
+            "median": self.median,
+            "95%": self.most,
+            "largest": self.largest,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losses:
+    """Epsilons of devices, or of their days, by three compositions.
+
+    Attributes:
+        basic: Sums of epsilons, at delta 0.
+        advanced: Kairouz, Oh, Viswanath (2015), Theorem 3.5, at the ledger's delta.
+        pld: Optimal composition of those who have the median, 95 % and largest loss by the sum
+            (of several, of the one with the largest advanced composition); no mean. None where
+            it is not applicable.
+        how_many: Devices, or days of devices.
+    """
+
+    basic: Distribution
+    advanced: Distribution
+    pld: Distribution
+    how_many: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {
+            "basic": self.basic.to_dict(),
+            "advanced": self.advanced.to_dict(),
+            "pld": self.pld.to_dict(),
+            "how_many": self.how_many,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What devices spent.
+
+    Attributes:
+        num_days: Days of the ledger.
+        num_devices: Devices.
+        day: Losses of one device in one day, over all days on which a device took part.
+        life: Losses of one device over its life.
+        life_by_use_case: The same, of each use case alone.
+        mean_by_day: ``(days,) float64``: mean basic loss of the devices that took part; 0 where
+            none did.
+        largest_by_day: ``(days,) float64``: the largest basic loss of a device.
+        records: ``(use_cases, devices) int64``: records that each device sent in its life.
+        worst_device: The device with the largest sum over its life, the first of several.
+        worst_day: The day on which a device lost most, the first of several.
+        report: Guarantees for every device: the most records of each use case that any sent.
+    """
+
+    num_days: int
+    num_devices: int
+    day: Losses
+    life: Losses
+    life_by_use_case: dict[str, Losses]
+    mean_by_day: Floats
+    largest_by_day: Floats
+    records: Numbers
+    worst_device: int
+    worst_day: int
+    report: LedgerReport
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary; numbers of single devices are left out."""
+        return {
+            "num_days": self.num_days,
+            "num_devices": self.num_devices,
+            "day": self.day.to_dict(),
+            "life": self.life.to_dict(),
+            "life_by_use_case": {
+                name: each.to_dict() for name, each in self.life_by_use_case.items()
+            },
+            "mean_by_day": self.mean_by_day.tolist(),
+            "largest_by_day": self.largest_by_day.tolist(),
+            "records": dict(
+                zip(self.life_by_use_case, self.records.sum(axis=1).tolist(), strict=True)
+            ),
+            "worst_device": {
+                "device": self.worst_device,
+                "records": dict(
+                    zip(
+                        self.life_by_use_case,
+                        self.records[:, self.worst_device].tolist(),
+                        strict=True,
+                    )
+                ),
+            },
+            "worst_day": self.worst_day,
+            "report": self.report.to_dict(),
+        }
+
+
+def tally(
+    charges: Sequence[Charge],
+    sent: Numbers | Iterable[Numbers],
+    *,
+    num_days: int,
+    delta: float,
+    opt_in: Numbers | None,
+    opt_out: Numbers | None,
+) -> Spending:
+    """Return what devices spent; see `fedhh.longitudinal.ledger.Ledger.spent`."""
+    epsilons = np.array([charge.epsilon for charge in charges])
+    life: Numbers | None = None
+    previous: Numbers | None = None
+    days: dict[tuple[int, ...], int] = {}
+    means, largest = np.zeros(num_days), np.zeros(num_days)
+    most: dict[Unit, Numbers] = {
+        unit: np.zeros(len(charges), dtype=np.int64) for unit in ("day", "24 hours")
+    }
+    day = -1
+    for day, given in enumerate(sent):
+        _check_days(day, num_days)
+        today = _checked(given, day, charges, None if life is None else life.shape[1])
+        num_devices = today.shape[1]
+        life = np.zeros_like(today) if life is None else life
+        here = _taking_part(day, opt_in, opt_out, num_devices)
+        if here is not None and (today[:, ~here] > 0).any():
+            device = int(np.flatnonzero((today > 0).any(axis=0) & ~here)[0])
+            raise InputError(
+                f"Expected no records of device {device} on day {day}, on which it does not take "
+                f"part, got {int(today[:, device].sum())}."
+            )
+        life += today
+        profiles, counts = distinct_profiles(today if here is None else today[:, here])
+        for profile, count in zip(map(tuple, profiles.tolist()), counts.tolist(), strict=True):
+            days[profile] = days.get(profile, 0) + count
+        if len(counts):
+            losses = basic_composition(epsilons.tolist(), profiles)
+            means[day] = float(losses @ (counts / counts.sum()))
+            largest[day] = losses.max()
+            most["day"] = np.maximum(most["day"], profiles.max(axis=0))
+        both = today if previous is None else today + previous
+        most["24 hours"] = np.maximum(most["24 hours"], both.max(axis=1, initial=0))
+        previous = today
+    if life is None or day + 1 != num_days:
+        raise InputError(f"Expected records of {num_days} days, got {day + 1}.")
+    profiles, counts = distinct_profiles(life)
+    of_days = np.array(list(days), dtype=np.int64).reshape(-1, len(charges))
+    most_in_life = life.max(axis=1, initial=0)
+    return Spending(
+        num_days=num_days,
+        num_devices=life.shape[1],
+        day=_losses(charges, of_days, np.array(list(days.values())), delta),
+        life=_losses(charges, profiles, counts, delta),
+        life_by_use_case={
+            charge.use_case: _losses([charge], *distinct_profiles(life[[index]]), delta)
+            for index, charge in enumerate(charges)
+        },
+        mean_by_day=means,
+        largest_by_day=largest,
+        records=life,
+        worst_device=int(np.argmax(basic_composition(epsilons.tolist(), life.T))),
+        worst_day=int(np.argmax(largest)),
+        report=report_of(
+            charges,
+            {
+                "item": np.minimum(1, most_in_life).tolist(),
+                "day": most["day"].tolist(),
+                "24 hours": most["24 hours"].tolist(),
+                "user": most_in_life.tolist(),
+            },
+            num_days=num_days,
+            delta=delta,
+            realised=True,
+            notes=("24 hours in a row lie in two days: the most of any two days in a row counts.",),
+        ),
+    )
+
+
+def distinct_profiles(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the distinct columns and how many there are of each.
+
+    Args:
+        numbers: ``(use_cases, devices) int64``, at least 0.
+
+    Returns:
+        ``(profiles, use_cases) int64`` and ``(profiles,) int64``.
+    """
+    num_kinds, num_devices = numbers.shape
+    if not num_devices:
+        return np.zeros((0, num_kinds), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    sizes = [int(size) + 1 for size in numbers.max(axis=1)]
+    cells = 1
+    for size in sizes:
+        cells *= size
+    if cells >= 1 << 62:
+        profiles, counts = np.unique(numbers, axis=1, return_counts=True)
+        return profiles.T, counts
+    keys = np.zeros(num_devices, dtype=np.int64)
+    for row, size in zip(numbers, sizes, strict=True):
+        keys = keys * size + row
+    if cells <= _WIDE * num_devices:
+        table = np.bincount(keys, minlength=cells)
+        found = np.flatnonzero(table)
+        counts = table[found]
+    else:
+        found, counts = np.unique(keys, return_counts=True)
+    columns = np.empty((len(found), num_kinds), dtype=np.int64)
+    for index in range(num_kinds - 1, -1, -1):
+        found, columns[:, index] = np.divmod(found, sizes[index])
+    return columns, counts.astype(np.int64)
+
+
+def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta: float) -> Losses:
+    """Return how losses are spread, given distinct profiles and how many have each."""
+    if not len(counts):
+        nothing = Distribution(mean=0.0, median=0.0, most=0.0, largest=0.0)
+        return Losses(basic=nothing, advanced=nothing, pld=nothing, how_many=0)
+    epsilons = [part for charge in charges for part in charge.parts]
+    parts = np.repeat(profiles, [len(charge.parts) for charge in charges], axis=1)
+    basic = basic_composition(epsilons, parts)
+    advanced = advanced_composition(epsilons, parts, delta=delta)
+    order = np.lexsort((advanced, basic))
+    at = [int(order[rank]) for rank in _ranks(counts[order])]
+    best = [_known(optimal_composition(epsilons, parts[i].tolist(), delta=delta)) for i in at]
+    return Losses(
+        basic=_spread(basic, counts),
+        advanced=_spread(advanced, counts),
+        pld=Distribution(mean=None, median=best[0], most=best[1], largest=best[2]),
+        how_many=int(counts.sum()),
+    )
+
+
+def _spread(values: Floats, counts: Numbers) -> Distribution:
+    """Return mean, median, 95 % and largest of values that occur so often."""
+    order = np.argsort(values, kind="stable")
+    median, most, largest = (float(values[order[rank]]) for rank in _ranks(counts[order]))
+    mean = float(values @ (counts / counts.sum()))
+    return Distribution(mean=mean, median=median, most=most, largest=largest)
+
+
+def _ranks(counts: Numbers) -> list[int]:
+    """Return where in an ascending table at least half, 95 % and all have been passed."""
+    reached = np.cumsum(counts)
+    total = int(reached[-1])
+    wanted = [-(-total // 2), -(-total * 95 // 100), total]
+    return [int(np.searchsorted(reached, each)) for each in wanted]
+
+
+def _known(epsilon: float | NotApplicable) -> float | None:
+    return None if isinstance(epsilon, NotApplicable) else epsilon
+
+
+def _taking_part(
+    day: int, opt_in: Numbers | None, opt_out: Numbers | None, num_devices: int
+) -> npt.NDArray[np.bool_] | None:
+    """Return which devices take part on a day; None for all."""
+    if opt_in is None and opt_out is None:
+        return None
+    here = np.ones(num_devices, dtype=np.bool_)
+    for name, given in (("opt_in", opt_in), ("opt_out", opt_out)):
+        if given is None:
+            continue
+        if np.shape(given) != (num_devices,):
+            raise InputError(f"Expected {name} of shape ({num_devices},), got {np.shape(given)}.")
+        here &= (given <= day) if name == "opt_in" else (day < given)
+    return here
+
+
+def _check_days(day: int, num_days: int) -> None:
+    if day >= num_days:
+        raise InputError(f"Expected records of {num_days} days, got more.")
+
+
+def _checked(
+    given: Numbers, day: int, charges: Sequence[Charge], num_devices: int | None
+) -> Numbers:
+    """Return a day's records as ``(use_cases, devices) int64``."""
+    today = np.asarray(given)
+    if today.ndim != 2 or today.shape[0] != len(charges):
+        raise InputError(
+            f"Expected records of shape ({len(charges)}, devices) on day {day}, got {today.shape}."
+        )
+    if num_devices is not None and today.shape[1] != num_devices:
+        raise InputError(
+            f"Expected {num_devices} devices on day {day}, as before, got {today.shape[1]}."
+        )
+    if not today.shape[1]:
+        raise InputError(f"Expected at least one device on day {day}, got none.")
+    if not np.issubdtype(today.dtype, np.integer):
+        raise InputError(f"Expected integers on day {day}, got {today.dtype}.")
+    if (today < 0).any():
+        raise InputError(f"Expected records >= 0 on day {day}, got {int(today.min())}.")
+    return today.astype(np.int64, copy=False)

@@ -1,0 +1,80 @@
+"""Memoization: answers drawn once and given every day, and what their observer learns.
+
+Each answer is a `DailyAnswer`: `begin` draws what devices keep, `answer` makes a day's reports,
+`log_prob` states the distribution of a device's reports over many days.
+
+What an observer of all reports of one device learns, linked; delta is 0 everywhere:
+
+* one life against another: `life_epsilon`, and how often the best observer is right: `tell_apart`
+* which of several values it was, by simulation: `guess_value`
+* whether a permanent response changes with the value, exactly: `response_changes`
+* whether a device is recognized under a new pseudonym, by simulation: `find_device`
+* all of it after each of some numbers of days: `observed_after`; for an answer by name, as
+  `fedhh account memo` prints it: `account_memo`
+"""
+
+from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits
+from fedhh.longitudinal.memoization.d_bit_flip import MemoisedDBitFlip
+from fedhh.longitudinal.memoization.daily import DailyAnswer, Memo
+from fedhh.longitudinal.memoization.fresh import FreshAnswer
+from fedhh.longitudinal.memoization.lives import (
+    OTHER_DEVICE,
+    A,
+    B,
+    LifeEpsilon,
+    Observer,
+    always,
+    changing,
+    life_epsilon,
+    one_day,
+    tell_apart,
+)
+from fedhh.longitudinal.memoization.memo_account import (
+    ANSWERS,
+    MemoAccount,
+    account_memo,
+    make_answer,
+)
+from fedhh.longitudinal.memoization.observer import (
+    ObservedDays,
+    ValueGuess,
+    guess_value,
+    observed_after,
+    response_changes,
+)
+from fedhh.longitudinal.memoization.one_bit_mean import MemoisedOneBitMean
+from fedhh.longitudinal.memoization.rappor import MemoisedRappor, OwnBits
+from fedhh.longitudinal.memoization.tracking import DeviceFound, find_device
+
+__all__ = [
+    "ANSWERS",
+    "OTHER_DEVICE",
+    "A",
+    "B",
+    "BitPair",
+    "DailyAnswer",
+    "DeviceFound",
+    "FreshAnswer",
+    "LifeEpsilon",
+    "Memo",
+    "MemoAccount",
+    "MemoisedBits",
+    "MemoisedDBitFlip",
+    "MemoisedOneBitMean",
+    "MemoisedRappor",
+    "ObservedDays",
+    "Observer",
+    "OwnBits",
+    "ValueGuess",
+    "account_memo",
+    "always",
+    "changing",
+    "find_device",
+    "guess_value",
+    "life_epsilon",
+    "make_answer",
+    "observed_after",
+    "one_day",
+    "response_changes",
+    "tell_apart",
+]

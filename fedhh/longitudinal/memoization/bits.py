@@ -1,0 +1,268 @@
+"""Memoised answers that are bits: a permanent response to each, and one drawn from it every day."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from fedhh.longitudinal.memoization.daily import (
+    DailyAnswer,
+    Floats,
+    Memo,
+    Public,
+    as_days,
+    as_life,
+    draw_keys,
+    require_one_length,
+    same_pattern,
+)
+from fedhh.random import scatter
+from fedhh.validation import InputError, require_at_least
+
+Bits = npt.NDArray[np.bool_]
+Classes = npt.NDArray[np.int64]
+
+_BITS_AT_ONCE = 2**21
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_TO_UNIT = 2.0**-53
+
+
+class BitPair(NamedTuple):
+    """Bits of a report that one value and another make alike.
+
+    Attributes:
+        first: Chance of a permanent 1 under the first value.
+        second: Under the second.
+        times: How many bits of a report are such.
+    """
+
+    first: float
+    second: float
+    times: int
+
+
+class MemoisedBits(DailyAnswer):
+    """Bits with a permanent response for each value's class, and a daily response to that.
+
+    The permanent response to a class is b independent bits, drawn once per device and class; a
+    day's report shows each of today's class: a 1 with chance `daily_one` if the permanent bit is
+    1, `daily_zero` if it is 0, independently every day. A report is ``(b,) bool``.
+    """
+
+    @property
+    @abstractmethod
+    def num_bits(self) -> int:
+        """b, the bits of a report."""
+
+    @property
+    @abstractmethod
+    def daily_one(self) -> float:
+        """Chance that a permanent 1 is sent as 1."""
+
+    @property
+    @abstractmethod
+    def daily_zero(self) -> float:
+        """Chance that a permanent 0 is sent as 1, below `daily_one`."""
+
+    @abstractmethod
+    def draw_public(self, num_devices: int, *, rng: np.random.Generator) -> Public:
+        """Return ``(n, w) int64``: what reports show of the devices themselves."""
+
+    @property
+    def rounds(self) -> bool:
+        """Whether values are rounded with a secret offset of the device."""
+        return False
+
+    @abstractmethod
+    def thresholds(self, values: npt.ArrayLike) -> tuple[Classes, Floats]:
+        """Return how values are rounded to classes.
+
+        Returns:
+            ``(t,) int64`` classes for an offset of 0, and ``(t,) float64``: from which offset on
+            the class is the next one; at least 1 if never.
+        """
+
+    def classes(self, public: Public, rounded: Classes) -> Classes:
+        """Return ``(n, t) int64``: which permanent responses devices use for rounded values.
+
+        Args:
+            public: ``(n, w) int64``.
+            rounded: ``(n, t) int64`` or ``(1, t)``: values, rounded.
+        """
+        return np.broadcast_to(rounded, (len(public), rounded.shape[1]))
+
+    @abstractmethod
+    def chances(self, public: Public, classes: Classes) -> Floats:
+        """Return ``(n, b) float64``: the chance that each permanent bit of a class is 1.
+
+        Args:
+            public: ``(n, w) int64``.
+            classes: ``(n,) int64``.
+        """
+
+    @property
+    @abstractmethod
+    def farthest(self) -> tuple[BitPair, ...]:
+        """All bits of a report, under the two values that are told apart best.
+
+        The first value's chances beside the second's; values need not differ in every bit.
+        """
+
+    def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
+        """Return what devices draw once: what is public, their offsets, their keys."""
+        require_at_least(0, num_devices=num_devices)
+        public = self.draw_public(num_devices, rng=rng)
+        offsets = rng.random(num_devices) if self.rounds else np.zeros(num_devices)
+        return Memo(public, offsets, draw_keys(num_devices, rng=rng))
+
+    def permanent(self, memo: Memo, values: npt.ArrayLike) -> Bits:
+        """Return ``(n, b) bool``: the permanent responses to ``(n,)`` values, never sent as such.
+
+        The same memo and value give the same bits.
+        """
+        rounded, threshold = self.thresholds(values)
+        if rounded.shape != (memo.num_devices,):
+            raise InputError(
+                f"Expected one value for each of {memo.num_devices} devices, got shape "
+                f"{rounded.shape}."
+            )
+        rounded = rounded + (memo.offsets >= threshold)
+        classes = self.classes(memo.public, rounded[:, None])[:, 0]
+        starts = scatter(memo.keys ^ scatter(classes.astype(np.uint64) + _STEP))
+        places = np.arange(1, self.num_bits + 1, dtype=np.uint64) * _STEP
+        coins = (scatter(starts[:, None] + places) >> np.uint64(11)) * _TO_UNIT
+        return np.asarray(coins < self.chances(memo.public, classes))
+
+    def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Bits:
+        """Return ``(n, b) bool``: a day's reports."""
+        values = np.asarray(values)
+        if values.shape != (memo.num_devices,):
+            raise InputError(
+                f"Expected one value for each of {memo.num_devices} devices, got shape "
+                f"{values.shape}."
+            )
+        reports = np.empty((memo.num_devices, self.num_bits), dtype=np.bool_)
+        step = max(1, _BITS_AT_ONCE // self.num_bits)
+        for start in range(0, memo.num_devices, step):
+            stop = min(start + step, memo.num_devices)
+            permanent = self.permanent(memo.rows(start, stop), values[start:stop])
+            if self.daily_zero > 0 or self.daily_one < 1:
+                coins = rng.random(permanent.shape)
+                permanent = coins < np.where(permanent, self.daily_one, self.daily_zero)
+            reports[start:stop] = permanent
+        return reports
+
+    def log_prob(self, reports: Bits, values: npt.ArrayLike, public: Public) -> Floats:
+        """Return the exact log-probability of ``(n, t, b)`` reports; see `DailyAnswer.log_prob`.
+
+        Secret offsets are summed over: between the thresholds of t values, rounding is the same.
+        """
+        days = as_days(values, reports.shape[1])
+        rounded, threshold = self.thresholds(days)
+        if not self.rounds:
+            return self._log_prob_of(reports, rounded, public)
+        cuts = np.unique(np.concatenate([[0.0, 1.0], threshold[threshold < 1]]))
+        parts = [
+            math.log(high - low) + self._log_prob_of(reports, rounded + (low >= threshold), public)
+            for low, high in itertools.pairwise(cuts)
+        ]
+        return np.asarray(special.logsumexp(parts, axis=0), dtype=np.float64)
+
+    def _log_prob_of(self, reports: Bits, rounded: Classes, public: Public) -> Floats:
+        """Return the log-probability of reports, given how each day's value is rounded."""
+        classes = self.classes(public, rounded[None, :])
+        total = np.zeros(len(reports))
+        for each in np.unique(classes):
+            mask = classes == each
+            ones = np.einsum("nt,ntb->nb", mask, reports, dtype=np.int64)
+            zeros = mask.sum(axis=1)[:, None] - ones
+            chance = self.chances(public, np.full(len(public), each))
+            with np.errstate(divide="ignore"):
+                one = np.log(chance) + _log_of_days(ones, zeros, self.daily_one)
+                zero = np.log1p(-chance) + _log_of_days(ones, zeros, self.daily_zero)
+            total += np.logaddexp(one, zero).sum(axis=1)
+        return total
+
+    def epsilon_after(self, days: int) -> float:
+        """Return the exact privacy of a value that never changes, given ``days`` reports.
+
+        Bits are independent, and a bit's reports are told apart best where all of them are equal:
+        the likelihood ratio is monotone in the number of ones.
+        """
+        require_at_least(1, days=days)
+        total = 0.0
+        for pair in self.farthest:
+            total += pair.times * max(
+                self._loss_of_equal_reports(pair, days, ones) for ones in (True, False)
+            )
+        return total
+
+    def _loss_of_equal_reports(self, pair: BitPair, days: int, ones: bool) -> float:
+        """Return the log-likelihood ratio of a bit whose reports are all 1, or all 0."""
+        likely, rare = self.daily_one, self.daily_zero
+        if not ones:
+            likely, rare = 1 - rare, 1 - likely
+            first, second = 1 - pair.first, 1 - pair.second
+        else:
+            first, second = pair.first, pair.second
+        # Chances relative to the likelier permanent bit, so that long lives do not underflow.
+        other = (rare / likely) ** days
+        return math.log(first + (1 - first) * other) - math.log(second + (1 - second) * other)
+
+    @property
+    def epsilon_forever(self) -> float:
+        """Privacy of the permanent response, which all reports about one value are made from."""
+        return sum(
+            pair.times
+            * max(
+                math.log(pair.first / pair.second), math.log((1 - pair.first) / (1 - pair.second))
+            )
+            for pair in self.farthest
+        )
+
+    def epsilon_of_same_pattern(self, width: int) -> float:
+        """Return ``width`` times `epsilon_forever`: permanent responses are independent."""
+        require_at_least(1, width=width)
+        return width * self.epsilon_forever
+
+    def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+        """Return what bounds all reports of two lives, values that are rounded included; delta 0.
+
+        Reports are a mixture over the device's offset, which is drawn alike in both lives: what
+        bounds each offset's law bounds the mixture. So both lives, rounded, have to be of one
+        pattern for every offset; see `DailyAnswer.epsilon_of_lives`.
+        """
+        lives = [as_life(values) for values in (first, second)]
+        require_one_length(*lives)
+        parts = [self.thresholds(life) for life in lives]
+        cuts = [0.0]
+        if self.rounds:
+            thresholds = np.concatenate([threshold for _, threshold in parts])
+            cuts = np.unique(np.r_[cuts, thresholds[thresholds < 1]]).tolist()
+        return max(
+            self._epsilon_of_rounded(
+                *(rounded + (cut >= threshold) for rounded, threshold in parts)
+            )
+            for cut in cuts
+        )
+
+    def _epsilon_of_rounded(self, first: Classes, second: Classes) -> float:
+        """Return what bounds all reports of two lives of rounded values."""
+        if np.array_equal(first, second):
+            return 0.0
+        if not same_pattern(first, second):
+            return math.inf
+        return self.epsilon_of_same_pattern(np.unique(first).size)
+
+
+def _log_of_days(ones: Classes, zeros: Classes, chance: float) -> Floats:
+    """Return the log-probability of so many ones and zeros in order; 0 to the power 0 is 1."""
+    if 0 < chance < 1:
+        return np.asarray(ones * math.log(chance) + zeros * math.log1p(-chance), dtype=np.float64)
+    return np.asarray(special.xlogy(ones, chance) + special.xlog1py(zeros, -chance))

@@ -1,0 +1,286 @@
+"""Two lives of a device, and how well all of its reports tell them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits
+from fedhh.longitudinal.memoization.daily import DailyAnswer
+from fedhh.longitudinal.memoization.fresh import FreshAnswer
+from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
+from fedhh.oracles.histogram_encoding import HistogramEncoding
+from fedhh.validation import InputError, require_at_least
+
+Floats = npt.NDArray[np.float64]
+Life = npt.NDArray[np.int64]
+
+A = 0
+"""A day with the first of the two values that are told apart best."""
+
+B = 1
+"""A day with the second of them."""
+
+OTHER_DEVICE = 2
+"""A day on which another device, with the first value, reports in this one's place."""
+
+_MOST_OUTCOMES = 2**21
+_LARGEST_ENUMERATED = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class LifeEpsilon:
+    """The privacy of one life against another, from all of a device's reports.
+
+    Attributes:
+        epsilon: Exact: the largest log-likelihood ratio of any reports, in either direction;
+            math.inf if some reports are possible in one life only.
+        unit: What is protected together.
+        neighbors: The two lives.
+        theorem: Where the number comes from.
+        delta: 0.
+    """
+
+    epsilon: float
+    unit: str
+    neighbors: str
+    theorem: str
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observer:
+    """How often the best observer is right who is told that two lives are equally likely.
+
+    Attributes:
+        lower: Lower bound; 0.5 is guessing.
+        upper: Upper bound. They differ where losses had to be rounded.
+        question: What is guessed.
+        method: How.
+    """
+
+    lower: float
+    upper: float
+    question: str
+    method: str
+
+    @property
+    def middle(self) -> float:
+        """Between the bounds."""
+        return (self.lower + self.upper) / 2
+
+
+def always(days: int, what: int = A) -> Life:
+    """Return a life of so many days with one value."""
+    require_at_least(1, days=days)
+    return np.full(days, what, dtype=np.int64)
+
+
+def changing(days: int, changes: int = 1) -> Life:
+    """Return a life that goes from A to B and back, so often, in parts of nearly equal length."""
+    require_at_least(1, days=days)
+    require_at_least(0, changes=changes)
+    if changes >= days:
+        raise InputError(
+            f"Expected changes < days={days}, got changes={changes}: a day has one value."
+        )
+    return np.asarray(np.arange(days) * (changes + 1) // days % 2, dtype=np.int64)
+
+
+def one_day(days: int) -> Life:
+    """Return a life with value A but for one day, the middle one."""
+    life = always(days)
+    life[days // 2] = B
+    return life
+
+
+def life_epsilon(
+    answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
+) -> LifeEpsilon:
+    """Return the exact epsilon between two lives; values are those told apart best.
+
+    Args:
+        answer: What the device answers every day.
+        first: ``(t,) int64`` of `A`, `B`, `OTHER_DEVICE`.
+        second: Likewise.
+        redrawn: As if permanent responses were drawn anew every day: fresh noise with the same law
+            of one report.
+
+    Raises:
+        InputError: Lives of different length, or too many days to enumerate.
+    """
+    if isinstance(answer, FreshAnswer):
+        both = [answer.oracle.epsilon * _different_days(first, second)]
+    else:
+        both = [
+            sum(
+                times * each.largest
+                for each, times in losses_of_lives(answer, *lives, redrawn=redrawn)
+            )
+            for lives in ((first, second), (second, first))
+        ]
+    return LifeEpsilon(
+        epsilon=max(0.0, *both),
+        unit=f"user: all reports of a device over {len(first)} days",
+        neighbors=f"{describe(first)} against {describe(second)}",
+        theorem="basic composition over the days that differ"
+        if redrawn or isinstance(answer, FreshAnswer)
+        else "enumeration of a bit's reports by their counts, summed over independent bits",
+    )
+
+
+def tell_apart(
+    answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
+) -> Observer:
+    """Return how often the best observer of all reports guesses right which of two lives it was.
+
+    With equal priors that is (1 + TV) / 2, TV the total variation distance of all reports.
+
+    Args:
+        answer: What the device answers every day.
+        first: ``(t,) int64`` of `A`, `B`, `OTHER_DEVICE`.
+        second: Likewise.
+        redrawn: See `life_epsilon`.
+
+    Raises:
+        InputError: Too many days or too large a domain to enumerate, or an oracle with public
+            coins.
+    """
+    low, high = total_variation(losses_of_lives(answer, first, second, redrawn=redrawn))
+    return Observer(
+        lower=0.5 + low / 2,
+        upper=0.5 + high / 2,
+        question=f"{describe(first)}, or {describe(second)}?",
+        method="total variation distance, losses of independent bits convolved",
+    )
+
+
+def describe(life: Life) -> str:
+    """Return a life in words."""
+    names = {A: "A", B: "B", OTHER_DEVICE: "another device's A"}
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(life)) + 1])
+    if len(starts) == 1:
+        return f"always {names[int(life[0])]}"
+    if len(starts) <= 3:
+        parts = [f"{names[int(life[s])]} from day {s}" for s in starts.tolist()]
+        return ", ".join(parts)
+    return f"{len(starts) - 1} changes between A and B"
+
+
+def losses_of_lives(
+    answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
+) -> list[tuple[ExactLosses, int]]:
+    """Return the independent losses, of the first life over the second, and how often each is."""
+    _check_lives(first, second)
+    if isinstance(answer, FreshAnswer):
+        return [(_losses_of_one_report(answer), _different_days(first, second))]
+    if not isinstance(answer, MemoisedBits):
+        raise InputError(
+            f"Expected an answer made of bits, or fresh noise, got {type(answer).__name__}."
+        )
+    pairs = answer.farthest
+    if redrawn:
+        days = _different_days(first, second)
+        once = [(_losses_of_bit(answer, pair, always(1, A), always(1, B)), pair) for pair in pairs]
+        return [(each, pair.times * days) for each, pair in once if days]
+    losses = []
+    for pair in pairs:
+        same_law = pair.first == pair.second
+        if same_law and (first == A).all() and (second == B).all():
+            continue
+        losses.append((_losses_of_bit(answer, pair, first, second), pair.times))
+    return losses
+
+
+def _check_lives(first: Life, second: Life) -> None:
+    if first.shape != second.shape or first.ndim != 1 or not first.size:
+        raise InputError(
+            f"Expected two lives of the same number of days, got {first.shape} and {second.shape}."
+        )
+
+
+def _different_days(first: Life, second: Life) -> int:
+    """Return on how many days values differ; another device's A is an A."""
+    _check_lives(first, second)
+    return int(np.count_nonzero((first == B) != (second == B)))
+
+
+def _losses_of_one_report(answer: FreshAnswer) -> ExactLosses:
+    """Return the loss of one report, value 0 against value 1."""
+    oracle = answer.oracle
+    too_many = isinstance(oracle, HistogramEncoding) or oracle.domain_size > _LARGEST_ENUMERATED
+    if oracle.has_public_coins or too_many:
+        raise InputError(
+            f"Expected an oracle without public coins and domain_size <= {_LARGEST_ENUMERATED}, "
+            f"whose reports can be enumerated, got {type(oracle).__name__} with "
+            f"domain_size={oracle.domain_size}; try grr."
+        )
+    space = oracle.report_space()
+    return ExactLosses.of(oracle.log_prob(space, 0), oracle.log_prob(space, 1))
+
+
+def _losses_of_bit(answer: MemoisedBits, pair: BitPair, first: Life, second: Life) -> ExactLosses:
+    """Return the loss of one bit's reports over two lives.
+
+    Days with the same values in both lives are exchangeable: how many ones they have is all.
+    """
+    groups, sizes = np.unique(np.stack([first, second]), axis=1, return_counts=True)
+    if answer.daily_one == 1 and answer.daily_zero == 0:
+        # Every day shows the permanent bit itself: the first says it all.
+        sizes = np.ones_like(sizes)
+    if math.prod((sizes + 1).tolist()) > _MOST_OUTCOMES:
+        raise InputError(
+            f"Expected lives with at most {_MOST_OUTCOMES} counts of ones to enumerate, got groups "
+            f"of {', '.join(map(str, sizes.tolist()))} days; ask about fewer."
+        )
+    ones = [np.arange(size + 1) for size in sizes]
+    logs = [_log_of_life(answer, pair, labels, ones, sizes) for labels in groups]
+    ways = _on_grid(
+        [
+            special.gammaln(size + 1) - special.gammaln(k + 1) - special.gammaln(size - k + 1)
+            for k, size in zip(ones, sizes, strict=True)
+        ]
+    )
+    return ExactLosses.of((logs[0] + ways).ravel(), (logs[1] + ways).ravel())
+
+
+def _log_of_life(
+    answer: MemoisedBits,
+    pair: BitPair,
+    labels: Life,
+    ones: Sequence[npt.NDArray[np.int64]],
+    sizes: npt.NDArray[np.int64],
+) -> Floats:
+    """Return log-probabilities of a bit's reports in order, on the grid of counts of ones."""
+    chances = {A: pair.first, B: pair.second, OTHER_DEVICE: pair.first}
+    total: Floats | float = 0.0
+    for label in np.unique(labels).tolist():
+        parts = []
+        for chance, weight in (
+            (answer.daily_one, chances[label]),
+            (answer.daily_zero, 1 - chances[label]),
+        ):
+            days = [
+                special.xlogy(k, chance) + special.xlog1py(size - k, -chance)
+                if each == label
+                else np.zeros(len(k))
+                for k, size, each in zip(ones, sizes, labels, strict=True)
+            ]
+            parts.append(math.log(weight) + _on_grid(days))
+        total = total + np.logaddexp(*parts)
+    return np.asarray(total, dtype=np.float64)
+
+
+def _on_grid(axes: Sequence[Floats]) -> Floats:
+    """Return the sums of one number from each axis, one axis per array."""
+    total = np.zeros([len(axis) for axis in axes])
+    for place, axis in enumerate(axes):
+        shape = [1] * len(axes)
+        shape[place] = len(axis)
+        total = total + axis.reshape(shape)
+    return total

@@ -1,0 +1,206 @@
+"""Longitudinal audits of a pipeline's devices, and of logs of what devices sent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedhh.experiments.config.built_in import PIPELINES, preset_names
+from fedhh.longitudinal.audit import (
+    audit_device,
+    neighboring_lives,
+    replay_cap,
+    stated_trade_off,
+    telling_epsilon,
+)
+from fedhh.longitudinal.audit.longitudinal_audit import Level
+from fedhh.longitudinal.audit.verdict import LongitudinalVerdict, SentRecords, ShownAnswers
+from fedhh.longitudinal.audit.whole_audits import FEWEST_DEVICES, check_audit
+from fedhh.longitudinal.devices.model import Delay
+from fedhh.longitudinal.ledger import Charge, Rules
+from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.longitudinal.pipeline.audited_devices import PipelineDevices
+from fedhh.longitudinal.pipeline.config import load_pipeline
+from fedhh.longitudinal.pipeline.device_log import DeviceLog, read_device_log
+from fedhh.longitudinal.records import OracleRecords
+from fedhh.oracles import OracleSpec
+from fedhh.random import Stream, generator
+from fedhh.validation import InputError, did_you_mean, require_at_least, shown
+
+_MOST_RECORDS = 10**8
+_ORACLE = "grr"
+_LEVELS: tuple[Level, ...] = ("day", "user")
+_AT_ONCE = Delay(hours=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """How records wait on devices; not at all if nothing is said.
+
+    Attributes:
+        delay: Until they may be sent.
+        store_days: Days after which they are dropped.
+    """
+
+    delay: Delay = _AT_ONCE
+    store_days: int = 14
+
+
+def rules_of_pipeline(source: str | Path) -> tuple[Rules, Waiting]:
+    """Return a pipeline's charges and caps, and how its records wait.
+
+    Args:
+        source: A preset, or a TOML file.
+    """
+    preset = str(source) if str(source) in preset_names(PIPELINES) else None
+    file = Path(source) if preset is None else None
+    days = load_pipeline(preset=preset, file=file).pipeline
+    charges = tuple(
+        Charge(use_case=use_case, epsilon=math.fsum(config.epsilons))
+        for use_case, config in days.use_cases.items()
+    )
+    caps = {use_case: config.cap for use_case, config in days.use_cases.items()}
+    delay = Delay(law=days.delay_law, hours=days.delay_hours)
+    return Rules(charges=charges, caps=caps), Waiting(delay=delay, store_days=days.store_days)
+
+
+def audit_log(rules: Rules, log: Path) -> LongitudinalVerdict:
+    """Return whether devices kept to caps, by a log of what they sent.
+
+    Args:
+        rules: What is stated.
+        log: Columns device, day, use_case and perhaps records; Parquet, CSV or JSON Lines.
+
+    Raises:
+        InputError: The log cannot be read, or has a use case without a cap.
+    """
+    read = read_device_log(log)
+    charges = {charge.use_case: charge for charge in rules.charges}
+    for use_case in read.use_cases:
+        if use_case not in charges:
+            raise InputError(
+                f"Unknown use case {shown(use_case)} in {log.name}{did_you_mean(use_case, charges)}"
+            )
+    return LongitudinalVerdict(
+        title=f"the log {log.name}",
+        num_days=read.num_days,
+        num_devices=read.num_devices,
+        confidence=1.0,
+        sent=tuple(
+            _sent_of_log(charges[use_case], rules.caps[use_case], read)
+            for use_case in read.use_cases
+        ),
+        notes=("Only numbers of records are read; reports of single lives show nothing.",),
+    )
+
+
+def _sent_of_log(charge: Charge, cap: Cap, log: DeviceLog) -> SentRecords:
+    replay = replay_cap(cap, *log.of(charge.use_case))
+    spoken_of = [each.device for each in (replay.first, replay.worst) if each is not None]
+    return SentRecords(
+        use_case=charge.use_case,
+        epsilon=charge.epsilon,
+        cap=cap,
+        num_days=log.num_days,
+        replay=replay,
+        names={device: log.name_of(device) for device in spoken_of},
+    )
+
+
+def audit_devices(
+    rules: Rules,
+    *,
+    waiting: Waiting | None = None,
+    num_days: int = 30,
+    num_devices: int = 20_000,
+    confidence: float = 0.99,
+    seed: int = 0,
+) -> LongitudinalVerdict:
+    """Return lower bounds on what a pipeline's devices gave away, next to their caps.
+
+    Devices are simulated, and what reaches the ingestor is read: numbers of records against every
+    window of the caps, and reports of neighboring inputs (all events of a day, or of all days,
+    swapped) against the number of records that is stated, at a smaller epsilon.
+
+    Args:
+        rules: Charges and caps.
+        waiting: How records wait on devices; not at all if None.
+        num_days: Days of every device, 1 to 1000.
+        num_devices: With each of two neighboring inputs, at least 8.
+        confidence: Of the verdict, all parts together, in (0, 1).
+        seed: Of the devices.
+
+    Raises:
+        InputError: A value is out of range.
+    """
+    check_audit(num_days, confidence, seed)
+    require_at_least(FEWEST_DEVICES, devices=num_devices)
+    busiest = max(cap.amount for cap in rules.caps.values())
+    if num_devices * num_days * busiest > _MOST_RECORDS:
+        raise InputError(
+            f"Expected devices times days times records of at most {_MOST_RECORDS:,}, got "
+            f"{num_devices * num_days * busiest:,}; use fewer --devices or --days."
+        )
+    each = 1 - (1 - confidence) / (len(rules.charges) * len(_LEVELS))
+    sent, found = [], []
+    for index, charge in enumerate(rules.charges):
+        cap = rules.caps[charge.use_case]
+        for place, level in enumerate(_LEVELS):
+            # A balance is largest when a session begins, and larger the later that is.
+            last_session = (num_days - 1) // cap.session_days * cap.session_days
+            lives = neighboring_lives(
+                level,
+                num_days=num_days,
+                events_per_day=2 * cap.amount + 3,
+                day=last_session if level == "day" else 0,
+            )
+            most = stated_trade_off(charge.epsilon, cap, lives).num_answers
+            audit = audit_device(
+                _device(cap, telling_epsilon(charge.epsilon, most), waiting or Waiting()),
+                lives,
+                num_devices=num_devices,
+                rng=generator(seed, Stream.RANDOMIZER, index, place),
+                confidence=each,
+            )
+            what = "one day" if level == "day" else f"all {num_days} days"
+            found.append(
+                ShownAnswers(
+                    audited=f"{charge.use_case}, {what}",
+                    unit="records",
+                    epsilon=charge.epsilon,
+                    found=audit.found,
+                )
+            )
+        sent.append(
+            SentRecords(
+                use_case=charge.use_case,
+                epsilon=charge.epsilon,
+                cap=cap,
+                num_days=num_days,
+                replay=audit.sent,
+            )
+        )
+    return LongitudinalVerdict(
+        title="devices of a pipeline",
+        num_days=num_days,
+        num_devices=num_devices,
+        confidence=confidence,
+        sent=tuple(sent),
+        shown=tuple(found),
+        notes=(
+            "Rules of sending are audited with two values and a smaller epsilon, on which they do "
+            "not depend: of the stated one, many records identify a life however few are stated. "
+            "What one record gives away: fedhh account audit.",
+        ),
+    )
+
+
+def _device(cap: Cap, epsilon: float, waiting: Waiting) -> PipelineDevices:
+    spec = OracleSpec(name=_ORACLE, epsilon=epsilon)
+    return PipelineDevices(
+        form=OracleRecords(spec=spec, domain_size=2),
+        cap=cap,
+        delay=waiting.delay,
+        store_days=waiting.store_days,
+    )

@@ -1,0 +1,135 @@
+"""Logs of what devices sent, as files: a row for each record, or for some records of a day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fedhh.clients.reading.rows import count_rows, refuse_first, user_rows, word_rows
+from fedhh.clients.reading.tables import (
+    has_free_records,
+    list_names,
+    read_columns,
+    read_header,
+    readable,
+)
+from fedhh.longitudinal.populations.dated import day_rows, refuse_backwards
+from fedhh.validation import InputError
+
+Numbers = npt.NDArray[np.int64]
+
+ONLY_USE_CASE = "records"
+"""What the use case of a file is called that names none."""
+_DEVICE, _DAY, _USE_CASE, _RECORDS = "device", "day", "use_case", "records"
+_LONGEST_LIFE = 100_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeviceLog:
+    """What some devices sent.
+
+    Attributes:
+        use_cases: Their names, sorted.
+        num_devices: Devices that are named.
+        num_days: Days until the last one, from day 0.
+        of_use_case: ``(rows,) int64``: which use case, in the order of their names.
+        devices: ``(rows,) int64``: who, numbered in the order of their first rows.
+        days: ``(rows,) int64``: when, from 0.
+        records: ``(rows,) int64``: how many records.
+        names: ``(rows,)``: each row's device as the file has it.
+    """
+
+    use_cases: tuple[str, ...]
+    num_devices: int
+    num_days: int
+    of_use_case: Numbers
+    devices: Numbers
+    days: Numbers
+    records: Numbers
+    names: pa.ChunkedArray
+
+    def name_of(self, device: int) -> str:
+        """Return what the file calls a device."""
+        return str(self.names[int((self.devices == device).argmax())].as_py())
+
+    def of(self, use_case: str) -> tuple[Numbers, Numbers, Numbers]:
+        """Return devices, days and records of one use case."""
+        chosen = self.of_use_case == self.use_cases.index(use_case)
+        return self.devices[chosen], self.days[chosen], self.records[chosen]
+
+
+def read_device_log(path: Path) -> DeviceLog:
+    """Return the log in a file: Parquet, CSV or JSON Lines.
+
+    Columns: ``device``, ``day``, and if there are several ``use_case``; a row is one record, or as
+    many as its column ``records`` says. Others, such as reports, are not read. Days are whole
+    numbers from a device's opt-in, which is day 0, or dates: then the first date of the file is
+    everybody's day 0. The days of a device must not fall from row to row.
+
+    Args:
+        path: Its extension tells the format.
+
+    Raises:
+        InputError: The file cannot be read, a column is missing, or a row is none of a log.
+    """
+    names = _columns(path)
+    with readable(path):
+        roles = {"user": _DEVICE, "day": _DAY}
+        if _USE_CASE in names:
+            roles["word"] = _USE_CASE
+        if _RECORDS in names or has_free_records(path):
+            roles["count"] = _RECORDS
+        table = read_columns(path, roles)
+        if not table.num_rows:
+            raise InputError(f"Expected at least one row, got only a header in {path}.")
+        users = user_rows(table["user"], path)
+        devices = users.of_rows()
+        days, are_dates = day_rows(table["day"], path)
+        if are_dates:
+            days = days - days.min()
+        _refuse_first_day(days < 0, "Expected days from 0, a device's opt-in", days, path)
+        far = f"Expected days below {_LONGEST_LIFE:,}"
+        _refuse_first_day(days >= _LONGEST_LIFE, far, days, path)
+        refuse_backwards(devices, days, are_dates, _DAY, path, who=_DEVICE)
+        use_cases, of_use_case = [ONLY_USE_CASE], np.zeros(len(days), dtype=np.int64)
+        if _USE_CASE in names:
+            use_cases, ids = word_rows(table["word"], path)
+            of_use_case = ids.astype(np.int64)
+            refuse_first(of_use_case < 0, "Expected a use case, got none", path)
+        records = np.ones(len(days), dtype=np.int64)
+        if "count" in table.column_names:
+            counts = table["count"]
+            if has_free_records(path):
+                counts = counts.fill_null(1)
+            records = count_rows(counts, path).astype(np.int64)
+    return DeviceLog(
+        use_cases=tuple(use_cases),
+        num_devices=users.num_clients,
+        num_days=int(days.max()) + 1,
+        of_use_case=of_use_case,
+        devices=devices,
+        days=days,
+        records=records,
+        names=table["user"],
+    )
+
+
+def _columns(path: Path) -> list[str]:
+    names = read_header(path)
+    for wanted in (_DEVICE, _DAY):
+        if wanted not in names:
+            raise InputError(
+                f"Expected a column {wanted!r} in {path}, got {list_names(names)}; a log has "
+                f"{_DEVICE}, {_DAY} and perhaps {_USE_CASE} and {_RECORDS}."
+            )
+    return names
+
+
+def _refuse_first_day(bad: npt.NDArray[np.bool_], wanted: str, days: Numbers, path: Path) -> None:
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(f"{wanted}, got day={days[row]} in row {row + 1} of {path}.")

@@ -1,0 +1,131 @@
+"""One run of a discovery over months: the devices that are asked, without what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.experiments.config.protocol import build_protocol, fidelity_of
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.privacy import local_epsilon
+from fedhh.experiments.run.result import MetricSettings
+from fedhh.experiments.run.run import simulate
+from fedhh.longitudinal.populations.over_time import Period
+from fedhh.validation import InputError
+
+Record = dict[str, Any]
+"""What a period's file holds of an arm, as JSON values."""
+
+RUN, TOO_FEW, REFUSED = "run", "too few devices", "refused"
+"""What became of an arm in a period: a run, or why there was none."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Job:
+    """A run that is to be made.
+
+    Attributes:
+        config: Of the run, with a seed of its own.
+        asked: ``(m,) int64``: positions of the devices that are asked, among those of the period.
+        published: Words that every device knows from earlier runs.
+        publishes_all: Whether words are published that are not significant.
+        may_refuse: Whether the protocol may find its clients too few, which is recorded; else that
+            is an error.
+    """
+
+    config: Config
+    asked: npt.NDArray[np.int64]
+    published: Sequence[str]
+    publishes_all: bool
+    may_refuse: bool
+
+
+def run_job(job: Job, period: Period) -> Record:
+    """Return the record of a run over some devices of a period.
+
+    Fields of the record:
+        status: `RUN`, or `REFUSED` with a ``reason``.
+        words: The words that are published, the largest estimate first; none that was before.
+        estimated_clients: Of the devices asked, how many hold each.
+        true_clients: Of all devices that are there, how many typed each in this period.
+        rounds: Rounds of the run.
+        answers: Devices that answered.
+        run_loss: Local epsilon at user level that the run's accounting states.
+    """
+    config = job.config
+    devices = _asked_devices(period.population, job)
+    try:
+        protocol = build_protocol(config).settle(num_clients=len(job.asked), seed=config.seed)
+    except InputError as error:
+        if not job.may_refuse:
+            raise
+        return unanswered(REFUSED, str(error))
+    result = simulate(
+        protocol,
+        devices,
+        seed=config.seed,
+        fidelity=fidelity_of(config),
+        settings=MetricSettings(significance_z=config.metrics.significance_z, top_k=()),
+        delta=config.privacy.delta,
+        alpha=config.privacy.alpha,
+    )
+    table = result.discoveries
+    if not job.publishes_all:
+        table = table[table["is_significant"]]
+    table = table[~table["word"].isin(job.published)]
+    lexicon = period.population.lexicon
+    ids = lexicon.ids(table["word"])
+    holders = np.append(period.population.word_clients, 0)
+    return {
+        "status": RUN,
+        "reason": "",
+        "words": table["word"].tolist(),
+        "estimated_clients": table["estimated_clients"].tolist(),
+        "true_clients": holders[ids].tolist(),
+        "rounds": result.cost["rounds"],
+        "answers": result.cost["clients_asked"],
+        "run_loss": local_epsilon(result.privacy, "user"),
+    }
+
+
+def unanswered(status: str, reason: str) -> Record:
+    """Return the record of a period without a run."""
+    return {
+        "status": status,
+        "reason": reason,
+        "words": [],
+        "estimated_clients": [],
+        "true_clients": [],
+        "rounds": 0,
+        "answers": 0,
+        "run_loss": 0.0,
+    }
+
+
+def coverage(period: Period, published: Sequence[str]) -> float:
+    """Return the share of a period's contributions that fall on some words; 0 without any."""
+    counts = period.population.word_counts
+    ids = period.population.lexicon.ids(published)
+    total = int(counts.sum())
+    return int(counts[ids[ids >= 0]].sum()) / total if total else 0.0
+
+
+def _asked_devices(population: StoredPopulation, job: Job) -> StoredPopulation:
+    rows = population.block(job.asked)
+    asked = StoredPopulation(
+        name=f"{population.name}, {len(job.asked):,} asked",
+        lexicon=population.lexicon,
+        offsets=rows.offsets,
+        word_ids=rows.word_ids,
+        counts=rows.counts,
+        unit=population.unit,
+    )
+    keep = asked.word_clients > 0
+    ids = population.lexicon.ids(job.published)
+    keep[ids[ids >= 0]] = False
+    return asked.keep_words(keep)

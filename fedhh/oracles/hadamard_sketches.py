@@ -1,0 +1,294 @@
+"""Sketches of which each report is one noisy entry of a Hadamard matrix."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.kernels.packed_reports import add_signs, signs_supporting
+from fedhh.kernels.sketches import hadamard_rows
+from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.sketch import MeanSketchOracle, Sketch, TableSketch, odds
+from fedhh.validation import InputError, require_at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class HadamardSketch(TableSketch):
+    """What sketches share whose clients draw a row j of k and a coefficient l of m, and say a sign.
+
+    The sign is that of the matrix of +-1, (-1)**popcount(l & cell), as a subclass reads a cell; it
+    is negated with probability 1 / (1 + e**epsilon). The sketch is the sums of signs by row and
+    coefficient: of each row, the Hadamard transform of what reports say of its cells.
+
+    Attributes:
+        num_cells: m, a power of two.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_cells & (self.num_cells - 1):
+            raise InputError(
+                f"Expected num_cells to be a power of two for a sketch of Hadamard entries, got "
+                f"num_cells={self.num_cells}; use {2 ** self.num_cells.bit_length()}."
+            )
+
+    @abstractmethod
+    def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
+        """Return what a client says before noise whose value is in a cell of its row."""
+
+    @abstractmethod
+    def _agreement(self, sketches: Sketch) -> Sketch:
+        """Return ``(t, k, row_size)``: reports that agree with each cell, less the others."""
+
+    @cached_property
+    def flip_probability(self) -> float:
+        """Chance that the sign is negated."""
+        return 1 / (1 + odds(self.epsilon))
+
+    @cached_property
+    def p(self) -> float:
+        """Chance that the sign is kept: that a report supports its client's value."""
+        return 1 - self.flip_probability
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        """Return ``(n, 3) int64``: row, coefficient, and the sign, -1 or +1."""
+        values = self._check_values(values)
+        rows = self._draw_rows(len(values), rng)
+        coefficients = rng.integers(self.num_cells, size=len(values))
+        signs = self._signs(coefficients, self.hashes.cells(rows, values))
+        signs[rng.random(len(values)) < self.flip_probability] *= -1
+        return np.stack([rows, coefficients, signs], axis=1)
+
+    def _sample_sketch(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
+        # O(k m min(n, m) + k c). Given the rows, the clients of one cell spread uniformly over the
+        # coefficients; those that landed on one coefficient keep or negate its sign independently.
+        held = self._cell_counts(true_counts, rng)
+        sketch = np.zeros(self.aggregate_size, dtype=np.int64)
+        table, reports_by_row = self._split(sketch)
+        reports_by_row += held.sum(axis=1)
+        chances = np.full(self.num_cells, 1 / self.num_cells)
+        coefficients = np.arange(self.num_cells)
+        for row, cell in zip(*np.nonzero(held), strict=True):
+            landed = rng.multinomial(held[row, cell], chances)
+            agreeing = 2 * rng.binomial(landed, self.p) - landed
+            table[row] += self._signs(coefficients, np.full(self.num_cells, cell)) * agreeing
+        return sketch
+
+    def _support(self, aggregates: Sketch, candidates: Values | None) -> Tally:
+        # Reports that have each candidate's sign at their row and coefficient.
+        agreement = self._row_sums(self._agreement(aggregates), candidates)
+        return self._supporters(agreement, aggregates)
+
+    def cells(self, sketch: Sketch) -> Floats:
+        """Return half the reports of each row and half of each cell's agreement, in one sum."""
+        _, reports_by_row = self._split(sketch)
+        return np.asarray((self._agreement(sketch[None])[0] + reports_by_row[:, None]) / 2)
+
+    def log_prob(self, reports: Reports, value: int) -> Floats:
+        """Return the log-probability of each report, for these hash functions."""
+        rows, coefficients, signs = reports.T
+        own = self._signs(coefficients, self.hashes.cells(rows, np.full(len(rows), value)))
+        kept = np.where(signs == own, math.log(self.p), math.log(self.flip_probability))
+        return np.asarray(kept - math.log(self.num_hashes * self.num_cells), dtype=np.float64)
+
+    def report_space(self) -> Reports:
+        """Return all 2 k m reports."""
+        self._check_report_space(self.report_bits, width=3)
+        space = itertools.product(range(self.num_hashes), range(self.num_cells), (-1, 1))
+        return np.array(list(space), dtype=np.int64)
+
+    @property
+    def report_bits(self) -> float:
+        """One bit, log2 k for the row, and log2 m for the coefficient."""
+        return 1 + math.log2(self.num_hashes) + math.log2(self.num_cells)
+
+    def _add_reports(self, reports: Reports, out: Sketch) -> None:
+        table, reports_by_row = self._split(out)
+        self.add_to_table(reports, table)
+        reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
+
+    def add_to_table(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+        """Add reports' signs to their rows and coefficients of a ``(k, m)`` table."""
+        add_signs(np.ascontiguousarray(reports, dtype=np.int64), table)
+
+    def _transformed(self, sketches: Sketch) -> Sketch:
+        """Return ``(t, k, m)``: the transform of each row."""
+        tables = self._tables(sketches).copy()
+        hadamard_rows(tables.reshape(-1, self.num_cells))
+        return tables
+
+    def _supporters(self, agreement: Tally, sketches: Sketch) -> Tally:
+        reports = sketches[:, self.num_hashes * self.num_cells :].sum(axis=1)
+        return np.asarray((agreement + reports[:, None]) // 2)
+
+
+def hadamard_entries(rows: Values, columns: Values) -> npt.NDArray[np.int64]:
+    """Return entries of the Hadamard matrix, (-1)**popcount(row & column)."""
+    parity = rows & columns
+    for shift in (32, 16, 8, 4, 2, 1):
+        parity = parity ^ (parity >> shift)
+    return 1 - 2 * (parity & 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HadamardCountMeanSketch(HadamardSketch, MeanSketchOracle):
+    """Hadamard Count Mean Sketch (Apple 2017, Algorithms 5 to 7).
+
+    The client draws a row j of k and a coefficient l of m, takes the entry H[l, h_j(value)] of the
+    Hadamard matrix of +-1, (-1)**popcount(l & cell), and negates it with probability
+    1 / (1 + e**epsilon). It sends the sign, j and l.
+
+    A report supports a value if its sign is H[l, h_j(value)]. p is the chance that the sign is
+    kept and, over the draw of the functions, q = p/m + (1 - 1/m)/2. The paper's estimate is
+    (support - n q) / (p - q).
+
+    Formal guarantees:
+        * epsilon-local differential privacy, for any hash functions; the factor e**epsilon is
+          reached wherever two values have different cells.
+        * Estimates are unbiased over the draw of the functions, not for fixed ones.
+        * `exact_variance` is the variance over draw and coins; `published_variance`, the paper's
+          Theorem 4.4, bounds it from above.
+        * `sample_sketch` draws from the distribution of the sketch of fresh reports.
+
+    The noise never falls below one per report, however large epsilon is: one bit cannot say more.
+
+    Report size: 1 + log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
+
+    A sketch is k m sums of signs by row and coefficient, and then k numbers of reports.
+
+    Attributes:
+        num_cells: m, a power of two.
+
+    References:
+        Differential Privacy Team, Apple (2017), "Learning with privacy at scale", section 4.2 and
+        appendix B.
+    """
+
+    @cached_property
+    def q(self) -> float:
+        """Chance that a report supports another value, over the draw of the hash functions."""
+        return 0.5 + (self.p - 0.5) / self.num_cells
+
+    def mean_sketch(self, sketch: Sketch) -> Floats:
+        """Return the paper's matrix M, ``(k, m) float64``: Algorithm 7, from the integer sums."""
+        scale = 1 / (self.p - self.flip_probability)
+        return np.asarray(self.num_hashes * scale * self._transformed(sketch[None])[0])
+
+    def published_variance(self, true_counts: Values) -> Floats:
+        """Return the paper's Theorem 4.4 for every value of a histogram, an upper bound."""
+        return self._published_variance(true_counts, 1 / (self.p - self.flip_probability) ** 2)
+
+    def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
+        """Return the Hadamard entries of cells."""
+        return hadamard_entries(coefficients, cells)
+
+    def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
+        supporters: Tally = signs_supporting(
+            self.hashes.coefficients, self.num_cells, reports, candidates
+        )
+        return supporters
+
+    def _agreement(self, sketches: Sketch) -> Sketch:
+        """Return ``(t, k, m)``: reports that agree with each cell, less those that do not."""
+        return self._transformed(sketches)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hashtogram(HadamardSketch):
+    """Hashtogram (Bassily, Nissim, Stemmer, Thakurta 2017), with the mean over rows.
+
+    Each of k rows has a public location hash into m cells and a public sign hash. The client draws
+    a row j and a coefficient l of m, takes s_j(value) H[l, h_j(value)], where H is the Hadamard
+    matrix of +-1, (-1)**popcount(l & cell), negates it with probability 1 / (1 + e**epsilon), and
+    sends the sign, j and l. Location and sign of a row are one three-wise independent function
+    into 2 m cells, read as (cell // 2, (-1)**cell).
+
+    A report supports a value if its sign is what the value's client would have said. p is the
+    chance that the sign is kept; q is 1/2 over the draw of the functions, since values that share
+    a location share a sign with probability 1/2. So the estimate (support - n q) / (p - q) is the
+    count-sketch's mean over rows.
+
+    The paper takes the median over rows, which its proof needs. The mean has a known law, and less
+    error where the sketch is large: for normal noise, the median's variance is pi / 2 times as
+    much. Measured on 100,000 clients, Zipf(1.1) over 5,000 values, epsilon 2, root mean square
+    errors of the 100 most frequent values' counts over six draws: 421 by the mean and 515 by the
+    median for 64 rows of 4,096 cells, 408 and 499 for 16 of 16,384. In a sketch as small as 8 rows
+    of 256, collisions with the most frequent value outweigh the noise, and the median is ahead,
+    514 against 619; `row_estimates` has the numbers to take it of.
+
+    Formal guarantees:
+        * epsilon-local differential privacy, for any hash functions; the factor e**epsilon is
+          reached wherever two values have different signed cells.
+        * Estimates are unbiased over the draw of the functions, not for fixed ones.
+        * `exact_variance` is the variance over draw and coins.
+        * `sample_sketch` draws from the distribution of the sketch of fresh reports.
+
+    The noise never falls below one per report, however large epsilon is: one bit cannot say more.
+
+    Report size: 1 + log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
+
+    A sketch is k m sums of signs by row and coefficient, and then k numbers of reports.
+
+    Attributes:
+        num_cells: m, a power of two.
+
+    References:
+        Bassily, Nissim, Stemmer, Thakurta (2017), "Practical locally private heavy hitters",
+        NeurIPS (arXiv:1707.04982), section 4 and its algorithm Hashtogram; numbering not verified.
+    """
+
+    num_hashes: int = 64
+    num_cells: int = 4096
+
+    def __post_init__(self) -> None:
+        require_at_least(1, num_cells=self.num_cells)
+        super().__post_init__()
+
+    @property
+    def row_size(self) -> int:
+        """2 m: a hash function maps to a cell and a sign."""
+        return 2 * self.num_cells
+
+    @property
+    def q(self) -> float:
+        """Chance that a report supports another value, over the draw of the hash functions."""
+        return 0.5
+
+    def row_estimates(self, sketch: Sketch, candidates: Values) -> Floats:
+        """Return ``(k, c) float64``: each row's own estimate of each candidate's count.
+
+        Their mean is `estimate`, their median the paper's.
+        """
+        candidates = self._check_values(candidates, "candidates")
+        cells = self._agreement(sketch[None])[0]
+        scale = self.num_hashes / (self.p - self.flip_probability)
+        rows = np.arange(self.num_hashes)
+        own = np.stack([self.hashes.cells(np.full(len(candidates), j), candidates) for j in rows])
+        return np.asarray(scale * np.take_along_axis(cells, own, axis=1), dtype=np.float64)
+
+    def collision_variance(self, count: npt.ArrayLike) -> Floats:
+        """Return ``c (c - 1) / (k m)``: pairs that share a row, and their location with others.
+
+        See `exact_variance`: two clients who hold one other value agree on a third value's sign
+        together if they share the row and the location, and are independent otherwise.
+        """
+        count = np.asarray(count, dtype=np.float64)
+        pairs = count * np.maximum(count - 1, 0)
+        return np.asarray(pairs / (self.num_hashes * self.num_cells), dtype=np.float64)
+
+    def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
+        """Return what a client says before noise, of its location and sign."""
+        return hadamard_entries(coefficients, cells // 2) * (1 - 2 * (cells & 1))
+
+    def _agreement(self, sketches: Sketch) -> Sketch:
+        """Return ``(t, k, 2 m)``: reports that agree with each signed cell, less the others."""
+        tables = self._transformed(sketches)
+        signed = np.stack([tables, -tables], axis=-1)
+        return signed.reshape(len(sketches), self.num_hashes, self.row_size)

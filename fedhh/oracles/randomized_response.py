@@ -1,0 +1,143 @@
+"""Randomized response: the true value, or else any other; and the null mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.sampling import SampledAggregates
+from fedhh.oracles.subset_selection import (
+    add_subset_votes,
+    coin_threshold,
+    sample_subset_tally,
+    subset_tally_saves_ns,
+)
+from fedhh.validation import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneralizedRandomizedResponse(SampledAggregates, PureOracle):
+    """Generalized randomized response, also direct encoding or k-ary randomized response.
+
+    With E = e**epsilon and s values, a report is the client's value with probability
+    p = E / (E + s - 1), and each other value with probability q = 1 / (E + s - 1).
+
+    Formal guarantees:
+        * epsilon-local differential privacy: p / q is exactly E.
+        * The estimate is unbiased; V0 = q(1-q) / (p-q)**2 = (s - 2 + E) / (E - 1)**2.
+        * It is Subset Selection with d = 1, whenever that has d = 1.
+
+    Cost: O(1) per report, on the client and in the tally. A report is one int64.
+
+    References:
+        Kairouz, Oh, Viswanath (2014), "Extremal mechanisms for local differential privacy", NIPS.
+        Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
+        estimation", USENIX Security, section 4.
+    """
+
+    @property
+    def p(self) -> float:
+        """Probability that a report is its client's value."""
+        return 1 / (1 + (self.domain_size - 1) * math.exp(-self.epsilon))
+
+    @property
+    def q(self) -> float:
+        """Probability that a report is a given other value."""
+        return math.exp(-self.epsilon) * self.p
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        """Return ``(n,) int64`` reports."""
+        values = self._check_values(values)
+        others = rng.integers(0, self.domain_size - 1, size=len(values))
+        others += others >= values
+        moved = rng.random(len(values)) < (self.domain_size - 1) * self.q
+        return np.where(moved, others, values)
+
+    def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
+        """Return the counts of reports, drawn with the exact distribution; O(s), whatever n.
+
+        With probability s q a report is uniform over all values, else it is its client's: each
+        value keeps Binomial(c, p - q) reports, and the others fall as one multinomial.
+        """
+        counts = self._check_counts(counts)
+        return sample_subset_tally(counts, subset_size=1, epsilon=self.epsilon, rng=rng)
+
+    def log_prob(self, reports: Reports, value: int) -> Floats:
+        """Return ``(n,) float64``: ln p for reports that equal ``value``, ln q for the others."""
+        log_p = math.log(self.p)
+        return np.where(reports == value, log_p, log_p - self.epsilon)
+
+    def report_space(self) -> Reports:
+        """Return all values."""
+        self._check_report_space(self.report_bits)
+        return np.arange(self.domain_size)
+
+    @property
+    def report_bits(self) -> float:
+        """log2 of the domain's size."""
+        return math.log2(self.domain_size)
+
+    def _add_reports(self, reports: Reports, out: Tally) -> None:
+        out += np.bincount(reports, minlength=self.domain_size)
+
+    def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
+        # No report is stored, and the kernel refuses values outside the domain; O(n + s).
+        miss = coin_threshold(heads=self.p, tails=(self.domain_size - 1) * self.q)
+        add_subset_votes(values, out, subset_size=1, miss=miss, rng=rng)
+
+    def _nanoseconds_saved(self, num_reports: int) -> float:
+        return subset_tally_saves_ns(self.domain_size, 1, num_reports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity(SampledAggregates, PureOracle):
+    """No privacy at all: for debugging and for the error that is a protocol's own.
+
+    epsilon must be ``math.inf``, which is what accounting then states. A report is the value;
+    p = 1, q = 0, every estimate is the true count and its variance is 0.
+    """
+
+    def _check_epsilon(self) -> None:
+        if self.epsilon != math.inf:
+            raise InputError(
+                f"Expected epsilon=inf, got epsilon={self.epsilon!r}; the null mechanism protects "
+                f"nothing, choose another oracle for a finite epsilon."
+            )
+
+    @property
+    def p(self) -> float:
+        """1: a report supports its client's value."""
+        return 1.0
+
+    @property
+    def q(self) -> float:
+        """0: a report supports no other value."""
+        return 0.0
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        """Return the values, ``(n,) int64``; ``rng`` is not used."""
+        return self._check_values(values).copy()
+
+    def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
+        """Return the counts themselves; ``rng`` is not used."""
+        return self._check_counts(counts).copy()
+
+    def log_prob(self, reports: Reports, value: int) -> Floats:
+        """Return 0 for reports that equal ``value`` and -inf for the others."""
+        return np.where(reports == value, 0.0, -np.inf)
+
+    def report_space(self) -> Reports:
+        """Return all values."""
+        self._check_report_space(self.report_bits)
+        return np.arange(self.domain_size)
+
+    @property
+    def report_bits(self) -> float:
+        """log2 of the domain's size."""
+        return math.log2(self.domain_size)
+
+    def _add_reports(self, reports: Reports, out: Tally) -> None:
+        out += np.bincount(reports, minlength=self.domain_size)

@@ -1,0 +1,80 @@
+"""Aggregate-level sampling: an aggregate drawn from noise-free counts, without making reports.
+
+A simulator does this, never a device: the privacy of clients rests on reports that each have their
+own noise.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.kernels.subset_tally import count_into
+from fedhh.oracles.base import FrequencyOracle, Tally, Values
+from fedhh.validation import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledAggregates(FrequencyOracle):
+    """An oracle whose aggregate can be drawn from noise-free counts, with the exact distribution.
+
+    Noise-free counts are the aggregate that reports would have without their noise. Where an
+    aggregate counts each value, they are how many clients hold it; a sketch overrides
+    `noise_free_counts`, since what of a report is no noise, such as its row, is drawn with them.
+    """
+
+    def noise_free_counts(
+        self, values: Values, *, rng: np.random.Generator, out: Tally | None = None
+    ) -> Tally:
+        """Return the ``(aggregate_size,) int64`` noise-free counts of some clients; additive.
+
+        Args:
+            values: ``(n,) int64`` in [0, domain_size).
+            rng: Source of the coins that are not noise.
+            out: ``(aggregate_size,) int64`` to add to, contiguous; a new array if None.
+        """
+        out = self._sums(out)
+        count_into(self._check_values(values), out)
+        return out
+
+    @abstractmethod
+    def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
+        """Return what `aggregate` would of the reports behind these noise-free counts.
+
+        Args:
+            counts: ``(aggregate_size,) int64``, at least 0, of all clients.
+            rng: Source of the clients' noise.
+
+        Returns:
+            ``(aggregate_size,) int64``, another array.
+        """
+
+    def _nanoseconds_saved(self, num_reports: int) -> float:
+        """Return what `nanoseconds_saved` does; 0, so that sampling is never chosen by itself."""
+        return 0.0
+
+    def _check_counts(self, counts: npt.ArrayLike) -> Tally:
+        """Return ``(domain_size,) int64`` counts of values, or raise InputError."""
+        numbers = np.ascontiguousarray(counts, dtype=np.int64)
+        if numbers.shape != (self.domain_size,) or numbers.min() < 0:
+            raise InputError(
+                f"Expected {self.domain_size} counts >= 0, one per value, got shape "
+                f"{numbers.shape} with minimum {numbers.min() if numbers.size else None}."
+            )
+        return numbers
+
+
+def nanoseconds_saved(oracle: FrequencyOracle, num_reports: int) -> float:
+    """Return about how much faster an aggregate is sampled than its reports are made.
+
+    It follows from sizes, never from a clock: the choice that rests on it is part of a result.
+
+    Returns:
+        Nanoseconds of one core, negative if reports are faster; 0 where nothing is known.
+    """
+    if not isinstance(oracle, SampledAggregates):
+        return 0.0
+    return oracle._nanoseconds_saved(num_reports)

@@ -1,0 +1,1 @@
+"""Adaptive TrieHH: its settings, cohorts, and what it believes of a trie over all layers."""

@@ -1,0 +1,380 @@
+"""Adaptive TrieHH: the clients and the local privacy of LDP TrieHH, and another server.
+
+To Sun et al. (2024), Algorithm 2, it adds: a posterior over all layers (`trie_posterior`), larger
+cohorts where prefixes are decided, votes of later layers about words that have ended, and a
+validation round (`evidence`). The local epsilon is the same, the central one by default no larger
+(`least_cohort`); uploads and broadcasts are larger. docs/more-words.md has what each part brings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Le
+
+from fedhh.found import Found
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.server.adaptive import public_list
+from fedhh.server.adaptive.character_model import CharacterModel, contexts
+from fedhh.server.adaptive.cohorts import AdaptiveCohorts
+from fedhh.server.adaptive.eta_rule import fitting_eta, share_noise
+from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX, Guesses
+from fedhh.server.adaptive.posterior_pruning import likeliest
+from fedhh.server.adaptive.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
+from fedhh.server.adaptive.state import AdaptiveState
+from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior
+from fedhh.server.evidence import Evidence
+from fedhh.server.found import counted, unheard
+from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
+from fedhh.server.local_discovery import FalseDiscoveryRate
+from fedhh.server.noise import Noise
+from fedhh.server.pruning import top_eta
+from fedhh.settings import AUTO, FromConfig, Passes, decided
+from fedhh.validation import InputError
+from fedhh.words.alphabet import END
+from fedhh.words.rows import match_rows
+from fedhh.words.scowl import scowl_words
+from fedhh.words.trie import Codes, PrefixTrie
+
+_LIMIT = 8.0
+"""The least share of clients to look for, in standard deviations of noise over all clients."""
+
+_CREDIBLE_GUESS = 0.005
+"""The least probability of a guess to be recounted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveTrieHH(AdaptiveCohorts):
+    """Settings of Adaptive TrieHH.
+
+    Clients, B, epsilon and reports are those of `LdpTrieHH`, and nobody is asked twice. What is
+    beyond it can be turned off one by one; without all of it, results are those of `LdpTrieHH`.
+
+    Attributes:
+        passes: Tries built one after the other; 1 with a posterior, which would gain nothing.
+        clients_per_layer: N, mean size of the cohorts of ``depth`` layers; "auto" divides the
+            whole population. With front-loaded cohorts, each layer has a size of its own.
+        eta_max: Prefixes kept per layer; "auto" for as many as fit the clients, epsilon and B, see
+            `settle`.
+        free_words: Words that end in a layer take no prefix's place.
+        carry_words: Ask about found words in all later layers too, so that more clients than the
+            recount's say whether they are real; needs a posterior and a recount.
+        public_words: What the prior of the next symbol is counted on: "scowl70", public English
+            words, or "none"; it loses its say where it does not fit. Needs a posterior.
+        public_context: By how many preceding symbols these are counted, at most.
+        known_words: What devices know and keep to themselves: "scowl70", "none", or a "file".
+        ask_public_words: Ask about one in eight of the public words themselves in the first layer,
+            and about all of them in later ones if at least one in a hundred is held often enough
+            to be found; only where devices do not know them, and words are carried.
+        learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
+        guess_words: Ask about whole words that live prefixes are likely to go on to, up to four
+            symbols before the trie gets there: pays where clients hold many long words. Needs
+            carried words.
+        false_discovery_rate: See `LdpTrieHH`.
+    """
+
+    name: ClassVar[str] = "adaptive-triehh"
+    title: ClassVar[str] = "Adaptive TrieHH"
+    state_types: ClassVar[tuple[type[Any], ...]] = (
+        *LdpTrieHH.state_types, AdaptiveState, TriePosterior, CharacterModel, Evidence, Guesses,
+    )  # fmt: skip
+
+    eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
+    passes: Passes = 1
+    free_words: bool = True
+    carry_words: bool = True
+    public_words: Literal["scowl70", "none"] = "scowl70"
+    public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
+    known_words: Annotated[Literal["scowl70", "none", "file"], FromConfig("population.known")] = (
+        "scowl70"
+    )
+    ask_public_words: bool = True
+    learn_symbols: bool = True
+    guess_words: bool = False
+    false_discovery_rate: FalseDiscoveryRate = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.guess_words and not (self.has_posterior and self._carries):
+            raise InputError(
+                "Expected ranking='posterior', carry_words=true and false_discovery_rate > 0 with "
+                "guess_words=true, since a guess counts by what later clients say; set "
+                "guess_words=false without these."
+            )
+        if not self.has_posterior:
+            return
+        for setting, value, wanted in (
+            ("passes", self.passes, 1),
+            ("reuse_clients", self.reuse_clients, False),
+        ):
+            if value != wanted:
+                raise InputError(
+                    f"Expected {setting}={wanted} with ranking='posterior', got {setting}={value}; "
+                    "set ranking='votes' for the paper's passes and reused clients."
+                )
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        """Return the settings for a population; decides ``eta_max`` and the cohorts.
+
+        See `eta_rule.fitting_eta` and `AdaptiveCohorts`.
+        """
+        settled = self
+        if self.eta_max == AUTO:
+            asked = num_clients
+            if self.clients_per_layer != AUTO:
+                size = decided(self.clients_per_layer, "clients_per_layer")
+                asked = min(asked, size * self.depth)
+            eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
+            settled = replace(self, eta_max=eta_max)
+        return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
+
+    def keep(
+        self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
+    ) -> tuple[npt.NDArray[np.int64], int]:
+        """Return which candidates a layer keeps by votes; words may be kept beside the best."""
+        if not self.free_words:
+            return super().keep(votes, noise, query)
+        numbers = np.arange(len(votes))
+        is_word = (numbers >= query.num_extensions) | (numbers % query.trie.alphabet_size == END)
+        prefixes = numbers[~is_word]
+        kept, threshold = top_eta(votes[prefixes], self.most_kept, ties=self.ties)
+        words = numbers[is_word & (votes >= threshold)]
+        return np.sort(np.concatenate([prefixes[kept], words])), threshold
+
+    def begin(self) -> TrieState:
+        """Return the first layer that asks."""
+        state = super().begin()
+        if not self.has_posterior:
+            return state
+        belief = TriePosterior.before_any_vote(state.trie.width)
+        model = CharacterModel.new(
+            self.symbols.size, learns=self.learn_symbols, has_public=self.public_words != "none"
+        )
+        return AdaptiveState(
+            **vars(state),
+            belief=belief,
+            model=model,
+            evidence=Evidence.nothing(0),
+            guesses=self._guesses(
+                state.trie,
+                belief,
+                model,
+                known=np.concatenate([state.finished, self._sampled_list]),
+            ),
+        )
+
+    def ask(self, planned: PlannedLayer, run: RunState[TrieState]) -> PrefixQuery | None:
+        """Return the broadcast of a layer; None where the trie has ended before it."""
+        query = super().ask(planned, run)
+        if query is None or not (self.has_posterior and self._carries):
+            return query
+        asked = [query.finished, run.found.codes, self._belief(run).guesses.codes]
+        if query.layer == self._first_layer:
+            asked.insert(1, self._sampled_list)
+        return replace(query, finished=np.concatenate(asked))
+
+    def hear(
+        self,
+        planned: PlannedLayer,
+        run: RunState[TrieState],
+        query: PrefixQuery,
+        aggregate: Aggregate,
+    ) -> Heard[TrieState]:
+        """Return what a layer's votes say, after those of all layers before."""
+        if not self.has_posterior:
+            return super().hear(planned, run, query, aggregate)
+        state = self._belief(run)
+        noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
+        votes = aggregate.tally[: query.num_extensions + len(state.finished)]
+        seen = self._seen(votes, noise, aggregate)
+        size = query.alphabet.size
+        ends = query.trie.spell(np.arange(query.trie.width) * size)[:, :-1]
+        numbers = contexts(ends, size)
+        laws = state.model.laws(numbers, self._public_law(ends))
+        children = Children.after_votes(
+            state.belief, seen, state.model.mixed(laws), length=query.trie.length
+        )
+        chosen = likeliest(
+            children,
+            seen,
+            num_short=len(state.finished),
+            most_kept=self.most_kept,
+            free_words=self.free_words,
+            recounts=self.recounts,
+        )
+        evidence = state.evidence
+        if self._carries:
+            carried = aggregate.tally[len(votes) : len(votes) + len(run.found.codes)]
+            evidence = evidence.heard(noise.oracle, carried, aggregate)
+        kept = chosen.prefixes
+        found = self._new_candidates(run, query, aggregate, noise, chosen.words)
+        trie, belief = query.trie.extend(kept), children.posterior(kept)
+        model = state.model.after(numbers, laws, children.lives.reshape(-1, size))
+        known = run.found.append(found).codes
+        is_over = query.layer == self.depth or trie.width == 0
+        survived = votes[np.concatenate([kept, chosen.words])]
+        return Heard(
+            own=replace(
+                state,
+                # Behind the last layer no round asks.
+                layer=self.depth + 1 if is_over else query.layer + 1,
+                trie=trie,
+                finished=state.finished[:0],
+                belief=belief,
+                model=model,
+                evidence=evidence.and_nothing(len(found.codes)),
+                guesses=self._guesses(trie, belief, model, known=known),
+            ),
+            num_kept=len(kept) + len(found.codes),
+            num_candidates=query.num_candidates,
+            found=found,
+            kept=None if is_over else trie.levels[-1],
+            posterior=chosen.posterior,
+            threshold=int(survived.min()) if len(survived) else int(votes.max()) + 1,
+            noise_std=noise.std,
+            kept_by="posterior",
+        )
+
+    def earlier_evidence(self, own: TrieState) -> Evidence | None:
+        """Return the votes of later layers about found words, where they are asked for."""
+        if not (self.has_posterior and self._carries):
+            return None
+        assert isinstance(own, AdaptiveState)
+        return own.evidence
+
+    def _belief(self, run: RunState[TrieState]) -> AdaptiveState:
+        assert isinstance(run.own, AdaptiveState)
+        return run.own
+
+    def _new_candidates(
+        self,
+        run: RunState[TrieState],
+        query: PrefixQuery,
+        aggregate: Aggregate,
+        noise: Noise,
+        words: npt.NDArray[np.int64],
+    ) -> Found:
+        """Return the words that a layer makes candidates of the validation round."""
+        found = self._found(query, aggregate, noise, words)
+        # What was guessed or listed is asked about already.
+        (new,) = np.nonzero(match_rows(found.codes, run.found.codes) < 0)
+        found = found.only(new)
+        if self.guess_words:
+            found = found.append(self._guessed(self._belief(run), query, aggregate, noise))
+        if query.layer == self._first_layer:
+            found = found.append(self._listed_found(query, aggregate, noise, found.codes))
+        return found
+
+    def _seen(
+        self, votes: npt.NDArray[np.int64], noise: Noise, aggregate: Aggregate
+    ) -> LayerEvidence:
+        return LayerEvidence.of_votes(
+            votes,
+            noise.oracle,
+            num_clients=aggregate.num_clients,
+            num_reports=aggregate.num_reports,
+            limit=_LIMIT * self._share_noise,
+        )
+
+    def _public_law(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
+        return None if self._public is None else self._public.law(prefixes)
+
+    @cached_property
+    def _listed(self) -> Codes:
+        """The public words that may be candidates themselves."""
+        width = self.depth + 1
+        is_public = self.public_words not in ("none", self.known_words)
+        if not (self.ask_public_words and is_public and self.has_posterior and self._carries):
+            return np.zeros((0, width), dtype=np.uint16)
+        return public_list.listed_words(scowl_words(), self.symbols, width)
+
+    @cached_property
+    def _sampled_list(self) -> Codes:
+        return public_list.sample_of(self._listed, longer_than=self._first_layer)
+
+    def _listed_found(
+        self, query: PrefixQuery, aggregate: Aggregate, noise: Noise, known: Codes
+    ) -> Found:
+        """Return the listed words that the first layer makes candidates: some sampled, or all."""
+        first = query.num_extensions + len(self._initial_trie(self.symbols)[1])
+        votes = aggregate.tally[first : first + len(self._sampled_list)]
+        findable = public_list.findable(self._seen(votes, noise, aggregate))
+        if public_list.pays(findable):
+            return unheard(query, self._listed[match_rows(self._listed, known) < 0])
+        (likely,) = np.nonzero(findable > public_list.CREDIBLE)
+        return counted(
+            query, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
+        )
+
+    def _guesses(
+        self, trie: PrefixTrie, belief: TriePosterior, model: CharacterModel, *, known: Codes
+    ) -> Guesses:
+        """Return the words to guess in a layer; none if that is off."""
+        if not (self.guess_words and trie.width):
+            return Guesses.nothing(self.depth + 1)
+
+        def law(prefixes: Codes) -> npt.NDArray[np.float64]:
+            numbers = contexts(prefixes, trie.alphabet_size)
+            return model.mixed(model.laws(numbers, self._public_law(prefixes)))
+
+        return Guesses.after(trie, belief, law, most=self.most_kept, known=known)
+
+    def _guessed(
+        self, state: AdaptiveState, query: PrefixQuery, aggregate: Aggregate, noise: Noise
+    ) -> Found:
+        """Return the guesses that a layer makes candidates of the recount."""
+        votes = aggregate.tally[query.num_candidates - len(state.guesses.codes) : -1]
+        lives = state.guesses.lives(state.belief, self._seen(votes, noise, aggregate))
+        (likely,) = np.nonzero(lives > _CREDIBLE_GUESS)
+        return counted(
+            query, aggregate, noise, codes=state.guesses.codes[likely], support=votes[likely]
+        )
+
+    def _domains(self) -> list[tuple[int, int, int]]:
+        """Return, for each layer that asks, its fewest and its most values, the dummy included."""
+        if not self.has_posterior:
+            return super()._domains()
+        trie, finished = self._initial_trie(self.symbols)
+        size = self.symbols.size
+        most = trie.width * size + len(finished)
+        guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
+        sampled = len(self._sampled_list)
+        domains = [(trie.length, most + sampled + 1, most + sampled + guesses + 1)]
+        words = trie.width + len(finished) + guesses + len(self._listed)
+        for layer in range(trie.length + 1, self.depth + 1):
+            carried = words if self._carries else 0
+            domains.append((layer, size + 1, self.most_kept * size + carried + guesses + 1))
+            words += self.most_kept + guesses
+        return domains
+
+    @property
+    def most_found(self) -> int:
+        """Words that layers find at most."""
+        if not self.has_posterior:
+            return super().most_found
+        trie, finished = self._initial_trie(self.symbols)
+        guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
+        first = trie.width + len(finished) + len(self._listed) + guesses
+        return first + (self.rounds_per_pass - 1) * (self.most_kept + guesses)
+
+    @property
+    def _carries(self) -> bool:
+        return self.carry_words and self.recounts
+
+    @cached_property
+    def _public(self) -> PublicPrior | None:
+        if self.public_words == "none":
+            return None
+        return public_prior(scowl_words(), self.symbols, self.public_context)
+
+    @cached_property
+    def _share_noise(self) -> float:
+        """See `share_noise`, of all clients together."""
+        asked = sum(self._cohort_sizes) + (self.num_recount_clients if self.recounts else 0)
+        return share_noise(self.oracle_spec, max_items=self.max_items, num_clients=asked)

@@ -1,0 +1,267 @@
+"""Ray's actors: some hold clients and answer for blocks of them; of many, one merges the answers.
+
+An actor is a shell around the same worker object that the in-process executor uses. It gets the
+worker after it was started, so that actors get ready while the clients are still made.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import reduce
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from fedhh.doors import Carried
+from fedhh.plugin_errors import naming_plugins
+from fedhh.queries.base import Answer, Query
+from fedhh.simulation.executor import Worker
+from fedhh.simulation.ray.connection import (
+    alive_nodes,
+    all_cores,
+    free_cores,
+    require_same_fedhh,
+    start_ray,
+    stop_ray,
+)
+from fedhh.simulation.ray.watch import watch_ray
+from fedhh.validation import InputError, require_at_least
+
+MERGED_HERE = 2
+"""So many answers are as soon fetched as merged elsewhere and then fetched."""
+
+_PLACE_SECONDS = 10.0
+"""In which cores that are free are given to those who ask for them."""
+
+_GET_SECONDS = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class _ClientActor:
+    """Holds clients; adds up the answers of its blocks until they are handed over."""
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+        self._query: Query | None = None
+        self._answer: Answer | None = None
+
+    def rehearse(self, rehearsal: Callable[[], None]) -> None:
+        """Load what answers take; what fails here fails again where it is asked for."""
+        with suppress(Exception):
+            rehearsal()
+
+    def hold(self, worker: Worker) -> int:
+        """Take the worker that answers from now on."""
+        self._worker = worker
+        return 0
+
+    def begin(self, query: Query) -> int:
+        """Take a round's query; the blocks follow in later calls."""
+        self._query, self._answer = query, None
+        return 0
+
+    def absorb(self, blocks: Sequence[int]) -> int:
+        """Answer for some blocks, and return how many clients they hold."""
+        assert self._worker is not None
+        assert self._query is not None
+        before = 0 if self._answer is None else self._answer.aggregate.num_clients
+        # A plug-in that exits would end the actor, and each of those in its place.
+        with naming_plugins():
+            self._answer = self._worker.answer(self._query, blocks, onto=self._answer)
+        return self._answer.aggregate.num_clients - before
+
+    def hand_over(self) -> tuple[Answer | None, int]:
+        """Return the merged answer of the round, with its clients, and forget it."""
+        answer, self._answer = self._answer, None
+        return answer, 0 if answer is None else answer.aggregate.num_clients
+
+
+class _ServerActor:
+    """Merges the client actors' aggregates."""
+
+    def prepare(self, _: None) -> None:
+        """Take nothing, carried with the modules that an answer may need."""
+
+    def merge(self, *answers: Answer) -> Answer:
+        """Return one answer for all shares."""
+        return reduce(Answer.merge, answers)
+
+
+class RayActors:
+    """Client actors, and a server actor for many, on a Ray that was there or is started for them.
+
+    Attributes:
+        clients: Handles of the client actors, replaced when one dies.
+        seats: Numbers of those that have a core; the others were lost, and nobody had room.
+        watch: Knows whether Ray is there.
+        server: Handle of the server actor; None if there are at most `MERGED_HERE` clients.
+        held: The calls by which clients got their worker. One that cannot be read there is told by
+            the result alone.
+    """
+
+    def __init__(
+        self,
+        num_workers: int | None,
+        address: str,
+        *,
+        rehearsal: Callable[[], None] | None = None,
+    ) -> None:
+        """Start or join Ray, and place the actors; close them after use.
+
+        Args:
+            num_workers: How many client actors at most; fewer, with a warning, where fewer cores
+                are free. None for one on each core that is free.
+            address: A running cluster's address; a local Ray of our own if empty.
+            rehearsal: Importable on every node; each client actor calls it before all else.
+
+        Raises:
+            InputError: The cluster cannot be joined, see `connection.start_ray`; or none of its
+                cores is free.
+        """
+        if num_workers is not None:
+            require_at_least(1, num_workers=num_workers)
+        self._owns_ray = not ray.is_initialized()
+        if self._owns_ray:
+            start_ray(num_workers, address)
+        self.watch = watch_ray(address)
+        self._nodes = alive_nodes()
+        self._worker: Any = None
+        # Blocks must not depend on a free slot: an actor asks for one core, the server for none.
+        self._client_class = ray.remote(num_cpus=1)(_ClientActor)
+        self._server_class = ray.remote(num_cpus=0)(_ServerActor)
+        try:
+            self._cores = _reserve(num_workers or free_cores())
+        except BaseException:
+            if self._owns_ray:
+                stop_ray()
+            raise
+        self.seats = list(range(len(self._cores)))
+        self.clients = [self._client_on(core) for core in self._cores]
+        self.held: list[Any] = [None] * len(self.clients)
+        self.server: Any = None
+        if len(self.clients) > MERGED_HERE:
+            self.server = self._server_class.remote()
+        if rehearsal is not None:
+            for actor in self.clients:
+                actor.rehearse.remote(rehearsal)
+
+    def hold(self, worker: Worker) -> None:
+        """Copy a worker to every actor."""
+        self.watch.check()
+        self._worker = ray.put(Carried(worker))
+        self._prepare_server()
+        for index in self.seats:
+            self._hand(index)
+
+    def replace_client(self, index: int) -> None:
+        """Put a new client actor in the place of one that is lost; if no core is free, nobody."""
+        ray.kill(self.clients[index])
+        remove_placement_group(self._cores[index])
+        core = placement_group([{"CPU": 1}])
+        if core.wait(_PLACE_SECONDS):
+            _log.info("client actor %d was lost; another takes over its blocks", index)
+            self._cores[index] = core
+            self.clients[index] = self._client_on(core)
+            self._hand(index)
+            return
+        remove_placement_group(core)
+        self.seats.remove(index)
+        _log.warning(
+            "a Ray worker was lost, and the cluster has no core for another: %d workers go on, "
+            "also with its clients",
+            len(self.seats),
+        )
+
+    def merge(self, answers: Sequence[Any]) -> Answer:
+        """Return one answer for all shares.
+
+        Args:
+            answers: References to theirs.
+        """
+        if self.server is None:
+            there: list[Answer] = self._get(list(answers))
+            return reduce(Answer.merge, there)
+        merged: Answer = self._get(self.server.merge.remote(*answers))
+        return merged
+
+    def replace_server(self) -> None:
+        """Put a new server actor in the place of one that may be lost."""
+        if self.server is not None:
+            self.server = self._server_class.remote()
+            self._prepare_server()
+
+    def check_new_nodes(self) -> None:
+        """Refuse nodes that joined since and hold another fedhh, before an actor is placed."""
+        joined = {n: at for n, at in alive_nodes().items() if n not in self._nodes}
+        require_same_fedhh(joined)
+        self._nodes |= joined
+
+    def close(self) -> None:
+        """Stop the actors, and Ray if it was started for them; once is enough."""
+        if not self.clients:
+            return
+        if self.watch.is_there():
+            for actor in self.clients:
+                ray.kill(actor)
+            for core in self._cores:
+                remove_placement_group(core)
+            if self.server is not None:
+                ray.kill(self.server)
+        self.clients = []
+        if self._owns_ray:
+            stop_ray()
+
+    def _get(self, references: Any) -> Any:
+        """Return what is there soon, for as long as Ray is."""
+        while True:
+            self.watch.check()
+            with suppress(GetTimeoutError):
+                return ray.get(references, timeout=_GET_SECONDS)
+
+    def _client_on(self, core: PlacementGroup) -> Any:
+        place = PlacementGroupSchedulingStrategy(placement_group=core)
+        return self._client_class.options(scheduling_strategy=place).remote()
+
+    def _prepare_server(self) -> None:
+        if self.server is not None:
+            self.server.prepare.remote(Carried(None))
+
+    def _hand(self, index: int) -> None:
+        self.held[index] = self.clients[index].hold.remote(self._worker)
+
+
+def _reserve(num_workers: int) -> list[PlacementGroup]:
+    """Return a free core for each worker, for fewer where fewer are free.
+
+    An actor without one would wait for ever.
+
+    Raises:
+        InputError: None is free.
+    """
+    asked = [placement_group([{"CPU": 1}]) for _ in range(num_workers)]
+    end = time.monotonic() + _PLACE_SECONDS
+    cores = [core for core in asked if core.wait(max(end - time.monotonic(), 0.01))]
+    for core in asked:
+        if core not in cores:
+            remove_placement_group(core)
+    if not cores:
+        raise InputError(
+            f"None of the {all_cores()} cores of the Ray cluster is free; wait until others are "
+            "done, start a node (`ray start --address`), or use --workers 0."
+        )
+    if len(cores) < num_workers:
+        _log.warning(
+            "%d workers were asked for, and the Ray cluster has free cores for %d: %d answer for "
+            "all clients, with the same result",
+            num_workers,
+            len(cores),
+            len(cores),
+        )
+    return cores

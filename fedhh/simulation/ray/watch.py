@@ -1,0 +1,97 @@
+"""Says whether the two processes live without which a run on Ray cannot go on.
+
+Ray itself waits for a head (GCS) that is gone, then ends this process by lines of its own log. For
+a node's raylet it waits for ever, or raises what does not name it; whoever stores or fetches an
+object then ends without a word. Both listen on ports that Ray states, so whether they are there is
+asked by connecting.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+
+import ray
+
+from fedhh.validation import RunFailedError
+
+_PAUSE_SECONDS = 0.5
+_CONNECT_SECONDS = 3.0
+
+_PATIENCE_SECONDS = 30.0
+"""A cluster's head may be restarted. Ray ends this process once it was gone for 60 s."""
+
+_KEPT = "What is finished is kept: go on with --resume --out DIR, to the same bits"
+
+_log = logging.getLogger(__name__)
+
+Place = tuple[str, int]
+
+
+class RayWatch:
+    """Connects to a cluster's head and to this machine's raylet, whenever it is asked."""
+
+    def __init__(self, head: Place, raylet: Place, *, is_own: bool) -> None:
+        """Remember where they are.
+
+        Args:
+            head: Host and port of the cluster's head.
+            raylet: Of the node that this process is connected to.
+            is_own: Whether this process started Ray, so that nobody restarts it.
+        """
+        self._places = {"head": head, "raylet": raylet}
+        self._is_own = is_own
+
+    def is_there(self) -> bool:
+        """Return whether Ray may be asked for anything."""
+        return all(map(_answers, self._places.values()))
+
+    def check(self) -> None:
+        """Raise RunFailedError if Ray is gone; wait for the head of a cluster to come back.
+
+        For before something that never ends without Ray, or ends this process.
+        """
+        for name, place in self._places.items():
+            if not _answers(place):
+                self._wait_for(name, place)
+
+    def _wait_for(self, name: str, place: Place) -> None:
+        # One refusal alone may have another cause.
+        patience = _PAUSE_SECONDS
+        if name == "head" and not self._is_own:
+            patience = _PATIENCE_SECONDS
+            _log.warning("Ray's head does not answer; waiting %d s for it", patience)
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            time.sleep(_PAUSE_SECONDS)
+            if _answers(place):
+                return
+        raise RunFailedError(self._message(name))
+
+    def _message(self, gone: str) -> str:
+        host, port = self._places[gone]
+        what = f"Ray's {'head (gcs_server)' if gone == 'head' else 'raylet'} at {host}:{port}"
+        why = "is gone: it was killed, perhaps for want of memory"
+        if self._is_own:
+            return f"{what} {why}. {_KEPT}; --workers 0 does it without Ray."
+        cure = "start the cluster again" if gone == "head" else "start this node again"
+        return f"{what} {why}, or was stopped; {cure}. {_KEPT}."
+
+
+def watch_ray(address: str) -> RayWatch:
+    """Watch the Ray that was joined at an address, or is this process's own if empty."""
+    context = ray.get_runtime_context()
+    host, _, port = context.gcs_address.rpartition(":")
+    here = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
+    raylet = here["NodeManagerAddress"], int(here["NodeManagerPort"])
+    return RayWatch((host.strip("[]"), int(port)), raylet, is_own=not address)
+
+
+def _answers(place: Place) -> bool:
+    """Return whether somebody listens there."""
+    try:
+        socket.create_connection(place, _CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""The papers by name; a paper's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from fedhh.validation import require_choice
+
+if TYPE_CHECKING:
+    # Names are listed without loading tables and figures.
+    from papers.reproduction import Reproduction, Say
+
+
+class Reproduce(Protocol):
+    """Computes a paper's numbers again."""
+
+    def __call__(self, *, quick: bool, seed: int, say: Say) -> Reproduction:
+        """Return them.
+
+        Args:
+            quick: Whether in a scaled version, of well under a minute.
+            seed: The first seed of everything that is drawn.
+            say: Hears how far it is.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A paper, or a group of its numbers.
+
+    Attributes:
+        line: What is computed again, whose, and how long the whole takes on one core.
+        module: Where; it has a function ``reproduce``, see `Reproduce`.
+        has_quick: Whether there is a scaled version; the others take seconds.
+    """
+
+    line: str
+    module: str
+    has_quick: bool = True
+
+
+_HERE = "papers"
+
+PAPERS: Mapping[str, Paper] = {
+    "pem": Paper(
+        line="Wang, Li, Jha: PEM's hits on 48-bit values by eta and epsilon (ten minutes)",
+        module=f"{_HERE}.pem",
+    ),
+    "oracle-crossover": Paper(
+        line="Wang et al. 2017: where GRR is as good as OLH and OUE, s = 3 e^epsilon + 2 (15 s)",
+        module=f"{_HERE}.oracle_crossover",
+    ),
+    "rappor": Paper(
+        line="Erlingsson et al. 2014: RAPPOR's two epsilons, and the variance of a bit",
+        module=f"{_HERE}.rappor",
+        has_quick=False,
+    ),
+    "triehh": Paper(
+        line="Zhu et al. 2020: F1 over K of TrieHH and SFP, epsilon 1 to 8 (three minutes)",
+        module=f"{_HERE}.triehh",
+    ),
+    "triehh-batch": Paper(
+        line="Zhu et al. 2020: the batch sizes of TrieHH, by arithmetic",
+        module=f"{_HERE}.triehh_batch",
+        has_quick=False,
+    ),
+}
+
+
+def reproduction_of(name: str) -> Reproduce:
+    """Return what computes a paper's numbers.
+
+    Raises:
+        InputError: There is no such paper.
+    """
+    require_choice(PAPERS, paper=name)
+    return cast("Reproduce", import_module(PAPERS[name].module).reproduce)

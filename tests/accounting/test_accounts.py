@@ -1,0 +1,114 @@
+"""The calls behind `fedhh account`: what each states, in Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedhh.accounting import (
+    LayeredPlan,
+    NotApplicable,
+    account_anonymity,
+    account_plan,
+    account_shuffle,
+    account_user,
+    shuffle_epsilon,
+    user_level_epsilon,
+)
+from fedhh.experiments.run.equal_privacy import plans_of
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.triehh import TrieHH
+from fedhh.validation import InputError
+
+SHUFFLE = {"local_epsilon": 4.0, "num_reports": 100_000, "delta": 1e-8}
+
+
+def test_a_shuffle_has_every_bound_with_its_standing():
+    anything = account_shuffle(**SHUFFLE)
+    assert list(anything.bounds) == ["closed_form", "clones", "clones_2023", "ss_blanket"]
+    assert [each.proven for each in anything.bounds.values()] == [False, True, False, True]
+    assert isinstance(anything.bounds["ss_blanket"].epsilon, NotApplicable)
+    assert anything.bounds["clones"].epsilon == shuffle_epsilon("clones", **SHUFFLE)
+    assert anything.epsilon_at_least is None
+    selection = account_shuffle(**SHUFFLE, domain_size=1_001)
+    assert all(each.proven for each in selection.bounds.values())
+    blanket = selection.bounds["ss_blanket"].epsilon
+    assert 0 < selection.epsilon_at_least < blanket < anything.bounds["clones"].epsilon
+    assert "second_opinion" not in selection.to_dict()["bounds"]["clones"]
+
+
+def test_second_opinions_are_on_what_is_a_curve():
+    found = account_shuffle(**SHUFFLE)
+    opinions = found.second_opinions()
+    assert set(opinions) == {"clones", "clones_2023"}
+    stated = found.to_dict(opinions)["bounds"]
+    assert stated["closed_form"]["second_opinion"] is None
+    assert stated["clones"]["second_opinion"]["lower"] <= stated["clones"]["epsilon"]
+
+
+def test_a_user_has_both_bounds_of_user_level_epsilon():
+    asked = {"local_epsilon": 2.0, "num_clients": 10_000, "max_items": 3, "delta": 1e-6}
+    found = account_user(**asked, domain_size=101)
+    assert found.to_dict()["local_epsilon_of_all_contributions"] == 6.0
+    assert found.bounds["clones"] == user_level_epsilon(bound="clones", **asked)
+    assert found.bounds["blanket"].epsilon < found.bounds["clones"].epsilon
+    opinions = account_user(**asked).second_opinions()
+    assert opinions["clones"].claim == "clones, slots"
+    assert "second_opinion" in found.to_dict(opinions)["bounds"]["clones"]
+
+
+def test_anonymity_by_both_variants_and_over_passes():
+    layer = {"local_epsilon": 10.0, "num_reports": 30_000_000, "eta_max": 10_000}
+    once = account_anonymity(**layer, alphabet_size=100)
+    twice = account_anonymity(**layer, alphabet_size=100, passes=2)
+    # The doctest of `anonymity` has these two numbers.
+    assert (once["tight"].k, twice["tight"].k) == (49, 26)
+    assert list(once) == ["lemma", "tight"]
+    with pytest.raises(InputError, match="eta_max=0"):
+        account_anonymity(local_epsilon=1, num_reports=9, eta_max=0, alphabet_size=2)
+
+
+def test_fewer_clients_than_a_plan_needs_miss_its_target():
+    plan = LayeredPlan(layers=3, max_items=2, oracle="grr")
+    found = account_plan(plan, central_epsilon=1.0, delta=1e-6, local_epsilon=4.0)
+    assert found.title == "oracle grr"
+    assert found.guarantees[1].epsilon <= 1.0
+    back = account_plan(plan, central_epsilon=1.0, delta=1e-6, clients=found.clients)
+    assert back.local_epsilon == pytest.approx(4.0, rel=0.01)
+    assert found.clients // 3 == found.cohorts[0] == found.cohorts[-1]
+
+
+def test_a_plan_out_of_reach_has_a_reason_and_no_guarantees():
+    found = account_plan(LayeredPlan(), central_epsilon=1e-9, local_epsilon=6.0)
+    assert (found.mechanism, found.guarantees, found.cohorts) == (None, [], [])
+    assert found.to_dict()["reason"] == found.reason != ""
+
+
+def test_plans_of_a_protocol_share_all_clients_out():
+    plans = plans_of(LdpTrieHH(depth=4, passes=1, max_items=1))
+    found = account_plan(plans, central_epsilon=1.0, delta=1e-6, clients=40_000, title="mine")
+    assert (found.title, found.clients) == ("mine", 40_000)
+    assert sum(found.cohorts) <= 40_000 < sum(found.cohorts) + len(found.cohorts) * 40
+    with pytest.raises(InputError, match="local epsilon and cohorts"):
+        plans_of(TrieHH(central_epsilon=1.0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layers": 0}, "layers=0"),
+        ({"validation_share": 1.0}, "validation_share=1.0"),
+        ({"domain_size": 4, "eta_max": 2}, "domain_size or eta_max"),
+        ({"oracle": "none"}, "Unknown oracle"),
+    ],
+)
+def test_an_impossible_plan_is_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        LayeredPlan(**settings)
+
+
+def test_a_plan_wants_one_of_clients_and_local_epsilon():
+    for given in ({}, {"clients": 5, "local_epsilon": 1.0}):
+        with pytest.raises(InputError, match="either local_epsilon or clients"):
+            account_plan(LayeredPlan(), central_epsilon=1.0, **given)
+    with pytest.raises(InputError, match="a client for each of 2 layers"):
+        account_plan(LayeredPlan(layers=2), central_epsilon=1.0, clients=1)

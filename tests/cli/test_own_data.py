@@ -1,0 +1,219 @@
+"""Files of other programs on the command line: options, what is said before a run, verdicts."""
+
+import json
+import re
+
+import pytest
+
+from fedhh.cli.console import SafeConsole
+from fedhh.cli.preflight import print_wrapped
+from fedhh.experiments.config.labels import round_up
+
+CHAT = "Timestamp;Sender;Message\n" + "".join(
+    f'12.03.24, 18:02;User {i % 400};"lol; привет \U0001f602"\n' for i in range(1_200)
+)
+LAYOUT = ("--sep", ";", "--columns", "user=Sender,text=Message")
+QUICK = (
+    "--workers", "0", "--set", "baseline=none", "--set", "protocol.passes=1", "--set",
+    "protocol.name=ldp-triehh", "--set", "protocol.depth=4", "--set", "protocol.eta_max=20",
+)  # fmt: skip
+LOCAL = "amplifies nothing: the central epsilon is the local one."
+
+
+def whole(text: str) -> str:
+    """Return what was printed as one line, so that its width is of no matter."""
+    return re.sub(r"[\s│]+", " ", text)
+
+
+@pytest.fixture
+def chat(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chat.csv").write_text(CHAT)
+    return "chat.csv"
+
+
+def test_a_run_says_on_standard_error_what_is_known_before_it(chat, command):
+    done = command("run", "--data", chat, *LAYOUT, *QUICK, "--out", "mine", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    said = whole(done.stderr)
+    assert "chat.csv: 400 users, 2 distinct new words, typed 2,400 times." in said
+    assert "50.0% of these contributions can be spelled with the alphabet 'lower'" in said
+    assert "33.3% of the tokens of 1,200 texts are no words (emoji or symbol 33.3%)" in said
+    assert "smallest cohort LDP TrieHH" in said
+    assert "cannot be found, such as 'привет'" in said
+    result = json.loads(done.stdout)
+    (row,) = re.findall(r"LDP TrieHH +([0-9.]+) +([0-9.]+) +([0-9,]+) users", done.stderr)
+    claimed = result["privacy"]["central_epsilon"]["item"]["before_run"]
+    assert row[0] == round_up(claimed)
+    assert (float(row[1]), int(row[2])) == (8.0, 100)
+    assert "amplifies" not in done.stdout
+
+
+def test_the_files_layout_is_in_the_runs_directory_and_runs_again(chat, command, tmp_path):
+    first = command("run", "--data", chat, *LAYOUT, *QUICK, "--out", "one", "--quiet")
+    assert (first.returncode, first.stderr) == (0, "")
+    text = (tmp_path / "one" / "config.toml").read_text()
+    assert 'separator = ";"' in text
+    assert '[population.columns]\nuser = "Sender"\ntext = "Message"\n' in text
+    again = command("run", "--config", "one/config.toml", "--out", "two", "--quiet")
+    assert again.returncode == 0, again.stderr
+    one, two = ((tmp_path / name / "discoveries.csv").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_a_comparison_says_it_once_for_each_protocol(chat, command):
+    done = command(
+        "compare", "--data", chat, *LAYOUT, "--workers", "0", "--seeds", "1", "--out", "mine",
+        "--set", "sweep.axes.privacy.local_epsilon=[8.0]", "--set", "protocol.depth=4",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = whole(done.stdout)
+    assert "chat.csv: 400 users" in said
+    assert said.count("SFP, Apple's (epsilon 8)") <= 2
+    assert LOCAL in said or "next to nothing" in said
+    assert "amplifies" not in command("compare", "--resume", "--out", "mine").stdout
+
+
+def test_a_sweep_over_a_file_says_it_too(chat, command, tmp_path):
+    (tmp_path / "s.toml").write_text(
+        """
+[population]
+source = "chat.csv"
+separator = ";"
+columns = { user = "Sender", text = "Message" }
+
+[protocol]
+name = "ldp-triehh"
+passes = 1
+depth = 4
+
+[execution]
+workers = 0
+
+[sweep.axes]
+"privacy.local_epsilon" = [2.0, 6.0]
+"""
+    )
+    done = command("sweep", "s.toml", "--out", "mine")
+    assert done.returncode == 0, done.stderr
+    # The larger epsilon stands for both, whose cohorts are the same.
+    assert "LDP TrieHH (epsilon 6)" in whole(done.stdout)
+    assert "(epsilon 2)" not in whole(done.stdout)
+
+
+def test_synthetic_populations_have_nothing_said_before(command, tmp_path):
+    done = command("run", "--set", "population.clients=900", *QUICK, "--out", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "central epsilon" not in done.stderr
+
+
+def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
+    (tmp_path / "few.csv").write_text(
+        "user,word\n" + "".join(f"{user},lol\n" for user in range(499))
+    )
+    done = command("data", "describe", "few.csv", cwd=tmp_path)
+    said = whole(done.stdout)
+    assert " users 499 " in said
+    assert f"Shuffling the reports of 499 users {LOCAL}" in said
+    assert re.search(r"Adaptive TrieHH: 4,[0-9]00 users would have 7\.9", said)
+    as_json = command("data", "describe", "few.csv", "--format", "json")
+    facts = json.loads(as_json.stdout)
+    (plan,) = facts["verdict"]["protocols"]
+    assert plan["central_epsilon_before_run"] == plan["local_epsilon"] == 8.0
+    assert plan["amplifying"][0]["clients"] > 4_000
+    assert facts["clients"] == facts["unknown_tokens"] == 499
+    run = command("run", "--data", "few.csv", "--workers", "0", "--out", "mine")
+    assert LOCAL in whole(run.stderr)
+
+
+def test_a_description_speaks_of_labels_and_percents(chat, command):
+    done = command("data", "describe", chat, *LAYOUT)
+    assert done.returncode == 0, done.stderr
+    said = whole(done.stdout)
+    assert " new words typed that can be spelled 1,200 (50.0%) " in said
+    assert " distinct words of a user 2 in the median, 2 at 95%, 2 at most " in said
+    assert " tokens that are no words 1,200 (33.3%) " in said
+    assert "such as '\U0001f602')" in said
+    assert "_" not in said.partition("Verdict")[0]
+    facts = json.loads(command("data", "describe", chat, *LAYOUT, "--format", "json").stdout)
+    assert facts["dropped"] == {"emoji or symbol": 1_200}
+    assert (facts["texts"], facts["empty_texts"]) == (1_200, 0)
+    assert facts["spelling"]["lost_token_share"] == 0.5
+    better = command("data", "describe", chat, *LAYOUT, "--alphabet", "loпривет")
+    assert "cannot be found" not in better.stdout
+
+
+def test_a_file_that_is_too_small_has_that_for_a_verdict(command, tmp_path):
+    (tmp_path / "p.csv").write_text("user,word\na,lol\n")
+    done = command("data", "describe", "p.csv", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "No run: " in done.stdout
+    facts = json.loads(command("data", "describe", "p.csv", "--format", "json").stdout)
+    assert "clients" in facts["verdict"]["refusal"]
+
+
+def test_other_names_and_upper_case_are_read_by_options(command, tmp_path):
+    rows = [f"{user},{'LOL' if user % 2 else 'lol'},2\n" for user in range(5_000)]
+    (tmp_path / "p.csv").write_text("client_id,token,n\n" + "".join(rows))
+    refused = command("data", "describe", "p.csv", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "try --columns user=client_id,word=token,count=n." in refused.stderr
+    options = ("--columns", "user=client_id", "--columns", "word=token,count=n")
+    said = whole(command("data", "describe", "p.csv", *options).stdout)
+    assert "What helps: lower case (--fold-case, population.fold_case) for 50.0%." in said
+    said = whole(command("data", "describe", "p.csv", *options, "--fold-case").stdout)
+    assert " distinct words 1 " in said
+    assert "Nothing stands in the way of a run" in said
+
+
+@pytest.mark.parametrize("words", [("run", "--data"), ("compare", "--data"), ("data", "describe")])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--columns", "usr=A"), "the roles user, word, count, text, day, got 'usr=A'"),
+        (("--columns", "user=A,user=B"), "remove one"),
+        (("--columns", "user=Sender,text=Sender"), "a column of its own for each role"),
+        (("--columns", "user=Nobody", "--sep", ";"), "Expected a column 'Nobody' for the user"),
+        (("--sep", "ab"), "Expected one sign as separator"),
+        ((), "try --sep ';' --columns user=Sender,text=Message"),
+    ],
+)
+def test_a_wrong_layout_is_one_line(chat, command, words, options, message):
+    done = command(*words, chat, *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_columns_of_any_name_reach_the_file(command, tmp_path):
+    name = '\U0001f464 "who", \\'
+    quoted = name.replace('"', '""')
+    (tmp_path / "p.csv").write_text(f'"{quoted}",word\na,lol\n')
+    done = command(
+        "data", "describe", "p.csv", "--columns", f'"user={quoted}"', "--format", "json",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["clients"] == 1
+
+
+@pytest.mark.parametrize("width", [20, 80, 200])
+def test_a_long_line_is_wrapped_and_never_cut(width, capsys):
+    line = " ".join(f"word{i}" for i in range(400))
+    print_wrapped(SafeConsole(width=width), line)
+    printed = capsys.readouterr().out
+    assert whole(printed).strip() == line
+    assert all(len(row) <= width for row in printed.splitlines())
+
+
+def test_preparation_prints_its_whole_warning(command, tmp_path):
+    words = " ".join(f"привет{'а' * i}" for i in range(12))
+    (tmp_path / "p.csv").write_text(f"Sender;Message\na;{words} \U0001f602\nb;\U0001f602\n")
+    done = command("data", "prepare", "p.csv", "out.csv", *LAYOUT, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = whole(done.stdout)
+    assert "characters]" not in said
+    assert "12 of 12 tokens (100.0%), such as 'привет', 'привета'," in said
+    assert "set population.alphabet (docs/populations.md) and protocol.depth." in said
+    assert "1 of 2 texts hold no word" in said
+    assert "dropped 2 (14.3%, emoji or symbol, such as '\U0001f602')" in said

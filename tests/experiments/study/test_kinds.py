@@ -1,0 +1,171 @@
+"""Kinds of experiments: a new one is a module and a line; directories say their kind by a word."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fedhh.experiments.study import kinds
+from fedhh.validation import InputError
+from tests.fuzz.work import call, make
+
+TOY = """
+from matplotlib.figure import Figure
+
+from fedhh.experiments.report.explorer.study_page import chart, study_page
+from fedhh.experiments.report.style import write_figure
+from fedhh.experiments.study.kinds import Drawn, Kind
+from fedhh.experiments.study.stored_files import read_json
+from fedhh.experiments.study.text_table import TextTable
+import pandas as pd
+
+
+class Toy(Kind):
+    noun = "toy"
+    command = "toy run"
+    begun = "toy.toml"
+
+    def table(self, directory):
+        values = read_json(directory / "result.json")["values"]
+        rows = tuple((str(place), f"{value:,}") for place, value in enumerate(values))
+        return TextTable(title="A toy", columns=("place", "value"), rows=rows, note="All of it.")
+
+    def plot(self, directory, drawing):
+        figure = Figure()
+        figure.subplots().plot(read_json(directory / "result.json")["values"])
+        return Drawn(
+            paths=[write_figure(figure, (drawing.out or directory) / "values", look=drawing.look)]
+        )
+
+    def page(self, directory):
+        values = read_json(directory / "result.json")["values"]
+        table = pd.DataFrame({"place": range(len(values)), "of": "toy", "value": values})
+        drawn = chart(("Values", "Place by place."), table, ["place", "of"], ["value"], {})
+        return study_page(
+            "A toy", [], [self.table(directory)], [drawn], config=directory / "toy.toml"
+        )
+"""
+
+PAGE = (Path(__file__).parents[3] / "docs" / "extending.md").read_text(encoding="utf-8")
+SURVEY = (
+    PAGE.partition("## A kind of experiment")[2].partition("```python\n")[2].partition("```")[0]
+)
+"""The class that the page shows."""
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """The directory of a finished toy, whose module and line are all that fedhh knows of it."""
+    (tmp_path / "toys.py").write_text(TOY + SURVEY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(
+        kinds, "KINDS", {**kinds.KINDS, "toy": "toys:Toy", "survey": "toys:SurveyKind"}
+    )
+    return holding(tmp_path / "toy", {"kind": "toy", "values": [1, 2_000]})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    home = tmp_path_factory.mktemp("made")
+    for kind in ("run", "sweep", "months", "pipeline"):
+        make(home, kind)
+    return home
+
+
+def holding(folder: Path, record: dict) -> Path:
+    folder.mkdir()
+    (folder / "result.json").write_text(json.dumps(record))
+    return folder
+
+
+def test_a_sixth_kind_is_a_module_and_a_line(toy, capsys):
+    call("show", toy)
+    shown = capsys.readouterr().out
+    assert "A toy" in shown
+    assert "2,000" in shown
+    assert f"Files: {toy}" in shown
+    call("show", toy / "result.json", "--format", "json")
+    assert json.loads(capsys.readouterr().out) == {
+        "kind": "toy", "values": [1, 2000], "directory": str(toy),
+    }  # fmt: skip
+    call("table", toy, "--format", "csv")
+    assert capsys.readouterr().out.split() == ["place,value", "0,1", '1,"2,000"']
+    call("plot", toy)
+    assert {path.name for path in toy.glob("values.*")} == {
+        "values.png",
+        "values.pdf",
+        "values.svg",
+    }
+    call("report", toy)
+    assert "<title>A toy" in (toy / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_a_kind_cannot_do_is_one_line(toy, tmp_path, capsys):
+    survey = holding(tmp_path / "survey", {"kind": "survey", "answers": {"yes": 1_000}})
+    call("show", survey)
+    assert "1,000" in capsys.readouterr().out
+    for words, reason in {
+        ("plot", survey): "holds a survey, which has no figures",
+        ("report", survey): "holds a survey, which has no page to explore",
+        ("plot", toy, "--x", "seed"): "holds a toy, whose figures take --out, --no-title",
+        ("table", toy, "summary"): "which has one table; leave the name out",
+        ("show", toy, "--second-opinion"): "Expected --second-opinion with the directory of a",
+        ("report", toy, toy): "holds no single run",
+    }.items():
+        with pytest.raises(InputError, match=reason):
+            call(*words)
+    assert not list(survey.glob("*.png"))
+
+
+def test_what_was_begun_says_how_to_go_on(toy, tmp_path):
+    (toy / "result.json").unlink()
+    (toy / "toy.toml").touch()
+    for command in ("show", "plot", "report", "table"):
+        with pytest.raises(InputError, match="go on with fedhh toy run --resume --out"):
+            call(command, toy)
+    with pytest.raises(InputError, match="go on with fedhh run --resume --out"):
+        call("plot", tmp_path / "absent")
+
+
+def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path):
+    newer = holding(tmp_path / "newer", {"kind": "sent\x1b[2J"})
+    with pytest.raises(InputError, match="expected one of run, sweep, pipeline, repeated") as error:
+        call("show", newer)
+    assert "\x1b" not in str(error.value)
+
+
+@pytest.mark.parametrize("word", ["run", "sweep", "pipeline", "repeated-collection"])
+def test_a_directory_says_its_kind_and_older_ones_are_recognized(made, tmp_path, word):
+    directory = tmp_path / "copy"
+    shutil.copytree(made / {"repeated-collection": "months"}.get(word, word), directory)
+    expected = type(kinds.find(word))
+    assert type(kinds.kind_of(directory)) is expected
+    file = directory / "result.json"
+    if word == "sweep":
+        assert not file.exists()
+        return
+    record = json.loads(file.read_text())
+    assert record["kind"] == word
+    if word == "pipeline":  # It has always said so.
+        return
+    file.write_text(json.dumps({key: part for key, part in record.items() if key != "kind"}))
+    assert type(kinds.kind_of(directory)) is expected
+
+
+def test_figures_of_a_repeated_collection_are_drawn_from_its_tables(made, tmp_path, capsys):
+    directory = tmp_path / "months"
+    shutil.copytree(made / "months", directory)
+    shutil.rmtree(directory / "periods")
+    call("plot", directory)
+    names = {path.name for path in (directory / "figures").glob("*.png")}
+    assert names == {"days-until-found.png", "by-week.png"}
+    assert f"Wrote {directory / 'figures' / 'by-week.png'}" in capsys.readouterr().out
+    call("plot", directory, "--out", tmp_path / "drawn", "--size", "6x5", "--no-title")
+    assert (tmp_path / "drawn" / "by-week.svg").exists()
+    pd.DataFrame({"protocol": [1]}).to_parquet(directory / "losses.parquet")
+    with pytest.raises(InputError, match=r"losses\.parquet is damaged"):
+        call("plot", directory)

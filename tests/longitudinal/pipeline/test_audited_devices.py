@@ -1,0 +1,124 @@
+"""The devices of a pipeline, and audited systems, as an audit of their lives sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedhh.longitudinal.audit import (
+    audit_device,
+    neighboring_lives,
+    replay_cap,
+    stated_trade_off,
+    telling_epsilon,
+)
+from fedhh.longitudinal.devices.model import Delay
+from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.longitudinal.ledger.macos import DAY, MacosDevice
+from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
+from fedhh.longitudinal.pipeline.audited_devices import PipelineDevices
+from fedhh.longitudinal.records import OracleRecords
+from fedhh.oracles import OracleSpec
+from fedhh.validation import InputError
+from tests.longitudinal.living_devices import NotApplied, RefilledTwice
+
+NUM_DAYS = 5
+MACOS = CONFIGURATIONS["macos-10.12"]
+EMOJI = "com.apple.keyboard.Emoji"
+
+
+def devices(cap, epsilon, **options):
+    form = OracleRecords(spec=OracleSpec(name="grr", epsilon=epsilon), domain_size=2)
+    return PipelineDevices(form=form, cap=cap, **{"delay": Delay(), "store_days": 3, **options})
+
+
+def audited(cap):
+    lives = neighboring_lives("user", num_days=NUM_DAYS, events_per_day=6)
+    most = stated_trade_off(1.0, cap, lives).num_answers
+    return audit_device(
+        devices(cap, telling_epsilon(4.0, most)),
+        lives,
+        num_devices=3000,
+        rng=np.random.default_rng(1),
+        confidence=1 - 1e-6,
+    )
+
+
+@pytest.mark.parametrize("rollover", [0, 3])
+def test_a_pipelines_devices_keep_their_caps(rollover):
+    found = audited(Cap(amount=2, rollover=rollover))
+    assert not found.refuted
+    assert found.found.stated.num_answers == 2 * NUM_DAYS
+    assert found.found.least_answers >= NUM_DAYS
+
+
+@pytest.mark.parametrize("kind", [RefilledTwice, NotApplied])
+def test_a_pipeline_with_a_broken_cap_is_caught_twice(kind):
+    found = audited(kind(amount=2))
+    assert found.sent.worst.sent > found.sent.worst.stated
+    assert found.sent.num_overspending > 2900
+    assert found.found.refuted
+    assert 2 * NUM_DAYS < found.found.least_answers <= found.sent.most_in_life
+
+
+def test_transcripts_hold_every_report_with_its_device_and_day():
+    life = np.ones((4, 3), dtype=np.int64)
+    seen = devices(Cap(amount=2), 12.0, delay=Delay(hours=0.0)).live(
+        life, num_devices=700, rng=np.random.default_rng(3)
+    )
+    assert len(seen.reports) == len(seen.devices) == len(seen.days)
+    # At epsilon 12 nearly every report tells the truth.
+    assert seen.reports.mean() > 0.99
+    counts = np.bincount(seen.devices * 4 + seen.days, minlength=2800)
+    # Two a day, but where a device had fewer events by then.
+    assert counts.max() == 2
+    assert 0.8 < (counts == 2).mean() < 1
+
+
+def test_what_devices_of_a_pipeline_cannot_live_is_refused():
+    with pytest.raises(InputError, match="one and the same value"):
+        devices(Cap(amount=1), 1.0).live(
+            np.array([[0], [1]]), num_devices=2, rng=np.random.default_rng(0)
+        )
+    wide = OracleRecords(spec=OracleSpec(name="oue", epsilon=1.0), domain_size=500)
+    with pytest.raises(InputError, match="read one by one, got 'oue' over domain_size=500"):
+        PipelineDevices(form=wide, cap=Cap(amount=1), delay=Delay(), store_days=1)
+
+
+class RefillsTwice(MacosDevice):
+    def _raise_balances(self):
+        before = dict(self.balances)
+        super()._raise_balances()
+        for name, balance in self.balances.items():
+            self.balances[name] += balance - before[name]
+
+
+def sent_by(kind, *, idle_days=0, languages=1, num_days=6):
+    """Days of records of emoji that a device sends under Apple's budget manager."""
+    rng = np.random.default_rng(2)
+    device = kind(MACOS)
+    for day in range(idle_days, idle_days + num_days):
+        device.advance(day * DAY, rng=rng)
+        for language in range(languages):
+            device.add(f"{EMOJI}.{language}", 4)
+    device.advance((idle_days + num_days) * DAY - 1, rng=rng)
+    return [
+        record for report in device.reports for record in [report.at // DAY] * len(report.records)
+    ]
+
+
+def test_a_budget_manager_that_refills_twice_is_caught():
+    stated = MACOS.budgets[EMOJI].cap
+    honest, broken = (sent_by(kind, languages=5) for kind in (MacosDevice, RefillsTwice))
+    assert replay_cap(stated, [0] * len(honest), honest).worst is None
+    found = replay_cap(stated, [0] * len(broken), broken)
+    assert found.worst.sent > found.worst.stated
+    assert found.most_in_life > 1.5 * len(honest)
+
+
+def test_unused_budget_breaks_a_daily_cap_and_not_the_rules_themselves():
+    # 20 idle days, then emoji in ten languages: 10 are sent on a day (section 4.2.3).
+    days = sent_by(MacosDevice, idle_days=20, languages=10, num_days=3)
+    assert replay_cap(MACOS.budgets[EMOJI].cap, [0] * len(days), days).worst is None
+    found = replay_cap(Cap(amount=1), [0] * len(days), days)
+    assert str(found.first) == "sent 10 in 1 day, stated at most 1"

@@ -1,0 +1,123 @@
+"""Memoised answers: the honest ones pass, those that are drawn again are caught."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedhh.longitudinal.audit import Answers, TradeOff
+from fedhh.longitudinal.audit.answer_audit import RedrawnDaily, audit_answer, stated_of_lives
+from fedhh.longitudinal.memoization import (
+    FreshAnswer,
+    MemoisedDBitFlip,
+    MemoisedOneBitMean,
+    MemoisedRappor,
+    OwnBits,
+)
+from fedhh.oracles import GeneralizedRandomizedResponse
+from fedhh.oracles.bloom_filters import BitResponse
+from fedhh.validation import InputError
+from tests.forgetful_answers import AlphaRedrawn, RedrawnAfterAChange
+
+SURE = 1 - 1e-6
+
+RAPPOR = MemoisedRappor(filters=OwnBits(num_bits=4), response=BitResponse(f=0.5, p=0.25, q=0.75))
+ONE_BIT_MEAN = MemoisedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=1)
+PERTURBED = MemoisedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=0.2)
+D_BIT_FLIP = MemoisedDBitFlip(epsilon=2.0, num_buckets=4, num_drawn=4)
+ANSWERS = [(RAPPOR, 0, 1), (ONE_BIT_MEAN, 0.0, 10.0), (PERTURBED, 0.0, 10.0), (D_BIT_FLIP, 0, 1)]
+
+
+def lives(pair, days, *, back_and_forth):
+    """Always one value or always the other, or both of them in turn, in either order."""
+    if back_and_forth:
+        return np.resize(pair, days), np.resize(pair[::-1], days)
+    return np.full(days, pair[0]), np.full(days, pair[1])
+
+
+def audited(answer, first, second, *, num_devices=2000, seed=1, **options):
+    return audit_answer(
+        answer,
+        first,
+        second,
+        num_devices=num_devices,
+        rng=np.random.default_rng(seed),
+        confidence=SURE,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("back_and_forth", [False, True])
+@pytest.mark.parametrize(("answer", "low", "high"), ANSWERS, ids=lambda x: type(x).__name__)
+def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
+    answer, low, high, back_and_forth
+):
+    first, second = lives((low, high), 40, back_and_forth=back_and_forth)
+    stated = stated_of_lives(answer, first, second)
+    assert stated.epsilon == pytest.approx(answer.epsilon_of_same_pattern(1 + back_and_forth))
+    found = audited(answer, first, second)
+    assert found.stated == stated
+    assert not found.refuted
+    again = audited(RedrawnDaily(memoised=answer), first, second)
+    assert again.stated == stated
+    assert again.refuted
+    assert again.least_answers > stated.num_answers
+
+
+@pytest.mark.parametrize(("answer", "low", "high"), ANSWERS[:2], ids=lambda x: type(x).__name__)
+def test_a_memo_that_a_change_and_back_redraws_is_caught_only_by_changing(answer, low, high):
+    for back_and_forth in (False, True):
+        first, second = lives((low, high), 40, back_and_forth=back_and_forth)
+        stated = stated_of_lives(answer, first, second)
+        found = audited(RedrawnAfterAChange(answer), first, second, stated=stated)
+        assert found.refuted == back_and_forth
+
+
+def test_a_threshold_of_rounding_that_is_drawn_again_is_caught():
+    # Between grid points a new alpha each day shows both of their permanent bits.
+    first, second = np.full(40, 1.0), np.full(40, 9.0)
+    assert not audited(ONE_BIT_MEAN, first, second, num_devices=4000).refuted
+    assert audited(AlphaRedrawn(ONE_BIT_MEAN), first, second, num_devices=4000).refuted
+
+
+def test_what_one_day_gives_away_is_found_closely():
+    # One report: the exact epsilon of a binary response, and of RAPPOR's first day.
+    for answer, low, high in ANSWERS:
+        found = audited(answer, [low], [high], num_devices=20_000)
+        exact = answer.epsilon_after(1)
+        assert not found.refuted
+        assert 0.55 * exact < found.found.epsilon <= exact
+    assert audited(ONE_BIT_MEAN, [0.0], [10.0], num_devices=20_000).found.epsilon > 0.85
+
+
+def test_honest_answers_are_refuted_no_more_often_than_the_confidence_says():
+    rng = np.random.default_rng(5)
+    refuted = sum(
+        audit_answer(
+            answer, np.full(3, low), np.full(3, high), num_devices=150, rng=rng, confidence=0.7
+        ).refuted
+        for answer, low, high in ANSWERS[:2]
+        for _ in range(30)
+    )
+    # At most 18 are to be expected.
+    assert refuted <= 6
+
+
+def test_that_a_value_changed_is_not_hidden_by_a_memo():
+    # Without perturbation, a bit that differs from yesterday's proves a change.
+    still, moved = np.full(10, 0.0), np.resize([0.0, 10.0], 10)
+    claim = TradeOff((Answers(epsilon=2.0, times=1),))
+    found = audited(ONE_BIT_MEAN, still, moved, stated=claim)
+    assert found.refuted
+    assert found.found.epsilon > 3
+    with pytest.raises(InputError, match="repeat and differ on the same days"):
+        audited(ONE_BIT_MEAN, still, moved)
+
+
+def test_what_cannot_be_audited_is_named():
+    fresh = FreshAnswer(oracle=GeneralizedRandomizedResponse(epsilon=1.0, domain_size=2))
+    with pytest.raises(InputError, match="Expected a memoised answer"):
+        audited(fresh, [0, 0], [1, 1])
+    assert not audited(fresh, [0], [1], stated=TradeOff((Answers(epsilon=1.0, times=1),))).refuted
+    with pytest.raises(InputError, match="two lives of one length"):
+        audited(RAPPOR, [0, 0], [1])

@@ -1,0 +1,241 @@
+"""Audits of whole lives: honest devices pass close to what they state, others are caught."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.longitudinal.audit import (
+    NO_EVENT,
+    NeighboringLives,
+    audit_device,
+    neighboring_lives,
+    stated_trade_off,
+    telling_epsilon,
+)
+from fedhh.longitudinal.audit.findings import fewest_refuted
+from fedhh.longitudinal.audit.longitudinal_audit import LEVELS
+from fedhh.longitudinal.audit.trade_off import Answers, TradeOff
+from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.oracles import GeneralizedRandomizedResponse, SubsetSelection
+from fedhh.validation import InputError
+from tests.longitudinal.living_devices import (
+    CappedDevice,
+    ForgetsItsLifetime,
+    HasNoCap,
+    IsSilentAboutValueZero,
+    KeepsWhatIsLeft,
+    RefillsTwice,
+    SendsAgain,
+    SendsAtRandom,
+)
+
+NUM_DAYS = 6
+CAP = Cap(amount=2)
+SURE = 1 - 1e-6
+
+
+def response(epsilon):
+    return GeneralizedRandomizedResponse(epsilon=epsilon, domain_size=2)
+
+
+def audited(kind, *, cap=CAP, seed=1, num_devices=4000, confidence=SURE, levels=LEVELS, **options):
+    """An audit of each level, at an epsilon that shows how many records there were."""
+    found = {}
+    for level in levels:
+        lives = neighboring_lives(
+            level, num_days=NUM_DAYS, events_per_day=5, day=0 if level == "event" else 1
+        )
+        most = stated_trade_off(1.0, cap, lives).num_answers
+        found[level] = audit_device(
+            kind(oracle=response(telling_epsilon(4.0, most)), cap=cap, **options),
+            lives,
+            num_devices=num_devices,
+            rng=np.random.default_rng(seed),
+            confidence=confidence,
+        )
+    return found
+
+
+def exact_epsilon(lives, epsilon):
+    """Of a device that sends one of each day's events: over all transcripts of its reports."""
+    p = 1 / (1 + math.exp(-epsilon))
+    laws = [
+        [
+            np.mean([p if value == report else 1 - p for value in day if value != NO_EVENT])
+            for day in life
+            for report in (0, 1)
+        ]
+        for life in (lives.first, lives.second)
+    ]
+    worst = 0.0
+    for reports in itertools.product((0, 1), repeat=lives.first.shape[0]):
+        logs = [sum(math.log(law[2 * d + r]) for d, r in enumerate(reports)) for law in laws]
+        worst = max(worst, abs(logs[0] - logs[1]))
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("level", "first", "second", "records"),
+    [
+        ("user", [[0, 0], [0, 0]], [[1, 1], [1, 1]], 2),
+        ("event", [[0, NO_EVENT], [0, 0]], [[1, NO_EVENT], [0, 0]], 1),
+        ("event", [[0, 0], [0, 0]], [[1, 0], [0, 0]], 1),
+    ],
+)
+def test_the_bound_comes_close_to_the_law_of_all_transcripts(level, first, second, records):
+    lives = NeighboringLives(
+        level=level, first=np.array(first), second=np.array(second), pair=(0, 1), seen=(0, 2)
+    )
+    device = CappedDevice(oracle=response(1.0), cap=Cap(amount=1))
+    assert stated_trade_off(1.0, device.cap, lives).num_answers == records
+    exact = exact_epsilon(lives, 1.0)
+    assert exact <= records + 1e-12
+    found = audit_device(
+        device, lives, num_devices=40_000, rng=np.random.default_rng(2), confidence=SURE
+    )
+    assert not found.refuted
+    assert 0.8 * exact < found.found.found.epsilon <= exact
+
+
+@pytest.mark.parametrize(
+    ("cap", "kept_days", "of_day", "of_life"),
+    [
+        (CAP, 1, 2, 12),
+        (Cap(amount=2, rollover=2), 2, 4, 12),
+        (Cap(amount=3, session_days=4), 4, 3, 6),
+        (Cap(amount=2, lifetime=5), 1, 2, 5),
+    ],
+)
+def test_an_honest_device_passes_close_to_what_it_states(cap, kept_days, of_day, of_life):
+    found = audited(CappedDevice, cap=cap, kept_days=kept_days)
+    assert not any(each.refuted for each in found.values())
+    stated = {level: each.found.stated.num_answers for level, each in found.items()}
+    assert stated == {"event": 1, "day": of_day, "user": of_life}
+    # Almost all the records that were really sent are found in their reports.
+    sent = found["user"].sent.most_in_life
+    assert sent <= of_life
+    assert 0.6 * sent <= found["user"].found.least_answers <= sent
+    assert found["event"].found.least_answers == 1
+
+
+@pytest.mark.parametrize(("kind", "sent_on_a_day"), [(RefillsTwice, 4), (HasNoCap, 5)])
+def test_a_budget_refilled_twice_and_a_missing_cap_are_caught_twice(kind, sent_on_a_day):
+    found = audited(kind)
+    assert str(found["user"].sent.first) == f"sent {sent_on_a_day} in 1 day, stated at most 2"
+    # The reports alone show it too, and about how many there were.
+    of_day, of_life = found["day"].found, found["user"].found
+    assert of_day.refuted
+    assert of_life.refuted
+    assert 2 < of_day.least_answers <= sent_on_a_day
+    assert 16 <= of_life.least_answers <= NUM_DAYS * sent_on_a_day
+    # One event is still in one record.
+    assert not found["event"].found.refuted
+
+
+def test_a_rollover_without_its_limit_and_a_forgotten_lifetime_are_caught():
+    kept = Cap(amount=3, rollover=1)
+    # Idle days come first: only then is there more to inherit than the limit.
+    life = np.full((5, 9), NO_EVENT)
+    life[3:] = 0
+    lives = NeighboringLives(
+        level="user",
+        first=life,
+        second=np.where(life == NO_EVENT, NO_EVENT, 1),
+        pair=(0, 1),
+        seen=(0, 5),
+    )
+    for kind, cap, refuted in (
+        (CappedDevice, kept, False),
+        (KeepsWhatIsLeft, kept, True),
+        (CappedDevice, dataclasses.replace(kept, lifetime=4), False),
+        (ForgetsItsLifetime, dataclasses.replace(kept, lifetime=4), True),
+    ):
+        found = audit_device(
+            kind(oracle=response(0.8), cap=cap),
+            lives,
+            num_devices=3000,
+            rng=np.random.default_rng(4),
+            confidence=SURE,
+        )
+        assert found.refuted == refuted
+        assert (found.sent.worst is not None) == refuted
+
+
+def test_an_event_sent_again_is_caught_by_its_reports_alone():
+    found = audited(SendsAgain)
+    assert all(each.sent.worst is None for each in found.values())
+    assert {level: each.refuted for level, each in found.items()} == {
+        "event": True,
+        "day": False,
+        "user": False,
+    }
+
+
+def test_numbers_that_depend_on_values_are_caught():
+    found = audited(IsSilentAboutValueZero)
+    assert all(each.sent.worst is None for each in found.values())
+    assert all(each.found.refuted for each in found.values())
+    assert "numbers sent" in found["user"].found.statistic
+
+
+def test_honest_devices_are_refuted_no_more_often_than_the_confidence_says():
+    refuted = sum(
+        audited(CappedDevice, seed=seed, num_devices=300, confidence=0.7, levels=[level])[
+            level
+        ].refuted
+        for seed in range(20)
+        for level in LEVELS
+    )
+    # At most 18 are to be expected; bounds that each hold for themselves leave far fewer.
+    assert refuted <= 6
+
+
+def test_numbers_are_learned_from_other_devices_than_they_are_tested_on():
+    # Of few devices and many days, what was learned of a device's own numbers tells its life.
+    lives = neighboring_lives("event", num_days=40, events_per_day=9)
+    device = SendsAtRandom(oracle=response(0.1), cap=Cap(amount=9))
+    found = [
+        audit_device(
+            device, lives, num_devices=40, rng=np.random.default_rng(seed), confidence=0.99
+        )
+        for seed in range(5)
+    ]
+    assert not any(each.refuted for each in found)
+
+
+def test_more_answers_than_stated_are_seen_from_where_the_audit_says():
+    stated = TradeOff((Answers(epsilon=0.72, times=12),))
+    few, many = (fewest_refuted(stated, num_samples=n, error=1e-3) for n in (500, 50_000))
+    assert 12 < many < few < 24
+    # A single answer of this epsilon is certainty, and so is any number of them.
+    sure = TradeOff((Answers(epsilon=30.0, times=2),))
+    assert fewest_refuted(sure, num_samples=1000, error=1e-3) is None
+    assert telling_epsilon(4.0, 4) == pytest.approx(1.0)
+    assert telling_epsilon(0.1, 100) == 0.1
+
+
+def test_wrong_lives_are_named():
+    for change, message in (
+        ({"level": "week"}, "Unknown level 'week'"),
+        ({"num_days": 0}, "num_days >= 1"),
+        ({"day": 3}, "0 <= day < num_days=3, got day=3"),
+        ({"pair": (1, 1)}, "two different values"),
+    ):
+        with pytest.raises(InputError, match=message):
+            neighboring_lives(**{"level": "user", "num_days": 3, "events_per_day": 1, **change})
+    device = CappedDevice(oracle=SubsetSelection(epsilon=1.0, domain_size=4), cap=CAP)
+    lives = neighboring_lives("user", num_days=2, events_per_day=1)
+    for change, message in (
+        ({"num_devices": 7}, "num_devices >= 8"),
+        ({"confidence": 1.0}, "confidence=1.0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            audit_device(
+                device,
+                **{"lives": lives, "num_devices": 8, "rng": np.random.default_rng(0), **change},
+            )

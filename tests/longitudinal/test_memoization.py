@@ -1,0 +1,443 @@
+"""Memoised answers: the law of whole sequences of reports, enumerated, and estimates."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedhh.accounting import audit_epsilon
+from fedhh.longitudinal.memoization import (
+    FreshAnswer,
+    MemoisedDBitFlip,
+    MemoisedOneBitMean,
+    MemoisedRappor,
+    OwnBits,
+)
+from fedhh.oracles import OracleSpec, make_oracle
+from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters
+from fedhh.testing.statistics import ALPHA, follows_law, rows
+from fedhh.validation import InputError
+from tests.longitudinal.memo_lives import PAPER, TINY, all_reports, law_of, publics_of, values_of
+
+SUBMITTED = pytest.mark.parametrize("name", TINY)
+
+
+def permanent_chances(answer, key, public):
+    """Return the chances of a permanent 1, written down again from the papers."""
+    e = math.exp(getattr(answer, "epsilon", 0.0))
+    if isinstance(answer, MemoisedOneBitMean):
+        point = key * answer.maximum / answer.num_steps
+        return [1 / (e + 1) + point / answer.maximum * (e - 1) / (e + 1)]
+    if isinstance(answer, MemoisedDBitFlip):
+        h = math.sqrt(e)
+        return [h / (h + 1) if each == key else 1 / (h + 1) for each in public[0]]
+    held = answer.filters.filters(public[0], np.array([key]))[0]
+    f = answer.response.f
+    return [1 - f / 2 if bit else f / 2 for bit in held]
+
+
+def roundings(answer, values):
+    """Return (weight, what each value is rounded to): alpha on a grid finer than the values'."""
+    if not answer.rounds:
+        return [(1.0, list(values))]
+    step, parts = answer.step, 8
+    found = []
+    for alpha in (np.arange(parts) + 0.5) * step / parts:
+        points = [math.floor(x / step) for x in values]
+        found.append(
+            (1 / parts,
+             [p + (x + alpha >= (p + 1) * step) for p, x in zip(points, values, strict=True)])
+        )  # fmt: skip
+    return found
+
+
+def slow_law(answer, values, public, reports):
+    """Return the probability of one sequence of reports: all alphas, all permanent responses."""
+    total = 0.0
+    for chance_of_alpha, points in roundings(answer, values):
+        weight, keys = chance_of_alpha, points
+        if getattr(answer, "only_drawn", False):
+            keys = [point if point in public[0] else -1 for point in points]
+        for bit in range(answer.num_bits):
+            distinct = sorted(set(keys))
+            chance = {key: permanent_chances(answer, key, public)[bit] for key in distinct}
+            of_bit = 0.0
+            for kept in itertools.product((0, 1), repeat=len(distinct)):
+                held = dict(zip(distinct, kept, strict=True))
+                each = math.prod(chance[k] if held[k] else 1 - chance[k] for k in distinct)
+                for key, sent in zip(keys, reports[:, bit], strict=True):
+                    one = answer.daily_one if held[key] else answer.daily_zero
+                    each *= one if sent else 1 - one
+                of_bit += each
+            weight *= of_bit
+        total += weight
+    return total
+
+
+@SUBMITTED
+def test_the_law_of_whole_sequences_is_that_of_the_papers(name):
+    answer = TINY[name]
+    values = values_of(answer)
+    for life in ([values[0], values[1], values[0]], [values[-1], values[-1]], values[-2:]):
+        for public in publics_of(answer)[:2]:
+            space, logs = law_of(answer, life, public)
+            found = np.exp(logs)
+            assert found.sum() == pytest.approx(1)
+            some = range(0, len(space), max(1, len(space) // 12))
+            expected = [slow_law(answer, life, public, space[row]) for row in some]
+            assert found[list(some)] == pytest.approx(expected)
+
+
+@SUBMITTED
+@pytest.mark.parametrize("days", [1, 2, 3])
+def test_epsilon_after_some_days_is_attained_exactly(name, days):
+    answer = TINY[name]
+    worst = 0.0
+    for public in publics_of(answer):
+        logs = [law_of(answer, [value] * days, public)[1] for value in values_of(answer)]
+        for first, second in itertools.permutations(logs, 2):
+            possible = first > -math.inf
+            assert (second[possible] > -math.inf).all()
+            worst = max(worst, float((first[possible] - second[possible]).max()))
+    assert worst == pytest.approx(answer.epsilon_after(days))
+    assert worst <= answer.epsilon_forever * (1 + 1e-9)
+
+
+@SUBMITTED
+def test_epsilon_rises_to_its_limit_and_no_further(name):
+    answer = TINY[name]
+    epsilons = [answer.epsilon_after(days) for days in (1, 2, 5, 20, 10**6)]
+    assert epsilons == sorted(epsilons)
+    assert epsilons[-1] == pytest.approx(answer.epsilon_forever)
+    assert answer.epsilon_first == epsilons[0]
+
+
+def test_the_numbers_of_the_rappor_paper():
+    answer = MemoisedRappor(
+        filters=BloomFilters(num_bits=128, num_hashes=2, num_cohorts=8, hash_seed=0),
+        response=PAPER,
+    )
+    assert answer.epsilon_first == pytest.approx(1.0743, abs=5e-5)
+    assert answer.epsilon_first == pytest.approx(PAPER.epsilon_of_one_report(2))
+    assert answer.epsilon_forever == pytest.approx(4.394, abs=5e-4)
+    assert answer.epsilon_forever == pytest.approx(PAPER.epsilon_of_all_reports(2))
+    again = BitResponse.of_all_reports(answer.epsilon_forever, num_hashes=2, p=0.5, q=0.75)
+    assert again.f == pytest.approx(0.5)
+    assert again.epsilon_of_all_reports(2) <= answer.epsilon_forever
+
+
+def patterns(life):
+    return tuple(life.index(each) for each in life)
+
+
+@pytest.mark.parametrize(
+    ("name", "attained"),
+    [("basic-rappor", False), ("one-bit-mean", True), ("dbitflip", True), ("dbitflip-one", True)],
+)
+def test_lives_of_one_pattern_are_covered_and_no_others(name, attained):
+    answer = TINY[name]
+    values = [0.0, 2.0, 4.0] if name == "one-bit-mean" else values_of(answer)
+    widest = {1: 0.0, 2: 0.0}
+    elsewhere = 0.0
+    for public in publics_of(answer)[:3]:
+        lives = [list(each) for each in itertools.product(values, repeat=2)]
+        logs = [law_of(answer, life, public)[1] for life in lives]
+        for (first, p), (second, q) in itertools.permutations(zip(lives, logs, strict=True), 2):
+            possible = p > -math.inf
+            ratio = float((p[possible] - q[possible]).max())
+            if patterns(first) == patterns(second):
+                width = len(set(first))
+                widest[width] = max(widest[width], ratio)
+            else:
+                elsewhere = max(elsewhere, ratio)
+    for width, worst in widest.items():
+        assert worst <= answer.epsilon_of_same_pattern(width) + 1e-9
+        if attained:
+            assert worst == pytest.approx(answer.epsilon_of_same_pattern(width))
+    # Where the permanent response itself is sent, a change can be proved; else one day hides some.
+    assert (elsewhere == math.inf) == (answer.daily_zero == 0)
+
+
+@SUBMITTED
+def test_the_second_answer_is_made_from_the_first(name):
+    answer = TINY[name]
+    n = 500
+    memo = answer.begin(n, rng=np.random.default_rng(1))
+    values = np.random.default_rng(2).choice(values_of(answer), n)
+    kept = answer.permanent(memo, values)
+    assert (answer.permanent(memo, values) == kept).all()
+    answer.answer(memo, values[::-1].copy(), rng=np.random.default_rng(3))
+    assert (answer.permanent(memo, values) == kept).all()
+    assert (answer.permanent(memo.rows(100, 300), values[100:300]) == kept[100:300]).all()
+    again = [answer.answer(memo, values, rng=np.random.default_rng(day)) for day in (4, 5)]
+    same = bool((again[0] == again[1]).all())
+    assert same == (answer.daily_zero == 0 and answer.daily_one == 1)
+    if same:
+        assert (again[0] == kept).all()
+    redrawn = memo.with_new_keys(rng=np.random.default_rng(6))
+    assert (answer.permanent(redrawn, values) != kept).any()
+
+
+def simulated(answer, memos, life, *, seed):
+    """Return ``(n, t, b)`` reports, of each day from that day's memo."""
+    rng = np.random.default_rng(seed)
+    days = [
+        answer.answer(memo, np.full(memo.num_devices, value), rng=rng)
+        for memo, value in zip(memos, life, strict=True)
+    ]
+    return np.stack(days, axis=1)
+
+
+@pytest.mark.parametrize(
+    "name", ["basic-rappor", "one-bit-mean-gamma", "dbitflip-gamma", "dbitflip-numbers"]
+)
+def test_simulated_reports_follow_the_law_and_redrawn_memos_do_not(name):
+    answer = TINY[name]
+    n, rng = 25_000, np.random.default_rng(7)
+    memo = answer.begin(n, rng=rng)
+    public = publics_of(answer)[0]
+    memo = replace(memo, public=np.repeat(public, n, axis=0))
+    values = values_of(answer)
+    rounded = [values[-1], values[-1]]
+    for life in (rounded, [values[0], values[1]]):
+        space, logs = law_of(answer, life, public)
+        law = dict(zip(rows(space), np.exp(logs), strict=True))
+        assert follows_law(rows(simulated(answer, [memo, memo], life, seed=8)), law)
+        if life is rounded:
+            new_keys = memo.with_new_keys(rng=rng)
+            assert not follows_law(rows(simulated(answer, [memo, new_keys], life, seed=9)), law)
+
+
+@pytest.mark.parametrize("name", ["one-bit-mean", "dbitflip-numbers"])
+def test_alpha_drawn_anew_every_day_breaks_the_law(name):
+    answer = TINY[name]
+    n, rng = 50_000, np.random.default_rng(10)
+    public = publics_of(answer)[0]
+    memo = answer.begin(n, rng=rng)
+    memo = replace(memo, public=np.repeat(public, n, axis=0))
+    life = [3.0] * 3
+    space, logs = law_of(answer, life, public)
+    law = dict(zip(rows(space), np.exp(logs), strict=True))
+    assert follows_law(rows(simulated(answer, [memo] * 3, life, seed=11)), law)
+    redrawn = [memo.with_new_offsets(rng=rng) for _ in life]
+    assert not follows_law(rows(simulated(answer, redrawn, life, seed=12)), law)
+
+
+def test_a_redrawn_memo_gives_away_more_than_epsilon_forever():
+    answer = MemoisedOneBitMean(epsilon=1.0, maximum=1.0)
+    n, days = 40_000, 6
+    counts = []
+    for redraw in (False, True):
+        for value, seed in ((1.0, 13), (0.0, 14)):
+            rng = np.random.default_rng(seed)
+            memo = answer.begin(n, rng=rng)
+            memos = [memo.with_new_keys(rng=rng) if redraw else memo for _ in range(days)]
+            seen = simulated(answer, memos, [value] * days, seed=seed + 2)
+            counts.append(seen.sum(axis=(1, 2)))
+    assert audit_epsilon(counts[0], counts[1]).epsilon <= answer.epsilon_forever
+    assert audit_epsilon(counts[2], counts[3]).epsilon > 2 * answer.epsilon_forever
+
+
+def test_alpha_drawn_anew_gives_away_more_than_epsilon_forever():
+    # With both grid points' bits seen, the share of days with each tells where the value lies.
+    answer = MemoisedOneBitMean(epsilon=1.0, maximum=1.0)
+    n, days = 20_000, 25
+    found = []
+    for redraw in (False, True):
+        distances = []
+        for value, seed in ((0.5, 31), (0.95, 32)):
+            rng = np.random.default_rng(seed)
+            memo = answer.begin(n, rng=rng)
+            memos = [memo.with_new_offsets(rng=rng) if redraw else memo for _ in range(days)]
+            ones = simulated(answer, memos, [value] * days, seed=seed + 2).sum(axis=(1, 2))
+            distances.append(np.minimum(ones, days - ones))
+        found.append(audit_epsilon(*distances).epsilon)
+    assert found[0] <= answer.epsilon_forever
+    assert found[1] > 2 * answer.epsilon_forever
+
+
+def test_permanent_responses_of_different_values_are_independent():
+    answer = MemoisedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5))
+    n = 60_000
+    memo = answer.begin(n, rng=np.random.default_rng(15))
+    kept = [answer.permanent(memo, np.full(n, value)) for value in (0, 1, NOTHING)]
+    pairs = np.concatenate(kept, axis=1)
+    chances = [0.75, 0.25, 0.25, 0.75, 0.25, 0.25]
+    law = {
+        bits: math.prod(c if bit else 1 - c for bit, c in zip(bits, chances, strict=True))
+        for bits in itertools.product((False, True), repeat=6)
+    }
+    assert follows_law(rows(pairs), law)
+    assert not follows_law(rows(pairs[:, [0, 1, 0, 1, 4, 5]]), law)
+
+
+@pytest.mark.parametrize("name", ["one-bit-mean", "one-bit-mean-gamma"])
+@pytest.mark.parametrize("value", [0.0, 0.3, 1.0, 2.5, 3.9, 4.0])
+def test_one_bit_mean_is_unbiased_with_its_variance(name, value):
+    answer = TINY[name]
+    space, logs = law_of(answer, [value], publics_of(answer)[0])
+    estimates = np.array([float(answer.estimate(report, np.empty((1, 0)))) for report in space])
+    mean = np.exp(logs) @ estimates
+    assert mean == pytest.approx(value)
+    assert np.exp(logs) @ estimates**2 - mean**2 == pytest.approx(answer.variance([value]))
+
+
+def test_alpha_points_are_right_in_the_mean_for_each_device_for_life():
+    answer = MemoisedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=4)
+    values = np.random.default_rng(16).uniform(0, 10, 200)
+    below, threshold = answer.thresholds(values)
+    expected = (below + (1 - threshold)) * answer.step
+    assert expected == pytest.approx(values)
+    # The paper's rule for whole numbers: up where x + alpha reaches the next point.
+    whole = MemoisedOneBitMean(epsilon=1.0, maximum=12.0, num_steps=3)
+    below, threshold = whole.thresholds(np.arange(13))
+    for alpha in range(4):
+        paper = [4 * (x // 4) if x + alpha < 4 * (x // 4 + 1) else 4 * (x // 4 + 1)
+                 for x in range(13)]  # fmt: skip
+        assert (4 * (below + ((alpha + 0.5) / 4 >= threshold))).tolist() == paper
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.2])
+@pytest.mark.parametrize("delta", [0.2, 0.05])
+def test_one_bit_means_error_bound_is_missed_with_delta_at_most(gamma, delta):
+    answer = MemoisedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=gamma)
+    n, runs = 400, 400
+    if gamma == 0:
+        e = math.e
+        paper = 10 / math.sqrt(2 * n) * (e + 1) / (e - 1) * math.sqrt(math.log(2 / delta))
+        assert answer.error_bound(n, delta=delta) == pytest.approx(paper)
+    rng = np.random.default_rng(17)
+    values = np.tile(np.linspace(0, 10, n), runs)
+    memo = answer.begin(n * runs, rng=rng)
+    reports = answer.answer(memo, values, rng=rng).reshape(runs, n, 1)
+    errors = np.array([float(answer.estimate(each, memo.public)) for each in reports]) - 5
+    misses = int((np.abs(errors) > answer.error_bound(n, delta=delta)).sum())
+    assert stats.binomtest(misses, runs, delta, alternative="greater").pvalue > ALPHA
+    # A quarter of it is missed more often than that: the test can fail.
+    often = int((np.abs(errors) > answer.error_bound(n, delta=delta) / 4).sum())
+    assert stats.binomtest(often, runs, delta, alternative="greater").pvalue < ALPHA
+
+
+@pytest.mark.parametrize("name", [each for each in TINY if each.startswith("dbitflip")])
+@pytest.mark.parametrize("days", [1, 2])
+def test_dbitflips_estimates_have_their_mean_and_variance(name, days):
+    answer = replace(TINY[name], step=None)
+    value, scale = 1, len(publics_of(answer))
+    total = np.zeros((2, answer.num_buckets))
+    for public in publics_of(answer):
+        space, logs = law_of(answer, [value] * days, public)
+        for reports, log in zip(space, logs, strict=True):
+            average = np.mean([answer.estimate(day[None], public) for day in reports], axis=0)
+            total += math.exp(log) / scale * np.stack([average, average**2])
+    held = (np.arange(answer.num_buckets) == value).astype(float)
+    assert total[0] == pytest.approx(held)
+    assert total[1] - held == pytest.approx(answer.variance(held, 1, days=days))
+
+
+def test_dbitflips_variance_against_simulation():
+    answer = MemoisedDBitFlip(epsilon=2.0, num_buckets=8, num_drawn=3, gamma=0.1)
+    h = math.exp(1.0)
+    plain = replace(answer, gamma=0.0)
+    assert plain.variance(0, 100) == pytest.approx(100 * 8 / 3 * h / (h - 1) ** 2)
+    runs, n = 500, 200
+    rng = np.random.default_rng(18)
+    memo = answer.begin(runs * n, rng=rng)
+    values = np.tile(np.repeat([0, 1], [150, 50]), runs)
+    reports = answer.answer(memo, values, rng=rng).reshape(runs, n, 3)
+    drawn = memo.public.reshape(runs, n, 3)
+    found = np.array([answer.estimate(r, p) for r, p in zip(reports, drawn, strict=True)])
+    truth = np.array([150, 50] + [0] * 6)
+    for bucket in (0, 1, 7):
+        expected = float(answer.variance(truth[bucket], n))
+        spread = found[:, bucket].var(ddof=1) * (runs - 1) / expected
+        low, high = stats.chi2.ppf([ALPHA / 2, 1 - ALPHA / 2], runs - 1)
+        assert low < spread < high
+        assert not low < spread * 1.6 < high
+        z = (found[:, bucket].mean() - truth[bucket]) / math.sqrt(expected / runs)
+        assert abs(z) < stats.norm.isf(ALPHA / 2)
+
+
+def test_rappors_bit_counts_are_unbiased_and_by_cohort():
+    answer = TINY["rappor"]
+    held = answer.filters.filters(np.array([0, 1]), np.array([0, 0]))
+    for cohort, public in enumerate(publics_of(answer)):
+        space, logs = law_of(answer, [0], public)
+        mean = sum(
+            math.exp(log) * answer.estimate(report, public)
+            for report, log in zip(space, logs, strict=True)
+        )
+        expected = np.zeros((2, 4))
+        expected[cohort] = held[cohort]
+        assert mean == pytest.approx(expected)
+
+
+def test_drawn_buckets_are_uniform_sets():
+    answer = MemoisedDBitFlip(epsilon=1.0, num_buckets=5, num_drawn=3)
+    drawn = answer.begin(20_000, rng=np.random.default_rng(19)).public
+    law = dict.fromkeys(itertools.combinations(range(5), 3), 0.1)
+    assert follows_law(rows(drawn), law)
+    assert answer.public_bits == pytest.approx(math.log2(10))
+    assert TINY["rappor"].public_bits == 1
+
+
+def test_fresh_noise_adds_up():
+    answer = FreshAnswer(oracle=make_oracle(OracleSpec(name="grr", epsilon=1.0), 3))
+    memo = answer.begin(3, rng=np.random.default_rng(20))
+    assert answer.answer(memo, np.arange(3), rng=np.random.default_rng(21)).shape == (3,)
+    space = np.array(list(itertools.product(range(3), repeat=2)))
+    public = np.empty((9, 0), dtype=np.int64)
+    logs = [answer.log_prob(space, [value] * 2, public) for value in (0, 1)]
+    assert np.exp(logs[0]).sum() == pytest.approx(1)
+    assert float((logs[0] - logs[1]).max()) == pytest.approx(answer.epsilon_after(2))
+    assert answer.epsilon_after(2) == 2
+    assert answer.epsilon_forever == answer.epsilon_of_same_pattern(1) == math.inf
+    assert answer.estimate(np.array([0, 0, 1]), public).sum() == pytest.approx(3)
+
+
+def test_large_blocks_of_devices_are_answered_in_parts(monkeypatch):
+    answer = TINY["dbitflip-gamma"]
+    memo = answer.begin(50, rng=np.random.default_rng(22))
+    values = np.arange(50) % 3
+    whole = answer.answer(memo, values, rng=np.random.default_rng(23))
+    monkeypatch.setattr("fedhh.longitudinal.memoization.bits._BITS_AT_ONCE", 16)
+    assert (answer.answer(memo, values, rng=np.random.default_rng(23)) == whole).all()
+    assert all_reports(answer, 1).shape == (4, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MemoisedOneBitMean(epsilon=0.0, maximum=1.0), "epsilon=0.0"),
+        (lambda: MemoisedOneBitMean(epsilon=1.0, maximum=0.0), "maximum=0.0"),
+        (lambda: MemoisedOneBitMean(epsilon=1.0, maximum=1.0, num_steps=0), "num_steps=0"),
+        (lambda: MemoisedOneBitMean(epsilon=1.0, maximum=1.0, gamma=0.5), "gamma=0.5"),
+        (lambda: MemoisedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=5), "num_drawn=5"),
+        (lambda: MemoisedDBitFlip(epsilon=1.0, num_buckets=1, num_drawn=1), "num_buckets=1"),
+        (lambda: MemoisedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=2, step=0.0), "step=0.0"),
+        (lambda: OwnBits(num_bits=4, num_hashes=2), "num_hashes=1"),
+        (lambda: TINY["one-bit-mean"].thresholds([4.5]), "[0, 4]"),
+        (lambda: TINY["dbitflip"].thresholds(np.array([4])), "values from 4 to 4"),
+        (lambda: TINY["rappor"].thresholds(np.array([-2])), "values=-2"),
+        (lambda: TINY["basic-rappor"].epsilon_after(0), "days=0"),
+        (lambda: TINY["basic-rappor"].epsilon_of_same_pattern(0), "width=0"),
+        (lambda: TINY["one-bit-mean"].error_bound(3, delta=1.0), "delta=1.0"),
+    ],
+)
+def test_wrong_input_is_refused(make, message):
+    with pytest.raises(InputError) as refusal:
+        make()
+    assert message in str(refusal.value)
+
+
+def test_values_must_be_one_per_device_and_one_per_day():
+    answer = TINY["dbitflip"]
+    memo = answer.begin(3, rng=np.random.default_rng(24))
+    with pytest.raises(InputError, match="each of 3 devices"):
+        answer.answer(memo, np.array([0, 1]), rng=np.random.default_rng(25))
+    with pytest.raises(InputError, match="each of 3 devices"):
+        answer.permanent(memo, np.array([0, 1]))
+    with pytest.raises(InputError, match="each of 1 days"):
+        answer.log_prob(np.zeros((1, 1, 2), dtype=bool), [0, 1], memo.public[:1])

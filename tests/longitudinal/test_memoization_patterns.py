@@ -1,0 +1,153 @@
+"""What is stated of two lives, against the enumeration of all reports and of all that is public."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from fedhh.longitudinal.audit.answer_audit import audit_answer, stated_of_lives
+from fedhh.longitudinal.memoization import MemoisedDBitFlip, MemoisedOneBitMean
+from fedhh.longitudinal.memoization.daily import same_pattern
+from fedhh.validation import InputError
+from tests.longitudinal.memo_lives import TINY, law_of, publics_of
+
+TOLERANCE = 1e-9
+
+
+def enumerated(answer, values, days):
+    """Yield each two different lives, and their exact epsilon: the worst public draw and report."""
+    lives = list(itertools.product(values, repeat=days))
+    laws = np.array(
+        [[law_of(answer, life, public)[1] for life in lives] for public in publics_of(answer)]
+    )
+    for i, j in itertools.combinations(range(len(lives)), 2):
+        first, second = laws[:, i], laws[:, j]
+        possible = np.maximum(first, second) > -math.inf
+        yield lives[i], lives[j], float(np.abs(first[possible] - second[possible]).max())
+
+
+def d_bit_flip(num_buckets, num_drawn, **settings):
+    return MemoisedDBitFlip(epsilon=1.0, num_buckets=num_buckets, num_drawn=num_drawn, **settings)
+
+
+@pytest.mark.parametrize("only_drawn", [False, True])
+@pytest.mark.parametrize(
+    ("num_buckets", "num_drawn", "days"),
+    [(2, 1, 2), (3, 1, 2), (3, 1, 3), (3, 2, 2), (4, 1, 2), (4, 2, 2), (4, 3, 2), (3, 2, 3)],
+)
+def test_lives_of_buckets_have_a_bound_if_and_only_if_one_is_stated(
+    num_buckets, num_drawn, days, only_drawn
+):
+    answer = d_bit_flip(num_buckets, num_drawn, only_drawn=only_drawn)
+    widest = dict.fromkeys(range(1, min(days, num_buckets) + 1), 0.0)
+    for first, second, worst in enumerated(answer, range(num_buckets), days):
+        stated = answer.epsilon_of_lives(first, second)
+        assert worst <= stated + TOLERANCE
+        assert (worst == math.inf) == (stated == math.inf)
+        if same_pattern(np.array(first), np.array(second)):
+            width = len(set(first))
+            widest[width] = max(widest[width], worst)
+    for width, worst in widest.items():
+        assert worst == pytest.approx(answer.epsilon_of_same_pattern(width))
+    shares = only_drawn and num_buckets >= num_drawn + 2
+    assert (widest[2] == math.inf) == shares
+
+
+def test_two_buckets_that_swap_are_bounded_where_others_are_not():
+    answer = d_bit_flip(4, 2, only_drawn=True)
+    swaps = [
+        worst
+        for first, second, worst in enumerated(answer, range(4), 2)
+        if first == second[::-1] and first[0] != first[1]
+    ]
+    assert max(swaps) == pytest.approx(2.0)
+    assert answer.epsilon_of_lives([0, 1, 0], [1, 0, 1]) == pytest.approx(2.0)
+    assert answer.epsilon_of_lives([0, 1, 2], [1, 0, 2]) == math.inf
+    assert answer.epsilon_of_lives([0, 1], [0, 2]) == math.inf
+    assert answer.epsilon_of_lives([0, 1], [0, 1]) == 0.0
+
+
+def test_flips_bound_a_shared_response_no_longer_than_there_are_days():
+    # Finite on any day, but above what would be stated of responses that are not shared.
+    answer = d_bit_flip(3, 1, only_drawn=True, gamma=0.1)
+    worst = [
+        max(
+            float((p - q).max())
+            for public in publics_of(answer)
+            for p, q in itertools.permutations(
+                (law_of(answer, np.resize(life, days), public)[1] for life in ([1, 2], [1, 0])), 2
+            )
+        )
+        for days in (2, 4, 8)
+    ]
+    assert 1.0 < worst[1] < worst[2] < math.inf
+    assert worst == sorted(worst)
+
+
+@pytest.mark.parametrize(("num_steps", "above"), [(1, 3.079), (2, 2.105)])
+def test_one_bit_means_patterns_are_those_of_rounded_values(num_steps, above):
+    answer = MemoisedOneBitMean(epsilon=0.5, maximum=4.0, num_steps=num_steps)
+    on_grid, of_numbers = 0.0, 0.0
+    for first, second, worst in enumerated(answer, [0.0, 0.5, 2.0, 3.5, 4.0], 2):
+        stated = answer.epsilon_of_lives(first, second)
+        assert worst <= stated + TOLERANCE
+        if not same_pattern(np.array(first), np.array(second)):
+            assert stated == math.inf
+            continue
+        of_numbers = max(of_numbers, worst)
+        if stated < math.inf:
+            on_grid = max(on_grid, worst)
+    # Two grid points in turn attain it; numbers between them show far more.
+    assert on_grid == pytest.approx(answer.epsilon_of_same_pattern(2)) == pytest.approx(1.0)
+    assert of_numbers == pytest.approx(above, abs=1e-3)
+    # On three days nothing bounds them.
+    laws = [
+        law_of(answer, life, np.empty((1, 0), dtype=np.int64))[1]
+        for life in ([0.0, 0.5, 1.0], [0.0, 1.0, 0.5])
+    ]
+    assert (np.isneginf(laws[0]) != np.isneginf(laws[1])).any()
+
+
+def test_numbers_are_covered_where_every_offset_rounds_them_alike():
+    answer = MemoisedOneBitMean(epsilon=0.5, maximum=4.0, num_steps=2)
+    assert answer.epsilon_of_lives([0.5, 0.5], [3.1, 3.1]) == pytest.approx(0.5)
+    # Two numbers with a grid point between them are never rounded to one; others are, by some.
+    assert answer.epsilon_of_lives([0.0, 2.0], [4.0, 2.0]) == pytest.approx(1.0)
+    assert answer.epsilon_of_lives([0.0, 2.5], [4.0, 1.0]) == pytest.approx(1.0)
+    assert answer.epsilon_of_lives([0.0, 1.5], [4.0, 1.0]) == math.inf
+    assert answer.epsilon_of_lives([0.5, 3.5], [3.5, 0.5]) == pytest.approx(1.0)
+    # Two numbers that swap are rounded to one, or to two, in both lives.
+    assert answer.epsilon_of_lives([0.5, 1.5], [1.5, 0.5]) == pytest.approx(1.0)
+    assert answer.epsilon_of_lives([0.5, 1.5], [0.5, 1.0]) == math.inf
+    assert answer.epsilon_of_lives([0.0, 2.5], [2.5, 0.0]) == pytest.approx(1.0)
+    numbers = TINY["dbitflip-numbers"]
+    assert numbers.epsilon_of_lives([0.0, 4.0], [4.0, 0.0]) == pytest.approx(2.0)
+    assert numbers.epsilon_of_lives([0.5, 1.5], [4.0, 0.0]) == math.inf
+
+
+def test_an_honest_answer_passes_where_something_is_stated_and_nothing_is_elsewhere():
+    answer = MemoisedOneBitMean(epsilon=0.5, maximum=4.0)
+
+    def audited(first, second, seed):
+        return audit_answer(
+            answer, first, second, num_devices=4_000, rng=np.random.default_rng(seed)
+        )
+
+    raw = np.resize([0.0, 1.0], 6), np.resize([0.0, 4.0], 6)
+    with pytest.raises(InputError, match="once they are rounded"):
+        audited(*raw, seed=0)
+    on_grid = np.resize([0.0, 4.0], 6), np.resize([4.0, 0.0], 6)
+    assert stated_of_lives(answer, *on_grid).epsilon == pytest.approx(1.0)
+    found = [audited(*on_grid, seed=seed) for seed in range(5)]
+    assert not any(each.refuted for each in found)
+    assert all(each.found.epsilon > 0.5 for each in found)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [([0, 1], [0], "one length"), ([], [], "at least one day"), ([[0]], [[1]], "at least one day")],
+)
+def test_what_are_no_two_lives_is_named(first, second, message):
+    with pytest.raises(InputError, match=message):
+        TINY["dbitflip"].epsilon_of_lives(first, second)

@@ -1,0 +1,71 @@
+"""Longitudinal audits in one call: memoized answers, audited systems, pipelines, logs."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedhh.longitudinal.audit import audit_budget_manager, audit_memo
+from fedhh.longitudinal.ledger import APPLE, Charge, Rules
+from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.longitudinal.pipeline.audits import audit_devices, audit_log, rules_of_pipeline
+from fedhh.validation import InputError
+
+EMOJI = Rules(charges=(Charge(use_case="emoji", epsilon=4.0),), caps={"emoji": Cap(amount=1)})
+
+
+def test_a_memoized_answer_is_consistent_and_its_control_is_not():
+    found = audit_memo("one-bit-mean", local_epsilon=1.0, num_days=10)
+    assert not found.refuted
+    assert [part.found.stated.num_answers for part in found.shown] == [1, 2]
+    assert all(part.control.refuted for part in found.shown)
+    assert found.to_dict()["verdict"] == "consistent"
+    with pytest.raises(InputError, match="memoised answer"):
+        audit_memo("fresh", local_epsilon=1.0)
+
+
+def test_a_saturating_device_keeps_its_balances():
+    found = audit_budget_manager("macos-10.12", num_days=3)
+    assert not found.refuted
+    assert found.to_dict()["confidence"] is None
+    assert all(part.replay.most_in_life <= part.most_in_life for part in found.sent)
+    with pytest.raises(InputError, match="macos"):
+        audit_budget_manager("macos-9")
+
+
+def test_devices_of_a_pipeline_keep_to_their_caps():
+    found = audit_devices(EMOJI, num_days=3, num_devices=800)
+    (sent,) = found.sent
+    assert (found.refuted, sent.replay.most_in_life, sent.most_in_life) == (False, 3, 3)
+    assert [part.stated_loss for part in found.shown] == [4.0, 12.0]
+
+
+def test_a_log_is_held_against_caps(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("device,day,use_case\na,0,emoji\na,0,emoji\nb,1,emoji\n")
+    found = audit_log(APPLE, log)
+    assert found.refuted
+    assert found.to_dict()["sent"][0]["first"]["device"] == "a"
+    two = Rules(charges=EMOJI.charges, caps={"emoji": Cap(amount=2)})
+    assert not audit_log(two, log).refuted
+    with pytest.raises(InputError, match="Unknown use case"):
+        audit_log(Rules(charges=(Charge(use_case="x", epsilon=1),), caps={"x": Cap(amount=1)}), log)
+
+
+def test_the_rules_of_a_pipeline_say_how_records_wait():
+    rules, waiting = rules_of_pipeline("pipeline-small")
+    assert {charge.use_case for charge in rules.charges} == set(rules.caps)
+    assert waiting.store_days >= 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"num_days": 1_001}, "days=1001"),
+        ({"num_devices": 7}, "devices >= 8"),
+        ({"confidence": 1.0}, "confidence=1.0"),
+        ({"num_devices": 10**8}, "at most 100,000,000"),
+    ],
+)
+def test_impossible_audits_are_refused(asked, message):
+    with pytest.raises(InputError, match=message):
+        audit_devices(EMOJI, **asked)

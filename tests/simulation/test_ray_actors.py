@@ -1,0 +1,98 @@
+"""Actors that are started before there is a worker give the same bits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedhh.clients.answers import base
+from fedhh.clients.answers.sampling import NoiseFreeQuery
+from fedhh.clients.rehearsal import rehearse
+from fedhh.clients.worker import ClientWorker
+from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import Executor, InProcessExecutor
+from tests.conftest import LETTERS, zipf_population
+
+ray = pytest.importorskip("ray")
+
+from fedhh.simulation.ray.actors import RayActors  # noqa: E402 - only where ray is there
+from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
+
+# Ray's workers need not find the tests.
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+PROTOCOL = LdpTrieHH(
+    alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
+)
+
+
+def worker() -> ClientWorker:
+    return ClientWorker(zipf_population(6_000), seed=9)
+
+
+def estimates(executor: Executor) -> np.ndarray:
+    with executor:
+        *_, last = rounds(PROTOCOL, executor)
+    return last.state.found.estimate
+
+
+class Fatal:
+    """Ends the process of the first actor that rehearses, and fails in the others."""
+
+    def __init__(self, marker: Path) -> None:
+        self._marker = str(marker)
+
+    def __call__(self) -> None:
+        try:
+            os.close(os.open(self._marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError as error:
+            raise ZeroDivisionError("of the rehearsal") from error
+        os._exit(1)
+
+
+@pytest.fixture(scope="module")
+def reference() -> np.ndarray:
+    return estimates(InProcessExecutor(worker()))
+
+
+def test_an_actor_that_dies_in_the_rehearsal_is_replaced_and_one_that_fails_goes_on(
+    tmp_path, reference, shared_ray
+):
+    marker = tmp_path / "died"
+    with closing(RayActors(2, "", rehearsal=Fatal(marker))) as actors:
+        first = list(actors.clients)
+        executor = RayExecutor(worker(), actors=actors)
+        query = PROTOCOL.next_query(PROTOCOL.initialize())
+        list(executor.answer(query))
+        replaced = [a is not b for a, b in zip(first, executor.clients, strict=True)]
+        found = estimates(executor)
+        assert actors.clients == []  # which the executor closed
+    assert marker.exists()
+    assert sum(replaced) == 1
+    assert np.array_equal(found, reference)
+    assert ray.is_initialized()  # it was there before
+
+
+def test_a_rehearsal_loads_the_kernels_of_real_answers(monkeypatch):
+    seen: set[tuple[object, ...]] = set()
+    for name in ("choose_contributions", "count_contributions"):
+        kernel = getattr(base, name)
+
+        def spy(*arguments, name=name, kernel=kernel):
+            seen.add((name, *map(kernel.typeof_pyval, arguments)))
+            return kernel(*arguments)
+
+        monkeypatch.setattr(base, name, spy)
+    rehearse()
+    rehearsed = set(seen)
+    assert len(rehearsed) == 2
+    query = PROTOCOL.next_query(PROTOCOL.initialize())
+    for asked in (query, NoiseFreeQuery.of(query, query.cohort)):
+        worker().answer(asked, [0])
+    assert seen == rehearsed

@@ -1,0 +1,117 @@
+"""A killed raylet, or head, ends a run in one line with code 1; it goes on to the same bits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.processes import wait_until
+from tests.waiting import ORACLE, write_waiting
+
+pytest.importorskip("ray")
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_modules")]
+
+SMALL = (
+    "run", "--preset", "small", "--set", "population.clients=20000",
+    "--set", f"protocol.oracle={ORACLE}",
+)  # fmt: skip
+FILES = ("discoveries.csv", "candidates.parquet", "layers.parquet")
+NAMES = {"raylet": "raylet at", "gcs_server": "head (gcs_server) at"}
+
+# The Ray that other tests of this process share has set it otherwise.
+WITHOUT_TOKEN = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("reference")
+    write_waiting(folder, "nothing waits for this")
+    words = [sys.executable, "-m", "fedhh", *SMALL, "--workers", "0", "--out", "mine"]
+    subprocess.run(words, cwd=folder, check=True, capture_output=True)
+    return folder / "mine"
+
+
+class Head:
+    """A cluster of one node."""
+
+    def __init__(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        # Short: paths of sockets below it may have some hundred characters.
+        self._folder = tempfile.mkdtemp(prefix="ray-")
+        self.address = f"127.0.0.1:{port}"
+        subprocess.run(
+            [shutil.which("ray", path=str(Path(sys.executable).parent)) or "ray", "start", "--head",
+             "--port", str(port), "--num-cpus", "2", "--include-dashboard", "false",
+             "--temp-dir", self._folder],
+            env=WITHOUT_TOKEN, check=True, capture_output=True,
+        )  # fmt: skip
+        self.processes = [each for each in psutil.process_iter() if self._is_own(each)]
+
+    def close(self) -> None:
+        for each in self.processes:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _is_own(self, process: psutil.Process) -> bool:
+        with suppress(psutil.Error):
+            return any(self._folder in word for word in process.cmdline())
+        return False
+
+
+@pytest.fixture
+def head() -> Iterator[Head]:
+    head = Head()
+    yield head
+    head.close()
+
+
+@pytest.mark.parametrize("victim", list(NAMES))
+@pytest.mark.parametrize("where", ["of its own", "of a cluster"])
+def test_a_run_whose_ray_is_killed_ends_in_one_line_and_goes_on(
+    victim, where, tmp_path, reference, command, request
+):
+    write_waiting(tmp_path, "mine/checkpoint/state.npz")
+    cluster = request.getfixturevalue("head") if where == "of a cluster" else None
+    there = () if cluster is None else ("--ray-address", cluster.address)
+    words = [sys.executable, "-m", "fedhh", *SMALL, "--workers", "3", "--out", "mine", *there]
+    process = subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=None if cluster is None else WITHOUT_TOKEN,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until((tmp_path / "mine/checkpoint/state.npz").exists, process)
+    family = psutil.Process(process.pid).children(recursive=True)
+    killed = [p for p in (cluster.processes if cluster else family) if p.name() == victim]
+    assert len(killed) == 1
+    killed[0].kill()
+    output, complaint = process.communicate(timeout=100)
+    assert process.returncode == 1
+    # Of a raylet, Ray itself prints the end of its log, and has no setting for that.
+    assert output == "" or (victim == "raylet" and "(raylet)" in output.partition("\n")[0])
+    *before, last = complaint.splitlines()
+    assert last.startswith(f"Error: Ray's {NAMES[victim]} ")
+    assert "--resume" in last
+    for line in before:  # what is said of the cores, of the wait; and progress by the minute
+        assert line.startswith(("warning: 3 workers were asked", "warning: Ray's head", "LDP "))
+    assert ("3 workers were asked for" in complaint) == (cluster is not None)
+    (tmp_path / "go").touch()
+    resumed = command("run", "--resume", "--trust", "--workers", "0", "--out", "mine", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    for name in FILES:
+        assert (tmp_path / "mine" / name).read_bytes() == (reference / name).read_bytes()

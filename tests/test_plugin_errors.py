@@ -1,0 +1,147 @@
+"""A plug-in that fails or exits: code 1, and one line with the place in its code."""
+
+from __future__ import annotations
+
+import sys
+
+import pandas as pd
+import pytest
+
+MODULE = """
+import sys
+from dataclasses import dataclass
+
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.oracles import SubsetSelection
+from fedhh.server.ldp_triehh import LdpTrieHH
+
+
+def fail():
+    {raises}
+
+
+class Chosen(SubsetSelection):
+    def _add_values(self, *arguments, **more):
+        {oracle}
+        return super()._add_values(*arguments, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(LdpTrieHH):
+    def keep(self, votes, noise, query):
+        {protocol}
+        return super().keep(votes, noise, query)
+
+
+class Clients(StoredPopulation):
+    def __init__(self, num_clients, *, seed):
+        {population}
+"""
+CONFIG = """
+[population]
+source = "zipf"
+clients = 300
+known = "none"
+alphabet = "lower"
+virtual = true
+model = { vocabulary = 100, word_length = 3 }
+[protocol]
+name = "ldp-triehh"
+depth = 3
+passes = 1
+eta_max = 50
+max_items = 2
+[execution]
+workers = 0
+"""
+PLACES = {
+    "oracle": "protocol.oracle=failing_plugin:Chosen",
+    "protocol": "protocol.name=failing_plugin:Mine",
+    "population": "population.source=failing_plugin:Clients",
+}
+RAISED = {
+    'raise ValueError("bad\\nnumber")': "ValueError: bad\\nnumber",
+    "raise SystemExit(0)": "SystemExit: 0",
+    "sys.exit()": "SystemExit",
+    "{}['x']": "KeyError: 'x'",
+}
+LINE = 1 + MODULE.splitlines().index("    {raises}")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, own_modules):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder, place, raises="raise SystemExit(0)"):
+    calls = dict.fromkeys(PLACES, "pass") | {place: "fail()"}
+    (folder / "failing_plugin.py").write_text(MODULE.format(raises=raises, **calls))
+    sys.modules.pop("failing_plugin", None)
+    text = CONFIG
+    if place == "population":
+        # Such a class makes its words itself.
+        text = "".join(
+            f"{line}\n" for line in CONFIG.splitlines() if line[:5] not in {"virtu", "model"}
+        )
+    (folder / "a.toml").write_text(text)
+    (folder / "s.toml").write_text(text + '[sweep.axes]\n"privacy.local_epsilon" = [4.0, 8.0]\n')
+
+
+def settings(place):
+    return ("--set", PLACES[place])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("raises", RAISED)
+def test_what_a_plugin_raises_is_one_line_with_its_place(folder, command, place, raises):
+    write(folder, place, raises)
+    done = command("run", "--config", "a.toml", *settings(place), "--out", "out")
+    assert done.returncode == 1
+    where = f"failing_plugin.py, line {LINE}, in fail"
+    assert done.stderr.splitlines()[-1] == (
+        f"Error: The plug-in failed in {where}: {RAISED[raises]}; -v gives the traceback."
+    )
+    assert "Traceback" not in done.stderr
+    assert not (folder / "out" / "result.json").exists()
+
+
+def test_more_is_said_with_v_and_an_input_error_stays_one(folder, command):
+    write(folder, "protocol")
+    done = command("run", "--config", "a.toml", *settings("protocol"), "-v")
+    assert done.returncode == 1
+    assert "Traceback (most recent call last):" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: The plug-in failed in failing_plugin.py")
+    write(folder, "protocol", 'raise __import__("fedhh").InputError("Expected less.")')
+    done = command("run", "--config", "a.toml", *settings("protocol"))
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "Error: Expected less.")
+
+
+def test_on_ray_workers_it_is_the_same_line(folder, command, shared_ray):
+    write(folder, "oracle")
+    for words in (("--workers", "1"), ("--workers", "1", "-v")):
+        done = command("run", "--config", "a.toml", *settings("oracle"), *words)
+        where = f"failing_plugin.py, line {LINE}, in fail"
+        assert (
+            f"Error: The plug-in failed in {where}: SystemExit: 0" in done.stderr.splitlines()[-1]
+        )
+        assert ("Traceback" in done.stderr) == ("-v" in words)
+        assert done.returncode == 1
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_in_a_sweep_it_is_the_cells_error(folder, command, place):
+    write(folder, place)
+    command("sweep", "s.toml", *settings(place), "--out", "out")
+    swept = pd.read_parquet(folder / "out" / "results.parquet")
+    assert (swept["status"] == "failed").all()
+    where = f"The plug-in failed in failing_plugin.py, line {LINE}, in fail: SystemExit: 0"
+    assert swept["error"].tolist() == [where] * 2
+
+
+def test_on_ray_it_is_the_cells_error_too(folder, command, shared_ray):
+    write(folder, "protocol")
+    cells = ("--workers", "1", "--parallel", "cells")
+    command("sweep", "s.toml", *settings("protocol"), *cells, "--out", "out")
+    error = pd.read_parquet(folder / "out" / "results.parquet")["error"].iloc[0]
+    assert error.startswith(f"The plug-in failed in failing_plugin.py, line {LINE}, in fail")
