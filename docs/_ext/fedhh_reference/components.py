@@ -56,7 +56,7 @@ def presets_page() -> str:
     titles = {
         RUNS: "Runs",
         SWEEPS: "Sweeps",
-        LONGITUDINAL: "Discoveries over months",
+        LONGITUDINAL: "Repeated collection",
         PIPELINES: "Pipelines",
     }
     for kind, title in titles.items():

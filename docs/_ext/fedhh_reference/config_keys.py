@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fedhh.experiments.config.json_schema import json_schema
-from fedhh.experiments.longitudinal.config import SECTION, LongitudinalSection
-from fedhh.experiments.pipeline.config import PipelineConfig
+from fedhh.longitudinal.pipeline.config import PipelineConfig
+from fedhh.longitudinal.repeated.config import SECTION, LongitudinalSection
 from fedhh_reference.markdown import code, entries, prose, table
 
 Schema = dict[str, Any]
@@ -21,7 +21,7 @@ or out of bounds is refused in one line before anything runs.
 
 """
 
-_LONGITUDINAL = """# Configuration keys of a discovery over months
+_LONGITUDINAL = """# Configuration keys of a repeated collection
 
 The file of `fedhh longitudinal run`: [that of a run](config.md) without `[baseline]`, and this
 table; `fedhh presets show weekly-small` prints one to start from.
@@ -52,12 +52,12 @@ def pipeline_schema() -> Schema:
 
 
 def longitudinal_page() -> str:
-    """Return the page of the keys of a discovery over months."""
+    """Return the page of the keys of a repeated collection."""
     return _page(_LONGITUDINAL, longitudinal_schema())
 
 
 def longitudinal_schema() -> Schema:
-    """Return the JSON schema of the table that a discovery over months has beside a run's."""
+    """Return the JSON schema of the table that a repeated collection adds to a run's."""
     section = LongitudinalSection.model_json_schema()
     kinds = {**section.pop("$defs", {}), SECTION: section}
     return {"properties": {SECTION: {"$ref": f"#/$defs/{SECTION}"}}, "$defs": kinds}

@@ -18,12 +18,12 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import fedhh
-from fedhh.experiments.longitudinal import tables as longitudinal_tables
-from fedhh.experiments.pipeline import directory as pipeline_directory
-from fedhh.experiments.pipeline import measures
-from fedhh.experiments.pipeline.run import Run as PipelineRun
 from fedhh.experiments.run import candidates, layers, metrics, run
 from fedhh.experiments.sweep import directory as sweep_directory
+from fedhh.longitudinal.pipeline import directory as pipeline_directory
+from fedhh.longitudinal.pipeline import measures
+from fedhh.longitudinal.pipeline.run import Run as PipelineRun
+from fedhh.longitudinal.repeated import tables as longitudinal_tables
 from fedhh_reference.markdown import code, entries, table
 
 _SETTINGS = (
@@ -55,19 +55,27 @@ RUN_FILES = {
     "coverage_by_layer.png": "coverage after each layer",
     "trie_by_layer.png": "candidates and kept prefixes of each layer",
     "estimates.png": "estimated against true holders of each word",
-    "baseline/": "the same files of the protocol that `[baseline]` names",
+    "baseline/": "the same files of the first protocol in `[[baseline]]`; those of the next are in "
+    "`baseline-2/`, and so on",
     "checkpoint/": "the state after each round; gone when the run is finished, see "
     "`output.keep_checkpoint`",
 }
 SWEEP_FILES = {
     "sweep.toml": "the sweep's file, resolved",
-    "results.parquet": "one row per cell and seed; its schema's metadata has title and axes",
+    "results.parquet": "one row per cell and seed; its schema's metadata has kind, title and axes",
     "results.csv": "the same rows",
     "grid.csv": "the settings of each cell",
     "timings.csv": "seconds of each cell: apart, since only they differ between two sweeps",
     "identity.json": "what `--resume` compares: hashes of the configuration and of the files read",
     "cells/": "one JSON record per finished cell, and its TOML configuration where a central "
     "epsilon chose its own",
+    **{
+        f"{metric}.png": f"{metric} over the settings, also as PDF and SVG"
+        for metric in ("coverage", "precision", "recall", "f1")
+    },
+    "tradeoff.png": "coverage against the central epsilon before the run, also as PDF and SVG; "
+    "where settings vary beyond that, maps (`coverage_map.png`) and `sampling_gain.png`, see "
+    "`fedhh plot`",
 }
 PIPELINE_FILES = {
     "config.toml": "the resolved configuration; running it again gives the same bits",
@@ -106,6 +114,8 @@ LONGITUDINAL_FILES = {
 _SOMETIMES = {"pipeline.npz", "checkpoint/"}
 _SECTIONS = {
     "schema_version": "Version of this format",
+    "kind": "What the directory holds: `run`, `pipeline` or `repeated-collection`; of a sweep, "
+    "`sweep` in the metadata of `results.parquet`",
     "fedhh_version": "Version of fedhh",
     "seed": "The run's seed",
     "fidelity": "What `simulation.fidelity` came to: `per-report`, `exact-tally`, or `mixed`",
@@ -186,16 +196,17 @@ def _page(folder: Path) -> str:
             "## A sweep's directory\n\n",
             _files(swept, SWEEP_FILES),
             "## results\n\nAfter `cell`, a column for each setting that varies between cells, "
-            "such as `privacy.local_epsilon`; then, beside metrics and cost as above:\n\n",
+            "such as `privacy.local_epsilon`; then, with metrics and cost as above:\n\n",
             _columns(
                 swept / "results.parquet",
                 told_by(sweep_directory.result_row, sweep_directory.flat_result),
                 without=kept | told_by(run._cost) | {"privacy.local_epsilon": "set"},
             ),
-            "## The directory of a discovery over months\n\n",
+            "## The directory of a repeated collection\n\n",
             _files(months, LONGITUDINAL_FILES),
             *(
-                f"## {name} of months\n\n" + _columns(months / f"{name}.parquet", told_by(source))
+                f"## {name} of a repeated collection\n\n"
+                + _columns(months / f"{name}.parquet", told_by(source))
                 for name, source in LONGITUDINAL_COLUMNS.items()
             ),
             "## A pipeline's directory\n\n",
@@ -257,6 +268,9 @@ def _described(kinds: Mapping[str, str], told: Mapping[str, str]) -> str:
 
 def _files(folder: Path, told: Mapping[str, str]) -> str:
     present = {f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()}
+    # A figure is described once, and drawn in three formats.
+    drawn = {name.removesuffix(".png") for name in present if name.endswith(".png")}
+    present -= {f"{name}.{ending}" for name in drawn for ending in ("pdf", "svg")}
     if differing := present ^ (told.keys() - _SOMETIMES):
         raise ValueError(f"Files are not as they are described: {sorted(differing)}.")
     return table(("file", "content"), [(code(name), text) for name, text in told.items()]) + "\n"
