@@ -28,17 +28,19 @@ _USUAL = ("coverage", "precision")
 _METRICS = {"eta-regime": ("coverage", "noise_share"), "sampling": ("coverage",)}
 _TABLES = {
     "gboard-table1": ("gboard-table1",),
-    "gboard-figure1": ("gboard-figure1", "summary"),
+    "gboard-figure1": ("gboard-figure1",),
     "sampling": ("sampling",),
     "sfp": ("comparison",),
     "field": ("comparison",),
 }
 # Rows of a comparison that stand in results.csv alone.
 _IN_CSV_ALONE = re.compile(
-    r"\| (?:(?:precision|recall) of the top [\d,]+|F1|precision of the significant|"
-    r"cut words among the false|count error of the significant|"
-    r"central epsilon after the run, (?:item|user)) +\|"
+    r"\| (?:(?:precision|recall) of the top [\d,]+|F1 of the top (?!100 )[\d,]+|F1|recall|"
+    r"precision of the significant|cut words among the false|count error of the significant|"
+    r"(?:local|central) epsilon[^|]*, item|local epsilon, user|central epsilon after the run, user|"
+    r"k-anonymity, claimed|clients asked|rounds|download[^|]*|server, CPU seconds) +\|"
 )
+_COMPARISON = re.compile(r"^\|(?:.*\|)? coverage +\| +[\d.]+%", re.MULTILINE)
 _COUNT_ERROR = re.compile(r" Count error: [^.]*\.")
 # Quick versions that vary other settings than the sweeps of full size.
 _OWN_SUBJECT = ("sampling-quick",)
@@ -116,14 +118,26 @@ def _draw(name: str, out: Path, run: Path) -> None:
             )
             for table in tables
         ),
-        *(f"![{Path(figure).stem}]({figure})" for figure in figures),
+        f"![{Path(figures[0]).stem}]({figures[0]})",
         "",
+        *more_figures(figures[1:]),
     ]
     (out / "README.md").write_text("\n".join(lines), encoding="utf-8")
 
 
+def more_figures(figures: list[str]) -> list[str]:
+    """Return the line that links the figures that the page does not show, if there are any."""
+    links = ", ".join(f"[{Path(figure).stem}]({figure})" for figure in figures)
+    return [f"More figures: {links}.", ""] if links else []
+
+
 def without_details(table: str) -> str:
-    """Return a comparison in Markdown without the rows that stand in results.csv alone."""
+    """Return a comparison in Markdown without the rows that stand in results.csv alone.
+
+    Other tables have columns of these names, and stay as they are.
+    """
+    if not _COMPARISON.search(table):
+        return table
     lines = [line for line in table.split("\n") if not _IN_CSV_ALONE.search(line)]
     return _COUNT_ERROR.sub("", "\n".join(lines))
 
