@@ -41,7 +41,7 @@ _IN_CSV_ALONE = re.compile(
     r"k-anonymity, claimed|clients asked|rounds|download[^|]*|server, CPU seconds) +\|"
 )
 _COMPARISON = re.compile(r"^\|(?:.*\|)? coverage +\| +[\d.]+%", re.MULTILINE)
-_COUNT_ERROR = re.compile(r" Count error: [^.]*\.")
+_OF_LEFT_OUT_ROWS = re.compile(r" (?:Count error: [^.]*|Recall is over the words held [^.]*)\.")
 # Quick versions that vary other settings than the sweeps of full size.
 _OWN_SUBJECT = ("sampling-quick",)
 _QUICK = "-quick"
@@ -139,7 +139,7 @@ def without_details(table: str) -> str:
     if not _COMPARISON.search(table):
         return table
     lines = [line for line in table.split("\n") if not _IN_CSV_ALONE.search(line)]
-    return _COUNT_ERROR.sub("", "\n".join(lines))
+    return _OF_LEFT_OUT_ROWS.sub("", "\n".join(lines))
 
 
 def _draw_paper(name: str, out: Path, run: Path, draw_only: bool) -> None:
