@@ -150,7 +150,14 @@ def _draw_paper(name: str, out: Path, run: Path, draw_only: bool) -> None:
         subprocess.run([sys.executable, "-m", "papers", *words], check=True)
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(run, out)
-    (out / "summary.md").rename(out / "README.md")
+    page = (out / "summary.md").rename(out / "README.md")
+    page.write_text(without_findings(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def without_findings(page: str) -> str:
+    """Return a paper's page without its list of findings, which docs/reproductions.md states."""
+    kept = [line for line in page.split("\n") if not line.startswith("- ")]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).rstrip() + "\n"
 
 
 def _write_index(out: Path) -> None:
