@@ -155,10 +155,10 @@ def test_oracles_and_presets_are_all_there():
 
 
 def test_a_column_without_docstring_ends_the_build():
-    told = formats.told_by(formats.metrics.Metrics) | {"found_top_K": "Share found."}
-    assert formats.description("found_top_100", told) == "Share found."
+    meanings = formats.meanings_in(formats.metrics.Metrics) | {"found_top_K": "Share found."}
+    assert formats.description("found_top_100", meanings) == "Share found."
     with pytest.raises(ValueError, match="No docstring says what the column or key 'new' is"):
-        formats._described({"coverage": "double", "new": "double"}, told)
+        formats._described({"coverage": "double", "new": "double"}, meanings)
 
 
 def test_a_file_that_is_not_described_ends_the_build(tmp_path: Path):

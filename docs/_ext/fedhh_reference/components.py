@@ -71,14 +71,14 @@ def presets_page() -> str:
 
 def parameters(kind: type[Any]) -> list[tuple[str, str, str]]:
     """Return name, default and meaning of a dataclass's settings beyond epsilon and domain size."""
-    told: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for each in reversed(kind.__mro__):
-        told |= entries(each.__doc__)
+        meanings |= entries(each.__doc__)
     return [
         (
             code(field.name),
             "required" if field.default is dataclasses.MISSING else code(field.default),
-            told.get(field.name, ""),
+            meanings.get(field.name, ""),
         )
         for field in dataclasses.fields(kind)
         if field.init and field.name not in {"epsilon", "domain_size"}

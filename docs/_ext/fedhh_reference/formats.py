@@ -87,7 +87,7 @@ PIPELINE_FILES = {
     "publications.parquet": "one row per use case and window",
     "devices.parquet": "how many devices sent how many records",
     **{f"{name}.csv": "the same" for name in pipeline_directory.TABLES},
-    "figures/": "error by day, loss over life, what became of records",
+    "figures/": "error by day, loss over the lifetime, outcome of the records",
     "pipeline.npz": "the state of the servers, once a minute; gone when the pipeline is finished, "
     "see `output.keep_checkpoint`",
 }
@@ -163,9 +163,9 @@ def _page(folder: Path) -> str:
     _fedhh("longitudinal", "run", "--preset", "weekly-small", *_MONTHS, "--out", str(months))
     _fedhh("sweep", str(folder / "sweep.toml"), "--workers", "0", "--out", str(swept))
     result = json.loads((made / "result.json").read_text(encoding="utf-8"))
-    kept = {f"{name}_top_K": text for name, text in told_by(metrics.TopK).items()} | told_by(
-        metrics.Metrics
-    )
+    kept = {
+        f"{name}_top_K": text for name, text in meanings_in(metrics.TopK).items()
+    } | meanings_in(metrics.Metrics)
     return "".join(
         [
             "# Files\n\nFiles are written whole or not at all. Columns and keys are those of a "
@@ -176,60 +176,60 @@ def _page(folder: Path) -> str:
             # Columns that only some protocols have come from the baseline's.
             _columns(
                 made / "discoveries.parquet",
-                told_by(metrics.discoveries_table),
+                meanings_in(metrics.discoveries_table),
                 also=made / "baseline" / "discoveries.parquet",
             ),
             "## layers\n\n",
             _columns(made / "layers.parquet", layers.column_texts()),
             "## candidates\n\n",
-            _columns(made / "candidates.parquet", told_by(candidates.candidate_rows)),
+            _columns(made / "candidates.parquet", meanings_in(candidates.candidate_rows)),
             "## votes\n\n",
-            _columns(made / "votes.parquet", told_by(candidates.vote_ranges)),
+            _columns(made / "votes.parquet", meanings_in(candidates.vote_ranges)),
             "## missed\n\n",
-            _columns(made / "missed.parquet", told_by(candidates.MissedWords.table)),
+            _columns(made / "missed.parquet", meanings_in(candidates.MissedWords.table)),
             "## result.json\n\n",
             _described({key: type_name(value) for key, value in result.items()}, _SECTIONS),
             "### Metrics\n\n",
             _keys(result["metrics"], kept),
             "### Cost\n\n",
-            _keys(result["cost"], told_by(run._cost)),
+            _keys(result["cost"], meanings_in(run._cost)),
             "## A sweep's directory\n\n",
             _files(swept, SWEEP_FILES),
             "## results\n\nAfter `cell`, a column for each setting that varies between cells, "
             "such as `privacy.local_epsilon`; then, with metrics and cost as above:\n\n",
             _columns(
                 swept / "results.parquet",
-                told_by(sweep_directory.result_row, sweep_directory.flat_result),
-                without=kept | told_by(run._cost) | {"privacy.local_epsilon": "set"},
+                meanings_in(sweep_directory.result_row, sweep_directory.flat_result),
+                without=kept | meanings_in(run._cost) | {"privacy.local_epsilon": "set"},
             ),
             "## The directory of a repeated collection\n\n",
             _files(months, LONGITUDINAL_FILES),
             *(
                 f"## {name} of a repeated collection\n\n"
-                + _columns(months / f"{name}.parquet", told_by(source))
+                + _columns(months / f"{name}.parquet", meanings_in(source))
                 for name, source in LONGITUDINAL_COLUMNS.items()
             ),
             "## A pipeline's directory\n\n",
             _files(lived, PIPELINE_FILES),
             *(
-                f"## {name}\n\n" + _columns(lived / f"{name}.parquet", told_by(*sources))
+                f"## {name}\n\n" + _columns(lived / f"{name}.parquet", meanings_in(*sources))
                 for name, sources in PIPELINE_COLUMNS.items()
             ),
         ]
     )
 
 
-def told_by(*sources: Callable[..., Any] | type) -> dict[str, str]:
+def meanings_in(*sources: Callable[..., Any] | type) -> dict[str, str]:
     """Return what docstrings say of columns, by name."""
-    told: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for source in sources:
-        told |= entries(source.__doc__) | entries(source.__doc__, "Columns")
-    return told
+        meanings |= entries(source.__doc__) | entries(source.__doc__, "Columns")
+    return meanings
 
 
-def description(name: str, told: Mapping[str, str]) -> str | None:
+def description(name: str, meanings: Mapping[str, str]) -> str | None:
     """Return what a column means; those for single K have what is said of all."""
-    return told.get(name) or told.get(re.sub(r"_top_\d+$", "_top_K", name))
+    return meanings.get(name) or meanings.get(re.sub(r"_top_\d+$", "_top_K", name))
 
 
 def type_name(value: Any) -> str:
@@ -240,7 +240,7 @@ def type_name(value: Any) -> str:
 
 def _columns(
     file: Path,
-    told: Mapping[str, str],
+    meanings: Mapping[str, str],
     *,
     also: Path | None = None,
     without: Mapping[str, str] | None = None,
@@ -248,32 +248,34 @@ def _columns(
     files = [file] if also is None else [file, also]
     kinds = {field.name: str(field.type) for each in files for field in pq.read_schema(each)}
     kinds = {name: kind for name, kind in kinds.items() if not description(name, without or {})}
-    return _described(kinds, told)
+    return _described(kinds, meanings)
 
 
-def _keys(values: Mapping[str, Any], told: Mapping[str, str]) -> str:
+def _keys(values: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
     kinds = {re.sub(r"_top_\d+$", "_top_K", key): type_name(each) for key, each in values.items()}
-    return _described(kinds, told)
+    return _described(kinds, meanings)
 
 
-def _described(kinds: Mapping[str, str], told: Mapping[str, str]) -> str:
+def _described(kinds: Mapping[str, str], meanings: Mapping[str, str]) -> str:
     rows = []
     for name, kind in kinds.items():
-        meaning = description(name, told)
+        meaning = description(name, meanings)
         if meaning is None:
             raise ValueError(f"No docstring says what the column or key {name!r} is.")
         rows.append((code(name), kind, meaning))
     return table(("name", "type", "meaning"), rows) + "\n"
 
 
-def _files(folder: Path, told: Mapping[str, str]) -> str:
+def _files(folder: Path, meanings: Mapping[str, str]) -> str:
     present = {f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()}
     # A figure is described once, and drawn in three formats.
     drawn = {name.removesuffix(".png") for name in present if name.endswith(".png")}
     present -= {f"{name}.{ending}" for name in drawn for ending in ("pdf", "svg")}
-    if differing := present ^ (told.keys() - _SOMETIMES):
+    if differing := present ^ (meanings.keys() - _SOMETIMES):
         raise ValueError(f"Files are not as they are described: {sorted(differing)}.")
-    return table(("file", "content"), [(code(name), text) for name, text in told.items()]) + "\n"
+    return (
+        table(("file", "content"), [(code(name), text) for name, text in meanings.items()]) + "\n"
+    )
 
 
 def _fedhh(*words: str) -> None:
