@@ -59,12 +59,10 @@ class OracleRecords(RecordForm):
 
     @cached_property
     def oracle(self) -> FrequencyOracle:
-        """The oracle over the values."""
         return make_oracle(self.spec, self.domain_size)
 
     @property
     def epsilon(self) -> float:
-        """The oracle's."""
         return self.spec.epsilon
 
     @cached_property
@@ -88,12 +86,10 @@ class OracleRecords(RecordForm):
 
     @property
     def sums_size(self) -> int:
-        """The oracle's aggregate, if it crosses."""
         return 0 if self.crosses_one_by_one else self.oracle.aggregate_size
 
     @property
     def report_bits(self) -> float:
-        """The oracle's."""
         return self.oracle.report_bits
 
 
@@ -114,12 +110,10 @@ class FragmentRecords(RecordForm):
 
     @property
     def sums_size(self) -> int:
-        """Records cross one by one."""
         return 0
 
     @property
     def report_bits(self) -> float:
-        """Bits of both reports and the position."""
         return self.query.report_bits
 
 
@@ -139,22 +133,18 @@ class RecordQuery(Query):
 
     @property
     def use_case_index(self) -> int:
-        """Which use case, from 0."""
         return self.pass_index
 
     @property
     def day(self) -> int:
-        """Which day, from 0."""
         return self.layer - 1
 
     @property
     def tally_size(self) -> int:
-        """Sums, where reports do not cross one by one."""
         return self.form.sums_size
 
     @property
     def local_epsilon(self) -> float:
-        """Of one record."""
         return self.form.epsilon
 
 

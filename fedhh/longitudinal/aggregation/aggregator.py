@@ -161,15 +161,12 @@ class OracleAggregator(Aggregator):
         self._num_reports = 0
 
     def add(self, batch: Batch) -> None:
-        """Add a batch."""
         self._window.add(self._form.as_reports(batch.reports))
 
     def add_sums(self, aggregate: Aggregate) -> None:
-        """Add sums."""
         self._window.add_aggregate(aggregate.tally, aggregate.num_reports)
 
     def estimates_of_day(self, day: Batch | Aggregate) -> tuple[Floats, Floats]:
-        """Return ``(w,)`` each."""
         oracle = self._form.oracle
         if isinstance(day, Batch):
             num_reports = len(day.reports)
@@ -182,7 +179,6 @@ class OracleAggregator(Aggregator):
         return estimate, standard_errors(oracle, estimate, num_reports)
 
     def close(self) -> Publication:
-        """Ask about every value of the domain."""
         support, num_reports = self._window.support(), self._window.num_reports
         self._support += support
         self._num_reports += num_reports
@@ -190,22 +186,18 @@ class OracleAggregator(Aggregator):
         return self._publish(support, num_reports)
 
     def overall(self) -> Publication:
-        """Publish by the support of all windows."""
         return self._publish(self._support, self._num_reports)
 
     def estimates_of_all_days(self) -> tuple[Floats, Floats]:
-        """Return ``(w,)`` each."""
         estimate = self._form.oracle.estimate(self._support[self._watched], self._num_reports)
         return estimate, standard_errors(self._form.oracle, estimate, self._num_reports)
 
     def state(self) -> OracleState:
-        """Return what `restore` takes."""
         return OracleState(
             window=self._window.state(), support=self._support, num_reports=self._num_reports
         )
 
     def restore(self, state: OracleState) -> None:
-        """Go on from a state."""
         self._window.restore(state.window)
         self._support, self._num_reports = state.support.copy(), state.num_reports
 
@@ -277,7 +269,6 @@ class FragmentAggregator(Aggregator):
         self._clear()
 
     def add(self, batch: Batch) -> None:
-        """Add a batch, each report to its own sketch."""
         positions, words, fragments = self._split(batch)
         self._words.add(words)
         self._all_words.add(words)
@@ -286,11 +277,9 @@ class FragmentAggregator(Aggregator):
         self._positions += np.bincount(positions, minlength=len(self._positions))
 
     def add_sums(self, aggregate: Aggregate) -> None:
-        """Refuse: records cross one by one."""
         raise TypeError("Records of two reports cross one by one.")
 
     def estimates_of_day(self, day: Batch | Aggregate) -> tuple[Floats, Floats]:
-        """Return ``(w,)`` each, from the reports of whole words."""
         assert isinstance(day, Batch)
         _, words, _ = self._split(day)
         oracle = self._query.words
@@ -324,17 +313,14 @@ class FragmentAggregator(Aggregator):
         return publication
 
     def overall(self) -> Publication:
-        """Count the words of all windows in the sketch of all words."""
         return self._publish(self._found, self._all_words, self._looked_up)
 
     def estimates_of_all_days(self) -> tuple[Floats, Floats]:
-        """Return ``(w,)`` each."""
         oracle, number = self._query.words, self._all_words.num_reports
         estimate = oracle.estimate(self._all_words.support(self._watched), number)
         return estimate, standard_errors(oracle, estimate, number)
 
     def state(self) -> FragmentState:
-        """Return what `restore` takes."""
         return FragmentState(
             words=self._words.state(),
             fragments=tuple(each.state() for each in self._fragments),
@@ -345,7 +331,6 @@ class FragmentAggregator(Aggregator):
         )
 
     def restore(self, state: FragmentState) -> None:
-        """Go on from a state."""
         self._words.restore(state.words)
         for sums, stored in zip(self._fragments, state.fragments, strict=True):
             sums.restore(stored)

@@ -85,29 +85,23 @@ class PlainSums(ReportSums):
         self._sums = np.zeros(oracle.aggregate_size, dtype=np.int64)
 
     def add(self, reports: npt.NDArray[np.integer[Any]]) -> None:
-        """Add reports."""
         self.add_aggregate(self.oracle.aggregate(reports), len(reports))
 
     def add_aggregate(self, aggregate: Tally, num_reports: int) -> None:
-        """Add sums."""
         self._sums += aggregate
         self.num_reports += num_reports
 
     def aggregate(self) -> Tally:
-        """Return a view."""
         return self._sums
 
     def state(self) -> SumsState:
-        """Return the sums."""
         none = np.zeros(0, dtype=np.int64)
         return SumsState(sums=self._sums, by_row=none, num_reports=self.num_reports)
 
     def restore(self, state: SumsState) -> None:
-        """Take the sums."""
         self._sums, self.num_reports = state.sums.copy(), state.num_reports
 
     def support(self, candidates: Numbers | None = None) -> Tally:
-        """Return the oracle's support."""
         return self.oracle.support(self._sums, candidates)
 
 
@@ -120,29 +114,24 @@ class SketchSums(ReportSums):
         self._reports_by_row = np.zeros(oracle.num_hashes, dtype=np.int64)
 
     def add(self, reports: npt.NDArray[np.integer[Any]]) -> None:
-        """Add reports, in wider integers if a row's may no longer fit."""
         self._count(np.bincount(reports[:, 0], minlength=self.oracle.num_hashes))
         self.oracle.add_to_table(reports, self._table)
 
     def add_aggregate(self, aggregate: Tally, num_reports: int) -> None:
-        """Add sums."""
         self._count(aggregate[self._table.size :])
         self._table += (
             aggregate[: self._table.size].reshape(self._table.shape).astype(self._table.dtype)
         )
 
     def aggregate(self) -> Tally:
-        """Return a copy."""
         return np.concatenate([self._table.ravel(), self._reports_by_row], dtype=np.int64)
 
     def state(self) -> SumsState:
-        """Return cells and rows."""
         return SumsState(
             sums=self._table, by_row=self._reports_by_row, num_reports=self.num_reports
         )
 
     def restore(self, state: SumsState) -> None:
-        """Take cells and rows."""
         self._table, self._reports_by_row = state.sums.copy(), state.by_row.copy()
         self.num_reports = state.num_reports
 

@@ -39,7 +39,6 @@ class RedrawnDaily(DailyAnswer):
     memoised: DailyAnswer
 
     def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
-        """Return what devices draw once, and then forget."""
         return self.memoised.begin(num_devices, rng=rng)
 
     def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Reports:
@@ -47,28 +46,22 @@ class RedrawnDaily(DailyAnswer):
         return self.memoised.answer(memo.with_new_keys(rng=rng), values, rng=rng)
 
     def log_prob(self, reports: Reports, values: npt.ArrayLike, public: Public) -> Floats:
-        """Return the law that the memoised answer states."""
         return self.memoised.log_prob(reports, values, public)
 
     def estimate(self, reports: Reports, public: Public) -> Floats:
-        """Return the memoised answer's estimate, whose law on one day is the same."""
         return self.memoised.estimate(reports, public)
 
     def epsilon_after(self, days: int) -> float:
-        """Return what the memoised answer states."""
         return self.memoised.epsilon_after(days)
 
     @property
     def epsilon_forever(self) -> float:
-        """What the memoised answer states."""
         return self.memoised.epsilon_forever
 
     def epsilon_of_same_pattern(self, width: int) -> float:
-        """Return what the memoised answer states."""
         return self.memoised.epsilon_of_same_pattern(width)
 
     def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-        """Return what the memoised answer states."""
         return self.memoised.epsilon_of_lives(first, second)
 
 
@@ -156,7 +149,6 @@ def audit_answer(
 
 
 def _epsilon_of(bits: BitPair) -> float:
-    """Return the privacy of one permanent bit."""
     first, second = bits.first, bits.second
     return max(abs(math.log(first / second)), abs(math.log((1 - first) / (1 - second))))
 
@@ -168,7 +160,6 @@ def _statistics(
     num_devices: int,
     rng: np.random.Generator,
 ) -> dict[str, Floats]:
-    """Return both statistics of devices that live one of two lives."""
     num_days = lives[0].size
     joint, daily = [], []
     at_once = max(1, _REPORTS_AT_ONCE // num_days)

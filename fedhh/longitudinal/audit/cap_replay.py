@@ -33,7 +33,6 @@ class Overspending:
 
     @property
     def num_days(self) -> int:
-        """How many days."""
         return self.last_day - self.first_day + 1
 
     def __str__(self) -> str:

@@ -88,7 +88,6 @@ class LifeFinding:
 
     @property
     def refuted(self) -> bool:
-        """Whether the transcripts show more than is stated."""
         return self.found.epsilon > self.stated.epsilon or self.power > self.allowed
 
 
@@ -250,7 +249,6 @@ def _bounds(hits: npt.NDArray[np.intp], size: int, error: float) -> tuple[Floats
 
 
 def _most_above(candidates: list[_Candidates], stated: TradeOff) -> tuple[str, Event]:
-    """Return the statistic and event whose power seems to be most above what is stated."""
     best: tuple[str, Event] | None = None
     for each in candidates:
         gains = each.power - stated.power(each.false_alarm)

@@ -89,7 +89,6 @@ class NeighboringLives:
 
     @property
     def num_days(self) -> int:
-        """Days of the lives."""
         return len(self.first)
 
     @property
@@ -254,7 +253,6 @@ def _lived(
     num_devices: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Floats], tuple[Numbers, Numbers]]:
-    """Return statistics of each device, and who sent a record on which day."""
     first_day, end = lives.seen
     all_seen, first_seen = np.zeros(num_devices), np.zeros(num_devices)
     owners, days = [], []

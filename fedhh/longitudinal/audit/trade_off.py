@@ -64,7 +64,6 @@ class TradeOff:
 
     @property
     def num_answers(self) -> int:
-        """How many answers at most."""
         return sum(each.times for each in self.answers)
 
     def power(self, false_alarms: npt.ArrayLike) -> Floats:

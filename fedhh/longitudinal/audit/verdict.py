@@ -43,11 +43,9 @@ class SentRecords:
 
     @property
     def refuted(self) -> bool:
-        """Whether a device sent more than the cap allows."""
         return self.replay.worst is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         replay = self.replay
         return {
             "use_case": self.use_case,
@@ -96,16 +94,13 @@ class ShownAnswers:
 
     @property
     def stated_loss(self) -> float:
-        """What all stated answers cost together."""
         return self.epsilon * self.found.stated.num_answers
 
     @property
     def refuted(self) -> bool:
-        """Whether more is shown than is stated."""
         return self.found.refuted
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         found, control = self.found, self.control
         return {
             "audited": self.audited,
@@ -161,11 +156,9 @@ class LongitudinalVerdict:
 
     @property
     def refuted(self) -> bool:
-        """Whether a claim is."""
         return any(each.refuted for each in self.sent) or any(each.refuted for each in self.shown)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         return {
             "audited": self.title,
             "num_days": self.num_days,

@@ -54,7 +54,6 @@ class EventLaw:
 
     @cached_property
     def values(self) -> ValueLaw:
-        """The law of what an event is about."""
         return value_law(self.weights)
 
     def draw_rates(self, size: int, rng: np.random.Generator) -> _Floats:

@@ -44,7 +44,6 @@ class FragmentRecordMaker(RecordMaker):
         self._fragments = form.query.puzzle.fragments(codes, self._keys)
 
     def reports(self, values: Numbers, rng: np.random.Generator) -> Numbers:
-        """Return ``(n, width) int64``."""
         positions = rng.integers(self._query.puzzle.num_positions, size=len(values))
         words = self._query.words.privatize(self._keys[values], rng=rng)
         fragments = self._query.fragments.privatize(self._fragments[values, positions], rng=rng)

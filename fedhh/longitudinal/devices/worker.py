@@ -40,7 +40,6 @@ class DayDiagnostics(Diagnostics):
     sent: tuple[tuple[int, npt.NDArray[np.uint32]], ...] = field(default=(), compare=False)
 
     def merge(self, other: Diagnostics) -> DayDiagnostics:
-        """Return the diagnostics of both parts."""
         assert isinstance(other, DayDiagnostics)
         return DayDiagnostics(
             counts=self.counts + other.counts,
@@ -134,7 +133,6 @@ class DeviceWorker:
         )
 
     def _state(self, query: RecordQuery, block: int, size: int) -> DeviceBlock:
-        """Return a block's devices on the morning of the query's day."""
         place = query.use_case_index, block
         state = self._blocks.get(place)
         if state is None or state.next_day > query.day:

@@ -66,7 +66,6 @@ def opinion_on_charges(
 
 
 def _reports(charges: Sequence[Charge], counts: Sequence[int]) -> tuple[list[float], list[int]]:
-    """Return the epsilon of each kind of report of some records, and how many there are."""
     parts = [
         (epsilon, count)
         for charge, count in zip(charges, counts, strict=True)

@@ -40,7 +40,6 @@ class Ledger:
 
     @property
     def use_cases(self) -> tuple[str, ...]:
-        """Names of the use cases, in order."""
         return tuple(charge.use_case for charge in self.charges)
 
     def before(
@@ -130,7 +129,6 @@ class Ledger:
         ]
 
     def _ordered(self, caps: Mapping[str, Cap] | Sequence[Cap]) -> list[Cap]:
-        """Return caps in the order of the charges."""
         if not isinstance(caps, Mapping):
             if len(caps) != len(self.charges):
                 raise InputError(

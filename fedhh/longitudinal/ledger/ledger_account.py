@@ -58,7 +58,6 @@ class SaturatingDevice:
     spent: Spending
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         return {**vars(self), "spent": self.spent.to_dict()}
 
 
@@ -91,7 +90,6 @@ class LedgerAccount:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader has to know, one line each."""
         return *self.report.together.notes, *self.rules.notes
 
     def short_name(self, use_case: str) -> str:
@@ -99,7 +97,6 @@ class LedgerAccount:
         return use_case if self.saturating is None else use_case.rpartition(".")[2]
 
     def curve(self) -> Curve:
-        """Return what devices of growing numbers of days lose at most."""
         return loss_curve(
             self.rules.charges, self.most_in_life, num_days=self.num_days, delta=self.delta
         )
@@ -141,7 +138,6 @@ class LedgerAccount:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         caps = self.rules.caps
         return {
             "rules": self.title,

@@ -37,7 +37,6 @@ class LedgerReport:
     together: PrivacyReport
 
     def of(self, use_case: str | None = None) -> PrivacyReport:
-        """Return the report of a use case, or of all together."""
         if use_case is None:
             return self.together
         if use_case not in self.by_use_case:
@@ -52,7 +51,6 @@ class LedgerReport:
         return next((each for each in of_unit if each.method == method), of_unit[0])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         return {
             "num_days": self.num_days,
             "together": self.together.to_dict(),

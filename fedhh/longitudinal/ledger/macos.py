@@ -82,7 +82,6 @@ class Report:
 
     @property
     def loss(self) -> float:
-        """Sum of its records' epsilons."""
         return sum(record.epsilon for record in self.records)
 
 
@@ -150,7 +149,6 @@ class MacosDevice:
 
     @property
     def num_files(self) -> int:
-        """Report files on the disk."""
         return len(self._files)
 
     def add(self, key_name: str, number: int = 1) -> None:

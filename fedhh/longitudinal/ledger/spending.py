@@ -47,7 +47,6 @@ class Distribution:
     largest: float | None
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return a JSON-ready dictionary."""
         return {
             "mean": self.mean,
             "median": self.median,
@@ -75,7 +74,6 @@ class Losses:
     how_many: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         return {
             "basic": self.basic.to_dict(),
             "advanced": self.advanced.to_dict(),
@@ -258,7 +256,6 @@ def distinct_profiles(numbers: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta: float) -> Losses:
-    """Return how losses are spread, given distinct profiles and how many have each."""
     if not len(counts):
         nothing = Distribution(mean=0.0, median=0.0, most=0.0, largest=0.0)
         return Losses(basic=nothing, advanced=nothing, pld=nothing, how_many=0)
@@ -278,7 +275,6 @@ def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta
 
 
 def _spread(values: Floats, counts: Numbers) -> Distribution:
-    """Return mean, median, 95 % and largest of values that occur so often."""
     order = np.argsort(values, kind="stable")
     median, most, largest = (float(values[order[rank]]) for rank in _ranks(counts[order]))
     mean = float(values @ (counts / counts.sum()))
@@ -300,7 +296,6 @@ def _known(epsilon: float | NotApplicable) -> float | None:
 def _taking_part(
     day: int, opt_in: Numbers | None, opt_out: Numbers | None, num_devices: int
 ) -> npt.NDArray[np.bool_] | None:
-    """Return which devices take part on a day; None for all."""
     if opt_in is None and opt_out is None:
         return None
     here = np.ones(num_devices, dtype=np.bool_)

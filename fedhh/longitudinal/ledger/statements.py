@@ -105,7 +105,6 @@ def _beside(
 
 
 def _assumptions(charges: Sequence[Charge], counts: Sequence[int], *, by_value: bool) -> str:
-    """Return how many records are meant, and what their number tells."""
     named = ", ".join(
         f"{count} {'value' if charge.once_per_value else 'record'}{'s' * (count != 1)} of "
         f"{charge.use_case} (epsilon {charge.epsilon:g})"

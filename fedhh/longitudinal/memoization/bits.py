@@ -115,7 +115,6 @@ class MemoisedBits(DailyAnswer):
         """
 
     def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
-        """Return what devices draw once: what is public, their offsets, their keys."""
         require_at_least(0, num_devices=num_devices)
         public = self.draw_public(num_devices, rng=rng)
         offsets = rng.random(num_devices) if self.rounds else np.zeros(num_devices)
@@ -140,7 +139,6 @@ class MemoisedBits(DailyAnswer):
         return np.asarray(coins < self.chances(memo.public, classes))
 
     def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Bits:
-        """Return ``(n, b) bool``: a day's reports."""
         values = np.asarray(values)
         if values.shape != (memo.num_devices,):
             raise InputError(
@@ -175,7 +173,6 @@ class MemoisedBits(DailyAnswer):
         return np.asarray(special.logsumexp(parts, axis=0), dtype=np.float64)
 
     def _log_prob_of(self, reports: Bits, rounded: Classes, public: Public) -> Floats:
-        """Return the log-probability of reports, given how each day's value is rounded."""
         classes = self.classes(public, rounded[None, :])
         total = np.zeros(len(reports))
         for each in np.unique(classes):
@@ -204,7 +201,6 @@ class MemoisedBits(DailyAnswer):
         return total
 
     def _loss_of_equal_reports(self, pair: BitPair, days: int, ones: bool) -> float:
-        """Return the log-likelihood ratio of a bit whose reports are all 1, or all 0."""
         likely, rare = self.daily_one, self.daily_zero
         if not ones:
             likely, rare = 1 - rare, 1 - likely
@@ -253,7 +249,6 @@ class MemoisedBits(DailyAnswer):
         )
 
     def _epsilon_of_rounded(self, first: Classes, second: Classes) -> float:
-        """Return what bounds all reports of two lives of rounded values."""
         if np.array_equal(first, second):
             return 0.0
         if not same_pattern(first, second):

@@ -77,22 +77,18 @@ class MemoisedDBitFlip(MemoisedBits):
 
     @property
     def num_bits(self) -> int:
-        """Bits of a report, d."""
         return self.num_drawn
 
     @property
     def daily_one(self) -> float:
-        """The chance that a bit is not flipped, 1 - gamma."""
         return 1 - self.gamma
 
     @property
     def daily_zero(self) -> float:
-        """The chance that a bit is flipped, gamma."""
         return self.gamma
 
     @property
     def rounds(self) -> bool:
-        """Whether values are numbers, rounded to buckets."""
         return self.step is not None
 
     @property
@@ -134,7 +130,6 @@ class MemoisedDBitFlip(MemoisedBits):
         return np.where(known, shared, self.num_buckets)
 
     def chances(self, public: Public, classes: Classes) -> Floats:
-        """Return h/(h + 1) for the bucket's own bit, 1/(h + 1) for others."""
         keep = self.keep_probability
         return np.where(public == classes[:, None], keep, 1 - keep)
 

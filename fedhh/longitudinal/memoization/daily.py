@@ -38,7 +38,6 @@ class Memo:
 
     @property
     def num_devices(self) -> int:
-        """Devices, n."""
         return len(self.keys)
 
     def rows(self, start: int, stop: int) -> Memo:

@@ -29,7 +29,6 @@ class FreshAnswer(DailyAnswer):
     oracle: FrequencyOracle
 
     def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
-        """Return a memo that holds nothing."""
         require_at_least(0, num_devices=num_devices)
         return Memo(
             np.empty((num_devices, 0), dtype=np.int64),
@@ -38,11 +37,9 @@ class FreshAnswer(DailyAnswer):
         )
 
     def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Reports:
-        """Return the oracle's reports about today's values."""
         return self.oracle.privatize(as_numbers(values), rng=rng)
 
     def log_prob(self, reports: Reports, values: npt.ArrayLike, public: Public) -> Floats:
-        """Return the sum of the oracle's log-probabilities over days."""
         days = as_numbers(as_days(values, reports.shape[1]))
         total = np.zeros(len(reports))
         for day, value in enumerate(days.tolist()):
@@ -50,20 +47,16 @@ class FreshAnswer(DailyAnswer):
         return total
 
     def estimate(self, reports: Reports, public: Public) -> Floats:
-        """Return the oracle's ``(s,) float64`` estimates of all values' counts."""
         return self.oracle.estimate(self.oracle.support(reports=reports), len(reports))
 
     def epsilon_after(self, days: int) -> float:
-        """Return ``days`` times the oracle's epsilon."""
         require_at_least(1, days=days)
         return days * self.oracle.epsilon
 
     @property
     def epsilon_forever(self) -> float:
-        """Infinite: nothing bounds it."""
         return math.inf
 
     def epsilon_of_same_pattern(self, width: int) -> float:
-        """Return infinity: patterns do not matter, only the number of days."""
         require_at_least(1, width=width)
         return math.inf

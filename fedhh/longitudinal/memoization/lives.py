@@ -71,7 +71,6 @@ class Observer:
 
     @property
     def middle(self) -> float:
-        """Between the bounds."""
         return (self.lower + self.upper) / 2
 
 
@@ -211,7 +210,6 @@ def _different_days(first: Life, second: Life) -> int:
 
 
 def _losses_of_one_report(answer: FreshAnswer) -> ExactLosses:
-    """Return the loss of one report, value 0 against value 1."""
     oracle = answer.oracle
     too_many = isinstance(oracle, HistogramEncoding) or oracle.domain_size > _LARGEST_ENUMERATED
     if oracle.has_public_coins or too_many:

@@ -68,7 +68,6 @@ class MemoAccount:
 
     @property
     def title(self) -> str:
-        """The answer with its settings."""
         return f"{self.name} ({', '.join(f'{key} {each}' for key, each in self.settings.items())})"
 
     @property
@@ -217,7 +216,6 @@ def account_memo(
 
 
 def _check_crowd(answer: DailyAnswer, crowd: int) -> None:
-    """Raise InputError unless a device can be looked for in a crowd of this size."""
     if not isinstance(answer, MemoisedBits):
         raise InputError("Expected no crowd with fresh noise: nothing links a device's reports.")
     largest = min(_LARGEST_CROWD, _MOST_BITS_OF_CROWD // answer.num_bits)

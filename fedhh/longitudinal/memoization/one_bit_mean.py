@@ -87,40 +87,32 @@ class MemoisedOneBitMean(MemoisedBits):
 
     @property
     def num_bits(self) -> int:
-        """One."""
         return 1
 
     @property
     def daily_one(self) -> float:
-        """The chance that a bit is not flipped, 1 - gamma."""
         return 1 - self.gamma
 
     @property
     def daily_zero(self) -> float:
-        """The chance that a bit is flipped, gamma."""
         return self.gamma
 
     @property
     def rounds(self) -> bool:
-        """True: each device has its alpha."""
         return True
 
     def draw_public(self, num_devices: int, *, rng: np.random.Generator) -> Public:
-        """Return ``(n, 0) int64``: reports show nothing of the device."""
         return np.empty((num_devices, 0), dtype=np.int64)
 
     def thresholds(self, values: npt.ArrayLike) -> tuple[Classes, Floats]:
-        """Return grid points below numbers in [0, M], and what offset rounds them up."""
         return alpha_points(values, step=self.step, num_steps=self.num_steps)
 
     def chances(self, public: Public, classes: Classes) -> Floats:
-        """Return each grid point's chance of a permanent 1."""
         low = 1 / (1 + math.exp(self.epsilon))
         return (low + (1 - 2 * low) * classes / self.num_steps)[:, None]
 
     @property
     def farthest(self) -> tuple[BitPair, ...]:
-        """M against 0."""
         low = 1 / (1 + math.exp(self.epsilon))
         return (BitPair(1 - low, low, 1),)
 

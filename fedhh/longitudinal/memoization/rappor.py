@@ -69,17 +69,14 @@ class MemoisedRappor(MemoisedBits):
 
     @property
     def num_bits(self) -> int:
-        """Bits of a filter, k."""
         return self.filters.num_bits
 
     @property
     def daily_one(self) -> float:
-        """The chance q."""
         return self.response.q
 
     @property
     def daily_zero(self) -> float:
-        """The chance p."""
         return self.response.p
 
     @property
@@ -99,7 +96,6 @@ class MemoisedRappor(MemoisedBits):
         return keys, np.ones(len(keys))
 
     def chances(self, public: Public, classes: Classes) -> Floats:
-        """Return 1 - f/2 for bits that the filter sets, f/2 for others."""
         half = self.response.f / 2
         return np.where(self.filters.filters(public[:, 0], classes), 1 - half, half)
 

@@ -118,5 +118,4 @@ def _scores(
 
 
 def _log_counts(ones: Counts, days: int, chance: float) -> Floats:
-    """Return the log-probability of so many ones in given places."""
     return np.asarray(special.xlogy(ones, chance) + special.xlog1py(days - ones, -chance))

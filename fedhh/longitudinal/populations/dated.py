@@ -115,20 +115,16 @@ class DatedPopulation(PopulationOverTime):
 
     @property
     def num_devices(self) -> int:
-        """Number of users of the file."""
         return len(self._first)
 
     @property
     def arrivals(self) -> _Ids:
-        """``(num_devices,) int64``: the period of each user's first row."""
         return self._first
 
     def devices(self, period: int) -> _Ids:
-        """Return ``(n,) int64``, ascending: the users that are there in a period."""
         return np.flatnonzero((self._first <= period) & (period <= self._last))
 
     def at(self, period: int) -> Period:
-        """Return what the users of a period typed in it."""
         require_between(0, self.num_periods - 1, period=period)
         devices = self.devices(period)
         name = f"{self.name}, period {period}"
@@ -197,7 +193,6 @@ def read_over_time(
 def _read(
     path: Path, names: dict[str, str], layout: Layout, known: KnownWords | None
 ) -> dict[str, Any]:
-    """Return the rows of a file, as `DatedPopulation` takes them."""
     table = read_columns(path, with_late_counts(names, path), layout.separator)
     if not table.num_rows:
         raise InputError(f"Expected at least one row, got only a header in {path}.")

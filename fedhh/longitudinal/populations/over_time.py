@@ -234,7 +234,6 @@ class Turnover:
 
     @property
     def num_devices(self) -> int:
-        """Devices that are ever there."""
         return self.first_devices + self.arrivals * (self.num_periods - 1)
 
     @cached_property
@@ -294,16 +293,13 @@ class SyntheticOverTime(PopulationOverTime):
 
     @property
     def num_devices(self) -> int:
-        """Number of devices that are ever there."""
         return self._turnover.num_devices
 
     @property
     def arrivals(self) -> _Ids:
-        """``(num_devices,) int64``: the first period in which each device is there."""
         return self._turnover.first
 
     def devices(self, period: int) -> _Ids:
-        """Return ``(n,) int64``, ascending: the devices that are there in a period."""
         return self._turnover.devices(period)
 
     def rows(self, period: int, devices: _Ids) -> RankRows:
@@ -318,7 +314,6 @@ class SyntheticOverTime(PopulationOverTime):
         return self._calendar.thinned(drawer.draw(devices), devices, period=period, day=day)
 
     def at(self, period: int) -> Period:
-        """Return what the devices of a period typed in it."""
         require_between(0, self.num_periods - 1, period=period)
         devices = self.devices(period)
         name = f"{self.name}, period {period}"
@@ -339,10 +334,8 @@ class SyntheticOverTime(PopulationOverTime):
 
 
 def _hashed(key: np.uint64, numbers: _Ids) -> _Hashes:
-    """Return SplitMix64's output for each number, by a key."""
     return scatter(key + numbers.astype(np.uint64) * _GOLDEN)
 
 
 def _uniform(hashes: _Hashes) -> _Shares:
-    """Return each hash as a number in [0, 1)."""
     return np.asarray((hashes >> np.uint64(11)) * 2.0**-53)

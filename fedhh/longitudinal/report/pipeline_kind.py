@@ -23,21 +23,17 @@ class PipelineKind(Kind):
     width = 165
 
     def table(self, directory: Path) -> TextTable:
-        """Return a row for each use case."""
         return pipeline_table(read_record(directory))
 
     def closing_lines(self, directory: Path) -> Iterator[str]:
-        """Yield where a kept checkpoint is, and what prints the table again."""
         if state := state_line(directory / CHECKPOINT):
             yield f"Kept by output.keep_checkpoint: {state}"
         yield f"This table again: fedhh show {shlex.quote(str(directory))}"
 
     def plot(self, directory: Path, drawing: Drawing) -> Drawn:
-        """Write the figures of its days."""
         from fedhh.longitudinal.report.pipeline_figures import plot_pipeline
 
         return Drawn(paths=plot_pipeline(directory, out=drawing.out, look=drawing.look))
 
     def page(self, directory: Path) -> PageData:
-        """Return its table, and a chart of its days."""
         return pipeline_page(directory)

@@ -46,7 +46,6 @@ class _Case:
     loss: float | None
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return its rows of a table."""
         own = table[table["protocol"] == self.label]
         return own if self.loss is None else own[own["yearly_loss"] == self.loss]
 
@@ -66,17 +65,14 @@ class Collected:
 
     @property
     def every_days(self) -> int:
-        """Days of a period."""
         return self.section.every_days
 
     @property
     def num_periods(self) -> int:
-        """Periods in all."""
         return int(self.tables["periods"]["first_day"].nunique())
 
     @property
     def days(self) -> int:
-        """Days of all periods."""
         return self.every_days * self.num_periods
 
     @property
@@ -91,7 +87,6 @@ class Collected:
 
     @property
     def labels(self) -> list[str]:
-        """Labels of the protocols."""
         return list(dict.fromkeys(self.tables["losses"]["protocol"]))
 
     @property
@@ -263,7 +258,6 @@ def _set_axes(
 
 
 def _day_locator(collected: Collected) -> MultipleLocator:
-    """Return ticks at whole periods."""
     return MultipleLocator(collected.every_days * max(1, -(-collected.num_periods // _MOST_TICKS)))
 
 

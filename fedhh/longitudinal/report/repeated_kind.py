@@ -31,22 +31,18 @@ class RepeatedKind(Kind):
     width = 160
 
     def is_finished(self, directory: Path) -> bool:
-        """Return whether an older fedhh has finished one there."""
         return is_there(directory / RESULT) and is_there(directory / IDENTITY)
 
     def table(self, directory: Path) -> TextTable:
-        """Return a row for each protocol and yearly loss."""
         return stated_table(read_result(directory), directory)[0]
 
     def parts(self, directory: Path, asked: Asked) -> Iterator[Part]:
-        """Yield the table, and lines on periods without a run."""
         table, skipped = stated_table(read_result(directory), directory)
         yield table
         for line in skipped:
             yield Line(line, is_whole=True)
 
     def plot(self, directory: Path, drawing: Drawing) -> Drawn:
-        """Write the figures of its tables."""
         from fedhh.longitudinal.report.repeated_figures import Collected, plot_repeated
 
         collected = Collected(section=stored_section(directory), tables=read_tables(directory))
@@ -54,5 +50,4 @@ class RepeatedKind(Kind):
         return Drawn(paths=plot_repeated(collected, folder, look=drawing.look))
 
     def page(self, directory: Path) -> PageData:
-        """Return its tables, and charts of its periods and words."""
         return months_page(directory)

@@ -78,7 +78,6 @@ def months_page(directory: Path) -> PageData:
 
 
 def _loss_table(losses: pd.DataFrame) -> TextTable:
-    """Return what a device can lose, by protocol."""
     rows = losses.to_dict("records")
     deltas = ", ".join(f"{delta:g}" for delta in sorted(losses["delta"].unique()))
     return TextTable(
@@ -103,5 +102,4 @@ def _loss_table(losses: pd.DataFrame) -> TextTable:
 
 
 def _epsilon(value: float) -> str:
-    """Return an epsilon as text; none where no theorem applies."""
     return "-" if np.isnan(value) else round_up(float(value))
