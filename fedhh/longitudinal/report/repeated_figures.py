@@ -1,4 +1,4 @@
-"""Figures of a discovery over months: days until a new word is found, and what is known by then."""
+"""Figures of repeated collection: days until a new word is found, and the dictionary by then."""
 
 from __future__ import annotations
 
@@ -35,12 +35,7 @@ _LEAST_WORDS = 3
 
 @dataclass(frozen=True)
 class _Case:
-    """A protocol under a cap.
-
-    Attributes:
-        label: What tables call the protocol.
-        loss: The yearly loss that the cap was made for; None if it was given as a cap.
-    """
+    """A protocol, and the yearly loss that its cap was made for; None if a cap was given."""
 
     label: str
     loss: float | None
@@ -52,12 +47,11 @@ class _Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """What figures show of a discovery over months.
+    """A repeated collection as figures show it.
 
     Attributes:
         section: Its configuration.
-        tables: ``periods``, ``classes`` and ``losses``, as `fedhh.longitudinal.repeated.tables`
-            makes them.
+        tables: ``periods``, ``classes`` and ``losses`` of `fedhh.longitudinal.repeated.tables`.
     """
 
     section: LongitudinalSection
@@ -79,11 +73,9 @@ class Collected:
     def whom(self) -> str:
         """About how many devices there are, as the begin of a sentence."""
         devices = self.tables["periods"].drop_duplicates("first_day")["devices"]
-        return (
-            f"About {round(float(devices.mean()), -3):,.0f} devices"
-            if len(devices)
-            else "No device"
-        )
+        if not len(devices):
+            return "No device"
+        return f"About {round(float(devices.mean()), -3):,.0f} devices"
 
     @property
     def labels(self) -> list[str]:
@@ -102,13 +94,7 @@ class Collected:
 
 
 def plot_repeated(collected: Collected, folder: Path, *, look: Look | None = None) -> list[Path]:
-    """Write all figures of a discovery over months, and return the first file of each.
-
-    Args:
-        collected: What they show.
-        folder: Where they go.
-        look: What a user asks of them; their own look if None.
-    """
+    """Write all figures, in the look that is asked for; return each one's first file."""
     return [
         write_figure(draw_days(collected), folder / "days-until-found", look=look),
         write_figure(draw_periods(collected), folder / "by-week", look=look),
@@ -140,11 +126,11 @@ def draw_days(collected: Collected) -> Figure:
             figure, panels[0], wrapped(_note(collected), figure.get_figwidth() - 0.4, size=8)
         )
         period = "week" if collected.every_days == 7 else f"{collected.every_days} days"
-        title = (
+        put_heading(
+            figure,
             f"Days until a new word is found\n{collected.whom}, a run every {period}, "
-            f"{collected.days} days"
+            f"{collected.days} days",
         )
-        put_heading(figure, title)
     return figure
 
 
@@ -167,15 +153,15 @@ def draw_periods(collected: Collected) -> Figure:
             in_percent(above.yaxis)
             below.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             below.set_xlabel("day")
-            below.xaxis.set_major_locator(_day_locator(collected))
+            periods = max(1, -(-collected.num_periods // _MOST_TICKS))
+            below.xaxis.set_major_locator(MultipleLocator(collected.every_days * periods))
         # Of a row, all panels have the same limits; set before all is drawn, they would stay.
         for axes in panels[:, 0]:
             axes.set_ylim(bottom=0)
         panels[0][0].set_ylabel("new words typed that are\nin the dictionary by then")
         panels[1][0].set_ylabel("false words published so far")
         _put_below(figure, panels[0][0], "")
-        title = f"Words in the dictionary. {collected.whom}"
-        put_heading(figure, title)
+        put_heading(figure, f"Words in the dictionary. {collected.whom}")
     return figure
 
 
@@ -209,7 +195,7 @@ def class_label(bounds: Sequence[float], place: int) -> str:
 def _draw_line(
     axes: Axes, collected: Collected, label: str, rows: pd.DataFrame, number: int, *, of: int
 ) -> None:
-    """Draw one protocol's medians; beside each other, so that intervals can be told apart."""
+    """Draw one protocol's medians; next to each other, so that their intervals do not overlap."""
     ceiling = collected.days * _BAND**0.3
     places = np.arange(len(rows)) + _DODGE * (number - (of - 1) / 2)
     median, low, high = (
@@ -255,10 +241,6 @@ def _set_axes(
     axes.yaxis.set_minor_locator(NullLocator())
     best = "in its best week" if collected.every_days == 7 else "at its best"
     axes.set_xlabel(f"people in 1,000 who use the word {best}")
-
-
-def _day_locator(collected: Collected) -> MultipleLocator:
-    return MultipleLocator(collected.every_days * max(1, -(-collected.num_periods // _MOST_TICKS)))
 
 
 def _group_title(cases: Sequence[_Case], section: LongitudinalSection) -> str:

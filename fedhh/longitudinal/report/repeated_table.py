@@ -1,4 +1,4 @@
-"""The table that ends a discovery over months."""
+"""The table that ends a repeated collection."""
 
 from __future__ import annotations
 
@@ -45,20 +45,13 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
         )
         records.append(_record(loss, last, periods, new))
     columns = (
-        "protocol",
-        "loss in a year",
-        "answers in a year",
-        "most answers so far",
-        "devices asked",
-        "runs",
-        "words",
-        "false",
-        "coverage",
+        "protocol", "loss in a year", "answers in a year", "most answers so far", "devices asked",
+        "runs", "words", "false", "coverage",
         *(
             f"days until found: used by {class_label(bounds, place)} in 1,000"
             for place in range(len(bounds))
         ),
-    )
+    )  # fmt: skip
     return TextTable(
         title=f"Days until a new word is found, {outcome.days} days, a run every "
         f"{outcome.every_days}",
