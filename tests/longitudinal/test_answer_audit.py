@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedhh.longitudinal.audit import Answers, TradeOff
-from fedhh.longitudinal.audit.answer_audit import RedrawnDaily, audit_answer, stated_of_lives
+from fedhh.longitudinal.audit.answer_audit import audit_answer, stated_of_lives
 from fedhh.longitudinal.memoization import (
     FreshAnswer,
     MemoisedDBitFlip,
@@ -58,7 +58,7 @@ def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
     found = audited(answer, first, second)
     assert found.stated == stated
     assert not found.refuted
-    again = audited(RedrawnDaily(memoised=answer), first, second)
+    again = audited(answer, first, second, redrawn=True)
     assert again.stated == stated
     assert again.refuted
     assert again.least_answers > stated.num_answers
@@ -119,5 +119,5 @@ def test_what_cannot_be_audited_is_named():
     with pytest.raises(InputError, match="Expected a memoised answer"):
         audited(fresh, [0, 0], [1, 1])
     assert not audited(fresh, [0], [1], stated=TradeOff((Answers(epsilon=1.0, times=1),))).refuted
-    with pytest.raises(InputError, match="two lives of one length"):
+    with pytest.raises(InputError, match="two histories of one length"):
         audited(RAPPOR, [0, 0], [1])

@@ -26,10 +26,10 @@ from fedhh.longitudinal.memoization import (
     one_day,
     response_changes,
     tell_apart,
-    tracking,
 )
 from fedhh.longitudinal.memoization.lives import describe
 from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
+from fedhh.longitudinal.memoization.observer import pseudonym_scores
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.validation import InputError
@@ -294,7 +294,7 @@ def test_lives_in_words():
         (lambda: always(0), "days=0"),
         (lambda: changing(3, 3), "changes=3"),
         (lambda: changing(3, -1), "changes=-1"),
-        (lambda: tell_apart(GRR, always(2), always(3)), "same number of days"),
+        (lambda: tell_apart(GRR, always(2), always(3)), "one length"),
         (lambda: observed_after(GRR, [3], changes=0), "changes=0"),
         (
             lambda: tell_apart(TINY["basic-rappor"], always(4000), changing(4000)),
@@ -350,7 +350,7 @@ def test_a_pseudonyms_score_is_the_likelihood_ratio_by_hand():
         alone = [is_one * sent[z][0] + (1 - is_one) * sent[z][1] for z in (x, y)]
         ratios.append(both / alone[0] / alone[1])
     seen = [
-        tracking._scores(answer, BitPair(is_one, is_one, 1), 1, 40, np.random.default_rng(seed))
+        pseudonym_scores(answer, BitPair(is_one, is_one, 1), 1, 40, np.random.default_rng(seed))
         for seed in range(4)
     ]
     found = np.unique(np.round(np.exp(seen), 12))

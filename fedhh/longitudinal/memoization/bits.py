@@ -17,13 +17,12 @@ from fedhh.longitudinal.memoization.daily import (
     Memo,
     Public,
     as_days,
-    as_life,
+    as_histories,
     draw_keys,
-    require_one_length,
     same_pattern,
 )
 from fedhh.random import scatter
-from fedhh.validation import InputError, require_at_least
+from fedhh.validation import require_at_least
 
 Bits = npt.NDArray[np.bool_]
 Classes = npt.NDArray[np.int64]
@@ -45,6 +44,13 @@ class BitPair(NamedTuple):
     first: float
     second: float
     times: int
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy of one such permanent bit."""
+        return max(
+            math.log(self.first / self.second), math.log((1 - self.first) / (1 - self.second))
+        )
 
 
 class MemoisedBits(DailyAnswer):
@@ -91,27 +97,20 @@ class MemoisedBits(DailyAnswer):
     def classes(self, public: Public, rounded: Classes) -> Classes:
         """Return ``(n, t) int64``: which permanent responses devices use for rounded values.
 
-        Args:
-            public: ``(n, w) int64``.
-            rounded: ``(n, t) int64`` or ``(1, t)``: values, rounded.
+        Those are ``(n, t) int64`` or ``(1, t)``, and what is public ``(n, w) int64``.
         """
         return np.broadcast_to(rounded, (len(public), rounded.shape[1]))
 
     @abstractmethod
     def chances(self, public: Public, classes: Classes) -> Floats:
-        """Return ``(n, b) float64``: the chance that each permanent bit of a class is 1.
-
-        Args:
-            public: ``(n, w) int64``.
-            classes: ``(n,) int64``.
-        """
+        """Return ``(n, b) float64``: each permanent bit's chance to be 1, by ``(n,)`` classes."""
 
     @property
     @abstractmethod
     def farthest(self) -> tuple[BitPair, ...]:
-        """All bits of a report, under the two values that are told apart best.
+        """All bits of a report, under the two values that are easiest to distinguish.
 
-        The first value's chances beside the second's; values need not differ in every bit.
+        Values need not differ in every bit.
         """
 
     def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
@@ -126,11 +125,7 @@ class MemoisedBits(DailyAnswer):
         The same memo and value give the same bits.
         """
         rounded, threshold = self.thresholds(values)
-        if rounded.shape != (memo.num_devices,):
-            raise InputError(
-                f"Expected one value for each of {memo.num_devices} devices, got shape "
-                f"{rounded.shape}."
-            )
+        memo.require_one_value_each(rounded)
         rounded = rounded + (memo.offsets >= threshold)
         classes = self.classes(memo.public, rounded[:, None])[:, 0]
         starts = scatter(memo.keys ^ scatter(classes.astype(np.uint64) + _STEP))
@@ -140,11 +135,7 @@ class MemoisedBits(DailyAnswer):
 
     def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Bits:
         values = np.asarray(values)
-        if values.shape != (memo.num_devices,):
-            raise InputError(
-                f"Expected one value for each of {memo.num_devices} devices, got shape "
-                f"{values.shape}."
-            )
+        memo.require_one_value_each(values)
         reports = np.empty((memo.num_devices, self.num_bits), dtype=np.bool_)
         step = max(1, _BITS_AT_ONCE // self.num_bits)
         for start in range(0, memo.num_devices, step):
@@ -181,46 +172,38 @@ class MemoisedBits(DailyAnswer):
             zeros = mask.sum(axis=1)[:, None] - ones
             chance = self.chances(public, np.full(len(public), each))
             with np.errstate(divide="ignore"):
-                one = np.log(chance) + _log_of_days(ones, zeros, self.daily_one)
-                zero = np.log1p(-chance) + _log_of_days(ones, zeros, self.daily_zero)
+                one = np.log(chance) + log_of_days(ones, zeros, self.daily_one)
+                zero = np.log1p(-chance) + log_of_days(ones, zeros, self.daily_zero)
             total += np.logaddexp(one, zero).sum(axis=1)
         return total
 
     def epsilon_after(self, days: int) -> float:
         """Return the exact privacy of a value that never changes, given ``days`` reports.
 
-        Bits are independent, and a bit's reports are told apart best where all of them are equal:
-        the likelihood ratio is monotone in the number of ones.
+        Bits are independent, and a bit's likelihood ratio is monotone in the number of ones: it is
+        largest where all its reports are equal.
         """
         require_at_least(1, days=days)
-        total = 0.0
-        for pair in self.farthest:
-            total += pair.times * max(
-                self._loss_of_equal_reports(pair, days, ones) for ones in (True, False)
-            )
-        return total
+        return sum(
+            pair.times
+            * max(self._loss_of_equal_reports(pair, days, ones) for ones in (True, False))
+            for pair in self.farthest
+        )
 
     def _loss_of_equal_reports(self, pair: BitPair, days: int, ones: bool) -> float:
         likely, rare = self.daily_one, self.daily_zero
+        first, second, _ = pair
         if not ones:
             likely, rare = 1 - rare, 1 - likely
-            first, second = 1 - pair.first, 1 - pair.second
-        else:
-            first, second = pair.first, pair.second
-        # Chances relative to the likelier permanent bit, so that long lives do not underflow.
+            first, second = 1 - first, 1 - second
+        # Chances relative to the likelier permanent bit, so that many days do not underflow.
         other = (rare / likely) ** days
         return math.log(first + (1 - first) * other) - math.log(second + (1 - second) * other)
 
     @property
     def epsilon_forever(self) -> float:
         """Privacy of the permanent response, which all reports about one value are made from."""
-        return sum(
-            pair.times
-            * max(
-                math.log(pair.first / pair.second), math.log((1 - pair.first) / (1 - pair.second))
-            )
-            for pair in self.farthest
-        )
+        return sum(pair.times * pair.epsilon for pair in self.farthest)
 
     def epsilon_of_same_pattern(self, width: int) -> float:
         """Return ``width`` times `epsilon_forever`: permanent responses are independent."""
@@ -228,15 +211,13 @@ class MemoisedBits(DailyAnswer):
         return width * self.epsilon_forever
 
     def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-        """Return what bounds all reports of two lives, values that are rounded included; delta 0.
+        """Return what bounds all reports of two histories, values that are rounded included.
 
-        Reports are a mixture over the device's offset, which is drawn alike in both lives: what
-        bounds each offset's law bounds the mixture. So both lives, rounded, have to be of one
-        pattern for every offset; see `DailyAnswer.epsilon_of_lives`.
+        Reports are a mixture over the device's offset, which is drawn alike in both: what bounds
+        the distribution of each offset bounds the mixture. So both histories, rounded, have to be
+        of one pattern for every offset; see `DailyAnswer.epsilon_of_lives`.
         """
-        lives = [as_life(values) for values in (first, second)]
-        require_one_length(*lives)
-        parts = [self.thresholds(life) for life in lives]
+        parts = [self.thresholds(values) for values in as_histories(first, second)]
         cuts = [0.0]
         if self.rounds:
             thresholds = np.concatenate([threshold for _, threshold in parts])
@@ -256,7 +237,7 @@ class MemoisedBits(DailyAnswer):
         return self.epsilon_of_same_pattern(np.unique(first).size)
 
 
-def _log_of_days(ones: Classes, zeros: Classes, chance: float) -> Floats:
+def log_of_days(ones: Classes, zeros: Classes, chance: float) -> Floats:
     """Return the log-probability of so many ones and zeros in order; 0 to the power 0 is 1."""
     if 0 < chance < 1:
         return np.asarray(ones * math.log(chance) + zeros * math.log1p(-chance), dtype=np.float64)
