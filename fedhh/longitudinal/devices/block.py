@@ -3,7 +3,7 @@
 A device privatizes an event at once, stores the record, and later sends a sample of what it has
 stored (Apple 2017, section 3.2.1). Each event is privatized with coins of its own, and which
 records are sent depends on how many there are, never on what they say. So the records that are sent
-have the same joint law, together with the histograms of all events, if only these are privatized,
+have the same distribution, jointly with the histograms of all events, if only these are privatized,
 when they are sent; the others are never made. That is what is done here; the tests hold it against
 devices that do it literally. Two records of one device and day may change places for the same
 reason, so a number of records by day is all that a queue has to hold.

@@ -28,9 +28,9 @@ class EventLaw:
     """How often something happens on a device, and what it is about.
 
     A device's number of events in a day is Poisson with a mean of its own; that mean is the same
-    every day, and over devices it has a gamma law. What events are about is drawn from one law for
-    all devices, independently. So heavy devices differ in how much they say, not in what: a cap
-    then costs records and adds no bias, which it would where the two go together.
+    every day, and over devices it has a gamma distribution. What events are about is drawn from one
+    distribution for all devices, independently. So heavy devices differ in how much they say, not
+    in what: a cap then costs records and adds no bias, which it would where the two go together.
 
     Attributes:
         mean: Events of a device in a day, in expectation over devices.

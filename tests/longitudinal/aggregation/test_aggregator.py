@@ -13,7 +13,7 @@ from fedhh.longitudinal.aggregation.aggregator import (
     standard_errors,
 )
 from fedhh.longitudinal.aggregation.sums import SketchSums, sums_of
-from fedhh.longitudinal.devices.records import record_maker
+from fedhh.longitudinal.devices.worker import record_maker
 from fedhh.longitudinal.records import Batch, FragmentRecords, OracleRecords
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.queries.base import Aggregate
