@@ -47,12 +47,7 @@ class RecordForm(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class OracleRecords(RecordForm):
-    """Records of values that are numbered, through a frequency oracle.
-
-    Attributes:
-        spec: The oracle.
-        domain_size: Number of values.
-    """
+    """Records of numbered values, through a frequency oracle."""
 
     spec: OracleSpec
     domain_size: int
@@ -95,11 +90,7 @@ class OracleRecords(RecordForm):
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentRecords(RecordForm):
-    """Records of words for SFP: Apple (2017), Algorithm 9.
-
-    Attributes:
-        query: What the protocol asks; its cohort is of no concern here.
-    """
+    """Records of words for SFP, as its query asks for them: Apple (2017), Algorithm 9."""
 
     query: FragmentQuery[FragmentPuzzle]
 
@@ -119,7 +110,7 @@ class FragmentRecords(RecordForm):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordQuery(Query):
-    """Has devices live through one day of one use case, and takes what they send.
+    """Has devices go through one day of one use case, and takes what they send.
 
     The pass is the use case's number, the layer its day, from 1.
 
@@ -166,7 +157,6 @@ class Arrivals:
 
     @classmethod
     def of(cls, use_case: str, messages: Messages) -> Self:
-        """Return the arrivals that a day's messages are; see `as_messages`."""
         return cls(
             use_case=use_case,
             addresses=messages[:, 0],
@@ -183,12 +173,7 @@ class Arrivals:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """What leaves an ingestor: the reports of one use case in random order, nothing else.
-
-    Attributes:
-        use_case: Which.
-        reports: ``(n, width) int64``.
-    """
+    """What leaves an ingestor: ``(n, width)`` reports of one use case in random order, alone."""
 
     use_case: str
     reports: Numbers

@@ -40,10 +40,9 @@ class Publication:
     """What an aggregator publishes.
 
     Attributes:
-        names: What is published: numbers of values, or words; most frequent first.
+        names: Numbers of values, or words; most frequent first.
         estimate: ``(c,) float64``: unbiased, of records sent with the value.
-        std_error: ``(c,) float64``: by the oracle's formula, at the estimated count, with what
-            other values of a sketch add.
+        std_error: ``(c,) float64``, with what other values of a sketch add.
         num_reports: Reports behind it.
         looked_up: Values that were asked about.
         threshold: T: estimates above it are published.
@@ -60,8 +59,8 @@ class Publication:
 class Aggregator(ABC):
     """Adds up batches, and estimates.
 
-    A window is what is published together; `close` ends one. Reports themselves are never kept:
-    they are added up as they come, and what goes on from window to window are sums.
+    A window is what is published together; `close` ends one. Reports are added up as they come and
+    never kept; what goes on from window to window are sums.
 
     Attributes:
         state_types: The dataclasses of its state.
@@ -121,7 +120,7 @@ class Aggregator(ABC):
         num_reports: int,
         looked_up: int,
     ) -> Publication:
-        """Return what exceeds the threshold, given the deviation of a value that nobody sent."""
+        """Return what exceeds the threshold, given the standard deviation of pure noise."""
         threshold = self.threshold
         if threshold is None:
             threshold = false_free_threshold(noise, looked_up)
@@ -140,11 +139,8 @@ class Aggregator(ABC):
 def false_free_threshold(std: float, looked_up: int) -> float:
     """Return T at which noise alone publishes anything in one of `FALSE_ONCE_IN` windows, at most.
 
-    That is the union bound over all values that are looked up, on normal tails.
-
-    Args:
-        std: Standard deviation of the estimate of a value that nobody sent.
-        looked_up: How many values.
+    By the union bound over all values that are looked up, on normal tails of standard deviation
+    ``std``, that of the estimate of a value that nobody sent.
     """
     return std * float(ndtri(1 - 1 / (FALSE_ONCE_IN * max(looked_up, 1))))
 
@@ -181,13 +177,6 @@ class OracleAggregator(Aggregator):
     def __init__(
         self, form: OracleRecords, *, threshold: float | None, watched: Sequence[int]
     ) -> None:
-        """Start with no report.
-
-        Args:
-            form: The records.
-            threshold: T; None for `false_free_threshold`.
-            watched: Values to estimate by day.
-        """
         self.oracle, self.threshold = form.oracle, threshold
         self.watched = np.asarray(watched, dtype=np.int64)
         self._form = form
@@ -259,8 +248,8 @@ class FragmentState:
 class FragmentAggregator(Aggregator):
     """Aggregates SFP's records: finds words, and counts them in the sketch of whole words.
 
-    Of words that a later window finds, earlier ones may say something, too: the sums of the
-    reports of whole words stay over all windows, those of fragments end with theirs.
+    Earlier windows may say something of words that a later one finds, too: sums of the reports of
+    whole words stay over all windows, those of fragments end with theirs.
     """
 
     state_types = (FragmentState, SumsState)
@@ -273,14 +262,6 @@ class FragmentAggregator(Aggregator):
         threshold: float | None,
         watched: Sequence[str],
     ) -> None:
-        """Start with no record.
-
-        Args:
-            form: The records.
-            protocol: What asked for them.
-            threshold: T; None for `false_free_threshold`.
-            watched: Words to estimate by day.
-        """
         self._query: FragmentQuery[FragmentPuzzle] = form.query
         self.oracle, self.threshold = form.query.words, threshold
         self.watched = self._keys(watched)
@@ -327,8 +308,7 @@ class FragmentAggregator(Aggregator):
     def _publish(self, words: Sequence[str], sums: ReportSums, looked_up: int) -> Publication:
         """Return what the sketch of whole words says of some, with its noise as it shows it.
 
-        That noise has what frequent words do to those that share cells with them, whether anybody
-        looked them up or not.
+        That noise includes collisions with frequent words that nobody looked up.
         """
         num_reports = sums.num_reports
         estimate = self.oracle.estimate(sums.support(self._keys(words)), num_reports)

@@ -41,12 +41,7 @@ class SumsState:
 
 
 class ReportSums:
-    """Sums of the reports of one oracle, as the oracle has them.
-
-    Attributes:
-        oracle: Theirs.
-        num_reports: How many were added.
-    """
+    """Sums of the reports of one oracle, as the oracle has them."""
 
     def __init__(self, oracle: FrequencyOracle) -> None:
         self.oracle = oracle

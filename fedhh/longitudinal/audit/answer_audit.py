@@ -23,15 +23,10 @@ _DAILY = "sum over days of each report's own likelihood"
 
 
 def stated_of_lives(answer: DailyAnswer, first: npt.ArrayLike, second: npt.ArrayLike) -> TradeOff:
-    """Return what is stated of all reports of two histories.
+    """Return what is stated of all reports of two histories of ``(days,)`` values, one a day.
 
     Permanent responses made of bits state more than their epsilon: so many independent bits, each
     of so much. Epsilon alone would allow the worst that has that epsilon.
-
-    Args:
-        answer: Gives one report a day.
-        first: ``(days,)`` values of one history, one a day.
-        second: ``(days,)`` values of the other.
 
     Raises:
         InputError: Histories of different length, or nothing is stated: the answer is not
@@ -71,18 +66,18 @@ def audit_answer(
     redrawn: bool = False,
     confidence: float = 0.99,
 ) -> LifeFinding:
-    """Return what all reports of a device give away of its values, at least.
+    """Return lower bounds on what all reports of a device give away of its values.
 
     Args:
-        answer: Whatever answers; its stated distribution only suggests events.
+        answer: Its stated distribution only suggests events.
         first: ``(days,)`` values of one history, one a day.
         second: ``(days,)`` values of the other.
         num_devices: Devices of each history, at least 4; half of them choose the events.
         rng: Source of all coins.
         stated: What is claimed; if None, what the answer states of these histories.
-        redrawn: Whether devices draw everything again every day, which a memo must prevent. Where
-            an audit does not refute the claim then, its days are too few, or the daily noise is too
-            large, for it to see any fault of a memo.
+        redrawn: Whether devices draw everything again every day, which a memo must prevent. An
+            audit that does not refute the claim then has too few days, or too noisy ones, to detect
+            a faulty memo.
         confidence: In (0, 1): an answer that keeps what is stated is refuted with at most the rest.
 
     Raises:

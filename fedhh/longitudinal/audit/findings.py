@@ -38,15 +38,10 @@ _BINS = 20
 
 
 class _Candidates(NamedTuple):
-    """Events of a statistic: on one side of some thresholds, in one direction.
+    """Events of a statistic, by ``(t,)`` thresholds, in one direction; fields as in `Event`.
 
-    Attributes:
-        name: Of the statistic.
-        thresholds: ``(t,)``.
-        above: As in `Event`.
-        swapped: As in `Event`.
-        power: ``(t,)`` lower bounds on the probability under the event's input.
-        false_alarm: ``(t,)`` upper bounds on that under the other.
+    ``power`` are lower bounds on their probabilities, ``false_alarm`` upper bounds on those under
+    the other input.
     """
 
     name: str
@@ -65,9 +60,8 @@ class LifeFinding:
         level: What the inputs differ in.
         stated: The answers that are stated to depend on it.
         found: Lower bound on epsilon, by the event that shows most of it.
-        statistic: What that event is about.
-        power: Lower bound on the probability of another event, the one that speaks most against
-            the stated trade-off, under its input.
+        statistic: What the event is about that speaks most against the stated trade-off.
+        power: Lower bound on that event's probability under its input.
         false_alarm: Upper bound on its probability under the other input.
         allowed: Upper bound on its power, by the stated trade-off at ``false_alarm``.
         least_answers: So many answers of the stated epsilon are needed to show as much; None if
@@ -103,9 +97,8 @@ def find_in_samples(
 
     Args:
         first: Each statistic's name, with ``(n,)`` samples under the first input, n >= 8,
-            independent and in an order that says nothing. A quarter teaches how likely its values
-            are under each input, three eighths choose a statistic and an event, the others test
-            it.
+            independent and in random order. A quarter teaches how likely its values are under each
+            input, three eighths choose a statistic and an event, the others test it.
         second: The same under the second input, as many.
         level: What the inputs differ in.
         stated: What is stated of them.
@@ -152,7 +145,7 @@ def find_in_samples(
 
 
 def fewest_refuted(stated: TradeOff, *, num_samples: int, error: float) -> int | None:
-    """Return how many answers would be detected to be more than stated, by their likeliest event.
+    """Return the fewest answers of which the expected numbers of hits refute what is stated.
 
     Args:
         stated: Answers of one epsilon.
@@ -160,8 +153,7 @@ def fewest_refuted(stated: TradeOff, *, num_samples: int, error: float) -> int |
         error: Of each of the two bounds on its probabilities.
 
     Returns:
-        The fewest answers of which the expected numbers of hits refute what is stated; None if not
-        even `MOST_ANSWERS` do.
+        None if not even `MOST_ANSWERS` do.
     """
     epsilon, times = stated.answers[0].epsilon, stated.num_answers
 

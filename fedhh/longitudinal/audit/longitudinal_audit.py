@@ -109,23 +109,15 @@ class LivingDevice(Protocol):
         """What it may send, as stated."""
 
     def live(self, life: Numbers, *, num_devices: int, rng: np.random.Generator) -> Transcripts:
-        """Return the transcripts of some devices of the same history, each with own coins.
+        """Return the transcripts of some devices of one history, each with its own coins.
 
-        Args:
-            life: ``(days, events) int64`` values, `NO_EVENT` where there is none.
-            num_devices: At least 1.
-            rng: Source of the devices' coins.
+        That is ``(days, events) int64`` values, `NO_EVENT` where there is none.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class LifeAudit:
-    """An audit of a device with one use case.
-
-    Attributes:
-        sent: Numbers of records that devices sent, replayed against the cap.
-        found: What transcripts show.
-    """
+    """Numbers of records that devices sent, replayed against the cap, and what transcripts show."""
 
     sent: CapReplay
     found: LifeFinding
@@ -182,12 +174,7 @@ def stated_trade_off(epsilon: float, cap: Cap, lives: NeighboringLives) -> Trade
     """Return what is stated of two histories: so many records at most can tell about a change.
 
     Each event is privatized once and sent at most once. A record's coins, and the choice of what is
-    sent, do not depend on values.
-
-    Args:
-        epsilon: Of one record.
-        cap: On records.
-        lives: What changes, and what is seen.
+    sent, do not depend on values. Epsilon is that of one record.
     """
     first_day, end = lives.seen
     times = cap.most_in(first_day, end - first_day)

@@ -49,11 +49,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """The most that some answers together can show of one input against another.
-
-    Attributes:
-        answers: What is stated of each.
-    """
+    """The most that some answers together can show of one input against another."""
 
     answers: tuple[Answers, ...]
 
@@ -67,15 +63,9 @@ class TradeOff:
         return sum(each.times for each in self.answers)
 
     def power(self, false_alarms: npt.ArrayLike) -> Floats:
-        """Return the largest probability of an event under one input.
+        """Return the largest probabilities of events, concave in those under the other input.
 
-        Rounded up, by 1e-11 of it and where the epsilons have no common measure.
-
-        Args:
-            false_alarms: ``(m,)`` probabilities of the event under the other input, in [0, 1].
-
-        Returns:
-            ``(m,) float64``, concave and growing in ``false_alarms``.
+        Rounded up, by 1e-11 of it and where the epsilons have no common measure. Both are ``(m,)``.
         """
         under_other, under_one = self.corners
         found = np.interp(np.asarray(false_alarms, dtype=np.float64), under_other, under_one)
@@ -109,16 +99,9 @@ def smallest(test: Callable[[int], bool], *, first: int, most: int) -> int | Non
 
 
 def fewest_answers(epsilon: float, *, false_alarm: float, power: float, most: int) -> int:
-    """Return how few answers of some epsilon can show so much.
+    """Return how few answers of some epsilon allow an event; ``most`` if it is not fewer.
 
-    Args:
-        epsilon: Of each answer.
-        false_alarm: Upper bound on an event's probability under one input.
-        power: Lower bound on its probability under another.
-        most: Where the search ends.
-
-    Returns:
-        The smallest k whose trade-off allows such an event; ``most`` if it is not below.
+    Its probability is at most ``false_alarm`` under one input, at least ``power`` under another.
     """
 
     def is_allowed(times: int) -> bool:

@@ -27,7 +27,7 @@ _EVENTS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class SentRecords:
-    """How many records devices sent of a use case, next to its cap.
+    """How many records devices sent of a use case, compared with its cap.
 
     Attributes:
         use_case: Its name.

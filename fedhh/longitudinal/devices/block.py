@@ -44,14 +44,9 @@ class SentToday:
 
 
 class DeviceBlock:
-    """Devices of one block and one use case.
-
-    Attributes:
-        next_day: The day that has not happened yet.
-    """
+    """Devices of one block and one use case, on the morning of ``next_day``."""
 
     def __init__(self, model: DeviceModel, use_case: int, block: int, size: int, seed: int) -> None:
-        """Start on the morning of day 0."""
         self._use_case, self._block, self._seed = use_case, block, seed
         self._law = model.use_cases[use_case].events.values
         self._cap = model.use_cases[use_case].cap

@@ -98,14 +98,7 @@ class Delay:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeviceUseCase:
-    """One use case as devices know it.
-
-    Attributes:
-        name: A name.
-        form: How an event becomes a record.
-        cap: Most records that a device sends.
-        events: What happens.
-    """
+    """One use case as devices know it: how an event becomes a record, the cap, what happens."""
 
     name: str
     form: RecordForm

@@ -111,7 +111,6 @@ class DeviceWorker:
     """Holds the devices of the blocks that it is asked about; see `fedhh.simulation.executor`."""
 
     def __init__(self, model: DeviceModel, *, seed: int) -> None:
-        """Prepare to answer for some devices in a run of this seed."""
         self._model = model
         self._seed = seed
         self._blocks: dict[tuple[int, int], DeviceBlock] = {}
@@ -125,7 +124,7 @@ class DeviceWorker:
         *,
         onto: Answer | None = None,
     ) -> Answer:
-        """Return what the devices of some blocks send on the query's day.
+        """Return what the devices of some blocks send on the day of a `RecordQuery`.
 
         Args:
             query: A `RecordQuery`.

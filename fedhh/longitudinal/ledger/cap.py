@@ -99,11 +99,9 @@ class Cap:
             require_at_least(1, lifetime=self.lifetime)
 
     def renewed(self, balance: Numbers, day: int) -> Numbers:
-        """Return devices' balances at the start of a day, given what they had left.
+        """Return ``(n,)`` balances at the start of a day, given what devices had left.
 
-        Args:
-            balance: ``(n,) int64``, at least 0; zeros before day 0.
-            day: From 0, every day once.
+        Balances are zeros before day 0, and are asked for every day once.
         """
         require_at_least(0, day=day)
         if day % self.session_days:
@@ -112,23 +110,13 @@ class Cap:
         return np.asarray(kept + self.amount, dtype=np.int64)
 
     def allowed(self, balance: Numbers, sent: Numbers) -> Numbers:
-        """Return how many records devices may send now.
-
-        Args:
-            balance: ``(n,) int64`` of today.
-            sent: ``(n,) int64``: records that they have sent so far.
-        """
+        """Return how many records devices may send now, by ``(n,)`` balances and records sent."""
         if self.lifetime is None:
             return balance
         return np.asarray(np.minimum(balance, self.lifetime - sent), dtype=np.int64)
 
     def most_in(self, first_day: int, num_days: int = 1) -> int:
-        """Return the most records that a device can send in some days, whatever happened before.
-
-        Args:
-            first_day: Since the device's opt-in, from 0.
-            num_days: How many days, at least 1.
-        """
+        """Return the most records in some days after opt-in (day 0), whatever came before."""
         require_at_least(0, first_day=first_day)
         require_at_least(1, num_days=num_days)
         before = first_day // self.session_days

@@ -19,10 +19,8 @@ from fedhh.longitudinal.ledger.statements import PLD, guarantees, reports_of
 def event_of_charges(charges: Sequence[Charge], counts: Sequence[int]) -> DpEvent:
     """Return the event of so many records of some use cases of a ledger.
 
-    Args:
-        charges: One for each use case, as in `fedhh.longitudinal.ledger.Ledger`.
-        counts: ``(use_cases,)``: records, or values of a charge once per value, as
-            `Ledger.most_in_life` gives them.
+    Counts are ``(use_cases,)``: records, or values of a charge once per value, as
+    `Ledger.most_in_life` gives them.
 
     Raises:
         NoDpEventError: See `fedhh.accounting.dp_event.event_of_reports`.

@@ -57,7 +57,7 @@ def loss_curve(
     delta: float,
     points: int = 25,
 ) -> Curve:
-    """Return the curve up to ``num_days`` days, which are its last point.
+    """Return the curve of at most so many points, of which ``num_days`` days are the last.
 
     Args:
         charges: One for each use case.
@@ -92,7 +92,7 @@ def loss_curve(
 
 @dataclass(frozen=True, kw_only=True)
 class SaturatingDevice:
-    """What a device under an audited budget manager sent that always has something to send.
+    """What a device sent under an audited budget manager that always has something to send.
 
     Attributes:
         permitted_per_day: Epsilon times SessionAmount per day of its session, of all budgets and of

@@ -70,12 +70,7 @@ class StoredRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A report file: what the device sends at once.
-
-    Attributes:
-        at: When it was made, in seconds.
-        records: What it holds, at least one.
-    """
+    """A report file: what the device sends at once, at a time in seconds."""
 
     at: int
     records: tuple[StoredRecord, ...]
@@ -160,12 +155,7 @@ class MacosDevice:
         self.waiting += [record] * number
 
     def advance(self, until: int, *, rng: np.random.Generator) -> None:
-        """Let time pass, awake; what is due until then, that moment included, runs.
-
-        Args:
-            until: In seconds, not before `now`.
-            rng: Chooses among records.
-        """
+        """Let time pass, awake, until some seconds; what is due until then, inclusive, runs."""
         self._check(until)
         order = list(INTERVALS)
         while True:
@@ -257,12 +247,7 @@ class MacosDevice:
 
 
 def most_within(reports: Sequence[Report], seconds: int) -> float:
-    """Return the largest sum of epsilons of reports made within any so many seconds.
-
-    Args:
-        reports: In order of time.
-        seconds: Length of the half-open window, at least 1.
-    """
+    """Return the largest sum of epsilons of reports made within any half-open window of seconds."""
     require_at_least(1, seconds=seconds)
     largest, total, first = 0.0, 0.0, 0
     for report in reports:

@@ -138,11 +138,7 @@ class Configuration:
                 raise InputError(f"Unknown BudgetKeyName {each.budget!r}{known}")
 
     def properties_of(self, key_name: str) -> KeyProperties:
-        """Return how events of a KeyName are privatized, and out of which budget they are paid.
-
-        Raises:
-            InputError: No such name.
-        """
+        """Return how events of a KeyName are privatized, and out of which budget they are paid."""
         fitting = [each for each in self.key_names if key_name.startswith(each)]
         if not fitting:
             raise InputError(
@@ -167,8 +163,7 @@ class Configuration:
     def loss_per_day(self, budgets: Sequence[str] | None = None) -> float:
         """Return PrivacyParameter times SessionAmount, per day of each session, summed (4.2.3).
 
-        Args:
-            budgets: BudgetKeyNames; all that are paid for and renewed if None.
+        All BudgetKeyNames that are paid for and renewed count if None are named.
         """
         chosen = {
             name: self.budgets[name] for name in (self.paid_budgets if budgets is None else budgets)
@@ -180,11 +175,7 @@ class Configuration:
         )
 
     def without(self, budgets: Sequence[str]) -> Configuration:
-        """Return the configuration as if nothing were ever paid out of some budgets.
-
-        Raises:
-            InputError: No record is paid out of one of them, or out of any other.
-        """
+        """Return the configuration as if nothing were ever paid out of some budgets."""
         for name in budgets:
             if name not in self.paid_budgets:
                 raise InputError(

@@ -104,12 +104,7 @@ def before_under_reports(
 
     A report comes at least 18 hours after the one before, and holds at most min(SessionAmount, 40)
     records of a KeyName. In any half-open window of h hours there are at most ceil(h / 18): 2 in a
-    day or any 24 hours.
-
-    Args:
-        configuration: The audited rules.
-        ledger: Of `rules_of_configuration`.
-        key_names: KeyNames of a budget that a device uses at most, at least 1.
+    day or any 24 hours. A device uses at most ``key_names`` KeyNames of a budget.
     """
     days, singles = ledger.num_days, [1] * len(ledger.charges)
     units: dict[Unit, list[int]] = {

@@ -32,7 +32,7 @@ _WIDE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """How a loss is spread over devices, or over the days of devices.
+    """How a loss is distributed over devices, or over the days of devices.
 
     Attributes:
         mean: None where it would need a composition for each of them.
@@ -210,14 +210,7 @@ def tally(
 
 
 def distinct_profiles(numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the distinct columns and how many there are of each.
-
-    Args:
-        numbers: ``(use_cases, devices) int64``, at least 0.
-
-    Returns:
-        ``(profiles, use_cases) int64`` and ``(profiles,) int64``.
-    """
+    """Return the distinct columns, ``(profiles, use_cases)``, and how many there are of each."""
     num_kinds, num_devices = numbers.shape
     if not num_devices:
         return np.zeros((0, num_kinds), dtype=np.int64), np.zeros(0, dtype=np.int64)

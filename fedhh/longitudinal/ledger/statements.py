@@ -82,17 +82,10 @@ def report_of(
     realised: bool = False,
     note: str,
 ) -> LedgerReport:
-    """Return guarantees for the most records of each use case that a unit has.
+    """Return guarantees for the most records of each use case, ``(use_cases,)``, that a unit has.
 
-    One record, and one event, is of one use case: all together, the dearest counts.
-
-    Args:
-        charges: One for each use case.
-        most: ``(use_cases,)`` for each unit.
-        num_days: Days from opt-in.
-        delta: Of advanced and PLD composition.
-        realised: Whether the numbers are what happened.
-        note: What else a reader has to know.
+    One record, and one event, is of one use case: all together, the dearest counts. Delta is of
+    advanced and PLD composition; the note is what else a reader has to know.
     """
 
     def report(some: Sequence[Charge], counts: Mapping[Unit, Sequence[int]]) -> PrivacyReport:
@@ -120,12 +113,7 @@ def report_of(
 
 
 def reports_of(charges: Sequence[Charge], counts: Sequence[int]) -> tuple[list[float], list[int]]:
-    """Return the epsilon of each kind of report of some records, and how many there are.
-
-    Args:
-        charges: One for each use case.
-        counts: ``(use_cases,)``: records, or values where these are paid for.
-    """
+    """Return the epsilon of each kind of report of some records, and how many there are."""
     parts = [
         (epsilon, count)
         for charge, count in zip(charges, counts, strict=True)
@@ -149,12 +137,9 @@ def guarantees(
     Args:
         unit: What the records are all of.
         charges: One for each use case.
-        counts: ``(use_cases,)``: records, or values where these are paid for.
+        counts: ``(use_cases,)``: records, or values where these are paid for; at most 10**9.
         delta: Of all but the plain sum.
         realised: Whether the counts are what happened.
-
-    Raises:
-        InputError: More than 10**9 records of a use case.
     """
     if max(counts, default=0) > _MOST_RECORDS:
         raise InputError(f"Expected at most {_MOST_RECORDS:,} records, got {max(counts):,}.")

@@ -87,18 +87,13 @@ class MemoisedBits(DailyAnswer):
 
     @abstractmethod
     def thresholds(self, values: npt.ArrayLike) -> tuple[Classes, Floats]:
-        """Return how values are rounded to classes.
+        """Return how values are rounded: ``(t,)`` classes for offset 0, and ``(t,)`` thresholds.
 
-        Returns:
-            ``(t,) int64`` classes for an offset of 0, and ``(t,) float64``: from which offset on
-            the class is the next one; at least 1 if never.
+        From that offset on the class is the next one; a threshold is at least 1 if it never is.
         """
 
     def classes(self, public: Public, rounded: Classes) -> Classes:
-        """Return ``(n, t) int64``: which permanent responses devices use for rounded values.
-
-        Those are ``(n, t) int64`` or ``(1, t)``, and what is public ``(n, w) int64``.
-        """
+        """Return ``(n, t)``: which permanent responses ``(n, t)`` rounded values use."""
         return np.broadcast_to(rounded, (len(public), rounded.shape[1]))
 
     @abstractmethod

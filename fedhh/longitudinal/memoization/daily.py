@@ -81,24 +81,13 @@ class DailyAnswer(ABC):
 
     @abstractmethod
     def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
-        """Return what devices draw once (run by the device when it opts in).
-
-        Args:
-            num_devices: At least 0.
-            rng: Source of it, `fedhh.random.Stream.MEMO`.
-        """
+        """Return what devices draw once, at opt-in, from `fedhh.random.Stream.MEMO`."""
 
     @abstractmethod
     def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Reports:
-        """Return a day's reports, one per device (run by the device).
+        """Return a day's reports for ``(n,)`` values, first axis n (run by the device).
 
-        Args:
-            memo: What `begin` returned; it is not changed.
-            values: ``(n,)`` today's values.
-            rng: Source of the day's coins.
-
-        Returns:
-            First axis n; the other axes are the answer's own.
+        The memo, which `begin` returned, is not changed.
         """
 
     @abstractmethod
@@ -153,14 +142,10 @@ class DailyAnswer(ABC):
         """
 
     def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-        """Return what bounds all reports of two histories, as devices have them.
+        """Return what bounds all reports of two histories of ``(t,)`` values, as devices have them.
 
         Finite only if the values that are memoised repeat and differ on the same days in both,
         whatever devices draw.
-
-        Args:
-            first: ``(t,)`` values of one history.
-            second: ``(t,)`` values of the other.
         """
         one, other = as_histories(first, second)
         if not same_pattern(one, other):

@@ -78,16 +78,11 @@ Parts = Sequence[tuple[ExactLosses, int]]
 
 
 def total_variation(parts: Parts) -> tuple[float, float]:
-    """Return bounds on the total variation distance of two products of hypotheses.
+    """Return bounds on the total variation distance of two products of hypotheses, in [0, 1].
 
     It is the sum over losses of mass (1 - e**-loss), where that is positive. Losses are rounded
-    to a grid, down for the lower bound and up for the upper one, unless they lie on one.
-
-    Args:
-        parts: Distributions of independent losses, and how often each is added.
-
-    Returns:
-        Two numbers in [0, 1]; equal but for floating point where losses lie on a grid.
+    to a grid, down for the lower bound and up for the upper one, unless they lie on one: then the
+    bounds are equal but for floating point.
     """
     merged = _merged(parts)
     silent = math.prod((1 - each.certain) ** times for each, times in merged)

@@ -63,10 +63,7 @@ def observed_after(
 ) -> list[ObservedDays]:
     """Return what an observer knows after each of some numbers of days.
 
-    Args:
-        answer: What devices answer every day.
-        days: Each at least 1.
-        changes: How often a value that changes does, at least 1.
+    A value that changes does so ``changes`` times.
 
     Raises:
         InputError: Values out of range, or what cannot be enumerated; see `tell_apart`.
@@ -101,14 +98,8 @@ def response_changes(answer: MemoisedBits, value: float, other: float, public: P
     Where nothing is added to the permanent response, that is the chance that two days' reports
     prove a change; where it stays the same, reports hold no trace of one.
 
-    Args:
-        answer: Memoised bits.
-        value: Of the one day.
-        other: Of the other.
-        public: ``(n, w) int64`` of devices, `fedhh.longitudinal.memoization.Memo.public`.
-
     Returns:
-        ``(n,) float64``, over the devices' offsets and permanent responses.
+        ``(n,) float64``, over offsets and permanent responses of devices with what is public.
     """
     rounded, threshold = answer.thresholds(np.array([value, other]))
     cuts = np.unique(np.concatenate([[0.0, 1.0], threshold[threshold < 1]]))
@@ -148,10 +139,7 @@ class _Share:
 class ValueGuess(_Share):
     """How often an observer of all reports names a device's value; simulated, prior uniform.
 
-    Attributes:
-        posterior: Mean posterior probability of the true value.
-        num_devices: How many were simulated.
-        num_values: How many values they have.
+    ``posterior`` is the mean posterior probability of the true value.
     """
 
     posterior: float
@@ -218,12 +206,7 @@ def guess_value(
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceFound(_Share):
-    """How often an observer finds a device again among others; simulated.
-
-    Attributes:
-        by_chance: What guessing gives.
-        num_trials: How many trials.
-    """
+    """How often an observer finds a device again among others, next to guessing; simulated."""
 
     by_chance: float
     num_trials: int
@@ -241,18 +224,10 @@ def find_device(
     """Return how often a device's reports under a new pseudonym are found to be its own.
 
     The observer holds ``days`` reports of one device, then as many of each of ``num_devices`` new
-    pseudonyms, of which one is that device. All have the same value and the same public part, so
-    that only permanent responses distinguish them. It picks the likeliest; that is the best there
-    is. Had the device changed its value, its new responses would be independent of the old: then
-    guessing is all that is left, but for `DailyAnswer.public_bits`.
-
-    Args:
-        answer: Memoised bits.
-        days: Under each pseudonym.
-        num_devices: Pseudonyms to choose from, at least 2.
-        num_trials: How often to try.
-        rng: Source of all coins.
-        confidence: Of the interval, in (0, 1).
+    pseudonyms, at least 2, of which one is that device. All have the same value and the same public
+    part, so that only permanent responses distinguish them. It picks the likeliest; no observer is
+    better. Had the device changed its value, its new responses would be independent of the old:
+    then guessing is all that is left, but for `DailyAnswer.public_bits`.
     """
     if not isinstance(answer, MemoisedBits):
         raise InputError(

@@ -161,20 +161,12 @@ class MemoisedOneBitMean(FlippedBits):
 
 
 def alpha_points(values: npt.ArrayLike, *, step: float, num_steps: int) -> tuple[Classes, Floats]:
-    """Return the grid points below numbers, and the offsets from which on they are rounded up.
+    """Return ``(t,)`` grid points below numbers, and offsets in (0, 1] from which on they round up.
 
     With offset a, uniform in [0, 1), x = (l + r) step is rounded up where a >= 1 - r: with chance
     r, so that the mean is x exactly. For whole numbers and a whole step this is the distribution of
     Ding et al. (2017), section 3: up where x + alpha reaches the next grid point, alpha uniform
-    among 0 .. step - 1.
-
-    Args:
-        values: ``(t,)`` in [0, ``num_steps * step``].
-        step: Distance of grid points.
-        num_steps: The grid has one point more.
-
-    Returns:
-        ``(t,) int64`` points below, as numbers from 0, and ``(t,) float64`` offsets in (0, 1].
+    among 0 .. step - 1. Numbers are in [0, ``num_steps * step``].
     """
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or not ((numbers >= 0) & (numbers <= num_steps * step)).all():

@@ -61,7 +61,7 @@ class DatedPopulation(PopulationOverTime):
         every_days: int,
         num_days: int | None = None,
     ) -> None:
-        """Take rows in any order.
+        """Take rows in any order; see `read_over_time`.
 
         Args:
             name: What a report calls the file.
@@ -73,9 +73,6 @@ class DatedPopulation(PopulationOverTime):
             counts: ``(rows,) int64``, at least 1 where there is a word.
             every_days: Days of a period.
             num_days: Use only so many of the first days; None for all.
-
-        Raises:
-            InputError: There are fewer days than that, or than a period has, or far too many.
         """
         require_at_least(1, every_days=every_days)
         spanned = int(days.max()) + 1

@@ -168,14 +168,7 @@ class WordCalendar:
         return np.asarray(np.where(np.isnan(age), 1.0, envelope))
 
     def thinned(self, rows: RankRows, clients: _Ids, *, period: int, day: float) -> RankRows:
-        """Return the rows with each contribution kept with its word's probability.
-
-        Args:
-            rows: What these clients typed.
-            clients: ``(n,) int64``.
-            period: In which period; each has its own coins.
-            day: Of the envelope.
-        """
+        """Return what ``(n,)`` clients typed, each contribution kept by its word's envelope."""
         born = np.flatnonzero(self.is_born(rows.ranks))
         envelope = self.envelope(rows.ranks[born], day)
         key = generator(self.seed, Stream.CALENDAR, _THINNING, period).integers(
@@ -263,7 +256,11 @@ class Turnover:
 
 
 class SyntheticOverTime(PopulationOverTime):
-    """A synthetic population over time; only the period at hand is in memory."""
+    """A synthetic population over time; only the period at hand is in memory.
+
+    ``model`` says how clients type, and how much in one period, ``turnover`` who is there when,
+    ``calendar`` when words are born, rise and fall.
+    """
 
     def __init__(
         self,
@@ -274,15 +271,6 @@ class SyntheticOverTime(PopulationOverTime):
         turnover: Turnover,
         calendar: WordCalendar,
     ) -> None:
-        """Describe the population; nothing is drawn yet.
-
-        Args:
-            model: How clients type, and how much in one period.
-            seed: The run's seed.
-            every_days: Days of a period.
-            turnover: Who is there when, and how many periods there are.
-            calendar: When words are born, rise and fall.
-        """
         require_at_least(1, every_days=every_days)
         self.name = f"{model.name}, {turnover.first_devices:,} clients at first, seed {seed}"
         self.unit = model.unit
@@ -303,12 +291,7 @@ class SyntheticOverTime(PopulationOverTime):
         return self._turnover.devices(period)
 
     def rows(self, period: int, devices: _Ids) -> RankRows:
-        """Return what some devices type in a period, whether they are there or not.
-
-        Args:
-            period: Which period.
-            devices: ``(n,) int64``, in any order.
-        """
+        """Return what ``(n,)`` devices, in any order, type in a period, there or not."""
         drawer = RankDrawer(model=self._model, seed=self._seed, period=period)
         day = (period + 0.5) * self.every_days
         return self._calendar.thinned(drawer.draw(devices), devices, period=period, day=day)
