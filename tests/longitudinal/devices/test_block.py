@@ -22,26 +22,11 @@ from tests.longitudinal.devices.literal import literal_devices
 FORM = OracleRecords(spec=OracleSpec(name="grr", epsilon=1.0), domain_size=2)
 
 
-def model(
-    *,
-    number=100,
-    mean=2.0,
-    spread=0.0,
-    opt_in=1.0,
-    cap=None,
-    delay=None,
-    store_days=2,
-    weights=None,
-):
-    events = EventLaw(mean=mean, spread=spread, weights=np.array(weights or [3.0, 1.0]))
+def model(*, number=100, mean=2.0, spread=0.0, cap=None, **changes):
+    events = EventLaw(mean=mean, spread=spread, weights=np.array([3.0, 1.0]))
     use_case = DeviceUseCase(name="x", form=FORM, cap=cap or Cap(amount=1), events=events)
-    return DeviceModel(
-        num_devices=number,
-        opt_in=opt_in,
-        delay=delay or Delay(),
-        store_days=store_days,
-        use_cases=(use_case,),
-    )
+    settings = {"opt_in": 1.0, "delay": Delay(), "store_days": 2} | changes
+    return DeviceModel(num_devices=number, use_cases=(use_case,), **settings)
 
 
 def p_value(found: Counter, expected: dict) -> float:
@@ -110,7 +95,7 @@ def two_samples(one: Counter, other: Counter) -> float:
 
 
 def test_sent_records_have_the_law_of_devices_that_privatize_at_once():
-    number, days, hours = 5_000, 3, 18.0
+    number, days, hours = 2_500, 3, 18.0
     literal = {"days": days, "rate": 1.5, "weights": [3, 1], "oracle": FORM.oracle, "store_days": 1}
     rng = np.random.default_rng(5)
     truth = literal_devices(number=number, cap=1, hours=hours, rng=rng, **literal)
