@@ -37,8 +37,8 @@ def test_sums_of_epsilons_are_records_times_epsilon():
 def test_dp_accounting_agrees_on_all_days_together_and_alone():
     found = account_ledger(RULES, num_days=14, delta=1e-6)
     claims = {each.claim: each for each in found.second_opinions()}
-    assert list(claims) == ["a life, all use cases", "a life, emoji", "a life, words"]
-    assert claims["a life, all use cases"].epsilon == found.report.guarantee("user", PLD).epsilon
+    assert list(claims) == ["all days, all use cases", "all days, emoji", "all days, words"]
+    assert claims["all days, all use cases"].epsilon == found.report.guarantee("user", PLD).epsilon
     assert len(found.dp_event().events) == 30
 
 

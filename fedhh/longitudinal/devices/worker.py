@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.answers.blind import padded_strings
-from fedhh.longitudinal.devices.block import DeviceBlock
-from fedhh.longitudinal.devices.model import DeviceModel
+from fedhh.longitudinal.devices.model import DeviceBlock, DeviceModel
 from fedhh.longitudinal.records import (
     Arrivals,
     FragmentRecords,

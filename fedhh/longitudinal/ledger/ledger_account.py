@@ -182,7 +182,7 @@ class LedgerAccount:
                 counts,
                 delta=self.delta,
                 stated=[each for each in self.report.of(name).guarantees if each.unit == "user"],
-                claim=f"a life, {'all use cases' if name is None else self.short_name(name)}",
+                claim=f"all days, {'all use cases' if name is None else self.short_name(name)}",
             )
             for name, some, counts in asked
             if sum(counts) > 1

@@ -18,6 +18,7 @@ from fedhh.experiments.report.style import STYLE, in_percent, series, write_figu
 from fedhh.experiments.report.titles import NOTE, name_panel, put_heading, shown_labels, wrapped
 from fedhh.experiments.study.look import Look
 from fedhh.longitudinal.repeated.config import CapSection, LongitudinalSection
+from fedhh.longitudinal.report.repeated_kind import class_label
 
 _PANEL = (5.2, 4.3)
 _MOST_TICKS = 8
@@ -179,17 +180,6 @@ def _put_below(figure: Figure, axes: Axes, note: str) -> None:
     figure.legend(
         handles, shown, loc="lower center", bbox_to_anchor=(0.5, above_note / height), ncols=columns
     )
-
-
-def class_label(bounds: Sequence[float], place: int) -> str:
-    """Return what a class is called, by the lower bounds of all.
-
-    >>> [class_label((1, 2.5, 20), place) for place in range(3)]
-    ['1 to 2.5', '2.5 to 20', '20 or more']
-    """
-    if place + 1 == len(bounds):
-        return f"{bounds[place]:g} or more"
-    return f"{bounds[place]:g} to {bounds[place + 1]:g}"
 
 
 def _draw_line(

@@ -10,8 +10,13 @@ import pytest
 from scipy.stats import chi2
 
 from fedhh.kernels.device_days import draw_day, value_law, values_of
-from fedhh.longitudinal.devices.block import DeviceBlock
-from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
+from fedhh.longitudinal.devices.model import (
+    Delay,
+    DeviceBlock,
+    DeviceModel,
+    DeviceUseCase,
+    EventLaw,
+)
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.records import OracleRecords
 from fedhh.oracles import OracleSpec
