@@ -145,15 +145,10 @@ def find_in_samples(
 
 
 def fewest_refuted(stated: TradeOff, *, num_samples: int, error: float) -> int | None:
-    """Return the fewest answers of which the expected numbers of hits refute what is stated.
+    """Return the fewest answers of which the expected hits refute what is stated, None if none do.
 
-    Args:
-        stated: Answers of one epsilon.
-        num_samples: Transcripts of each input that test an event.
-        error: Of each of the two bounds on its probabilities.
-
-    Returns:
-        None if not even `MOST_ANSWERS` do.
+    That is of answers of one epsilon, of ``num_samples`` transcripts of each input, and of bounds
+    on probabilities that are wrong with ``error`` each.
     """
     epsilon, times = stated.answers[0].epsilon, stated.num_answers
 

@@ -123,13 +123,9 @@ class DeviceWorker:
         *,
         onto: Answer | None = None,
     ) -> Answer:
-        """Return what the devices of some blocks send on the day of a `RecordQuery`.
+        """Return what the devices of some blocks send on a `RecordQuery`'s day.
 
-        Args:
-            query: A `RecordQuery`.
-            blocks: Numbers of the blocks to answer for.
-            progress: Called with the number of devices after each block.
-            onto: An earlier answer to the query, see `fedhh.simulation.executor.Worker`.
+        See `fedhh.simulation.executor.Worker`.
         """
         assert isinstance(query, RecordQuery)
         before = onto or self._nothing(query)

@@ -17,10 +17,7 @@ from fedhh.longitudinal.ledger.statements import PLD, guarantees, reports_of
 
 
 def event_of_charges(charges: Sequence[Charge], counts: Sequence[int]) -> DpEvent:
-    """Return the event of so many records of some use cases of a ledger.
-
-    Counts are ``(use_cases,)``: records, or values of a charge once per value, as
-    `Ledger.most_in_life` gives them.
+    """Return the event of ``(use_cases,)`` records, or values of a charge once per value.
 
     Raises:
         NoDpEventError: See `fedhh.accounting.dp_event.event_of_reports`.

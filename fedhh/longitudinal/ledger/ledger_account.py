@@ -59,12 +59,7 @@ def loss_curve(
 ) -> Curve:
     """Return the curve of at most so many points, of which ``num_days`` days are the last.
 
-    Args:
-        charges: One for each use case.
-        most_in_life: Gives the most records of each use case in so many days.
-        num_days: Days in all.
-        delta: Of advanced and PLD composition.
-        points: Numbers of days at most.
+    ``most_in_life`` gives the most records of each use case in so many days.
     """
     lengths = sorted({int(each) for each in np.linspace(1, num_days, points).round()})
     counts = np.array([most_in_life(length) for length in lengths], dtype=np.int64)

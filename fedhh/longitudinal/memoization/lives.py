@@ -133,8 +133,8 @@ def tell_apart(
 ) -> Observer:
     """Return the distinguishing probability of two histories, from all reports.
 
-    With equal priors that is (1 + TV) / 2, TV the total variation distance of all reports.
-    Arguments are those of `life_epsilon`.
+    With equal priors that is (1 + TV) / 2, TV the total variation distance of all reports; see
+    `life_epsilon`.
 
     Raises:
         InputError: Too many days or too large a domain to enumerate, or an oracle with public

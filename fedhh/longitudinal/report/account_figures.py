@@ -49,12 +49,7 @@ def plot_ledger(
 ) -> None:
     """Draw the largest privacy loss against the number of days, together and by use case.
 
-    Args:
-        path: PNG, PDF or SVG.
-        title: Of the rules.
-        curve: Upper bounds by number of days.
-        spent: Sums of epsilons that a simulated device sent on each day, or None.
-        delta: Of advanced and PLD composition.
+    ``spent`` are the sums of epsilons that a simulated device sent on each day, if there is one.
 
     Raises:
         InputError: The file's name says no known format, or it cannot be written.
@@ -95,11 +90,7 @@ def plot_ledger(
 def plot_memo(path: Path, rows: Sequence[ObservedDays], *, forever: float, title: str) -> None:
     """Draw epsilon and the distinguishing probability against days.
 
-    Args:
-        path: PNG, PDF or SVG.
-        rows: By days, ascending.
-        forever: Upper bound on epsilon for any number of days; math.inf for none.
-        title: The answer's name.
+    ``forever`` bounds epsilon for any number of days; math.inf if nothing does.
 
     Raises:
         InputError: The file's name says no known format, or it cannot be written.
@@ -174,9 +165,7 @@ def _numbers(epsilons: Sequence[LifeEpsilon | None]) -> list[float]:
 def plot_trade_offs(path: Path, panels: Sequence[ShownAnswers]) -> None:
     """Draw how well two inputs were distinguished, and the trade-off that is stated.
 
-    Args:
-        path: PNG, PDF or SVG.
-        panels: At least one, all with answers of one epsilon.
+    All answers of a panel are of one epsilon.
 
     Raises:
         InputError: The file's name says no known format, or it cannot be written.

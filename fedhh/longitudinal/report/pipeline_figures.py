@@ -42,10 +42,7 @@ def plot_pipeline(
 ) -> list[Path]:
     """Write a finished pipeline's figures as PNG, PDF and SVG; return the PNG files.
 
-    Args:
-        directory: The pipeline's.
-        out: Where they go; ``figures/`` of the directory if None.
-        look: What a user asks of them; their own look if None.
+    They go to ``out``, or to ``figures/`` of the directory, in the look that is asked for.
 
     Raises:
         InputError: The pipeline's files are missing or damaged, or the size that is asked for is
@@ -63,15 +60,7 @@ def write_pipeline_figures(
     *,
     look: Look | None = None,
 ) -> list[Path]:
-    """Write a pipeline's figures, and return the first file of each.
-
-    Args:
-        days: Its table of days.
-        record: The content of its ``result.json``.
-        folder: Where they go.
-        formats: Kinds of files.
-        look: What a user asks of them; their own look if None.
-    """
+    """Write the figures of a table of days and a ``result.json``; return their first files."""
     return [
         write_figure(figure, folder / name, formats, look=look)
         for name, figure in pipeline_figures(days, record).items()
