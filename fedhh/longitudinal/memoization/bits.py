@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -92,6 +93,13 @@ class MemoisedBits(DailyAnswer):
         From that offset on the class is the next one; a threshold is at least 1 if it never is.
         """
 
+    def roundings(self, values: npt.ArrayLike) -> Iterator[tuple[float, Classes]]:
+        """Yield each way in which ``(t,)`` values are rounded, with its chance over offsets."""
+        rounded, threshold = self.thresholds(values)
+        cuts = np.unique(np.r_[0.0, 1.0, threshold[threshold < 1]]).tolist()
+        for low, high in itertools.pairwise(cuts):
+            yield high - low, rounded + (low >= threshold)
+
     def classes(self, public: Public, rounded: Classes) -> Classes:
         """Return ``(n, t)``: which permanent responses ``(n, t)`` rounded values use."""
         return np.broadcast_to(rounded, (len(public), rounded.shape[1]))
@@ -147,16 +155,11 @@ class MemoisedBits(DailyAnswer):
 
         Secret offsets are summed over: between the thresholds of t values, rounding is the same.
         """
-        days = as_days(values, reports.shape[1])
-        rounded, threshold = self.thresholds(days)
-        if not self.rounds:
-            return self._log_prob_of(reports, rounded, public)
-        cuts = np.unique(np.concatenate([[0.0, 1.0], threshold[threshold < 1]]))
         parts = [
-            math.log(high - low) + self._log_prob_of(reports, rounded + (low >= threshold), public)
-            for low, high in itertools.pairwise(cuts)
+            math.log(chance) + self._log_prob_of(reports, rounded, public)
+            for chance, rounded in self.roundings(as_days(values, reports.shape[1]))
         ]
-        return np.asarray(special.logsumexp(parts, axis=0), dtype=np.float64)
+        return np.asarray(special.logsumexp(parts, axis=0) if self.rounds else parts[0])
 
     def _log_prob_of(self, reports: Bits, rounded: Classes, public: Public) -> Floats:
         classes = self.classes(public, rounded[None, :])
@@ -212,16 +215,9 @@ class MemoisedBits(DailyAnswer):
         the distribution of each offset bounds the mixture. So both histories, rounded, have to be
         of one pattern for every offset; see `DailyAnswer.epsilon_of_lives`.
         """
-        parts = [self.thresholds(values) for values in as_histories(first, second)]
-        cuts = [0.0]
-        if self.rounds:
-            thresholds = np.concatenate([threshold for _, threshold in parts])
-            cuts = np.unique(np.r_[cuts, thresholds[thresholds < 1]]).tolist()
+        both = np.concatenate(as_histories(first, second))
         return max(
-            self._epsilon_of_rounded(
-                *(rounded + (cut >= threshold) for rounded, threshold in parts)
-            )
-            for cut in cuts
+            self._epsilon_of_rounded(*np.split(rounded, 2)) for _, rounded in self.roundings(both)
         )
 
     def _epsilon_of_rounded(self, first: Classes, second: Classes) -> float:

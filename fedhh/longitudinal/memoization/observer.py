@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -101,15 +100,12 @@ def response_changes(answer: MemoisedBits, value: float, other: float, public: P
     Returns:
         ``(n,) float64``, over offsets and permanent responses of devices with what is public.
     """
-    rounded, threshold = answer.thresholds(np.array([value, other]))
-    cuts = np.unique(np.concatenate([[0.0, 1.0], threshold[threshold < 1]]))
     total = np.zeros(len(public))
-    for low, high in itertools.pairwise(cuts.tolist()):
-        points = (rounded + (low >= threshold))[None, :]
-        classes = answer.classes(public, points)
+    for chance, rounded in answer.roundings(np.array([value, other])):
+        classes = answer.classes(public, rounded[None, :])
         first, second = (answer.chances(public, classes[:, day]) for day in (0, 1))
         equal = (first * second + (1 - first) * (1 - second)).prod(axis=1)
-        total += (high - low) * np.where(classes[:, 0] == classes[:, 1], 0.0, 1 - equal)
+        total += chance * np.where(classes[:, 0] == classes[:, 1], 0.0, 1 - equal)
     return total
 
 
