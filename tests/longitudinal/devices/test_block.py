@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 
 import numpy as np
@@ -22,7 +23,6 @@ from fedhh.longitudinal.records import OracleRecords
 from fedhh.oracles import OracleSpec
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError
-from tests.longitudinal.devices.literal import literal_devices
 
 FORM = OracleRecords(spec=OracleSpec(name="grr", epsilon=1.0), domain_size=2)
 
@@ -78,6 +78,28 @@ def test_any_set_of_ready_records_is_as_likely_to_be_sent():
     ages = Counter(tuple(sorted(each)) for each in itertools.permutations((0, 1, 1, 1, 2, 2), 3))
     wrong = {key: 1 / len(ages) for key in ages}
     assert p_value(found, wrong) < 1e-9
+
+
+def literal_devices(*, number, days, rate, weights, oracle, cap, hours, store_days, rng):
+    """Return for each device and day the sorted reports of devices that privatize at once."""
+    histories = []
+    chances = np.asarray(weights) / np.sum(weights)
+    for _ in range(number):
+        stored: list[tuple[int, int, int]] = []
+        history = []
+        for day in range(days):
+            made = rng.poisson(rate)
+            values = rng.choice(len(chances), size=made, p=chances)
+            for report in oracle.privatize(values.astype(np.int64), rng=rng).tolist():
+                ready = day + math.floor((rng.random() * 24 + hours) / 24)
+                stored.append((day, ready, report))
+            stored = [record for record in stored if record[0] >= day - store_days]
+            ready_now = [i for i, record in enumerate(stored) if record[1] <= day]
+            chosen = rng.choice(ready_now, size=min(cap, len(ready_now)), replace=False)
+            history.append(tuple(sorted(stored[i][2] for i in chosen)))
+            stored = [record for i, record in enumerate(stored) if i not in set(chosen)]
+        histories.append(tuple(history))
+    return histories
 
 
 def lives_of(block: DeviceBlock, days: int, seed: int):
