@@ -93,8 +93,11 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     from fedhh.longitudinal.repeated.run import run_plan
     from fedhh.longitudinal.repeated.tables import all_tables
     from fedhh.longitudinal.report.repeated_figures import Collected, plot_repeated
-    from fedhh.longitudinal.report.repeated_kind import RepeatedKind
-    from fedhh.longitudinal.report.repeated_table import longitudinal_table, table_statement
+    from fedhh.longitudinal.report.repeated_kind import (
+        RepeatedKind,
+        longitudinal_table,
+        table_statement,
+    )
 
     plan = _plan(
         preset=preset,

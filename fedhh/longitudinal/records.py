@@ -47,24 +47,17 @@ class RecordForm(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class OracleRecords(RecordForm):
-    """Records of values that are numbered, through a frequency oracle.
-
-    Attributes:
-        spec: The oracle.
-        domain_size: Number of values.
-    """
+    """Records of numbered values, through a frequency oracle."""
 
     spec: OracleSpec
     domain_size: int
 
     @cached_property
     def oracle(self) -> FrequencyOracle:
-        """The oracle over the values."""
         return make_oracle(self.spec, self.domain_size)
 
     @property
     def epsilon(self) -> float:
-        """The oracle's."""
         return self.spec.epsilon
 
     @cached_property
@@ -88,22 +81,16 @@ class OracleRecords(RecordForm):
 
     @property
     def sums_size(self) -> int:
-        """The oracle's aggregate, if it crosses."""
         return 0 if self.crosses_one_by_one else self.oracle.aggregate_size
 
     @property
     def report_bits(self) -> float:
-        """The oracle's."""
         return self.oracle.report_bits
 
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentRecords(RecordForm):
-    """Records of words for SFP: Apple (2017), Algorithm 9.
-
-    Attributes:
-        query: What the protocol asks; its cohort is of no concern here.
-    """
+    """Records of words for SFP, as its query asks for them: Apple (2017), Algorithm 9."""
 
     query: FragmentQuery[FragmentPuzzle]
 
@@ -114,18 +101,16 @@ class FragmentRecords(RecordForm):
 
     @property
     def sums_size(self) -> int:
-        """Records cross one by one."""
         return 0
 
     @property
     def report_bits(self) -> float:
-        """Bits of both reports and the position."""
         return self.query.report_bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordQuery(Query):
-    """Has devices live through one day of one use case, and takes what they send.
+    """Has devices go through one day of one use case, and takes what they send.
 
     The pass is the use case's number, the layer its day, from 1.
 
@@ -139,22 +124,18 @@ class RecordQuery(Query):
 
     @property
     def use_case_index(self) -> int:
-        """Which use case, from 0."""
         return self.pass_index
 
     @property
     def day(self) -> int:
-        """Which day, from 0."""
         return self.layer - 1
 
     @property
     def tally_size(self) -> int:
-        """Sums, where reports do not cross one by one."""
         return self.form.sums_size
 
     @property
     def local_epsilon(self) -> float:
-        """Of one record."""
         return self.form.epsilon
 
 
@@ -176,7 +157,6 @@ class Arrivals:
 
     @classmethod
     def of(cls, use_case: str, messages: Messages) -> Self:
-        """Return the arrivals that a day's messages are; see `as_messages`."""
         return cls(
             use_case=use_case,
             addresses=messages[:, 0],
@@ -193,12 +173,7 @@ class Arrivals:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """What leaves an ingestor: the reports of one use case in random order, nothing else.
-
-    Attributes:
-        use_case: Which.
-        reports: ``(n, width) int64``.
-    """
+    """What leaves an ingestor: ``(n, width)`` reports of one use case in random order, alone."""
 
     use_case: str
     reports: Numbers

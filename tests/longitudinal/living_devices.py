@@ -87,9 +87,7 @@ class KeepsWhatIsLeft(CappedDevice):
     """Inherits all that was unused, whatever its cap says."""
 
     def renewed(self, balance, day):
-        return Cap(
-            amount=self.cap.amount, session_days=self.cap.session_days, rollover=None
-        ).renewed(balance, day)
+        return replace(self.cap, rollover=None).renewed(balance, day)
 
 
 class ForgetsItsLifetime(CappedDevice):
@@ -120,12 +118,7 @@ class RefilledTwice(Cap):
 
     @classmethod
     def of(cls, cap):
-        return cls(
-            amount=cap.amount,
-            session_days=cap.session_days,
-            rollover=cap.rollover,
-            lifetime=cap.lifetime,
-        )
+        return cls(**vars(cap))
 
     def renewed(self, balance, day):
         renewed = super().renewed(balance, day)
@@ -147,8 +140,5 @@ class SendsAtRandom(CappedDevice):
         shown = super().live(life, num_devices=num_devices, rng=rng)
         kept = rng.random(shown.devices.size) < 0.5
         return replace(
-            shown,
-            devices=shown.devices[kept],
-            days=shown.days[kept],
-            reports=shown.reports[kept],
+            shown, devices=shown.devices[kept], days=shown.days[kept], reports=shown.reports[kept]
         )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedhh.longitudinal.audit import Answers, TradeOff
-from fedhh.longitudinal.audit.answer_audit import RedrawnDaily, audit_answer, stated_of_lives
+from fedhh.longitudinal.audit.answer_audit import audit_answer, stated_of_lives
 from fedhh.longitudinal.memoization import (
     FreshAnswer,
     MemoisedDBitFlip,
@@ -52,13 +52,13 @@ def audited(answer, first, second, *, num_devices=2000, seed=1, **options):
 def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
     answer, low, high, back_and_forth
 ):
-    first, second = lives((low, high), 40, back_and_forth=back_and_forth)
+    first, second = lives((low, high), 20, back_and_forth=back_and_forth)
     stated = stated_of_lives(answer, first, second)
     assert stated.epsilon == pytest.approx(answer.epsilon_of_same_pattern(1 + back_and_forth))
     found = audited(answer, first, second)
     assert found.stated == stated
     assert not found.refuted
-    again = audited(RedrawnDaily(memoised=answer), first, second)
+    again = audited(answer, first, second, redrawn=True)
     assert again.stated == stated
     assert again.refuted
     assert again.least_answers > stated.num_answers
@@ -75,9 +75,9 @@ def test_a_memo_that_a_change_and_back_redraws_is_caught_only_by_changing(answer
 
 def test_a_threshold_of_rounding_that_is_drawn_again_is_caught():
     # Between grid points a new alpha each day shows both of their permanent bits.
-    first, second = np.full(40, 1.0), np.full(40, 9.0)
-    assert not audited(ONE_BIT_MEAN, first, second, num_devices=4000).refuted
-    assert audited(AlphaRedrawn(ONE_BIT_MEAN), first, second, num_devices=4000).refuted
+    first, second = np.full(20, 1.0), np.full(20, 9.0)
+    assert not audited(ONE_BIT_MEAN, first, second).refuted
+    assert audited(AlphaRedrawn(ONE_BIT_MEAN), first, second).refuted
 
 
 def test_what_one_day_gives_away_is_found_closely():
@@ -97,10 +97,10 @@ def test_honest_answers_are_refuted_no_more_often_than_the_confidence_says():
             answer, np.full(3, low), np.full(3, high), num_devices=150, rng=rng, confidence=0.7
         ).refuted
         for answer, low, high in ANSWERS[:2]
-        for _ in range(30)
+        for _ in range(15)
     )
-    # At most 18 are to be expected.
-    assert refuted <= 6
+    # At most 9 are to be expected.
+    assert refuted <= 3
 
 
 def test_that_a_value_changed_is_not_hidden_by_a_memo():
@@ -119,5 +119,5 @@ def test_what_cannot_be_audited_is_named():
     with pytest.raises(InputError, match="Expected a memoised answer"):
         audited(fresh, [0, 0], [1, 1])
     assert not audited(fresh, [0], [1], stated=TradeOff((Answers(epsilon=1.0, times=1),))).refuted
-    with pytest.raises(InputError, match="two lives of one length"):
+    with pytest.raises(InputError, match="two histories of one length"):
         audited(RAPPOR, [0, 0], [1])

@@ -14,7 +14,7 @@ from fedhh.accounting.bounds.pure_composition import optimal_composition
 from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, Guarantee
 from fedhh.longitudinal.ledger import APPLE, Charge, Ledger, LedgerReport, Spending
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.ledger.curve import loss_curve
+from fedhh.longitudinal.ledger.ledger_account import loss_curve
 from fedhh.longitudinal.ledger.spending import distinct_profiles
 from fedhh.validation import InputError
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fedhh.longitudinal.ledger import (
-    APPLE,
     Charge,
     Rules,
     account_audited_ledger,
@@ -32,20 +31,14 @@ def test_sums_of_epsilons_are_records_times_epsilon():
     assert (found.neighboring, found.saturating, found.title) == ("swap", None, "your own rules")
     assert found.curve().days[-1] == 14
     assert found.to_dict()["use_cases"]["words"]["session_days"] == 7
-
-
-def test_a_use_case_is_left_out():
-    found = account_ledger(APPLE, num_days=1, without=["emoji"])
-    assert "emoji" not in found.rules.caps
-    with pytest.raises(InputError, match="did you mean 'emoji'"):
-        account_ledger(APPLE, without=["emojis"])
+    assert account_ledger(RULES, num_days=14, without=["emoji"]).most_in_life(14) == [2]
 
 
 def test_dp_accounting_agrees_on_all_days_together_and_alone():
     found = account_ledger(RULES, num_days=14, delta=1e-6)
     claims = {each.claim: each for each in found.second_opinions()}
-    assert list(claims) == ["a life, all use cases", "a life, emoji", "a life, words"]
-    assert claims["a life, all use cases"].epsilon == found.report.guarantee("user", PLD).epsilon
+    assert list(claims) == ["all days, all use cases", "all days, emoji", "all days, words"]
+    assert claims["all days, all use cases"].epsilon == found.report.guarantee("user", PLD).epsilon
     assert len(found.dp_event().events) == 30
 
 

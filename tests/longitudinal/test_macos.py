@@ -16,25 +16,22 @@ from fedhh.longitudinal.ledger.macos import (
     loss_by_day,
     most_within,
 )
-from fedhh.longitudinal.ledger.macos_configuration import (
+from fedhh.longitudinal.ledger.macos_presets import (
+    CONFIGURATIONS,
     DAY,
     DEEP_LINK,
     DEFAULT,
     EMOJI,
     HEALTH,
     INITIALLY_ANNOUNCED,
-    NEW_WORDS,
-    SAFARI,
-    SEARCH,
-    Configuration,
-)
-from fedhh.longitudinal.ledger.macos_presets import (
-    CONFIGURATIONS,
     IOS_10_1_1,
     IOS_11_BETA,
     MACOS_10_12_1,
     MACOS_10_12_3,
-    configuration,
+    NEW_WORDS,
+    SAFARI,
+    SEARCH,
+    Configuration,
 )
 from fedhh.validation import InputError
 
@@ -278,8 +275,7 @@ def test_an_upgrade_brings_new_budgets_and_drops_old_records() -> None:
 
 
 def test_presets_are_complete() -> None:
-    for name, system in CONFIGURATIONS.items():
-        assert configuration(name) is system
+    for system in CONFIGURATIONS.values():
         assert all(each.source for each in system.budgets.values())
         assert all(each.source for each in system.key_properties.values())
         assert set(INITIALLY_ANNOUNCED) <= set(system.paid_budgets)
@@ -301,7 +297,5 @@ def test_bad_input_is_one_line() -> None:
         device.add("com.apple.nothing")
     with pytest.raises(InputError, match="Unknown task"):
         MacosDevice(MACOS_10_12_3, first_runs={"Reports": 1})
-    with pytest.raises(InputError, match=r"Unknown configuration 'macos-10\.13'"):
-        configuration("macos-10.13")
     with pytest.raises(InputError, match="Unknown BudgetKeyName"):
         MACOS_10_12_3.without(["emoji"])

@@ -10,24 +10,22 @@ from fedhh.longitudinal.memoization import (
     MemoisedRappor,
     account_memo,
     make_answer,
-    observed_after,
 )
 from fedhh.validation import InputError
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_every_answer_is_accounted_by_its_name(name):
-    found = account_memo(name, local_epsilon=2.0, days=5)
+    found = account_memo(name, local_epsilon=2.0, days=3)
     assert found.settings == ANSWERS[name]
-    assert [row.days for row in found.rows] == [1, 2, 3, 5]
-    assert found.rows == tuple(observed_after(found.answer, [1, 2, 3, 5], changes=1))
+    assert [row.days for row in found.rows] == [1, 2, 3]
     content = found.to_dict()
     assert (content["answer"], content["delta"], content["found_in_crowd"]) == (name, 0.0, None)
     assert (content["epsilon_forever"] is None) == (name == "fresh")
 
 
 def test_a_device_is_found_again_by_its_memory():
-    found = account_memo("rappor", local_epsilon=8.0, days=30, crowd=5, bits=16, seed=3)
+    found = account_memo("rappor", local_epsilon=8.0, days=10, crowd=5, bits=16, seed=3)
     assert found.title == "rappor (bits 16, hashes 2, p 0.5, q 0.75)"
     assert found.found.by_chance == 0.2 < found.found.lower
     assert 0 < found.response_changes < 1

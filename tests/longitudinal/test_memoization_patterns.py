@@ -54,6 +54,18 @@ def test_lives_of_buckets_have_a_bound_if_and_only_if_one_is_stated(
     assert (widest[2] == math.inf) == shares
 
 
+@pytest.mark.parametrize("name", ["basic-rappor", "one-time-rappor"])
+def test_histories_of_one_pattern_have_rappors_bound_and_others_what_the_daily_noise_hides(name):
+    answer = TINY[name]
+    elsewhere = 0.0
+    for first, second, worst in enumerated(answer, range(2), 2):
+        if same_pattern(np.array(first), np.array(second)):
+            assert worst <= answer.epsilon_of_lives(first, second) + TOLERANCE
+        else:
+            elsewhere = max(elsewhere, worst)
+    assert (elsewhere == math.inf) == (answer.daily_zero == 0)
+
+
 def test_two_buckets_that_swap_are_bounded_where_others_are_not():
     answer = d_bit_flip(4, 2, only_drawn=True)
     swaps = [

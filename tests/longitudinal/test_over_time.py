@@ -193,18 +193,14 @@ def test_devices_stay_a_geometric_number_of_periods():
     assert turnover.num_devices == 31_000
     assert (turnover.first[:20_000] == 0).all()
     assert np.bincount(turnover.first[20_000:]).tolist() == [0] + [1_000] * 11
-    for period in (0, 5, 11):
-        here = (turnover.first <= period) & (turnover.end > period)
-        assert turnover.devices(period).tolist() == np.flatnonzero(here).tolist()
 
 
 def test_who_stays_for_ever_and_who_stays_one_period():
-    forever = Turnover(
-        seed=1, first_devices=5, arrivals=0, mean_periods=math.inf, num_periods=3
-    )  # fmt: skip
+    forever = over_time(model_of("chat"), clients=5, periods=3)
     assert forever.devices(2).tolist() == [0, 1, 2, 3, 4]
-    one = Turnover(seed=1, first_devices=5, arrivals=2, mean_periods=1.0, num_periods=3)
+    one = over_time(model_of("chat"), clients=5, arrivals=2, mean_periods=1.0, periods=3)
     assert one.devices(2).tolist() == [7, 8]
+    assert (one.num_devices, one.arrivals.tolist()) == (9, [0] * 5 + [1] * 2 + [2] * 2)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from fedhh.longitudinal.repeated.config import load_plan
 from fedhh.longitudinal.repeated.directory import PeriodRecord
 from fedhh.longitudinal.repeated.run import Outcome
 from fedhh.longitudinal.report.repeated_figures import Collected, draw_days, draw_periods
-from fedhh.longitudinal.report.repeated_table import longitudinal_table
+from fedhh.longitudinal.report.repeated_kind import longitudinal_table
 
 INF = math.inf
 CLASSES = (2.0, 5.0, 10.0, 20.0)

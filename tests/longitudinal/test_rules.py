@@ -14,8 +14,7 @@ from fedhh.longitudinal.ledger import (
     rules_of_run,
 )
 from fedhh.longitudinal.ledger.macos import MacosDevice, live, most_within, records_by_day
-from fedhh.longitudinal.ledger.macos_configuration import DAY
-from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, IOS_11_BETA, MACOS_10_12_3
+from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, DAY, IOS_11_BETA, MACOS_10_12_3
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec

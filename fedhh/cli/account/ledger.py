@@ -144,7 +144,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the directory is 
         return
     opinions = found.second_opinions() if second_opinion else None
     if plot is not None:
-        from fedhh.longitudinal.report.ledger_figures import plot_ledger
+        from fedhh.longitudinal.report.account_figures import plot_ledger
 
         plot_ledger(
             plot,

@@ -114,7 +114,7 @@ def audit_life(  # noqa: PLR0917 - typer makes these options, none is positional
             preset, use_case or [], pipeline, transcript, lives, confidence, seed
         )
     if plot is not None:
-        from fedhh.longitudinal.report.audit_figures import plot_trade_offs
+        from fedhh.longitudinal.report.account_figures import plot_trade_offs
 
         plot_trade_offs(plot, verdict.shown)
     if output_format is Format.JSON:

@@ -92,7 +92,7 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
         **settings,
     )
     if plot is not None:
-        from fedhh.longitudinal.report.memoization_figures import plot_memo
+        from fedhh.longitudinal.report.account_figures import plot_memo
 
         plot_memo(plot, memo.rows, forever=memo.answer.epsilon_forever, title=memo.title)
     if output_format is Format.JSON:

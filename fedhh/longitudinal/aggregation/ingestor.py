@@ -16,10 +16,9 @@ from fedhh.random import Stream, generator
 
 
 class Ingestor:
-    """Turns a day's arrivals into a batch for each use case."""
+    """Turns a day's arrivals into a batch for each use case, permuted by the seed's stream."""
 
     def __init__(self, *, seed: int) -> None:
-        """Permute by the ingestion stream of this seed."""
         self._seed = seed
 
     def ingest(self, arrivals: Iterable[Arrivals], *, day: int) -> Mapping[str, Batch]:

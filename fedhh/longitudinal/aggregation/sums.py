@@ -7,7 +7,6 @@ no row has more reports than these can count, and are looked at some rows at a t
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,108 +40,71 @@ class SumsState:
     num_reports: int
 
 
-class ReportSums(ABC):
-    """Sums of the reports of one oracle.
-
-    Attributes:
-        oracle: Theirs.
-        num_reports: How many were added.
-    """
-
-    oracle: FrequencyOracle
-    num_reports: int = 0
-
-    @abstractmethod
-    def add(self, reports: npt.NDArray[np.integer[Any]]) -> None:
-        """Add reports as `FrequencyOracle.privatize` returns them."""
-
-    @abstractmethod
-    def add_aggregate(self, aggregate: Tally, num_reports: int) -> None:
-        """Add ``(aggregate_size,) int64`` sums of other reports."""
-
-    @abstractmethod
-    def aggregate(self) -> Tally:
-        """Return ``(aggregate_size,) int64``."""
-
-    @abstractmethod
-    def state(self) -> SumsState:
-        """Return what `restore` takes."""
-
-    @abstractmethod
-    def restore(self, state: SumsState) -> None:
-        """Go on from stored sums."""
-
-    @abstractmethod
-    def support(self, candidates: Numbers | None = None) -> Tally:
-        """Return how many reports support each candidate, or each value of the domain if None."""
-
-
-class PlainSums(ReportSums):
-    """Sums as the oracle has them."""
+class ReportSums:
+    """Sums of the reports of one oracle, as the oracle has them."""
 
     def __init__(self, oracle: FrequencyOracle) -> None:
         self.oracle = oracle
+        self.num_reports = 0
         self._sums = np.zeros(oracle.aggregate_size, dtype=np.int64)
 
     def add(self, reports: npt.NDArray[np.integer[Any]]) -> None:
-        """Add reports."""
+        """Add reports as `FrequencyOracle.privatize` returns them."""
         self.add_aggregate(self.oracle.aggregate(reports), len(reports))
 
     def add_aggregate(self, aggregate: Tally, num_reports: int) -> None:
-        """Add sums."""
+        """Add ``(aggregate_size,) int64`` sums of other reports."""
         self._sums += aggregate
         self.num_reports += num_reports
 
     def aggregate(self) -> Tally:
-        """Return a view."""
+        """Return ``(aggregate_size,) int64``."""
         return self._sums
 
     def state(self) -> SumsState:
-        """Return the sums."""
+        """Return what `restore` takes."""
         none = np.zeros(0, dtype=np.int64)
         return SumsState(sums=self._sums, by_row=none, num_reports=self.num_reports)
 
     def restore(self, state: SumsState) -> None:
-        """Take the sums."""
+        """Go on from stored sums."""
         self._sums, self.num_reports = state.sums.copy(), state.num_reports
 
     def support(self, candidates: Numbers | None = None) -> Tally:
-        """Return the oracle's support."""
+        """Return how many reports support each candidate, or each value of the domain if None."""
         return self.oracle.support(self._sums, candidates)
 
 
 class SketchSums(ReportSums):
     """A mean sketch in narrow integers."""
 
+    oracle: MeanSketchOracle
+
     def __init__(self, oracle: MeanSketchOracle) -> None:
-        self.oracle: MeanSketchOracle = oracle
+        self.oracle = oracle
+        self.num_reports = 0
         self._table: _Table = np.zeros((oracle.num_hashes, oracle.num_cells), dtype=_WIDTHS[0])
         self._reports_by_row = np.zeros(oracle.num_hashes, dtype=np.int64)
 
     def add(self, reports: npt.NDArray[np.integer[Any]]) -> None:
-        """Add reports, in wider integers if a row's may no longer fit."""
         self._count(np.bincount(reports[:, 0], minlength=self.oracle.num_hashes))
         self.oracle.add_to_table(reports, self._table)
 
     def add_aggregate(self, aggregate: Tally, num_reports: int) -> None:
-        """Add sums."""
         self._count(aggregate[self._table.size :])
         self._table += (
             aggregate[: self._table.size].reshape(self._table.shape).astype(self._table.dtype)
         )
 
     def aggregate(self) -> Tally:
-        """Return a copy."""
         return np.concatenate([self._table.ravel(), self._reports_by_row], dtype=np.int64)
 
     def state(self) -> SumsState:
-        """Return cells and rows."""
         return SumsState(
             sums=self._table, by_row=self._reports_by_row, num_reports=self.num_reports
         )
 
     def restore(self, state: SumsState) -> None:
-        """Take cells and rows."""
         self._table, self._reports_by_row = state.sums.copy(), state.by_row.copy()
         self.num_reports = state.num_reports
 
@@ -180,4 +142,4 @@ class SketchSums(ReportSums):
 
 def sums_of(oracle: FrequencyOracle) -> ReportSums:
     """Return empty sums for an oracle's reports."""
-    return SketchSums(oracle) if isinstance(oracle, MeanSketchOracle) else PlainSums(oracle)
+    return SketchSums(oracle) if isinstance(oracle, MeanSketchOracle) else ReportSums(oracle)

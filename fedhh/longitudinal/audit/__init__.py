@@ -1,6 +1,6 @@
-"""Longitudinal audits: lower bounds on what devices gave away over their days, from samples.
+"""Longitudinal audits: lower bounds on the privacy loss of devices over their days, from samples.
 
-Of a device's whole record: `audit_device`; of the numbers that it sent: `replay_cap`; of memoized
+Of all that a device sends: `audit_device`; of the numbers of its records: `replay_cap`; of memoized
 answers: the module `fedhh.longitudinal.audit.answer_audit`.
 
 What `fedhh account audit-life` finds is a `LongitudinalVerdict`: of memoized answers, `audit_memo`;
@@ -22,28 +22,17 @@ from fedhh.longitudinal.audit.longitudinal_audit import (
     telling_epsilon,
 )
 from fedhh.longitudinal.audit.trade_off import Answers, TradeOff
-from fedhh.longitudinal.audit.verdict import LongitudinalVerdict, SentRecords, ShownAnswers
-from fedhh.longitudinal.audit.whole_audits import audit_budget_manager, audit_memo
+from fedhh.longitudinal.audit.verdict import (
+    LongitudinalVerdict,
+    SentRecords,
+    ShownAnswers,
+    audit_budget_manager,
+    audit_memo,
+)
 
 __all__ = [
-    "NO_EVENT",
-    "Answers",
-    "CapReplay",
-    "LifeAudit",
-    "LifeFinding",
-    "LivingDevice",
-    "LongitudinalVerdict",
-    "NeighboringLives",
-    "Overspending",
-    "SentRecords",
-    "ShownAnswers",
-    "TradeOff",
-    "Transcripts",
-    "audit_budget_manager",
-    "audit_device",
-    "audit_memo",
-    "neighboring_lives",
-    "replay_cap",
-    "stated_trade_off",
-    "telling_epsilon",
-]
+    "NO_EVENT", "Answers", "CapReplay", "LifeAudit", "LifeFinding", "LivingDevice",
+    "LongitudinalVerdict", "NeighboringLives", "Overspending", "SentRecords", "ShownAnswers",
+    "TradeOff", "Transcripts", "audit_budget_manager", "audit_device", "audit_memo",
+    "neighboring_lives", "replay_cap", "stated_trade_off", "telling_epsilon",
+]  # fmt: skip

@@ -15,7 +15,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Overspending:
-    """Days in a row in which a device sent more than its cap allows in them, whatever came before.
+    """Days in a row on which a device sent more than its cap allows, whatever came before.
 
     Attributes:
         device: Its number.
@@ -33,7 +33,6 @@ class Overspending:
 
     @property
     def num_days(self) -> int:
-        """How many days."""
         return self.last_day - self.first_day + 1
 
     def __str__(self) -> str:
@@ -43,12 +42,12 @@ class Overspending:
 
 @dataclass(frozen=True, kw_only=True)
 class CapReplay:
-    """What came of a replay.
+    """Numbers of records, compared with a cap.
 
     Attributes:
         num_devices: Devices that sent anything.
         num_overspending: Devices that sent more than the cap allows in some days in a row.
-        first: Where a device first sent too much: the earliest day of all devices; None if none.
+        first: The earliest day on which a device had sent too much; None if none.
         worst: Where a device's records were most above what is stated; None if none.
         most_in_a_day: Most records that a device sent in one day.
         most_in_life: Most records that a device sent in all.
@@ -69,12 +68,11 @@ def replay_cap(
 
     A device's balance is renewed as the cap says and lowered by each record sent. It falls below 0
     if and only if there are days in a row with more records than `Cap.most_in` of them: those from
-    the last day on which the balance was full, or from the start. So every window is looked at, in
-    one pass over what was sent.
+    the last day on which the balance was full, or from the start. One pass looks at all windows.
 
     Args:
         cap: What is stated.
-        devices: ``(r,)`` whose each entry is, from 0; in any order.
+        devices: ``(r,)`` numbers of devices, from 0; in any order.
         days: ``(r,)`` days since the device's opt-in, from 0.
         records: ``(r,)`` records sent, at least 0; 1 each if None.
 

@@ -1,10 +1,10 @@
-"""What two lives' transcripts show: a lower bound on epsilon, and on the answers behind it.
+"""What transcripts of two inputs show: a lower bound on epsilon, and on the answers behind it.
 
-Events are chosen on some lives and tested on others, by the bounds of Clopper and Pearson (1934) on
-their two probabilities. Two claims are tested so: that the ratio is at most e**epsilon, and that
-the pair lies below the stated trade-off. The second claim is the stronger one where there are many
-answers: all of them together show far less than the sum of their epsilons in any event that is
-seen in practice. Held against trade-offs, an audit sees what epsilon alone would hide: Nasr et al.
+Events are chosen on some transcripts and tested on others, by the bounds of Clopper and Pearson
+(1934) on their two probabilities. Two claims are tested so: that the ratio is at most e**epsilon,
+and that the pair lies below the stated trade-off. The second claim is the stronger one where there
+are many answers: all of them together show far less than the sum of their epsilons in any event
+that is seen in practice. An audit of trade-offs sees what epsilon alone would hide: Nasr et al.
 (2023), "Tight auditing of differentially private machine learning", USENIX Security.
 """
 
@@ -27,7 +27,7 @@ from fedhh.accounting.empirical_epsilon import (
     hits_of_thresholds,
     result_of_event,
 )
-from fedhh.longitudinal.audit.trade_off import Answers, TradeOff, fewest_answers
+from fedhh.longitudinal.audit.trade_off import Answers, TradeOff, fewest_answers, smallest
 
 Numbers = npt.NDArray[np.int64]
 Samples = dict[str, tuple[Floats, Floats]]
@@ -38,15 +38,10 @@ _BINS = 20
 
 
 class _Candidates(NamedTuple):
-    """Events of a statistic: on one side of some thresholds, in one direction.
+    """Events of a statistic, by ``(t,)`` thresholds, in one direction; fields as in `Event`.
 
-    Attributes:
-        name: Of the statistic.
-        thresholds: ``(t,)``.
-        above: As in `Event`.
-        swapped: As in `Event`.
-        power: ``(t,)`` lower bounds on the probability under the event's life.
-        false_alarm: ``(t,)`` upper bounds on that under the other.
+    ``power`` are lower bounds on their probabilities, ``false_alarm`` upper bounds on those under
+    the other input.
     """
 
     name: str
@@ -59,16 +54,15 @@ class _Candidates(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LifeFinding:
-    """What the transcripts of two neighboring lives show, beside what is stated of them.
+    """What transcripts of two neighboring inputs show, next to what is stated of them.
 
     Attributes:
-        level: What the lives differ in.
+        level: What the inputs differ in.
         stated: The answers that are stated to depend on it.
         found: Lower bound on epsilon, by the event that shows most of it.
-        statistic: What that event is about.
-        power: Lower bound on the probability of another event, the one that speaks most against
-            the stated trade-off, under its life.
-        false_alarm: Upper bound on its probability under the other life.
+        statistic: What the event is about that speaks most against the stated trade-off.
+        power: Lower bound on that event's probability under its input.
+        false_alarm: Upper bound on its probability under the other input.
         allowed: Upper bound on its power, by the stated trade-off at ``false_alarm``.
         least_answers: So many answers of the stated epsilon are needed to show as much; None if
             the stated epsilons differ.
@@ -88,7 +82,6 @@ class LifeFinding:
 
     @property
     def refuted(self) -> bool:
-        """Whether the transcripts show more than is stated."""
         return self.found.epsilon > self.stated.epsilon or self.power > self.allowed
 
 
@@ -100,15 +93,14 @@ def find_in_samples(
     stated: TradeOff,
     confidence: float,
 ) -> LifeFinding:
-    """Return what statistics of two lives show, beside what is stated.
+    """Return what statistics of two inputs show, next to what is stated.
 
     Args:
-        first: Each statistic's name, with ``(n,)`` samples under the first life, n >= 8,
-            independent and in an order that says nothing. A quarter teaches how likely its values
-            are under each life, three eighths choose a statistic and an event, the others test
-            it.
-        second: The same under the second life, as many.
-        level: What the lives differ in.
+        first: Each statistic's name, with ``(n,)`` samples under the first input, n >= 8,
+            independent and in random order. A quarter teaches how likely its values are under each
+            input, three eighths choose a statistic and an event, the others test it.
+        second: The same under the second input, as many.
+        level: What the inputs differ in.
         stated: What is stated of them.
         confidence: In (0, 1): a device that keeps what is stated is refuted with at most the rest.
     """
@@ -153,16 +145,10 @@ def find_in_samples(
 
 
 def fewest_refuted(stated: TradeOff, *, num_samples: int, error: float) -> int | None:
-    """Return how many answers would be detected to be more than stated, by their likeliest event.
+    """Return the fewest answers of which the expected hits refute what is stated, None if none do.
 
-    Args:
-        stated: Answers of one epsilon.
-        num_samples: Lives of each kind that test an event.
-        error: Of each of the two bounds on its probabilities.
-
-    Returns:
-        The fewest answers of which the expected numbers of hits refute what is stated; None if not
-        even `MOST_ANSWERS` do.
+    That is of answers of one epsilon, of ``num_samples`` transcripts of each input, and of bounds
+    on probabilities that are wrong with ``error`` each.
     """
     epsilon, times = stated.answers[0].epsilon, stated.num_answers
 
@@ -177,22 +163,11 @@ def fewest_refuted(stated: TradeOff, *, num_samples: int, error: float) -> int |
             for one, other in hits.T
         )
 
-    enough, too_few = times + 1, times
-    while not seen(enough):
-        if enough >= MOST_ANSWERS:
-            return None
-        too_few, enough = enough, min(2 * enough, MOST_ANSWERS)
-    while enough - too_few > 1:
-        middle = (enough + too_few) // 2
-        if seen(middle):
-            enough = middle
-        else:
-            too_few = middle
-    return enough
+    return smallest(seen, first=times + 1, most=MOST_ANSWERS)
 
 
 def num_teachers(num_samples: int) -> int:
-    """Return how many of some lives teach what the others' transcripts say: a quarter."""
+    """Return how many of some devices teach what the others' transcripts say: a quarter."""
     return num_samples // 4
 
 
@@ -212,9 +187,9 @@ def _halves(first: Mapping[str, Floats], second: Mapping[str, Floats]) -> tuple[
 
 
 def _as_learned(a: Floats, b: Floats, teachers: int) -> tuple[Floats, Floats]:
-    """Return how much likelier each sample's bin is under the first life, as a quarter teaches.
+    """Return how much likelier each sample's bin is under the first input, as a quarter teaches.
 
-    What speaks for a life need not be a large value: it may be one in between.
+    What speaks for an input need not be a large value: it may be one in between.
     """
     known = np.concatenate([a[:teachers], b[:teachers]])
     edges = np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[1:-1]))
@@ -231,14 +206,10 @@ def _candidates(name: str, a: Floats, b: Floats, error: float) -> list[_Candidat
     low_b, high_b = _bounds(hits_b, b.size, error)
     # What bounds an event's probability from above bounds that of its contrary from below.
     return [
-        _Candidates(name, values, above=True, swapped=False, power=low_a, false_alarm=high_b),
-        _Candidates(name, values, above=True, swapped=True, power=low_b, false_alarm=high_a),
-        _Candidates(
-            name, values, above=False, swapped=False, power=1 - high_a, false_alarm=1 - low_b
-        ),
-        _Candidates(
-            name, values, above=False, swapped=True, power=1 - high_b, false_alarm=1 - low_a
-        ),
+        _Candidates(name, values, True, False, low_a, high_b),
+        _Candidates(name, values, True, True, low_b, high_a),
+        _Candidates(name, values, False, False, 1 - high_a, 1 - low_b),
+        _Candidates(name, values, False, True, 1 - high_b, 1 - low_a),
     ]
 
 
@@ -250,7 +221,6 @@ def _bounds(hits: npt.NDArray[np.intp], size: int, error: float) -> tuple[Floats
 
 
 def _most_above(candidates: list[_Candidates], stated: TradeOff) -> tuple[str, Event]:
-    """Return the statistic and event whose power seems to be most above what is stated."""
     best: tuple[str, Event] | None = None
     for each in candidates:
         gains = each.power - stated.power(each.false_alarm)

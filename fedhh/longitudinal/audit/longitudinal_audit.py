@@ -1,21 +1,21 @@
-"""Audits of a device's whole life: what all that it ever sent gives away, at least.
+"""Audits of all that a device ever sends: lower bounds on its privacy loss.
 
-A *life* says what happens on a device, day by day. Two neighboring lives have events at the same
-times, and differ in the value of one event, or of all. A *transcript* is what an observer sees of
-the device, on one day or in its whole life: when it sent how many records, and their reports. Many
-devices live each of the two lives; what tells their transcripts apart is a lower bound on what a
-device gives away. Tang, Korolova, Bai, Wang, Wang (2017), "Privacy loss in Apple's implementation
-of differential privacy on MacOS 10.12", section 6, ask for such techniques.
+A *history* says what happens on a device, day by day. Two neighboring histories have events at the
+same times, and differ in the value of one event, or of all. A *transcript* is what an observer sees
+of the device, on one day or on all: when it sent how many records, and their reports. Many devices
+have each of the two histories; how well their transcripts are distinguished is a lower bound on
+what a device gives away. Tang, Korolova, Bai, Wang, Wang (2017), "Privacy loss in Apple's
+implementation of differential privacy on MacOS 10.12", section 6, ask for such techniques.
 
 Three things are held against what is stated:
 
-* epsilon: an event chosen on some lives, tested on others, as in `audit_epsilon`;
+* epsilon: an event chosen on some devices, tested on others, as in `audit_epsilon`;
 * the trade-off (`TradeOff`): stated are at most k answers, each epsilon-private. All k together
-  show far less than k times epsilon in any event that is ever seen, and a device that sends more
-  is found out by that long before it exceeds the sum;
+  show far less than k times epsilon in any event that is ever seen, so that a device that sends
+  more is detected long before it exceeds the sum;
 * the numbers of records sent (`replay_cap`), which needs no statistics.
 
-The stated law only suggests events: where a device departs from it, the bounds hold all the same.
+The stated distribution only suggests events: where a device departs from it, the bounds hold.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 Numbers = npt.NDArray[np.int64]
 
 Level = Literal["event", "day", "user"]
-"""What is protected: one event, all records sent on one day, or all records of a life."""
+"""What is protected: one event, all records sent on one day, or all records."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 NO_EVENT = -1
-"""Where a life has no event."""
+"""Where a history has no event."""
 
 _EVENTS_AT_ONCE = 2_000_000
 _TELLING = 2.0
@@ -56,7 +56,7 @@ class Transcripts:
 
     Attributes:
         num_devices: Devices, those included that sent nothing.
-        num_days: Days that they lived.
+        num_days: Days of each.
         devices: ``(r,) int64``: who sent each record.
         days: ``(r,) int64``: on which day, from 0.
         reports: The records' reports, first axis r.
@@ -71,12 +71,12 @@ class Transcripts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeighboringLives:
-    """Two lives with events at the same times.
+    """Two histories with events at the same times.
 
     Attributes:
         level: What they differ in, or what is seen of them.
         first: ``(days, events) int64`` values, `NO_EVENT` where there is none.
-        second: The same for the other life.
+        second: The same for the other history.
         pair: The value that changes, and what it changes to.
         seen: First day of which an observer sees the records, and the first one thereafter.
     """
@@ -89,7 +89,6 @@ class NeighboringLives:
 
     @property
     def num_days(self) -> int:
-        """Days of the lives."""
         return len(self.first)
 
     @property
@@ -103,30 +102,22 @@ class LivingDevice(Protocol):
 
     @property
     def oracle(self) -> FrequencyOracle:
-        """The stated law of a record's report."""
+        """The stated randomizer of a record."""
 
     @property
     def cap(self) -> Cap:
         """What it may send, as stated."""
 
     def live(self, life: Numbers, *, num_devices: int, rng: np.random.Generator) -> Transcripts:
-        """Return the transcripts of some devices that live the same life, each with own coins.
+        """Return the transcripts of some devices of one history, each with its own coins.
 
-        Args:
-            life: ``(days, events) int64`` values, `NO_EVENT` where there is none.
-            num_devices: At least 1.
-            rng: Source of the devices' coins.
+        That is ``(days, events) int64`` values, `NO_EVENT` where there is none.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class LifeAudit:
-    """An audit of a device with one use case.
-
-    Attributes:
-        sent: Numbers that devices sent in their whole lives, replayed against the cap.
-        found: What transcripts show.
-    """
+    """Numbers of records that devices sent, replayed against the cap, and what transcripts show."""
 
     sent: CapReplay
     found: LifeFinding
@@ -145,7 +136,7 @@ def neighboring_lives(
     pair: tuple[int, int] = (0, 1),
     day: int = 0,
 ) -> NeighboringLives:
-    """Return two lives whose events have the first value of a pair, but for what changes.
+    """Return two histories whose events have the first value of a pair, but for what changes.
 
     An event that changes alone is the only one of its day: others would hide it from an honest
     device's sampling, and so from the audit.
@@ -180,15 +171,10 @@ def neighboring_lives(
 
 
 def stated_trade_off(epsilon: float, cap: Cap, lives: NeighboringLives) -> TradeOff:
-    """Return what is stated of two lives: so many records at most can tell about a change.
+    """Return what is stated of two histories: so many records at most can tell about a change.
 
-    Each event is privatised once and sent at most once. A record's coins, and the choice of what is
-    sent, do not depend on values.
-
-    Args:
-        epsilon: Of one record.
-        cap: On records.
-        lives: What changes, and what is seen.
+    Each event is privatized once and sent at most once. A record's coins, and the choice of what is
+    sent, do not depend on values. Epsilon is that of one record.
     """
     first_day, end = lives.seen
     times = cap.most_in(first_day, end - first_day)
@@ -200,9 +186,9 @@ def stated_trade_off(epsilon: float, cap: Cap, lives: NeighboringLives) -> Trade
 def telling_epsilon(epsilon: float, num_records: int) -> float:
     """Return an epsilon of a record at which an audit sees how many records a device sent.
 
-    Many records of a large epsilon identify a life with certainty, however few are stated, and then
-    nothing more can be found. The rules of sending do not depend on epsilon, so that they can be
-    audited with a smaller one: 2 / sqrt(``num_records``), at most ``epsilon``.
+    Many records of a large epsilon identify a history with certainty, however few are stated, and
+    then nothing more can be found. The rules of sending do not depend on epsilon, so that they can
+    be audited with a smaller one: 2 / sqrt(``num_records``), at most ``epsilon``.
     """
     require_positive(epsilon=epsilon)
     return min(epsilon, _TELLING / math.sqrt(max(num_records, 1)))
@@ -216,12 +202,12 @@ def audit_device(
     rng: np.random.Generator,
     confidence: float = 0.99,
 ) -> LifeAudit:
-    """Return what a device gives away over its life, at least, beside what it states.
+    """Return lower bounds on what a device gives away over all days, next to what it states.
 
     Args:
-        device: Whatever lives; only its transcripts are read.
-        lives: Two neighboring lives.
-        num_devices: Devices that live each life, at least 8; see `find_in_samples`.
+        device: Only its transcripts are read.
+        lives: Two neighboring histories.
+        num_devices: Devices of each history, at least 8; see `find_in_samples`.
         rng: Source of the devices' coins.
         confidence: In (0, 1): a device that keeps what it states is refuted with at most the rest.
     """
@@ -254,7 +240,6 @@ def _lived(
     num_devices: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Floats], tuple[Numbers, Numbers]]:
-    """Return statistics of each device, and who sent a record on which day."""
     first_day, end = lives.seen
     all_seen, first_seen = np.zeros(num_devices), np.zeros(num_devices)
     owners, days = [], []

@@ -1,17 +1,17 @@
 """What several answers can show together at most: the trade-off of composed randomizers.
 
-An observer who must not take one life for another with probability above beta recognises that other
-life with some probability at most. Of any k answers, each epsilon-differentially private and each
-perhaps chosen by the earlier ones, it recognises no more than of k times binary randomized
-response: Kairouz, Oh, Viswanath (2015), "The composition theorem for differential privacy", ICML,
-Theorem 3.3; for answers of different epsilons, Murtagh, Vadhan (2016), "The complexity of computing
-the optimal composition of differential privacy", TCC, Theorem 1.5 (numbering not verified).
+A test of one input against another with false alarms of probability beta has some power at most. Of
+any k answers, each epsilon-differentially private and each perhaps chosen by the earlier ones, that
+is at most the power for k times binary randomized response: Kairouz, Oh, Viswanath (2015), "The
+composition theorem for differential privacy", ICML, Theorem 3.3; for answers of different epsilons,
+Murtagh, Vadhan (2016), "The complexity of computing the optimal composition of differential
+privacy", TCC, Theorem 1.5 (numbering not verified).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,11 +49,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """The most that some answers together can show of one life against another.
-
-    Attributes:
-        answers: What is stated of each.
-    """
+    """The most that some answers together can show of one input against another."""
 
     answers: tuple[Answers, ...]
 
@@ -64,19 +60,12 @@ class TradeOff:
 
     @property
     def num_answers(self) -> int:
-        """How many answers at most."""
         return sum(each.times for each in self.answers)
 
     def power(self, false_alarms: npt.ArrayLike) -> Floats:
-        """Return the largest probability of an event under one life.
+        """Return the largest probabilities of events, concave in those under the other input.
 
-        Rounded up, by 1e-11 of it and where the epsilons have no common measure.
-
-        Args:
-            false_alarms: ``(m,)`` probabilities of the event under the other life, in [0, 1].
-
-        Returns:
-            ``(m,) float64``, concave and growing in ``false_alarms``.
+        Rounded up, by 1e-11 of it and where the epsilons have no common measure. Both are ``(m,)``.
         """
         under_other, under_one = self.corners
         found = np.interp(np.asarray(false_alarms, dtype=np.float64), under_other, under_one)
@@ -84,48 +73,43 @@ class TradeOff:
 
     @cached_property
     def corners(self) -> tuple[Floats, Floats]:
-        """Return the probabilities of all likeliest events, under the other life and under one."""
+        """Return the probabilities of all likeliest events, under the other input and under one."""
         step, counted = _on_a_grid(self.answers)
         if not counted:
             return np.array([0.0, 1.0]), np.array([0.0, 1.0])
-        return compose(
-            [
-                (
-                    PrivacyLossDistribution.of_randomized_responses(times, steps=steps, gap=step),
-                    1,
-                )
-                for steps, times in counted
-            ]
-        ).corners
+        responses = PrivacyLossDistribution.of_randomized_responses
+        parts = [(responses(times, steps=steps, gap=step), 1) for steps, times in counted]
+        return compose(parts).corners
+
+
+def smallest(test: Callable[[int], bool], *, first: int, most: int) -> int | None:
+    """Return the smallest number up to ``most`` that passes a monotone test, or None."""
+    below, at = first - 1, first
+    while not test(at):
+        if at >= most:
+            return None
+        below, at = at, min(max(1, 2 * at), most)
+    while at - below > 1:
+        middle = (at + below) // 2
+        if test(middle):
+            at = middle
+        else:
+            below = middle
+    return at
 
 
 def fewest_answers(epsilon: float, *, false_alarm: float, power: float, most: int) -> int:
-    """Return how few answers of some epsilon can show so much.
+    """Return how few answers of some epsilon allow an event; ``most`` if it is not fewer.
 
-    Args:
-        epsilon: Of each answer.
-        false_alarm: Upper bound on an event's probability under one life.
-        power: Lower bound on its probability under another.
-        most: Where the search ends.
-
-    Returns:
-        The smallest k whose trade-off allows such an event; ``most`` if it is not below.
+    Its probability is at most ``false_alarm`` under one input, at least ``power`` under another.
     """
-    enough, too_few = 0, -1
-    while enough < most and _refutes(epsilon, enough, false_alarm, power):
-        too_few, enough = enough, min(most, max(1, 2 * enough))
-    while enough - too_few > 1:
-        middle = (enough + too_few) // 2
-        if _refutes(epsilon, middle, false_alarm, power):
-            too_few = middle
-        else:
-            enough = middle
-    return enough
 
+    def is_allowed(times: int) -> bool:
+        allowed = TradeOff((Answers(epsilon=epsilon, times=times),)).power([false_alarm])
+        return not power > allowed[0]
 
-def _refutes(epsilon: float, times: int, false_alarm: float, power: float) -> bool:
-    allowed = TradeOff((Answers(epsilon=epsilon, times=times),)).power([false_alarm])
-    return bool(power > allowed[0])
+    enough = smallest(is_allowed, first=0, most=most)
+    return most if enough is None else enough
 
 
 def _on_a_grid(answers: Sequence[Answers]) -> tuple[float, list[tuple[int, int]]]:

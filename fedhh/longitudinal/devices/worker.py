@@ -2,24 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.longitudinal.devices.block import DeviceBlock
-from fedhh.longitudinal.devices.model import DeviceModel
-from fedhh.longitudinal.devices.records import RecordMaker, record_maker
-from fedhh.longitudinal.records import Arrivals, RecordQuery
+from fedhh.clients.answers.blind import padded_strings
+from fedhh.longitudinal.devices.model import DeviceBlock, DeviceModel
+from fedhh.longitudinal.records import (
+    Arrivals,
+    FragmentRecords,
+    OracleRecords,
+    RecordForm,
+    RecordQuery,
+)
 from fedhh.queries.base import Aggregate, Answer, Diagnostics, Query, merge_messages
 from fedhh.random import Stream, generator, scatter
 from fedhh.simulation.executor import Progress
+from fedhh.validation import InputError
 
 Numbers = npt.NDArray[np.int64]
 
 _ADDRESSES = np.uint64(2**32 - 1)
 _SECONDS = 86_400
+
+
+class RecordMaker:
+    """Makes records of values that are numbers of an oracle's domain."""
+
+    def __init__(self, form: OracleRecords) -> None:
+        self._form = form
+
+    def reports(self, values: Numbers, rng: np.random.Generator) -> Numbers:
+        """Return ``(n, width) int64``: a report for each value."""
+        return _rows(self._form.oracle.privatize(values, rng=rng))
+
+    def add_sums(self, values: Numbers, rng: np.random.Generator, out: Numbers) -> None:
+        """Add reports to their sums, where they do not cross one by one."""
+        self._form.oracle.aggregate(values=values, rng=rng, out=out)
+
+
+class FragmentRecordMaker(RecordMaker):
+    """Makes records of words for SFP: position, report of the word, report of a fragment."""
+
+    def __init__(self, form: FragmentRecords, words: Sequence[str]) -> None:
+        self._query = form.query
+        codes, self._keys = padded_strings(form.query.alphabet, form.query.puzzle, words)
+        if (self._keys < 0).any():
+            bad = words[int(np.argmin(self._keys))]
+            raise InputError(f"Expected words of the alphabet's symbols, got {bad!r}.")
+        self._fragments = form.query.puzzle.fragments(codes, self._keys)
+
+    def reports(self, values: Numbers, rng: np.random.Generator) -> Numbers:
+        positions = rng.integers(self._query.puzzle.num_positions, size=len(values))
+        words = self._query.words.privatize(self._keys[values], rng=rng)
+        fragments = self._query.fragments.privatize(self._fragments[values, positions], rng=rng)
+        return np.concatenate([_rows(part) for part in (positions, words, fragments)], axis=1)
+
+
+def _rows(reports: npt.NDArray[Any]) -> Numbers:
+    """Return reports as ``(n, width) int64``, also if there are none."""
+    width = math.prod(reports.shape[1:])
+    return reports.reshape(len(reports), width).astype(np.int64)
+
+
+def record_maker(form: RecordForm, words: Sequence[str] | None) -> RecordMaker:
+    """Return what makes records of a form."""
+    if isinstance(form, FragmentRecords):
+        assert words is not None
+        return FragmentRecordMaker(form, words)
+    if isinstance(form, OracleRecords):
+        return RecordMaker(form)
+    raise TypeError(f"No records of {type(form).__name__}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +97,6 @@ class DayDiagnostics(Diagnostics):
     sent: tuple[tuple[int, npt.NDArray[np.uint32]], ...] = field(default=(), compare=False)
 
     def merge(self, other: Diagnostics) -> DayDiagnostics:
-        """Return the diagnostics of both parts."""
         assert isinstance(other, DayDiagnostics)
         return DayDiagnostics(
             counts=self.counts + other.counts,
@@ -54,7 +110,6 @@ class DeviceWorker:
     """Holds the devices of the blocks that it is asked about; see `fedhh.simulation.executor`."""
 
     def __init__(self, model: DeviceModel, *, seed: int) -> None:
-        """Prepare to answer for some devices in a run of this seed."""
         self._model = model
         self._seed = seed
         self._blocks: dict[tuple[int, int], DeviceBlock] = {}
@@ -68,23 +123,18 @@ class DeviceWorker:
         *,
         onto: Answer | None = None,
     ) -> Answer:
-        """Return what the devices of some blocks send on the query's day.
+        """Return what the devices of some blocks send on a `RecordQuery`'s day.
 
-        Args:
-            query: A `RecordQuery`.
-            blocks: Numbers of the blocks to answer for.
-            progress: Called with the number of devices after each block.
-            onto: An earlier answer to the query, see `fedhh.simulation.executor.Worker`.
+        See `fedhh.simulation.executor.Worker`.
         """
         assert isinstance(query, RecordQuery)
         before = onto or self._nothing(query)
-        tally = before.aggregate.tally
-        known = before.diagnostics
+        aggregate, known = before.aggregate, before.diagnostics
         assert isinstance(known, DayDiagnostics)
+        tally, messages = aggregate.tally, [aggregate.messages]
+        reports, devices = aggregate.num_reports, aggregate.num_clients
         counts, sent_by_block = known.counts, list(known.sent)
         waiting, dropped = known.waiting, known.dropped
-        messages = [before.aggregate.messages]
-        reports, devices = before.aggregate.num_reports, before.aggregate.num_clients
         for block in blocks:
             positions = query.cohort.block(block)
             size = positions.stop - positions.start
@@ -134,7 +184,6 @@ class DeviceWorker:
         )
 
     def _state(self, query: RecordQuery, block: int, size: int) -> DeviceBlock:
-        """Return a block's devices on the morning of the query's day."""
         place = query.use_case_index, block
         state = self._blocks.get(place)
         if state is None or state.next_day > query.day:

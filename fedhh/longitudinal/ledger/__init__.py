@@ -1,4 +1,4 @@
-"""The ledger: what a device loses per day and over its life, for records with pure local privacy.
+"""The ledger: privacy loss per day and over all days, for records with pure local privacy.
 
 `Charge` is the price of one record, `Ledger` adds up: `Ledger.before` what caps allow, whatever
 happens; `Ledger.spent` what happened. `Rules` are charges and caps together: `APPLE`, those of an
@@ -6,41 +6,30 @@ audited configuration (`rules_of_configuration`), of a run that is repeated (`ru
 `account_ledger` and `account_audited_ledger` are what `fedhh account ledger` states.
 """
 
-from fedhh.longitudinal.ledger.charge import Charge
+from fedhh.longitudinal.ledger.cap import Charge
 from fedhh.longitudinal.ledger.ledger import Ledger
 from fedhh.longitudinal.ledger.ledger_account import (
+    Curve,
     LedgerAccount,
     SaturatingDevice,
     account_audited_ledger,
     account_ledger,
 )
-from fedhh.longitudinal.ledger.ledger_report import LedgerReport
-from fedhh.longitudinal.ledger.of_run import rules_of_run, rules_of_source
-from fedhh.longitudinal.ledger.presets import (
+from fedhh.longitudinal.ledger.rules import (
     APPLE,
     Rules,
     before_under_reports,
     most_under_reports,
     rules_of_configuration,
+    rules_of_run,
+    rules_of_source,
 )
 from fedhh.longitudinal.ledger.spending import Distribution, Losses, Spending
+from fedhh.longitudinal.ledger.statements import LedgerReport
 
 __all__ = [
-    "APPLE",
-    "Charge",
-    "Distribution",
-    "Ledger",
-    "LedgerAccount",
-    "LedgerReport",
-    "Losses",
-    "Rules",
-    "SaturatingDevice",
-    "Spending",
-    "account_audited_ledger",
-    "account_ledger",
-    "before_under_reports",
-    "most_under_reports",
-    "rules_of_configuration",
-    "rules_of_run",
+    "APPLE", "Charge", "Curve", "Distribution", "Ledger", "LedgerAccount", "LedgerReport",
+    "Losses", "Rules", "SaturatingDevice", "Spending", "account_audited_ledger", "account_ledger",
+    "before_under_reports", "most_under_reports", "rules_of_configuration", "rules_of_run",
     "rules_of_source",
-]
+]  # fmt: skip

@@ -1,15 +1,74 @@
-"""A cap on the records that a device sends of one use case, over sessions of some days."""
+"""What a record costs the device that sends it, and how many it may send."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.validation import InputError, require_at_least
+from fedhh.validation import InputError, require_at_least, require_epsilon
 
 Numbers = npt.NDArray[np.int64]
+
+DEFINITION = "definition of the randomizer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """The price of one record of a use case: local, pure, of an item.
+
+    Attributes:
+        use_case: Its name.
+        epsilon: Of one record; ``math.inf`` without a randomizer. With ``once_per_value``, of all
+            records about one value together (RAPPOR's epsilon_infinity).
+        reports: Epsilons of the separately randomized reports of one record, if they are several:
+            (2, 6) of Apple's SFP. They add up to ``epsilon``.
+        records_per_event: Records made of one event, at most.
+        once_per_value: Permanent responses are memoized, so a value is paid for, not a record.
+        most_values: With ``once_per_value``, values that a device ever has, at most; None for no
+            limit.
+        theorem: Why one record is private.
+    """
+
+    use_case: str
+    epsilon: float
+    reports: tuple[float, ...] = ()
+    records_per_event: int = 1
+    once_per_value: bool = False
+    most_values: int | None = None
+    theorem: str = DEFINITION
+
+    def __post_init__(self) -> None:
+        if not self.use_case:
+            raise InputError("Expected a name of the use case, got an empty one.")
+        if self.epsilon != math.inf:
+            require_epsilon(**{f"epsilon of {self.use_case}": self.epsilon})
+        require_at_least(1, records_per_event=self.records_per_event)
+        for epsilon in self.reports:
+            require_epsilon(**{f"epsilon of a report of {self.use_case}": epsilon})
+        if self.reports and not math.isclose(math.fsum(self.reports), self.epsilon):
+            raise InputError(
+                f"Expected reports of {self.use_case} that add up to its epsilon={self.epsilon:g}, "
+                f"got {self.reports!r}."
+            )
+        if self.most_values is not None:
+            require_at_least(1, most_values=self.most_values)
+            if not self.once_per_value:
+                raise InputError(
+                    f"Expected most_values with once_per_value only, got most_values="
+                    f"{self.most_values} for {self.use_case}."
+                )
+
+    @property
+    def parts(self) -> tuple[float, ...]:
+        """Epsilons whose randomized responses stand for a record in the worst case."""
+        return self.reports or (self.epsilon,)
+
+    def paid_for(self, records: int) -> int:
+        """Return how many times so many records are paid for, at most."""
+        return records if self.most_values is None else min(records, self.most_values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +99,9 @@ class Cap:
             require_at_least(1, lifetime=self.lifetime)
 
     def renewed(self, balance: Numbers, day: int) -> Numbers:
-        """Return devices' balances at the start of a day, given what they had left.
+        """Return ``(n,)`` balances at the start of a day, given what devices had left.
 
-        Args:
-            balance: ``(n,) int64``, at least 0; zeros before day 0.
-            day: From 0, every day once.
+        Balances are zeros before day 0, and are asked for every day once.
         """
         require_at_least(0, day=day)
         if day % self.session_days:
@@ -53,26 +110,13 @@ class Cap:
         return np.asarray(kept + self.amount, dtype=np.int64)
 
     def allowed(self, balance: Numbers, sent: Numbers) -> Numbers:
-        """Return how many records devices may send now.
-
-        Args:
-            balance: ``(n,) int64`` of today.
-            sent: ``(n,) int64``: records that they have sent in their life.
-        """
+        """Return how many records devices may send now, by ``(n,)`` balances and records sent."""
         if self.lifetime is None:
             return balance
         return np.asarray(np.minimum(balance, self.lifetime - sent), dtype=np.int64)
 
     def most_in(self, first_day: int, num_days: int = 1) -> int:
-        """Return the most records that a device can send in some days, whatever happened before.
-
-        Args:
-            first_day: Since the device's opt-in, from 0.
-            num_days: How many days, at least 1.
-
-        Raises:
-            InputError: first_day < 0 or num_days < 1.
-        """
+        """Return the most records in some days after opt-in (day 0), whatever came before."""
         require_at_least(0, first_day=first_day)
         require_at_least(1, num_days=num_days)
         before = first_day // self.session_days
@@ -85,20 +129,16 @@ class Cap:
         return most if self.lifetime is None else min(most, self.lifetime)
 
     def most_in_any(self, num_days: int, *, of_days: int) -> int:
-        """Return the most records in any ``num_days`` days in a row out of a device's life.
-
-        Args:
-            num_days: Days in a row, at least 1.
-            of_days: Days of its life, at least ``num_days``.
+        """Return the most records in any ``num_days`` days in a row of a device's ``of_days``.
 
         Raises:
-            InputError: The window is longer than the life.
+            InputError: The window is longer than that.
         """
         require_at_least(1, num_days=num_days)
         if of_days < num_days:
             raise InputError(
                 f"Expected num_days <= of_days={of_days}, got num_days={num_days}; a window lies "
-                "within a life."
+                "within a device's days."
             )
         last = of_days - num_days
         # The balance grows with time, and within a session what a window spans only grows.

@@ -12,22 +12,17 @@ from fedhh.accounting.second_opinion import (
     check_reports,
     opinion_on_reports,
 )
-from fedhh.longitudinal.ledger.charge import Charge
-from fedhh.longitudinal.ledger.statements import PLD, guarantees
+from fedhh.longitudinal.ledger.cap import Charge
+from fedhh.longitudinal.ledger.statements import PLD, guarantees, reports_of
 
 
 def event_of_charges(charges: Sequence[Charge], counts: Sequence[int]) -> DpEvent:
-    """Return the event of so many records of some use cases of a ledger.
-
-    Args:
-        charges: One for each use case, as in `fedhh.longitudinal.ledger.Ledger`.
-        counts: ``(use_cases,)``: records, or values of a charge once per value, as
-            `Ledger.most_in_life` gives them.
+    """Return the event of ``(use_cases,)`` records, or values of a charge once per value.
 
     Raises:
         NoDpEventError: See `fedhh.accounting.dp_event.event_of_reports`.
     """
-    return event_of_reports(*_reports(charges, counts))
+    return event_of_reports(*reports_of(charges, counts))
 
 
 def opinion_on_charges(
@@ -54,7 +49,7 @@ def opinion_on_charges(
         InputError: A value is out of range, or there is nothing to compose.
     """
     check_delta(delta)
-    epsilons, times = _reports(charges, counts)
+    epsilons, times = reports_of(charges, counts)
     check_reports(epsilons, times)
     if stated is None:
         stated = guarantees("user", charges, counts, delta=delta)
@@ -63,13 +58,3 @@ def opinion_on_charges(
     return opinion_on_reports(
         epsilons, times, delta=delta, stated=composed.epsilon, others=stated, claim=claim
     )
-
-
-def _reports(charges: Sequence[Charge], counts: Sequence[int]) -> tuple[list[float], list[int]]:
-    """Return the epsilon of each kind of report of some records, and how many there are."""
-    parts = [
-        (epsilon, count)
-        for charge, count in zip(charges, counts, strict=True)
-        for epsilon in charge.parts
-    ]
-    return [epsilon for epsilon, _ in parts], [count for _, count in parts]

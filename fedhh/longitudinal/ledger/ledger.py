@@ -1,4 +1,4 @@
-"""The ledger of a device: what it loses per day and over its life, before and after the fact."""
+"""The privacy ledger of a device: its privacy loss per day and in all, before and after a run."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from dataclasses import dataclass
 
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import Unit
-from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.ledger.charge import Charge
-from fedhh.longitudinal.ledger.ledger_report import LedgerReport, report_of
-from fedhh.longitudinal.ledger.spending import Numbers, Spending, tally
+from fedhh.longitudinal.ledger.cap import Cap, Charge, Numbers
+from fedhh.longitudinal.ledger.spending import Spending, tally
+from fedhh.longitudinal.ledger.statements import LedgerReport, report_of
 from fedhh.validation import InputError, did_you_mean, require_at_least
 
-WINDOW_NOTE = "24 hours in a row touch two days, so a device may send what both days allow."
+_WINDOW_NOTE = "24 hours in a row touch two days, so a device may send what both days allow."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """What records cost, and for how long a device lives.
+    """What records cost, and for how many days.
 
     Attributes:
         charges: One for each use case, at least one, in the order of ``sent``.
-        num_days: Days of the device's life, at least 1.
+        num_days: Days of a device, at least 1.
         delta: Of advanced and PLD composition, from 1e-14 to 0.1.
     """
 
@@ -40,7 +39,6 @@ class Ledger:
 
     @property
     def use_cases(self) -> tuple[str, ...]:
-        """Names of the use cases, in order."""
         return tuple(charge.use_case for charge in self.charges)
 
     def before(
@@ -50,8 +48,7 @@ class Ledger:
 
         Args:
             caps: One for each use case, by name or in the order of the charges.
-            num_days: Days from opt-in to opt-out; the ledger's if None. A device that opts in
-                later or stops has fewer days, and nothing else changes.
+            num_days: Days from opt-in to opt-out; the ledger's if None.
 
         Raises:
             InputError: Caps and charges are not of the same use cases, or num_days is not between
@@ -69,17 +66,12 @@ class Ledger:
             "24 hours": self._most(ordered, min(2, days), days),
             "user": self.most_in_life(caps, num_days=days),
         }
-        return report_of(self.charges, most, num_days=days, delta=self.delta, notes=(WINDOW_NOTE,))
+        return report_of(self.charges, most, num_days=days, delta=self.delta, note=_WINDOW_NOTE)
 
     def most_in_life(
         self, caps: Mapping[str, Cap] | Sequence[Cap], *, num_days: int | None = None
     ) -> list[int]:
-        """Return the most records, or values paid for, of each use case in a life.
-
-        Args:
-            caps: As in `before`.
-            num_days: As in `before`.
-        """
+        """Return the most records, or values paid for, of each use case; see `before`."""
         days = self._days(num_days)
         return self._most(self._ordered(caps), days, days)
 
@@ -90,7 +82,7 @@ class Ledger:
         opt_in: Numbers | None = None,
         opt_out: Numbers | None = None,
     ) -> Spending:
-        """Return what devices spent, given the records that they sent.
+        """Return the privacy loss of devices, given the records that they sent.
 
         Args:
             sent: ``(days, use_cases, devices)`` integers, at least 0, or an iterable of as many
@@ -130,7 +122,6 @@ class Ledger:
         ]
 
     def _ordered(self, caps: Mapping[str, Cap] | Sequence[Cap]) -> list[Cap]:
-        """Return caps in the order of the charges."""
         if not isinstance(caps, Mapping):
             if len(caps) != len(self.charges):
                 raise InputError(

@@ -1,4 +1,4 @@
-"""What a device loses under some rules, and a saturating device under an audited system's."""
+"""The privacy loss under some rules, and that of a saturating device under an audited system's."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedhh.longitudinal.ledger.charge import Charge
-from fedhh.longitudinal.ledger.curve import Curve, loss_curve
+from fedhh.accounting.bounds.pure_composition import basic_composition
+from fedhh.accounting.guarantees import NotApplicable
+from fedhh.longitudinal.ledger.cap import Charge
 from fedhh.longitudinal.ledger.ledger import Ledger
-from fedhh.longitudinal.ledger.ledger_report import LedgerReport
 from fedhh.longitudinal.ledger.macos import HOUR, live, loss_by_day, most_within, records_by_day
-from fedhh.longitudinal.ledger.macos_configuration import INITIALLY_ANNOUNCED
-from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
-from fedhh.longitudinal.ledger.presets import (
+from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, INITIALLY_ANNOUNCED
+from fedhh.longitudinal.ledger.rules import (
     Rules,
     before_under_reports,
     most_under_reports,
     rules_of_configuration,
 )
 from fedhh.longitudinal.ledger.spending import Spending
+from fedhh.longitudinal.ledger.statements import EARLY, LATER, PLD, SUM, LedgerReport, guarantees
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_choice
 
@@ -35,8 +35,59 @@ _MOST_EVENTS, _MOST_NAMES, _MOST_A_DAY = 100, 160, 400
 
 
 @dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Upper bounds on the privacy loss of growing numbers of days, at user level.
+
+    Attributes:
+        days: Numbers of days.
+        together: Epsilons of all use cases by method, as long as ``days``; None for none known.
+        by_use_case: Sums of epsilons by use case, as long as ``days``.
+    """
+
+    days: Sequence[int]
+    together: Mapping[str, Sequence[float | None]]
+    by_use_case: Mapping[str, Sequence[float]]
+
+
+def loss_curve(
+    charges: Sequence[Charge],
+    most_in_life: Callable[[int], Sequence[int]],
+    *,
+    num_days: int,
+    delta: float,
+    points: int = 25,
+) -> Curve:
+    """Return the curve of at most so many points, of which ``num_days`` days are the last.
+
+    ``most_in_life`` gives the most records of each use case in so many days.
+    """
+    lengths = sorted({int(each) for each in np.linspace(1, num_days, points).round()})
+    counts = np.array([most_in_life(length) for length in lengths], dtype=np.int64)
+    together: dict[str, list[float | None]] = {each: [] for each in (SUM, EARLY, LATER, PLD)}
+    for most in counts.tolist():
+        found = guarantees("user", charges, most, delta=delta)
+        known = {
+            each.method: None if isinstance(each.epsilon, NotApplicable) else each.epsilon
+            for each in found
+        }
+        for method, values in together.items():
+            # Of a single record, nothing is composed: the randomizer's epsilon holds.
+            values.append(known[method] if len(found) > 1 else next(iter(known.values())))
+    return Curve(
+        days=lengths,
+        together=together,
+        by_use_case={
+            charge.use_case: basic_composition(
+                charge.parts, np.repeat(counts[:, [index]], len(charge.parts), axis=1)
+            ).tolist()
+            for index, charge in enumerate(charges)
+        },
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SaturatingDevice:
-    """What a device under an audited budget manager sent that always has something to send.
+    """What a device sent under an audited budget manager that always has something to send.
 
     Attributes:
         permitted_per_day: Epsilon times SessionAmount per day of its session, of all budgets and of
@@ -58,7 +109,6 @@ class SaturatingDevice:
     spent: Spending
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         return {**vars(self), "spent": self.spent.to_dict()}
 
 
@@ -91,7 +141,6 @@ class LedgerAccount:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader has to know, one line each."""
         return *self.report.together.notes, *self.rules.notes
 
     def short_name(self, use_case: str) -> str:
@@ -99,7 +148,6 @@ class LedgerAccount:
         return use_case if self.saturating is None else use_case.rpartition(".")[2]
 
     def curve(self) -> Curve:
-        """Return what devices of growing numbers of days lose at most."""
         return loss_curve(
             self.rules.charges, self.most_in_life, num_days=self.num_days, delta=self.delta
         )
@@ -120,28 +168,22 @@ class LedgerAccount:
         from fedhh.longitudinal.ledger.dp_accounting_bridge import opinion_on_charges
 
         charges, most = self.rules.charges, self.most_in_life(self.num_days)
-        asked: list[tuple[str | None, list[Charge], list[int]]] = [
-            (None, list(charges), list(most))
-        ]
+        asked: list[tuple[str | None, Sequence[Charge], list[int]]] = [(None, charges, most)]
         if len(charges) > 1:
-            asked += [
-                (charge.use_case, [charge], [count])
-                for charge, count in zip(charges, most, strict=True)
-            ]
+            asked += [(c.use_case, [c], [count]) for c, count in zip(charges, most, strict=True)]
         return [
             opinion_on_charges(
                 some,
                 counts,
                 delta=self.delta,
                 stated=[each for each in self.report.of(name).guarantees if each.unit == "user"],
-                claim=f"a life, {'all use cases' if name is None else self.short_name(name)}",
+                claim=f"all days, {'all use cases' if name is None else self.short_name(name)}",
             )
             for name, some, counts in asked
             if sum(counts) > 1
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         caps = self.rules.caps
         return {
             "rules": self.title,
@@ -176,7 +218,7 @@ def account_ledger(
     hold at delta 0. Each guarantee names its theorem.
 
     Args:
-        rules: Charges and caps: `APPLE`, `rules_of_run`, or your own.
+        rules: `APPLE`, `rules_of_run`, or your own.
         num_days: Days from opt-in, 1 to 3650.
         delta: Of advanced and PLD composition, from 1e-14 to 0.1.
         without: Use cases that the device never sends of.
@@ -185,7 +227,7 @@ def account_ledger(
     Raises:
         InputError: A value is out of range, or there is no such use case.
     """
-    _check_days(num_days)
+    _check("days", num_days, _LONGEST)
     rules = rules.without(tuple(without))
     ledger = Ledger(charges=rules.charges, num_days=num_days, delta=delta)
     return LedgerAccount(
@@ -229,20 +271,15 @@ def account_audited_ledger(
     Raises:
         InputError: A value is out of range, or there is no such budget or system.
     """
-    _check_days(num_days)
+    _check("days", num_days, _LONGEST)
     require_choice(CONFIGURATIONS, preset=preset)
     shipped = CONFIGURATIONS[preset]
     short = {name.rpartition(".")[2]: name for name in shipped.paid_budgets}
     configuration = shipped.without([short.get(name, name) for name in without])
     rules = rules_of_configuration(configuration)
     ledger = Ledger(charges=rules.charges, num_days=num_days, delta=delta)
-    for most, name, value in (
-        (_MOST_NAMES, "key_names", key_names),
-        (_MOST_EVENTS, "events", events),
-    ):
-        require_at_least(1, **{name: value})
-        if value > most:
-            raise InputError(f"Expected {name} <= {most}, got {name}={value}.")
+    _check("key_names", key_names, _MOST_NAMES)
+    _check("events", events, _MOST_EVENTS)
     if events * key_names > _MOST_A_DAY:
         raise InputError(
             f"Expected events * key_names <= {_MOST_A_DAY}, got {events} * {key_names}."
@@ -282,7 +319,7 @@ def account_audited_ledger(
     )
 
 
-def _check_days(num_days: int) -> None:
-    require_at_least(1, days=num_days)
-    if num_days > _LONGEST:
-        raise InputError(f"Expected days <= {_LONGEST}, got days={num_days}.")
+def _check(name: str, value: int, most: int) -> None:
+    require_at_least(1, **{name: value})
+    if value > most:
+        raise InputError(f"Expected {name} <= {most}, got {name}={value}.")

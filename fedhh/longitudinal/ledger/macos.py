@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.longitudinal.ledger.macos_configuration import DAY, NEVER_SENT, Configuration
+from fedhh.longitudinal.ledger.macos_presets import DAY, NEVER_SENT, Configuration
 from fedhh.validation import InputError, did_you_mean, require_at_least
 
 HOUR = 3_600
@@ -70,19 +70,13 @@ class StoredRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A report file: what the device sends at once.
-
-    Attributes:
-        at: When it was made, in seconds.
-        records: What it holds, at least one.
-    """
+    """A report file: what the device sends at once, at a time in seconds."""
 
     at: int
     records: tuple[StoredRecord, ...]
 
     @property
     def loss(self) -> float:
-        """Sum of its records' epsilons."""
         return sum(record.epsilon for record in self.records)
 
 
@@ -95,6 +89,7 @@ class MacosDevice:
         configuration: Of its system.
         now: Seconds; opt-in is at the first.
         balances: Records that each budget still pays for.
+        waiting: Records in the database that were not sent.
         reports: All reports sent, in order of time.
     """
 
@@ -102,7 +97,6 @@ class MacosDevice:
         self,
         configuration: Configuration,
         *,
-        opted_in_at: int = 0,
         first_runs: Mapping[str, int] | None = None,
         most_records: int | None = None,
     ) -> None:
@@ -110,12 +104,10 @@ class MacosDevice:
 
         Args:
             configuration: Of its system.
-            opted_in_at: In seconds, at least 0.
             first_runs: Seconds after opt-in at which tasks first run, by their name.
             most_records: Records that the database holds after StorageMaintenance, the newest;
                 None for no limit (section 5.1 prints none).
         """
-        require_at_least(0, opted_in_at=opted_in_at)
         if most_records is not None:
             require_at_least(1, most_records=most_records)
         for task, first in (first_runs or {}).items():
@@ -123,34 +115,25 @@ class MacosDevice:
                 raise InputError(f"Unknown task {task!r}{did_you_mean(task, INTERVALS)}")
             require_at_least(0, **{f"first run of {task}": first})
         self.configuration = configuration
-        self.now = opted_in_at
+        self.now = 0
         self.balances = {
             name: budget.session_amount for name, budget in configuration.budgets.items()
         }
+        self.waiting: list[StoredRecord] = []
         self.reports: list[Report] = []
-        self._updated = dict.fromkeys(self.balances, opted_in_at)
-        self._due = {
-            task: opted_in_at + (first_runs or {}).get(task, interval)
-            for task, interval in INTERVALS.items()
-        }
+        self._updated = dict.fromkeys(self.balances, 0)
+        self._due = {**INTERVALS, **(first_runs or {})}
         self._most_records = most_records
-        self._waiting: list[StoredRecord] = []
         self._submitted: list[StoredRecord] = []
         self._files: list[Report] = []
 
     @property
-    def waiting(self) -> tuple[StoredRecord, ...]:
-        """Records in the database that were not sent."""
-        return tuple(self._waiting)
-
-    @property
     def num_stored(self) -> int:
         """Records in the database, those included that were sent and not yet culled."""
-        return len(self._waiting) + len(self._submitted)
+        return len(self.waiting) + len(self._submitted)
 
     @property
     def num_files(self) -> int:
-        """Report files on the disk."""
         return len(self._files)
 
     def add(self, key_name: str, number: int = 1) -> None:
@@ -169,15 +152,10 @@ class MacosDevice:
             created=self.now,
             version=self.configuration.name,
         )
-        self._waiting += [record] * number
+        self.waiting += [record] * number
 
     def advance(self, until: int, *, rng: np.random.Generator) -> None:
-        """Let time pass, awake; what is due until then, that moment included, runs.
-
-        Args:
-            until: In seconds, not before `now`.
-            rng: Chooses among records.
-        """
+        """Let time pass, awake, until some seconds; what is due until then, inclusive, runs."""
         self._check(until)
         order = list(INTERVALS)
         while True:
@@ -190,11 +168,7 @@ class MacosDevice:
         self.now = until
 
     def sleep(self, until: int) -> None:
-        """Let time pass without any task.
-
-        Args:
-            until: In seconds, not before `now`.
-        """
+        """Let time pass without any task, until some seconds that are not before `now`."""
         self._check(until)
         self.now = until
 
@@ -215,16 +189,16 @@ class MacosDevice:
             self._make_report(rng)
         elif task == STORAGE:
             oldest = self.now - RECORD_DAYS * DAY
-            self._waiting = [each for each in self._waiting if each.created >= oldest]
+            self.waiting = [each for each in self.waiting if each.created >= oldest]
             self._submitted = [each for each in self._submitted if each.created >= oldest]
             if self._most_records is not None:
                 self._submitted = self._submitted[-self._most_records :]
                 room = self._most_records - len(self._submitted)
-                self._waiting = self._waiting[-room:] if room else []
+                self.waiting = self.waiting[-room:] if room else []
         elif task == CULLING:
             self._submitted = []
             version = self.configuration.name
-            self._waiting = [each for each in self._waiting if each.version == version]
+            self.waiting = [each for each in self.waiting if each.version == version]
         else:
             oldest = self.now - self.configuration.report_file_days * DAY
             self._files = [each for each in self._files if each.at >= oldest]
@@ -242,7 +216,7 @@ class MacosDevice:
         """Select records within every limit, mark them as submitted, and pay (section 4.2.1)."""
         chosen: set[int] = set()
         of_budget: dict[str, list[int]] = {name: [] for name in self.configuration.budgets}
-        for index, record in enumerate(self._waiting):
+        for index, record in enumerate(self.waiting):
             if record.priority < NEVER_SENT and record.version == self.configuration.name:
                 of_budget[record.budget].append(index)
         for name, budget in self.configuration.budgets.items():
@@ -250,18 +224,18 @@ class MacosDevice:
             if not candidates or self.balances[name] < 1:
                 continue
             shuffled = [candidates[each] for each in rng.permutation(len(candidates))]
-            shuffled.sort(key=lambda index: self._waiting[index].priority)
+            shuffled.sort(key=lambda index: self.waiting[index].priority)
             of_key: Counter[str] = Counter()
             for index in shuffled:
-                key_name = self._waiting[index].key_name
+                key_name = self.waiting[index].key_name
                 if self.balances[name] and of_key[key_name] < budget.most_per_key:
                     chosen.add(index)
                     of_key[key_name] += 1
                     self.balances[name] -= 1
         if not chosen:
             return
-        records = tuple(self._waiting[index] for index in sorted(chosen))
-        self._waiting = [each for index, each in enumerate(self._waiting) if index not in chosen]
+        records = tuple(self.waiting[index] for index in sorted(chosen))
+        self.waiting = [each for index, each in enumerate(self.waiting) if index not in chosen]
         self._submitted += records
         report = Report(at=self.now, records=records)
         self.reports.append(report)
@@ -273,12 +247,7 @@ class MacosDevice:
 
 
 def most_within(reports: Sequence[Report], seconds: int) -> float:
-    """Return the largest sum of epsilons of reports made within any so many seconds.
-
-    Args:
-        reports: In order of time.
-        seconds: Length of the half-open window, at least 1.
-    """
+    """Return the largest sum of epsilons of reports made within any half-open window of seconds."""
     require_at_least(1, seconds=seconds)
     largest, total, first = 0.0, 0.0, 0
     for report in reports:
@@ -291,13 +260,7 @@ def most_within(reports: Sequence[Report], seconds: int) -> float:
 
 
 def loss_by_day(reports: Sequence[Report], num_days: int, *, start: int = 0) -> list[float]:
-    """Return the sums of epsilons of reports made on each day of 86,400 seconds from ``start``.
-
-    Args:
-        reports: In order of time.
-        num_days: Days.
-        start: Of the first day, in seconds.
-    """
+    """Return the sums of epsilons of reports made on each day of 86,400 seconds from ``start``."""
     losses = [0.0] * num_days
     for report in reports:
         day = (report.at - start) // DAY
@@ -341,9 +304,7 @@ def live(
     first_of: dict[str, str] = {}
     for beginning, name in configuration.key_names.items():
         first_of.setdefault(configuration.key_properties[name].budget, beginning)
-    names = [
-        f"{beginning}{number}" for beginning in first_of.values() for number in range(key_names)
-    ]
+    names = [f"{each}{number}" for each in first_of.values() for number in range(key_names)]
     for day in range(idle_days, last):
         # What is due at midnight belongs to the new day, and comes before its events.
         device.advance(day * DAY, rng=rng)

@@ -1,29 +1,194 @@
-"""Apple's audited configurations by name; beside every number, its table or section.
+"""Configurations of Apple's budget manager as they were audited: four files, version by version.
 
-Tables and sections of Tang, Korolova, Bai, Wang, Wang (2017); see
-`fedhh.longitudinal.ledger.macos_configuration`.
+`CONFIGURATIONS` has them by name; beside every number stands its table or section.
+
+Tang, Korolova, Bai, Wang, Wang (2017), "Privacy Loss in Apple's Implementation of Differential
+Privacy on MacOS 10.12", arXiv:1709.02753. Tables and sections here are theirs. The paper prints 7
+of 13 PropertiesNames and 13 of 160 KeyNames (section 3.2.1), and no SubmissionPriority: names that
+begin as a printed one belong to it, and all priorities are equal here. The photos search keys of
+10.12.1 (Table 3) are left out, since their parameters are not printed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from fedhh.longitudinal.ledger.macos_configuration import (
-    DEEP_LINK,
-    DEFAULT,
-    EMOJI,
-    HEALTH,
-    NEW_WORDS,
-    SAFARI,
-    SEARCH,
-    TEST,
-    WEEK,
-    BudgetProperties,
-    Configuration,
-    KeyProperties,
+from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.validation import InputError, did_you_mean, require_at_least, require_positive
+
+DAY = 86_400
+"""Seconds; SessionSeconds of all budgets but health (Table 2)."""
+WEEK = 604_800
+"""SessionSeconds of com.apple.health (Table 2)."""
+EPSILON_MAX = 2.0
+"""Hard-coded; above it, a PrivacyParameter is replaced by 1 (section 5.2, Figure 14)."""
+NEVER_SENT = 99_999
+"""SubmissionPriority of a record whose PrivacyParameter was replaced (section 5.2)."""
+MOST_PER_KEY = 40
+"""Hard-coded limit of a report's records of one KeyName (section 4.2.1, Figure 13)."""
+
+EMOJI, SEARCH = "com.apple.keyboard.Emoji", "com.apple.parsec.Search"
+NEW_WORDS, DEEP_LINK = "com.apple.keyboard.NewWords", "com.apple.parsec.AppDeepLink"
+HEALTH, SAFARI = "com.apple.health", "com.apple.safari"
+TEST, DEFAULT = (
+    "com.apple.differentialprivacy.testBudget",
+    "com.apple.DifferentialPrivacy.default",
 )
-from fedhh.validation import require_choice
+INITIALLY_ANNOUNCED = (NEW_WORDS, DEEP_LINK, SEARCH, EMOJI)
+"""The four applications announced in June 2016 (sections 1 and 4.2.3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetProperties:
+    """An entry of budgetproperties.plist (section 3.2.4).
+
+    Attributes:
+        session_amount: Records of one KeyName in a report, and rise of the balance per session.
+        session_seconds: Length of a session.
+        is_renewed: Whether its balance was seen to rise (section 4.2.2: not that of "default").
+        source: Where the numbers stand.
+    """
+
+    session_amount: int
+    session_seconds: int = DAY
+    is_renewed: bool = True
+    source: str
+
+    def __post_init__(self) -> None:
+        require_at_least(1, session_amount=self.session_amount)
+        if self.session_seconds < DAY or self.session_seconds % DAY:
+            raise InputError(f"Expected session_seconds of whole days, got {self.session_seconds}.")
+
+    @property
+    def most_per_key(self) -> int:
+        """Records of one KeyName in one report: min(SessionAmount, 40)."""
+        return min(self.session_amount, MOST_PER_KEY)
+
+    @property
+    def cap(self) -> Cap:
+        """What the balance alone allows: unused budget rolls over without limit."""
+        if not self.is_renewed:
+            return Cap(amount=self.session_amount, lifetime=self.session_amount)
+        days = self.session_seconds // DAY
+        return Cap(amount=self.session_amount, session_days=days, rollover=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyProperties:
+    """An entry of keyproperties.plist (sections 3.2.2 and 3.2.3).
+
+    Attributes:
+        algorithm: PrivatizationAlgorithm.
+        privacy_parameter: PrivacyParameter, as the file has it.
+        budget: BudgetKeyName.
+        submission_priority: SubmissionPriority; what is lower goes first.
+        source: Where the numbers stand.
+    """
+
+    algorithm: str
+    privacy_parameter: float
+    budget: str
+    submission_priority: int = 0
+    source: str
+
+    def __post_init__(self) -> None:
+        require_positive(privacy_parameter=self.privacy_parameter)
+
+    @property
+    def epsilon(self) -> float:
+        """The parameter that is used (section 5.2)."""
+        return self.privacy_parameter if self.privacy_parameter <= EPSILON_MAX else 1.0
+
+    @property
+    def priority(self) -> int:
+        """The priority that is used (section 5.2)."""
+        return NEVER_SENT if self.privacy_parameter > EPSILON_MAX else self.submission_priority
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """What a version of the system ships.
+
+    Attributes:
+        name: Of the preset.
+        key_names: From the beginning of a KeyName to its PropertiesName (keynames.plist); the
+            longest beginning that fits decides.
+        key_properties: By PropertiesName.
+        budgets: By BudgetKeyName.
+        report_file_days: Days until a report file is removed: 30 on macOS, 7 on iOS (5.1, 5.4).
+        notes: What the paper leaves open, or says besides.
+    """
+
+    name: str
+    key_names: Mapping[str, str]
+    key_properties: Mapping[str, KeyProperties]
+    budgets: Mapping[str, BudgetProperties]
+    report_file_days: int = 30
+    notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for properties in self.key_names.values():
+            if properties not in self.key_properties:
+                known = did_you_mean(properties, self.key_properties)
+                raise InputError(f"Unknown PropertiesName {properties!r}{known}")
+        for each in self.key_properties.values():
+            if each.budget not in self.budgets:
+                known = did_you_mean(each.budget, self.budgets)
+                raise InputError(f"Unknown BudgetKeyName {each.budget!r}{known}")
+
+    def properties_of(self, key_name: str) -> KeyProperties:
+        """Return how events of a KeyName are privatized, and out of which budget they are paid."""
+        fitting = [each for each in self.key_names if key_name.startswith(each)]
+        if not fitting:
+            raise InputError(
+                f"Unknown KeyName {key_name!r}{did_you_mean(key_name, self.key_names)}"
+            )
+        return self.key_properties[self.key_names[max(fitting, key=len)]]
+
+    @property
+    def paid_budgets(self) -> tuple[str, ...]:
+        """Budgets out of which any record can be paid, in the order of the configuration."""
+        sent = {each.budget for each in self.key_properties.values() if each.priority != NEVER_SENT}
+        return tuple(budget for budget in self.budgets if budget in sent)
+
+    def epsilon_of(self, budget: str) -> float:
+        """Return the largest epsilon of a record that is paid out of a budget."""
+        return max(
+            each.epsilon
+            for each in self.key_properties.values()
+            if each.budget == budget and each.priority != NEVER_SENT
+        )
+
+    def loss_per_day(self, budgets: Sequence[str] | None = None) -> float:
+        """Return PrivacyParameter times SessionAmount, per day of each session, summed (4.2.3).
+
+        All BudgetKeyNames that are paid for and renewed count if None are named.
+        """
+        chosen = {
+            name: self.budgets[name] for name in (self.paid_budgets if budgets is None else budgets)
+        }
+        return sum(
+            self.epsilon_of(name) * each.session_amount * DAY / each.session_seconds
+            for name, each in chosen.items()
+            if each.is_renewed
+        )
+
+    def without(self, budgets: Sequence[str]) -> Configuration:
+        """Return the configuration as if nothing were ever paid out of some budgets."""
+        for name in budgets:
+            if name not in self.paid_budgets:
+                raise InputError(
+                    f"Unknown BudgetKeyName {name!r}{did_you_mean(name, self.paid_budgets)}"
+                )
+        kept = {
+            name: each for name, each in self.key_properties.items() if each.budget not in budgets
+        }
+        if not any(each.budget in self.paid_budgets for each in kept.values()):
+            raise InputError("Expected at least one budget to be left, got none.")
+        names = {key: name for key, name in self.key_names.items() if name in kept}
+        return replace(self, key_names=names, key_properties=kept)
+
 
 _SKETCH, _HISTOGRAM = "CountMedianSketch", "OneBitHistogram"
 _T1, _T2, _T3 = "Table 1", "Table 2", "Table 3"
@@ -46,27 +211,16 @@ MACOS_10_12_3 = Configuration(
         "com.apple.lookup.DomainMatch": "Search",
     },
     key_properties={
-        "NewWords": KeyProperties(
-            algorithm=_SKETCH, privacy_parameter=2, budget=NEW_WORDS, source=_T1
-        ),
-        "NewWordsChinese": KeyProperties(
-            algorithm=_SKETCH, privacy_parameter=2, budget=NEW_WORDS, source=_T1
-        ),
-        "LocalWords": KeyProperties(
-            algorithm=_SKETCH, privacy_parameter=2, budget=NEW_WORDS, source=_T1
-        ),
-        "TermFrequency": KeyProperties(
-            algorithm=_HISTOGRAM, privacy_parameter=1, budget=EMOJI, source=_T1
-        ),
-        "DeepLinks": KeyProperties(
-            algorithm=_SKETCH, privacy_parameter=1, budget=DEEP_LINK, source=_T1
-        ),
-        "HealthDataTypes": KeyProperties(
-            algorithm=_HISTOGRAM, privacy_parameter=1, budget=HEALTH, source=_T1
-        ),
-        "Search": KeyProperties(
-            algorithm=_HISTOGRAM, privacy_parameter=1, budget=SEARCH, source=_T1
-        ),
+        name: KeyProperties(algorithm=kind, privacy_parameter=epsilon, budget=budget, source=_T1)
+        for name, kind, epsilon, budget in (
+            ("NewWords", _SKETCH, 2, NEW_WORDS),
+            ("NewWordsChinese", _SKETCH, 2, NEW_WORDS),
+            ("LocalWords", _SKETCH, 2, NEW_WORDS),
+            ("TermFrequency", _HISTOGRAM, 1, EMOJI),
+            ("DeepLinks", _SKETCH, 1, DEEP_LINK),
+            ("HealthDataTypes", _HISTOGRAM, 1, HEALTH),
+            ("Search", _HISTOGRAM, 1, SEARCH),
+        )
     },
     budgets={
         EMOJI: BudgetProperties(session_amount=1, source=_T2),
@@ -156,13 +310,3 @@ CONFIGURATIONS: Mapping[str, Configuration] = {
     "ios-11-beta": IOS_11_BETA,
 }
 """The audited configurations; "macos-10.12" is macOS 10.12.3."""
-
-
-def configuration(name: str) -> Configuration:
-    """Return an audited configuration.
-
-    Raises:
-        InputError: No such name.
-    """
-    require_choice(CONFIGURATIONS, configuration=name)
-    return CONFIGURATIONS[name]

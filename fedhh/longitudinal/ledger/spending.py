@@ -1,4 +1,4 @@
-"""What devices spent, day by day and over their lives, from the numbers of records they sent.
+"""The privacy loss of devices, by day and in all, from the numbers of records that they sent.
 
 Devices that sent the same numbers are counted, not listed: losses are computed for each distinct
 profile, so that 100,000 devices cost little more than one.
@@ -6,6 +6,7 @@ profile, so that 100,000 devices cost little more than one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,10 @@ from fedhh.accounting.bounds.pure_composition import (
     optimal_composition,
 )
 from fedhh.accounting.guarantees import NotApplicable, Unit
-from fedhh.longitudinal.ledger.charge import Charge
-from fedhh.longitudinal.ledger.ledger_report import LedgerReport, report_of
+from fedhh.longitudinal.ledger.cap import Charge, Numbers
+from fedhh.longitudinal.ledger.statements import LedgerReport, report_of, reports_of
 from fedhh.validation import InputError
 
-Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _WIDE = 4
@@ -32,7 +32,7 @@ _WIDE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """How a loss is spread over devices, or over the days of devices.
+    """How a loss is distributed over devices, or over the days of devices.
 
     Attributes:
         mean: None where it would need a composition for each of them.
@@ -47,13 +47,7 @@ class Distribution:
     largest: float | None
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return a JSON-ready dictionary."""
-        return {
-            "mean": self.mean,
-            "median": self.median,
-            "95%": self.most,
-            "largest": self.largest,
-        }
+        return {"95%" if name == "most" else name: each for name, each in vars(self).items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,30 +69,25 @@ class Losses:
     how_many: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return {
-            "basic": self.basic.to_dict(),
-            "advanced": self.advanced.to_dict(),
-            "pld": self.pld.to_dict(),
-            "how_many": self.how_many,
-        }
+        spreads = {name: getattr(self, name).to_dict() for name in ("basic", "advanced", "pld")}
+        return {**spreads, "how_many": self.how_many}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """What devices spent.
+    """The privacy loss of devices.
 
     Attributes:
         num_days: Days of the ledger.
         num_devices: Devices.
         day: Losses of one device in one day, over all days on which a device took part.
-        life: Losses of one device over its life.
+        life: Losses of one device in all days.
         life_by_use_case: The same, of each use case alone.
         mean_by_day: ``(days,) float64``: mean basic loss of the devices that took part; 0 where
             none did.
         largest_by_day: ``(days,) float64``: the largest basic loss of a device.
-        records: ``(use_cases, devices) int64``: records that each device sent in its life.
-        worst_device: The device with the largest sum over its life, the first of several.
+        records: ``(use_cases, devices) int64``: records that each device sent in all.
+        worst_device: The device with the largest sum of all days, the first of several.
         worst_day: The day on which a device lost most, the first of several.
         report: Guarantees for every device: the most records of each use case that any sent.
     """
@@ -117,6 +106,10 @@ class Spending:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; numbers of single devices are left out."""
+
+        def by_use_case(records: Numbers) -> dict[str, int]:
+            return dict(zip(self.life_by_use_case, records.tolist(), strict=True))
+
         return {
             "num_days": self.num_days,
             "num_devices": self.num_devices,
@@ -127,18 +120,10 @@ class Spending:
             },
             "mean_by_day": self.mean_by_day.tolist(),
             "largest_by_day": self.largest_by_day.tolist(),
-            "records": dict(
-                zip(self.life_by_use_case, self.records.sum(axis=1).tolist(), strict=True)
-            ),
+            "records": by_use_case(self.records.sum(axis=1)),
             "worst_device": {
                 "device": self.worst_device,
-                "records": dict(
-                    zip(
-                        self.life_by_use_case,
-                        self.records[:, self.worst_device].tolist(),
-                        strict=True,
-                    )
-                ),
+                "records": by_use_case(self.records[:, self.worst_device]),
             },
             "worst_day": self.worst_day,
             "report": self.report.to_dict(),
@@ -165,7 +150,8 @@ def tally(
     }
     day = -1
     for day, given in enumerate(sent):
-        _check_days(day, num_days)
+        if day >= num_days:
+            raise InputError(f"Expected records of {num_days} days, got more.")
         today = _checked(given, day, charges, None if life is None else life.shape[1])
         num_devices = today.shape[1]
         life = np.zeros_like(today) if life is None else life
@@ -218,57 +204,46 @@ def tally(
             num_days=num_days,
             delta=delta,
             realised=True,
-            notes=("24 hours in a row lie in two days: the most of any two days in a row counts.",),
+            note="24 hours in a row lie in two days: the most of any two days in a row counts.",
         ),
     )
 
 
 def distinct_profiles(numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the distinct columns and how many there are of each.
-
-    Args:
-        numbers: ``(use_cases, devices) int64``, at least 0.
-
-    Returns:
-        ``(profiles, use_cases) int64`` and ``(profiles,) int64``.
-    """
+    """Return the distinct columns, ``(profiles, use_cases)``, and how many there are of each."""
     num_kinds, num_devices = numbers.shape
     if not num_devices:
         return np.zeros((0, num_kinds), dtype=np.int64), np.zeros(0, dtype=np.int64)
     sizes = [int(size) + 1 for size in numbers.max(axis=1)]
-    cells = 1
-    for size in sizes:
-        cells *= size
+    cells = math.prod(sizes)
     if cells >= 1 << 62:
         profiles, counts = np.unique(numbers, axis=1, return_counts=True)
         return profiles.T, counts
-    keys = np.zeros(num_devices, dtype=np.int64)
-    for row, size in zip(numbers, sizes, strict=True):
-        keys = keys * size + row
+    keys = np.ravel_multi_index(tuple(numbers), sizes)
     if cells <= _WIDE * num_devices:
         table = np.bincount(keys, minlength=cells)
         found = np.flatnonzero(table)
         counts = table[found]
     else:
         found, counts = np.unique(keys, return_counts=True)
-    columns = np.empty((len(found), num_kinds), dtype=np.int64)
-    for index in range(num_kinds - 1, -1, -1):
-        found, columns[:, index] = np.divmod(found, sizes[index])
-    return columns, counts.astype(np.int64)
+    profiles = np.stack(np.unravel_index(found, sizes), axis=1)
+    return profiles.astype(np.int64), counts.astype(np.int64)
 
 
 def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta: float) -> Losses:
-    """Return how losses are spread, given distinct profiles and how many have each."""
     if not len(counts):
         nothing = Distribution(mean=0.0, median=0.0, most=0.0, largest=0.0)
         return Losses(basic=nothing, advanced=nothing, pld=nothing, how_many=0)
-    epsilons = [part for charge in charges for part in charge.parts]
-    parts = np.repeat(profiles, [len(charge.parts) for charge in charges], axis=1)
+    epsilons, of_charge = reports_of(charges, range(len(charges)))
+    parts = profiles[:, of_charge]
     basic = basic_composition(epsilons, parts)
     advanced = advanced_composition(epsilons, parts, delta=delta)
     order = np.lexsort((advanced, basic))
     at = [int(order[rank]) for rank in _ranks(counts[order])]
-    best = [_known(optimal_composition(epsilons, parts[i].tolist(), delta=delta)) for i in at]
+    best = [
+        None if isinstance(found, NotApplicable) else found
+        for found in (optimal_composition(epsilons, parts[i].tolist(), delta=delta) for i in at)
+    ]
     return Losses(
         basic=_spread(basic, counts),
         advanced=_spread(advanced, counts),
@@ -278,7 +253,6 @@ def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta
 
 
 def _spread(values: Floats, counts: Numbers) -> Distribution:
-    """Return mean, median, 95 % and largest of values that occur so often."""
     order = np.argsort(values, kind="stable")
     median, most, largest = (float(values[order[rank]]) for rank in _ranks(counts[order]))
     mean = float(values @ (counts / counts.sum()))
@@ -293,14 +267,9 @@ def _ranks(counts: Numbers) -> list[int]:
     return [int(np.searchsorted(reached, each)) for each in wanted]
 
 
-def _known(epsilon: float | NotApplicable) -> float | None:
-    return None if isinstance(epsilon, NotApplicable) else epsilon
-
-
 def _taking_part(
     day: int, opt_in: Numbers | None, opt_out: Numbers | None, num_devices: int
 ) -> npt.NDArray[np.bool_] | None:
-    """Return which devices take part on a day; None for all."""
     if opt_in is None and opt_out is None:
         return None
     here = np.ones(num_devices, dtype=np.bool_)
@@ -311,11 +280,6 @@ def _taking_part(
             raise InputError(f"Expected {name} of shape ({num_devices},), got {np.shape(given)}.")
         here &= (given <= day) if name == "opt_in" else (day < given)
     return here
-
-
-def _check_days(day: int, num_days: int) -> None:
-    if day >= num_days:
-        raise InputError(f"Expected records of {num_days} days, got more.")
 
 
 def _checked(

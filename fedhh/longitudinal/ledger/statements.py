@@ -1,10 +1,11 @@
-"""What is claimed of a number of records: typed guarantees, by every composition."""
+"""What is claimed of numbers of records: typed guarantees by every composition, as a report."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +16,110 @@ from fedhh.accounting.bounds.pure_composition import (
     optimal_composition,
 )
 from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, Guarantee, NotApplicable, Unit
+from fedhh.accounting.report import PrivacyReport
 from fedhh.accounting.sources import ADVANCED, ADVANCED_2010, BASIC, OPTIMAL
-from fedhh.longitudinal.ledger.charge import Charge
-from fedhh.validation import InputError
+from fedhh.longitudinal.ledger.cap import Charge
+from fedhh.validation import InputError, did_you_mean
 
 RECORD, SUM, EARLY, LATER, PLD = "randomizer", "basic", "advanced 2010", "advanced", "PLD"
 """The methods, in the order in which they are listed."""
 _WORTH = 1e-6
 """The plain sum has delta 0: what saves less than this part of it is not called smaller."""
 _MOST_RECORDS = 10**9
-"""Of a use case in a life."""
+"""Of a use case in all days."""
+_NOTES = (
+    "Local: against whoever reads the records and knows which device sent them.",
+    "Neighbors are swaps: of one record, of all records of one event, of all that a device sends "
+    "in one day, in any 24 hours, or in its life. How many records are sent when, and of which use "
+    "case, is not hidden.",
+    "A day is one of sending: records of one day's events that wait may be sent on several days.",
+)
 
-_SAME_NUMBERS = "neighbors send equally many records of each use case on the same days"
-_OF_VALUES = "that records are about the same value is not hidden"
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerReport:
+    """What a device loses, of each use case and all together.
+
+    Attributes:
+        num_days: Days from opt-in.
+        by_use_case: A report for each use case; trust is local, units are item, event, day,
+            24 hours and user.
+        together: The report of all use cases.
+    """
+
+    num_days: int
+    by_use_case: Mapping[str, PrivacyReport]
+    together: PrivacyReport
+
+    def of(self, use_case: str | None = None) -> PrivacyReport:
+        if use_case is None:
+            return self.together
+        if use_case not in self.by_use_case:
+            raise InputError(
+                f"Unknown use case {use_case!r}{did_you_mean(use_case, self.by_use_case)}"
+            )
+        return self.by_use_case[use_case]
+
+    def guarantee(self, unit: Unit, method: str, use_case: str | None = None) -> Guarantee:
+        """Return the guarantee of a unit by a method; of a single record, the randomizer's."""
+        of_unit = [each for each in self.of(use_case).guarantees if each.unit == unit]
+        return next((each for each in of_unit if each.method == method), of_unit[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "num_days": self.num_days,
+            "together": self.together.to_dict(),
+            "by_use_case": {name: each.to_dict() for name, each in self.by_use_case.items()},
+        }
+
+
+def report_of(
+    charges: Sequence[Charge],
+    most: Mapping[Unit, Sequence[int]],
+    *,
+    num_days: int,
+    delta: float,
+    realised: bool = False,
+    note: str,
+) -> LedgerReport:
+    """Return guarantees for the most records of each use case, ``(use_cases,)``, that a unit has.
+
+    One record, and one event, is of one use case: all together, the dearest counts. Delta is of
+    advanced and PLD composition; the note is what else a reader has to know.
+    """
+
+    def report(some: Sequence[Charge], counts: Mapping[Unit, Sequence[int]]) -> PrivacyReport:
+        found = [
+            each
+            for unit, numbers in counts.items()
+            for each in guarantees(unit, some, numbers, delta=delta, realised=realised)
+        ]
+        return PrivacyReport(guarantees=tuple(found), anonymity=(), notes=(*_NOTES, note))
+
+    together = dict(most)
+    for unit, counts in most.items():
+        if unit in {"item", "event"}:
+            losses = [c.epsilon * n if n else 0.0 for c, n in zip(charges, counts, strict=True)]
+            dearest = losses.index(max(losses))
+            together[unit] = [n if i == dearest else 0 for i, n in enumerate(counts)]
+    return LedgerReport(
+        num_days=num_days,
+        by_use_case={
+            charge.use_case: report([charge], {unit: [n[index]] for unit, n in most.items()})
+            for index, charge in enumerate(charges)
+        },
+        together=report(charges, together),
+    )
+
+
+def reports_of(charges: Sequence[Charge], counts: Sequence[int]) -> tuple[list[float], list[int]]:
+    """Return the epsilon of each kind of report of some records, and how many there are."""
+    parts = [
+        (epsilon, count)
+        for charge, count in zip(charges, counts, strict=True)
+        for epsilon in charge.parts
+    ]
+    return [epsilon for epsilon, _ in parts], [count for _, count in parts]
 
 
 def guarantees(
@@ -45,18 +137,15 @@ def guarantees(
     Args:
         unit: What the records are all of.
         charges: One for each use case.
-        counts: ``(use_cases,)``: records (or values, where these are paid for).
+        counts: ``(use_cases,)``: records, or values where these are paid for; at most 10**9.
         delta: Of all but the plain sum.
         realised: Whether the counts are what happened.
-
-    Raises:
-        InputError: More than 10**9 records of a use case.
     """
     if max(counts, default=0) > _MOST_RECORDS:
         raise InputError(f"Expected at most {_MOST_RECORDS:,} records, got {max(counts):,}.")
-    epsilons = [part for charge in charges for part in charge.parts]
-    parts = [count for charge, count in zip(charges, counts, strict=True) for _ in charge.parts]
-    total = float(basic_composition(epsilons, np.asarray(parts, dtype=np.int64)))
+    epsilons, parts = reports_of(charges, counts)
+    numbers = np.asarray(parts, dtype=np.int64)
+    total = float(basic_composition(epsilons, numbers))
     used = [charge for charge, count in zip(charges, counts, strict=True) if count]
     by_value = any(charge.once_per_value for charge in used)
     single = sum(counts) == 1
@@ -74,46 +163,42 @@ def guarantees(
     )
     if single or not used:
         return [replace(plain, best=True)]
-    numbers = np.asarray(parts, dtype=np.int64)
-    early = float(early_advanced_composition(epsilons, numbers, delta=delta))
-    later = float(advanced_composition(epsilons, numbers, delta=delta))
-    found = [
-        plain,
-        _beside(plain, EARLY, early, delta, ADVANCED_2010),
-        _beside(plain, LATER, later, delta, ADVANCED),
-        _beside(plain, PLD, optimal_composition(epsilons, parts, delta=delta), delta, OPTIMAL),
+    early = early_advanced_composition(epsilons, numbers, delta=delta)
+    later = advanced_composition(epsilons, numbers, delta=delta)
+    others: list[tuple[str, float | NotApplicable, str]] = [
+        (EARLY, float(early), ADVANCED_2010),
+        (LATER, float(later), ADVANCED),
+        (PLD, optimal_composition(epsilons, parts, delta=delta), OPTIMAL),
     ]
+    found = [plain]
+    for method, epsilon, theorem in others:
+        said = plain.assumptions
+        if not isinstance(epsilon, NotApplicable) and epsilon >= total:
+            said += f"; {'above' if epsilon > total else 'no less than'} basic composition"
+        found.append(
+            replace(
+                plain, method=method, epsilon=epsilon, delta=delta, theorem=theorem,
+                assumptions=said,
+            )
+        )  # fmt: skip
     best = min(found, key=lambda each: _number(each.epsilon))
     if _number(best.epsilon) >= total * (1 - _WORTH):
         best = plain
     return [replace(each, best=each is best) for each in found]
 
 
-def _beside(
-    plain: Guarantee, method: str, epsilon: float | NotApplicable, delta: float, theorem: str
-) -> Guarantee:
-    """Return another guarantee of the same records; where it is of no use, it says so."""
-    said = plain.assumptions
-    number, total = _number(epsilon), _number(plain.epsilon)
-    if not isinstance(epsilon, NotApplicable) and number >= total:
-        said += (
-            "; above basic composition" if number > total else "; no less than basic composition"
-        )
-    return replace(
-        plain, method=method, epsilon=epsilon, delta=delta, theorem=theorem, assumptions=said
-    )
-
-
 def _assumptions(charges: Sequence[Charge], counts: Sequence[int], *, by_value: bool) -> str:
-    """Return how many records are meant, and what their number tells."""
     named = ", ".join(
         f"{count} {'value' if charge.once_per_value else 'record'}{'s' * (count != 1)} of "
         f"{charge.use_case} (epsilon {charge.epsilon:g})"
         for charge, count in zip(charges, counts, strict=True)
         if count
     )
-    tail = f"; {_OF_VALUES}" if by_value else ""
-    return f"{named or 'no record'}; {_SAME_NUMBERS}{tail}"
+    tail = "; that records are about the same value is not hidden" if by_value else ""
+    return (
+        f"{named or 'no record'}; neighbors send equally many records of each use case on the "
+        f"same days{tail}"
+    )
 
 
 def _number(epsilon: float | NotApplicable) -> float:

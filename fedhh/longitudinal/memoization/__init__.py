@@ -5,7 +5,8 @@ Each answer is a `DailyAnswer`: `begin` draws what devices keep, `answer` makes 
 
 What an observer of all reports of one device learns, linked; delta is 0 everywhere:
 
-* one life against another: `life_epsilon`, and how often the best observer is right: `tell_apart`
+* one history of values against another: `life_epsilon`, and the distinguishing probability:
+  `tell_apart`
 * which of several values it was, by simulation: `guess_value`
 * whether a permanent response changes with the value, exactly: `response_changes`
 * whether a device is recognized under a new pseudonym, by simulation: `find_device`
@@ -15,8 +16,7 @@ What an observer of all reports of one device learns, linked; delta is 0 everywh
 
 from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits
 from fedhh.longitudinal.memoization.d_bit_flip import MemoisedDBitFlip
-from fedhh.longitudinal.memoization.daily import DailyAnswer, Memo
-from fedhh.longitudinal.memoization.fresh import FreshAnswer
+from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer, Memo
 from fedhh.longitudinal.memoization.lives import (
     OTHER_DEVICE,
     A,
@@ -36,45 +36,21 @@ from fedhh.longitudinal.memoization.memo_account import (
     make_answer,
 )
 from fedhh.longitudinal.memoization.observer import (
+    DeviceFound,
     ObservedDays,
     ValueGuess,
+    find_device,
     guess_value,
     observed_after,
     response_changes,
 )
 from fedhh.longitudinal.memoization.one_bit_mean import MemoisedOneBitMean
 from fedhh.longitudinal.memoization.rappor import MemoisedRappor, OwnBits
-from fedhh.longitudinal.memoization.tracking import DeviceFound, find_device
 
 __all__ = [
-    "ANSWERS",
-    "OTHER_DEVICE",
-    "A",
-    "B",
-    "BitPair",
-    "DailyAnswer",
-    "DeviceFound",
-    "FreshAnswer",
-    "LifeEpsilon",
-    "Memo",
-    "MemoAccount",
-    "MemoisedBits",
-    "MemoisedDBitFlip",
-    "MemoisedOneBitMean",
-    "MemoisedRappor",
-    "ObservedDays",
-    "Observer",
-    "OwnBits",
-    "ValueGuess",
-    "account_memo",
-    "always",
-    "changing",
-    "find_device",
-    "guess_value",
-    "life_epsilon",
-    "make_answer",
-    "observed_after",
-    "one_day",
-    "response_changes",
-    "tell_apart",
-]
+    "ANSWERS", "OTHER_DEVICE", "A", "B", "BitPair", "DailyAnswer", "DeviceFound", "FreshAnswer",
+    "LifeEpsilon", "Memo", "MemoAccount", "MemoisedBits", "MemoisedDBitFlip",
+    "MemoisedOneBitMean", "MemoisedRappor", "ObservedDays", "Observer", "OwnBits", "ValueGuess",
+    "account_memo", "always", "changing", "find_device", "guess_value", "life_epsilon",
+    "make_answer", "observed_after", "one_day", "response_changes", "tell_apart",
+]  # fmt: skip

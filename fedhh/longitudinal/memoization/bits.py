@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,13 +18,12 @@ from fedhh.longitudinal.memoization.daily import (
     Memo,
     Public,
     as_days,
-    as_life,
+    as_histories,
     draw_keys,
-    require_one_length,
     same_pattern,
 )
 from fedhh.random import scatter
-from fedhh.validation import InputError, require_at_least
+from fedhh.validation import require_at_least
 
 Bits = npt.NDArray[np.bool_]
 Classes = npt.NDArray[np.int64]
@@ -45,6 +45,13 @@ class BitPair(NamedTuple):
     first: float
     second: float
     times: int
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy of one such permanent bit."""
+        return max(
+            math.log(self.first / self.second), math.log((1 - self.first) / (1 - self.second))
+        )
 
 
 class MemoisedBits(DailyAnswer):
@@ -81,41 +88,35 @@ class MemoisedBits(DailyAnswer):
 
     @abstractmethod
     def thresholds(self, values: npt.ArrayLike) -> tuple[Classes, Floats]:
-        """Return how values are rounded to classes.
+        """Return how values are rounded: ``(t,)`` classes for offset 0, and ``(t,)`` thresholds.
 
-        Returns:
-            ``(t,) int64`` classes for an offset of 0, and ``(t,) float64``: from which offset on
-            the class is the next one; at least 1 if never.
+        From that offset on the class is the next one; a threshold is at least 1 if it never is.
         """
+
+    def roundings(self, values: npt.ArrayLike) -> Iterator[tuple[float, Classes]]:
+        """Yield each way in which ``(t,)`` values are rounded, with its chance over offsets."""
+        rounded, threshold = self.thresholds(values)
+        cuts = np.unique(np.r_[0.0, 1.0, threshold[threshold < 1]]).tolist()
+        for low, high in itertools.pairwise(cuts):
+            yield high - low, rounded + (low >= threshold)
 
     def classes(self, public: Public, rounded: Classes) -> Classes:
-        """Return ``(n, t) int64``: which permanent responses devices use for rounded values.
-
-        Args:
-            public: ``(n, w) int64``.
-            rounded: ``(n, t) int64`` or ``(1, t)``: values, rounded.
-        """
+        """Return ``(n, t)``: which permanent responses ``(n, t)`` rounded values use."""
         return np.broadcast_to(rounded, (len(public), rounded.shape[1]))
 
     @abstractmethod
     def chances(self, public: Public, classes: Classes) -> Floats:
-        """Return ``(n, b) float64``: the chance that each permanent bit of a class is 1.
-
-        Args:
-            public: ``(n, w) int64``.
-            classes: ``(n,) int64``.
-        """
+        """Return ``(n, b) float64``: each permanent bit's chance to be 1, by ``(n,)`` classes."""
 
     @property
     @abstractmethod
     def farthest(self) -> tuple[BitPair, ...]:
-        """All bits of a report, under the two values that are told apart best.
+        """All bits of a report, under the two values that are easiest to distinguish.
 
-        The first value's chances beside the second's; values need not differ in every bit.
+        Values need not differ in every bit.
         """
 
     def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
-        """Return what devices draw once: what is public, their offsets, their keys."""
         require_at_least(0, num_devices=num_devices)
         public = self.draw_public(num_devices, rng=rng)
         offsets = rng.random(num_devices) if self.rounds else np.zeros(num_devices)
@@ -127,11 +128,7 @@ class MemoisedBits(DailyAnswer):
         The same memo and value give the same bits.
         """
         rounded, threshold = self.thresholds(values)
-        if rounded.shape != (memo.num_devices,):
-            raise InputError(
-                f"Expected one value for each of {memo.num_devices} devices, got shape "
-                f"{rounded.shape}."
-            )
+        memo.require_one_value_each(rounded)
         rounded = rounded + (memo.offsets >= threshold)
         classes = self.classes(memo.public, rounded[:, None])[:, 0]
         starts = scatter(memo.keys ^ scatter(classes.astype(np.uint64) + _STEP))
@@ -140,13 +137,8 @@ class MemoisedBits(DailyAnswer):
         return np.asarray(coins < self.chances(memo.public, classes))
 
     def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Bits:
-        """Return ``(n, b) bool``: a day's reports."""
         values = np.asarray(values)
-        if values.shape != (memo.num_devices,):
-            raise InputError(
-                f"Expected one value for each of {memo.num_devices} devices, got shape "
-                f"{values.shape}."
-            )
+        memo.require_one_value_each(values)
         reports = np.empty((memo.num_devices, self.num_bits), dtype=np.bool_)
         step = max(1, _BITS_AT_ONCE // self.num_bits)
         for start in range(0, memo.num_devices, step):
@@ -163,19 +155,13 @@ class MemoisedBits(DailyAnswer):
 
         Secret offsets are summed over: between the thresholds of t values, rounding is the same.
         """
-        days = as_days(values, reports.shape[1])
-        rounded, threshold = self.thresholds(days)
-        if not self.rounds:
-            return self._log_prob_of(reports, rounded, public)
-        cuts = np.unique(np.concatenate([[0.0, 1.0], threshold[threshold < 1]]))
         parts = [
-            math.log(high - low) + self._log_prob_of(reports, rounded + (low >= threshold), public)
-            for low, high in itertools.pairwise(cuts)
+            math.log(chance) + self._log_prob_of(reports, rounded, public)
+            for chance, rounded in self.roundings(as_days(values, reports.shape[1]))
         ]
-        return np.asarray(special.logsumexp(parts, axis=0), dtype=np.float64)
+        return np.asarray(special.logsumexp(parts, axis=0) if self.rounds else parts[0])
 
     def _log_prob_of(self, reports: Bits, rounded: Classes, public: Public) -> Floats:
-        """Return the log-probability of reports, given how each day's value is rounded."""
         classes = self.classes(public, rounded[None, :])
         total = np.zeros(len(reports))
         for each in np.unique(classes):
@@ -184,47 +170,38 @@ class MemoisedBits(DailyAnswer):
             zeros = mask.sum(axis=1)[:, None] - ones
             chance = self.chances(public, np.full(len(public), each))
             with np.errstate(divide="ignore"):
-                one = np.log(chance) + _log_of_days(ones, zeros, self.daily_one)
-                zero = np.log1p(-chance) + _log_of_days(ones, zeros, self.daily_zero)
+                one = np.log(chance) + log_of_days(ones, zeros, self.daily_one)
+                zero = np.log1p(-chance) + log_of_days(ones, zeros, self.daily_zero)
             total += np.logaddexp(one, zero).sum(axis=1)
         return total
 
     def epsilon_after(self, days: int) -> float:
         """Return the exact privacy of a value that never changes, given ``days`` reports.
 
-        Bits are independent, and a bit's reports are told apart best where all of them are equal:
-        the likelihood ratio is monotone in the number of ones.
+        Bits are independent, and a bit's likelihood ratio is monotone in the number of ones: it is
+        largest where all its reports are equal.
         """
         require_at_least(1, days=days)
-        total = 0.0
-        for pair in self.farthest:
-            total += pair.times * max(
-                self._loss_of_equal_reports(pair, days, ones) for ones in (True, False)
-            )
-        return total
+        return sum(
+            pair.times
+            * max(self._loss_of_equal_reports(pair, days, ones) for ones in (True, False))
+            for pair in self.farthest
+        )
 
     def _loss_of_equal_reports(self, pair: BitPair, days: int, ones: bool) -> float:
-        """Return the log-likelihood ratio of a bit whose reports are all 1, or all 0."""
         likely, rare = self.daily_one, self.daily_zero
+        first, second, _ = pair
         if not ones:
             likely, rare = 1 - rare, 1 - likely
-            first, second = 1 - pair.first, 1 - pair.second
-        else:
-            first, second = pair.first, pair.second
-        # Chances relative to the likelier permanent bit, so that long lives do not underflow.
+            first, second = 1 - first, 1 - second
+        # Chances relative to the likelier permanent bit, so that many days do not underflow.
         other = (rare / likely) ** days
         return math.log(first + (1 - first) * other) - math.log(second + (1 - second) * other)
 
     @property
     def epsilon_forever(self) -> float:
         """Privacy of the permanent response, which all reports about one value are made from."""
-        return sum(
-            pair.times
-            * max(
-                math.log(pair.first / pair.second), math.log((1 - pair.first) / (1 - pair.second))
-            )
-            for pair in self.farthest
-        )
+        return sum(pair.times * pair.epsilon for pair in self.farthest)
 
     def epsilon_of_same_pattern(self, width: int) -> float:
         """Return ``width`` times `epsilon_forever`: permanent responses are independent."""
@@ -232,28 +209,18 @@ class MemoisedBits(DailyAnswer):
         return width * self.epsilon_forever
 
     def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-        """Return what bounds all reports of two lives, values that are rounded included; delta 0.
+        """Return what bounds all reports of two histories, values that are rounded included.
 
-        Reports are a mixture over the device's offset, which is drawn alike in both lives: what
-        bounds each offset's law bounds the mixture. So both lives, rounded, have to be of one
-        pattern for every offset; see `DailyAnswer.epsilon_of_lives`.
+        Reports are a mixture over the device's offset, which is drawn alike in both: what bounds
+        the distribution of each offset bounds the mixture. So both histories, rounded, have to be
+        of one pattern for every offset; see `DailyAnswer.epsilon_of_lives`.
         """
-        lives = [as_life(values) for values in (first, second)]
-        require_one_length(*lives)
-        parts = [self.thresholds(life) for life in lives]
-        cuts = [0.0]
-        if self.rounds:
-            thresholds = np.concatenate([threshold for _, threshold in parts])
-            cuts = np.unique(np.r_[cuts, thresholds[thresholds < 1]]).tolist()
+        both = np.concatenate(as_histories(first, second))
         return max(
-            self._epsilon_of_rounded(
-                *(rounded + (cut >= threshold) for rounded, threshold in parts)
-            )
-            for cut in cuts
+            self._epsilon_of_rounded(*np.split(rounded, 2)) for _, rounded in self.roundings(both)
         )
 
     def _epsilon_of_rounded(self, first: Classes, second: Classes) -> float:
-        """Return what bounds all reports of two lives of rounded values."""
         if np.array_equal(first, second):
             return 0.0
         if not same_pattern(first, second):
@@ -261,7 +228,7 @@ class MemoisedBits(DailyAnswer):
         return self.epsilon_of_same_pattern(np.unique(first).size)
 
 
-def _log_of_days(ones: Classes, zeros: Classes, chance: float) -> Floats:
+def log_of_days(ones: Classes, zeros: Classes, chance: float) -> Floats:
     """Return the log-probability of so many ones and zeros in order; 0 to the power 0 is 1."""
     if 0 < chance < 1:
         return np.asarray(ones * math.log(chance) + zeros * math.log1p(-chance), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""dBitFlip over a device's life: bits about d buckets, remembered for each value.
+"""dBitFlip over many days: bits about d buckets, remembered for each value.
 
 Source: Ding, Kulkarni, Yekhanin (2017), "Collecting telemetry data privately", NIPS.
 """
@@ -11,16 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes, MemoisedBits
+from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes
 from fedhh.longitudinal.memoization.daily import Floats, Public, same_pattern
-from fedhh.longitudinal.memoization.one_bit_mean import require_memo_epsilon, require_perturbation
-from fedhh.longitudinal.memoization.rounding import alpha_points
+from fedhh.longitudinal.memoization.one_bit_mean import FlippedBits, alpha_points
 from fedhh.oracles.base import as_numbers, require_in_domain
 from fedhh.validation import InputError, require_at_least, require_positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoisedDBitFlip(MemoisedBits):
+class MemoisedDBitFlip(FlippedBits):
     """dBitFlip with permanent responses (the paper's dBitFlipPM), rounding and perturbation.
 
     A device draws d of K buckets once, and says which. For each bucket that its value is ever in,
@@ -31,23 +30,22 @@ class MemoisedDBitFlip(MemoisedBits):
     Formal guarantees:
         * All reports about one value: epsilon, attained by two drawn buckets; with d = 1 no device
           gives away more than epsilon/2.
-        * Two lives in buckets that repeat and differ on the same days, w distinct ones: epsilon
+        * Two histories of buckets that repeat and differ on the same days, w distinct ones: epsilon
           min(w, d), and epsilon min(2, d)/2 if w = 1: of w independent responses, only those to
-          drawn buckets differ in law. With ``only_drawn`` and K >= d + 2, nothing bounds that for
-          w >= 2: two buckets of the one life may share a response where those of the other do not,
-          and reports then differ in when they repeat. What is left are lives of w = 1, and those
-          of w = 2 that swap the same two buckets, which no device draws or shares otherwise:
-          epsilon min(2, d). With K <= d + 1 at most one bucket is not drawn, and nothing is shared.
+          drawn buckets differ in distribution. With ``only_drawn`` and K >= d + 2, nothing bounds
+          that for w >= 2: two buckets of one history may share a response where those of the other
+          do not, and reports then differ in when they repeat. What is left are histories of w = 1,
+          and those of w = 2 that swap the same two buckets, which no device draws or shares
+          otherwise: epsilon min(2, d). With K <= d + 1 at most one bucket is not drawn, and nothing
+          is shared.
         * With ``step``, all this is about buckets, not about numbers before they are rounded.
         * Not protected: that a value changed bucket, of which any bit may tell, also between two
           buckets that were not drawn. With ``only_drawn`` that last change leaves no trace at all.
         * Which buckets were drawn is public, and is a mark of the device: log2 C(K, d) bits.
 
     Attributes:
-        epsilon: Of the permanent response.
         num_buckets: K; values are 0 .. K - 1.
         num_drawn: d, from 1 to K.
-        gamma: Chance that a sent bit is flipped, below 1/2.
         step: If given, values are numbers in [0, (K - 1) step], rounded to a bucket by the device's
             alpha.
         only_drawn: Whether all buckets that a device has not drawn share one permanent response,
@@ -55,15 +53,13 @@ class MemoisedDBitFlip(MemoisedBits):
             evolving data under local differential privacy", EDBT, which then has d + 1 in all.
     """
 
-    epsilon: float
     num_buckets: int
     num_drawn: int = 16
-    gamma: float = 0.0
     step: float | None = None
     only_drawn: bool = False
 
     def __post_init__(self) -> None:
-        require_memo_epsilon(self.epsilon)
+        super().__post_init__()
         require_at_least(2, num_buckets=self.num_buckets)
         require_at_least(1, num_drawn=self.num_drawn)
         if self.num_drawn > self.num_buckets:
@@ -71,28 +67,15 @@ class MemoisedDBitFlip(MemoisedBits):
                 f"Expected num_drawn <= num_buckets={self.num_buckets}, got "
                 f"num_drawn={self.num_drawn}."
             )
-        require_perturbation(self.gamma)
         if self.step is not None:
             require_positive(step=self.step)
 
     @property
     def num_bits(self) -> int:
-        """Bits of a report, d."""
         return self.num_drawn
 
     @property
-    def daily_one(self) -> float:
-        """The chance that a bit is not flipped, 1 - gamma."""
-        return 1 - self.gamma
-
-    @property
-    def daily_zero(self) -> float:
-        """The chance that a bit is flipped, gamma."""
-        return self.gamma
-
-    @property
     def rounds(self) -> bool:
-        """Whether values are numbers, rounded to buckets."""
         return self.step is not None
 
     @property
@@ -134,7 +117,6 @@ class MemoisedDBitFlip(MemoisedBits):
         return np.where(known, shared, self.num_buckets)
 
     def chances(self, public: Public, classes: Classes) -> Floats:
-        """Return h/(h + 1) for the bucket's own bit, 1/(h + 1) for others."""
         keep = self.keep_probability
         return np.where(public == classes[:, None], keep, 1 - keep)
 
@@ -207,7 +189,7 @@ class MemoisedDBitFlip(MemoisedBits):
         require_at_least(1, num_devices=num_devices, days=days)
         own, other = self._sent
         keep, slope = self.keep_probability, 1 - 2 * self.gamma
-        # Of both bits the same: keep (1 - keep) does not tell them apart, nor do their flips.
+        # The same for both bits: keep (1 - keep) does not distinguish them, nor do their flips.
         permanent = keep * (1 - keep) * slope**2
         daily = self.gamma * (1 - self.gamma)
         bit = (permanent + daily / days) / (own - other) ** 2

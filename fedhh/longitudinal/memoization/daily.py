@@ -1,4 +1,4 @@
-"""The interface of what a device answers day after day, and what it keeps for that."""
+"""The interface of what a device answers day after day, and fresh noise to compare it with."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.validation import InputError
+from fedhh.oracles.base import FrequencyOracle, as_numbers
+from fedhh.validation import InputError, require_at_least
 
 Floats = npt.NDArray[np.float64]
 Public = npt.NDArray[np.int64]
 Reports = npt.NDArray[Any]
+Values = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Memo:
-    """What devices draw once and keep for life.
+    """What devices draw once and keep.
 
     A device's permanent responses are a pseudo-random function of its key and of the value: a
     table that is filled where it is looked up, in 8 bytes whatever the number of values.
@@ -38,7 +40,6 @@ class Memo:
 
     @property
     def num_devices(self) -> int:
-        """Devices, n."""
         return len(self.keys)
 
     def rows(self, start: int, stop: int) -> Memo:
@@ -57,6 +58,14 @@ class Memo:
         """Return the same devices, their alpha drawn again; this must not happen either."""
         return replace(self, offsets=rng.random(self.num_devices))
 
+    def require_one_value_each(self, values: Values) -> None:
+        """Raise InputError unless values are ``(n,)``."""
+        if values.shape != (self.num_devices,):
+            raise InputError(
+                f"Expected one value for each of {self.num_devices} devices, got shape "
+                f"{values.shape}."
+            )
+
 
 def draw_keys(num_devices: int, *, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
     """Return ``(n,) uint64`` uniform keys."""
@@ -67,36 +76,23 @@ class DailyAnswer(ABC):
     """A randomizer that a device applies every day, whether or not its value has changed.
 
     All of a device's reports can be told to be its own: the guarantees hold against an observer
-    who links them. Neighbors are named with each number.
+    who links them. Neighbors are named with each number; delta is 0.
     """
 
     @abstractmethod
     def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
-        """Return what devices draw once (run by the device when it opts in).
-
-        Args:
-            num_devices: At least 0.
-            rng: Source of it, `fedhh.random.Stream.MEMO`.
-        """
+        """Return what devices draw once, at opt-in, from `fedhh.random.Stream.MEMO`."""
 
     @abstractmethod
     def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Reports:
-        """Return a day's reports, one per device (run by the device).
+        """Return a day's reports for ``(n,)`` values, first axis n (run by the device).
 
-        Args:
-            memo: What `begin` returned; it is not changed.
-            values: ``(n,)`` today's values.
-            rng: Source of the day's coins.
-
-        Returns:
-            First axis n; the other axes are the answer's own.
+        The memo, which `begin` returned, is not changed.
         """
 
     @abstractmethod
     def log_prob(self, reports: Reports, values: npt.ArrayLike, public: Public) -> Floats:
-        """Return the log-probability of all of a device's reports, over everything it draws.
-
-        Given what is public of the device. Exact.
+        """Return the exact log-probability of all of a device's reports, given what is public.
 
         Args:
             reports: ``(n, t, ...)``: of each device, its reports on t days.
@@ -104,7 +100,7 @@ class DailyAnswer(ABC):
             public: ``(n, w) int64`` of the devices, `Memo.public`.
 
         Returns:
-            ``(n,) float64``.
+            ``(n,) float64``, over everything that the device draws.
         """
 
     @property
@@ -121,12 +117,12 @@ class DailyAnswer(ABC):
         """Return the exact privacy of a value that never changes, given ``days`` reports.
 
         Unit: all reports of a device over these days. Neighbors: always one value, always another.
-        Attained by the values farthest apart; delta 0.
+        Attained by the values farthest apart.
         """
 
     @property
     def epsilon_first(self) -> float:
-        """Local privacy of the value that one report is about; delta 0."""
+        """Local privacy of the value that one report is about."""
         return self.epsilon_after(1)
 
     @property
@@ -136,61 +132,99 @@ class DailyAnswer(ABC):
 
     @abstractmethod
     def epsilon_of_same_pattern(self, width: int) -> float:
-        """Return what bounds all reports of two lives of one pattern; delta 0.
+        """Return what bounds all reports of two histories of one pattern.
 
-        Unit: user, all reports of its life. Neighbors: two sequences of *rounded* values (grid
-        points, buckets, keys: what permanent responses are drawn for) with at most ``width``
-        distinct ones, that repeat and differ on the same days. math.inf if nothing bounds that.
-        Sequences of other patterns are not covered: when a value changes is not hidden by
-        memoising. Nor are values that are not yet rounded, `epsilon_of_lives`.
+        Unit: user, all reports. Neighbors: two sequences of *rounded* values (grid points, buckets,
+        keys: what permanent responses are drawn for) with at most ``width`` distinct ones, that
+        repeat and differ on the same days. math.inf if nothing bounds that. Sequences of other
+        patterns are not covered: when a value changes is not hidden by memoization. Nor are values
+        that are not yet rounded, `epsilon_of_lives`.
         """
 
     def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-        """Return what bounds all reports of two lives, as devices have them; delta 0.
+        """Return what bounds all reports of two histories of ``(t,)`` values, as devices have them.
 
-        Finite only if the values that are memoised repeat and differ on the same days in both
-        lives, whatever devices draw.
-
-        Args:
-            first: ``(t,)`` values of one life.
-            second: ``(t,)`` values of the other.
+        Finite only if the values that are memoised repeat and differ on the same days in both,
+        whatever devices draw.
         """
-        lives = [as_life(values) for values in (first, second)]
-        require_one_length(*lives)
-        if not same_pattern(*lives):
+        one, other = as_histories(first, second)
+        if not same_pattern(one, other):
             return math.inf
-        return self.epsilon_of_same_pattern(np.unique(lives[0]).size)
+        return self.epsilon_of_same_pattern(np.unique(one).size)
 
 
-def pattern(life: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return ``(t,)``: for each day, the first day of its value."""
-    _, first_days, numbers = np.unique(life, return_index=True, return_inverse=True)
-    return np.asarray(first_days[numbers.ravel()])
+@dataclass(frozen=True, kw_only=True)
+class FreshAnswer(DailyAnswer):
+    """Any frequency oracle, asked again every day: nothing is remembered, and losses add up.
 
+    Formal guarantees:
+        * t reports: t epsilon, whatever the values do (basic composition), attained wherever the
+          oracle attains its epsilon.
+        * That a value changed on a day: epsilon, if nothing else differs.
 
-def same_pattern(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
-    """Return whether two lives' ``(t,)`` values repeat and differ on the same days."""
-    return bool(np.array_equal(pattern(first), pattern(second)))
+    Attributes:
+        oracle: What randomizes each report.
+    """
 
+    oracle: FrequencyOracle
 
-def as_life(values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return the ``(t,)`` values of a life of at least one day, or raise InputError."""
-    array = np.asarray(values)
-    if array.ndim != 1 or not array.size:
-        raise InputError(f"Expected a life of at least one day, got shape {array.shape}.")
-    return array
-
-
-def require_one_length(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> None:
-    """Raise InputError unless two lives are of one length."""
-    if first.shape != second.shape:
-        raise InputError(
-            f"Expected two lives of one length, got shapes {first.shape} and {second.shape}."
+    def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
+        require_at_least(0, num_devices=num_devices)
+        return Memo(
+            np.empty((num_devices, 0), dtype=np.int64),
+            np.zeros(num_devices),
+            np.zeros(num_devices, dtype=np.uint64),
         )
 
+    def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Reports:
+        return self.oracle.privatize(as_numbers(values), rng=rng)
 
-def as_days(values: npt.ArrayLike, days: int) -> npt.NDArray[Any]:
-    """Return the ``(t,)`` values of a life with so many days of reports, or raise InputError."""
+    def log_prob(self, reports: Reports, values: npt.ArrayLike, public: Public) -> Floats:
+        total = np.zeros(len(reports))
+        for day, value in enumerate(as_numbers(as_days(values, reports.shape[1])).tolist()):
+            total += self.oracle.log_prob(reports[:, day], value)
+        return total
+
+    def estimate(self, reports: Reports, public: Public) -> Floats:
+        """Return the oracle's ``(s,) float64`` estimates of all values' counts."""
+        return self.oracle.estimate(self.oracle.support(reports=reports), len(reports))
+
+    def epsilon_after(self, days: int) -> float:
+        require_at_least(1, days=days)
+        return days * self.oracle.epsilon
+
+    @property
+    def epsilon_forever(self) -> float:
+        return math.inf
+
+    def epsilon_of_same_pattern(self, width: int) -> float:
+        require_at_least(1, width=width)
+        return math.inf
+
+
+def same_pattern(first: Values, second: Values) -> bool:
+    """Return whether ``(t,)`` values of two histories repeat and differ on the same days."""
+
+    def first_days(history: Values) -> npt.NDArray[np.intp]:
+        _, firsts, numbers = np.unique(history, return_index=True, return_inverse=True)
+        return np.asarray(firsts[numbers.ravel()])
+
+    return bool(np.array_equal(first_days(first), first_days(second)))
+
+
+def as_histories(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Values, Values]:
+    """Return ``(t,)`` values of two histories; InputError unless of as many days, at least one."""
+    one, other = np.asarray(first), np.asarray(second)
+    if one.shape != other.shape or one.ndim != 1 or not one.size:
+        raise InputError(
+            f"Expected two histories of one length, at least one day, got shapes {one.shape} and "
+            f"{other.shape}."
+        )
+    return one, other
+
+
+def as_days(values: npt.ArrayLike, days: int) -> Values:
+    """Return the ``(t,)`` values of a history with so many days of reports, or raise InputError."""
     array = np.asarray(values)
     if array.shape != (days,):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Two lives of a device, and how well all of its reports tell them apart."""
+"""Two histories of a device's values, and how well all of its reports distinguish them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits
-from fedhh.longitudinal.memoization.daily import DailyAnswer
-from fedhh.longitudinal.memoization.fresh import FreshAnswer
+from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits, log_of_days
+from fedhh.longitudinal.memoization.daily import DailyAnswer, Floats, FreshAnswer, as_histories
 from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.validation import InputError, require_at_least
 
-Floats = npt.NDArray[np.float64]
 Life = npt.NDArray[np.int64]
 
-A = 0
-"""A day with the first of the two values that are told apart best."""
-
-B = 1
-"""A day with the second of them."""
+A, B = 0, 1
+"""Days with the two values that are easiest to distinguish."""
 
 OTHER_DEVICE = 2
 """A day on which another device, with the first value, reports in this one's place."""
@@ -35,13 +30,13 @@ _LARGEST_ENUMERATED = 12
 
 @dataclass(frozen=True, kw_only=True)
 class LifeEpsilon:
-    """The privacy of one life against another, from all of a device's reports.
+    """The privacy of one history against another, from all of a device's reports.
 
     Attributes:
         epsilon: Exact: the largest log-likelihood ratio of any reports, in either direction;
-            math.inf if some reports are possible in one life only.
+            math.inf if some reports are possible in one history only.
         unit: What is protected together.
-        neighbors: The two lives.
+        neighbors: The two histories.
         theorem: Where the number comes from.
         delta: 0.
     """
@@ -55,7 +50,7 @@ class LifeEpsilon:
 
 @dataclass(frozen=True, kw_only=True)
 class Observer:
-    """How often the best observer is right who is told that two lives are equally likely.
+    """Distinguishing probability: how often the best observer names the right one of two histories.
 
     Attributes:
         lower: Lower bound; 0.5 is guessing.
@@ -71,18 +66,17 @@ class Observer:
 
     @property
     def middle(self) -> float:
-        """Between the bounds."""
         return (self.lower + self.upper) / 2
 
 
 def always(days: int, what: int = A) -> Life:
-    """Return a life of so many days with one value."""
+    """Return so many days with one value."""
     require_at_least(1, days=days)
     return np.full(days, what, dtype=np.int64)
 
 
 def changing(days: int, changes: int = 1) -> Life:
-    """Return a life that goes from A to B and back, so often, in parts of nearly equal length."""
+    """Return days that go from A to B and back, so often, in parts of nearly equal length."""
     require_at_least(1, days=days)
     require_at_least(0, changes=changes)
     if changes >= days:
@@ -93,7 +87,7 @@ def changing(days: int, changes: int = 1) -> Life:
 
 
 def one_day(days: int) -> Life:
-    """Return a life with value A but for one day, the middle one."""
+    """Return days with value A but for one, the middle one."""
     life = always(days)
     life[days // 2] = B
     return life
@@ -102,17 +96,17 @@ def one_day(days: int) -> Life:
 def life_epsilon(
     answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
 ) -> LifeEpsilon:
-    """Return the exact epsilon between two lives; values are those told apart best.
+    """Return the exact epsilon between two histories of the values easiest to distinguish.
 
     Args:
         answer: What the device answers every day.
         first: ``(t,) int64`` of `A`, `B`, `OTHER_DEVICE`.
         second: Likewise.
-        redrawn: As if permanent responses were drawn anew every day: fresh noise with the same law
-            of one report.
+        redrawn: As if permanent responses were drawn anew every day: fresh noise with the same
+            distribution of one report.
 
     Raises:
-        InputError: Lives of different length, or too many days to enumerate.
+        InputError: Histories of different length, or too many days to enumerate.
     """
     if isinstance(answer, FreshAnswer):
         both = [answer.oracle.epsilon * _different_days(first, second)]
@@ -137,15 +131,10 @@ def life_epsilon(
 def tell_apart(
     answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
 ) -> Observer:
-    """Return how often the best observer of all reports guesses right which of two lives it was.
+    """Return the distinguishing probability of two histories, from all reports.
 
-    With equal priors that is (1 + TV) / 2, TV the total variation distance of all reports.
-
-    Args:
-        answer: What the device answers every day.
-        first: ``(t,) int64`` of `A`, `B`, `OTHER_DEVICE`.
-        second: Likewise.
-        redrawn: See `life_epsilon`.
+    With equal priors that is (1 + TV) / 2, TV the total variation distance of all reports; see
+    `life_epsilon`.
 
     Raises:
         InputError: Too many days or too large a domain to enumerate, or an oracle with public
@@ -161,22 +150,21 @@ def tell_apart(
 
 
 def describe(life: Life) -> str:
-    """Return a life in words."""
+    """Return a history in words."""
     names = {A: "A", B: "B", OTHER_DEVICE: "another device's A"}
     starts = np.concatenate([[0], np.flatnonzero(np.diff(life)) + 1])
     if len(starts) == 1:
         return f"always {names[int(life[0])]}"
     if len(starts) <= 3:
-        parts = [f"{names[int(life[s])]} from day {s}" for s in starts.tolist()]
-        return ", ".join(parts)
+        return ", ".join(f"{names[int(life[s])]} from day {s}" for s in starts.tolist())
     return f"{len(starts) - 1} changes between A and B"
 
 
 def losses_of_lives(
     answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
 ) -> list[tuple[ExactLosses, int]]:
-    """Return the independent losses, of the first life over the second, and how often each is."""
-    _check_lives(first, second)
+    """Return the independent losses of the first history over the second, and their numbers."""
+    as_histories(first, second)
     if isinstance(answer, FreshAnswer):
         return [(_losses_of_one_report(answer), _different_days(first, second))]
     if not isinstance(answer, MemoisedBits):
@@ -188,30 +176,18 @@ def losses_of_lives(
         days = _different_days(first, second)
         once = [(_losses_of_bit(answer, pair, always(1, A), always(1, B)), pair) for pair in pairs]
         return [(each, pair.times * days) for each, pair in once if days]
-    losses = []
-    for pair in pairs:
-        same_law = pair.first == pair.second
-        if same_law and (first == A).all() and (second == B).all():
-            continue
-        losses.append((_losses_of_bit(answer, pair, first, second), pair.times))
-    return losses
-
-
-def _check_lives(first: Life, second: Life) -> None:
-    if first.shape != second.shape or first.ndim != 1 or not first.size:
-        raise InputError(
-            f"Expected two lives of the same number of days, got {first.shape} and {second.shape}."
-        )
+    if (first == A).all() and (second == B).all():
+        pairs = tuple(pair for pair in pairs if pair.first != pair.second)
+    return [(_losses_of_bit(answer, pair, first, second), pair.times) for pair in pairs]
 
 
 def _different_days(first: Life, second: Life) -> int:
     """Return on how many days values differ; another device's A is an A."""
-    _check_lives(first, second)
+    as_histories(first, second)
     return int(np.count_nonzero((first == B) != (second == B)))
 
 
 def _losses_of_one_report(answer: FreshAnswer) -> ExactLosses:
-    """Return the loss of one report, value 0 against value 1."""
     oracle = answer.oracle
     too_many = isinstance(oracle, HistogramEncoding) or oracle.domain_size > _LARGEST_ENUMERATED
     if oracle.has_public_coins or too_many:
@@ -225,9 +201,9 @@ def _losses_of_one_report(answer: FreshAnswer) -> ExactLosses:
 
 
 def _losses_of_bit(answer: MemoisedBits, pair: BitPair, first: Life, second: Life) -> ExactLosses:
-    """Return the loss of one bit's reports over two lives.
+    """Return the loss of one bit's reports over two histories.
 
-    Days with the same values in both lives are exchangeable: how many ones they have is all.
+    Days with the same values in both are exchangeable: how many ones they have is all.
     """
     groups, sizes = np.unique(np.stack([first, second]), axis=1, return_counts=True)
     if answer.daily_one == 1 and answer.daily_zero == 0:
@@ -235,7 +211,7 @@ def _losses_of_bit(answer: MemoisedBits, pair: BitPair, first: Life, second: Lif
         sizes = np.ones_like(sizes)
     if math.prod((sizes + 1).tolist()) > _MOST_OUTCOMES:
         raise InputError(
-            f"Expected lives with at most {_MOST_OUTCOMES} counts of ones to enumerate, got groups "
+            f"Expected days with at most {_MOST_OUTCOMES} counts of ones to enumerate, got groups "
             f"of {', '.join(map(str, sizes.tolist()))} days; ask about fewer."
         )
     ones = [np.arange(size + 1) for size in sizes]
@@ -266,9 +242,7 @@ def _log_of_life(
             (answer.daily_zero, 1 - chances[label]),
         ):
             days = [
-                special.xlogy(k, chance) + special.xlog1py(size - k, -chance)
-                if each == label
-                else np.zeros(len(k))
+                log_of_days(k, size - k, chance) if each == label else np.zeros(len(k))
                 for k, size, each in zip(ones, sizes, labels, strict=True)
             ]
             parts.append(math.log(weight) + _on_grid(days))
@@ -278,9 +252,4 @@ def _log_of_life(
 
 def _on_grid(axes: Sequence[Floats]) -> Floats:
     """Return the sums of one number from each axis, one axis per array."""
-    total = np.zeros([len(axis) for axis in axes])
-    for place, axis in enumerate(axes):
-        shape = [1] * len(axes)
-        shape[place] = len(axis)
-        total = total + axis.reshape(shape)
-    return total
+    return np.asarray(sum(np.ix_(*axes), np.zeros([len(axis) for axis in axes])))

@@ -46,12 +46,7 @@ class ExactLosses:
 
     @classmethod
     def of(cls, first: Floats, second: Floats) -> ExactLosses:
-        """Return the distribution, given log-probabilities of all outcomes.
-
-        Args:
-            first: ``(r,) float64``, under the first hypothesis.
-            second: ``(r,) float64``, under the second.
-        """
+        """Return the distribution, given ``(r,)`` log-probabilities under both hypotheses."""
         possible = first > -math.inf
         first, second = first[possible], second[possible]
         masses = np.exp(first)
@@ -61,9 +56,7 @@ class ExactLosses:
     @property
     def largest(self) -> float:
         """The largest loss; math.inf if something is certain."""
-        if self.certain > 0:
-            return math.inf
-        return float(self.losses.max())
+        return math.inf if self.certain > 0 else float(self.losses.max())
 
     def plus(self, other: ExactLosses) -> ExactLosses:
         """Return the distribution of the sum of two independent losses, equal ones counted once."""
@@ -85,16 +78,11 @@ Parts = Sequence[tuple[ExactLosses, int]]
 
 
 def total_variation(parts: Parts) -> tuple[float, float]:
-    """Return bounds on the total variation distance of two products of hypotheses.
+    """Return bounds on the total variation distance of two products of hypotheses, in [0, 1].
 
     It is the sum over losses of mass (1 - e**-loss), where that is positive. Losses are rounded
-    to a grid, down for the lower bound and up for the upper one, unless they lie on one.
-
-    Args:
-        parts: Distributions of independent losses, and how often each is added.
-
-    Returns:
-        Two numbers in [0, 1]; equal but for floating point where losses lie on a grid.
+    to a grid, down for the lower bound and up for the upper one, unless they lie on one: then the
+    bounds are equal but for floating point.
     """
     merged = _merged(parts)
     silent = math.prod((1 - each.certain) ** times for each, times in merged)
@@ -133,17 +121,13 @@ def _merged(parts: Parts) -> list[tuple[ExactLosses, int]]:
     merged: list[tuple[ExactLosses, int]] = []
     ordered = sorted(parts, key=lambda each: each[1])
     for times, group in itertools.groupby(ordered, key=lambda each: each[1]):
-        one: ExactLosses | None = None
-        for given, _ in group:
-            each = _counted_once(given)
-            if one is None:
-                one = each
-            elif one.losses.size * each.losses.size <= _MOST_MERGED:
+        one, *others = (_counted_once(each) for each, _ in group)
+        for each in others:
+            if one.losses.size * each.losses.size <= _MOST_MERGED:
                 one = one.plus(each)
             else:
                 merged.append((each, times))
-        if one is not None:
-            merged.append((one, times))
+        merged.append((one, times))
     return merged
 
 
@@ -163,15 +147,11 @@ def _advantage(parts: Parts, unit: float, rounding: np.ufunc) -> tuple[float, fl
 
     The second number is at most what rounding up has added.
     """
-    composed = compose(
-        [
-            (
-                PrivacyLossDistribution.of_losses(
-                    rounding(each.losses / unit).astype(np.int64), each.masses, gap=unit
-                ),
-                times,
-            )
-            for each, times in parts
-        ]
-    )
+    rounded = [
+        PrivacyLossDistribution.of_losses(
+            rounding(each.losses / unit).astype(np.int64), each.masses, gap=unit
+        )
+        for each, _ in parts
+    ]
+    composed = compose([(each, times) for each, (_, times) in zip(rounded, parts, strict=True)])
     return composed.delta(0.0), composed.surplus

@@ -9,12 +9,15 @@ from typing import Any
 
 from fedhh.longitudinal.memoization.bits import MemoisedBits
 from fedhh.longitudinal.memoization.d_bit_flip import MemoisedDBitFlip
-from fedhh.longitudinal.memoization.daily import DailyAnswer
-from fedhh.longitudinal.memoization.fresh import FreshAnswer
-from fedhh.longitudinal.memoization.observer import ObservedDays, observed_after
+from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer
+from fedhh.longitudinal.memoization.observer import (
+    DeviceFound,
+    ObservedDays,
+    find_device,
+    observed_after,
+)
 from fedhh.longitudinal.memoization.one_bit_mean import MemoisedOneBitMean
 from fedhh.longitudinal.memoization.rappor import MemoisedRappor
-from fedhh.longitudinal.memoization.tracking import DeviceFound, find_device
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.random import Stream, generator
@@ -34,7 +37,7 @@ ANSWERS: Mapping[str, Mapping[str, Any]] = {
 * fresh: an oracle's key, its values
 """
 PATTERN_WIDTHS = (1, 2, 3)
-"""How many distinct values a device has, in lives whose values repeat on the same days."""
+"""How many distinct values a device has, in histories that repeat on the same days."""
 
 _LONGEST = 1000
 _LARGEST_CROWD = 10_000
@@ -54,7 +57,7 @@ class MemoAccount:
         name: Of the answer, one of `ANSWERS`.
         settings: Of the answer.
         answer: The randomizer.
-        changes: How often the value of a life changes.
+        changes: How often a value that changes does.
         rows: After some numbers of days, ascending.
         found: How often the device is found again among others, simulated; None if not asked for.
     """
@@ -68,7 +71,6 @@ class MemoAccount:
 
     @property
     def title(self) -> str:
-        """The answer with its settings."""
         return f"{self.name} ({', '.join(f'{key} {each}' for key, each in self.settings.items())})"
 
     @property
@@ -79,11 +81,10 @@ class MemoAccount:
         """
         if not isinstance(self.answer, MemoisedBits):
             return None
-        equal = 1.0
-        for pair in self.answer.farthest:
-            same = pair.first * pair.second + (1 - pair.first) * (1 - pair.second)
-            equal *= same**pair.times
-        return 1 - equal
+        return 1 - math.prod(
+            (first * second + (1 - first) * (1 - second)) ** times
+            for first, second, times in self.answer.farthest
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; None for an epsilon that nothing bounds."""
@@ -147,8 +148,7 @@ def make_answer(name: str, *, local_epsilon: float, **settings: Any) -> DailyAns
             raise InputError(
                 f"Expected reports of at most {_MOST_BITS} bits, got {answer.num_bits}."
             )
-        # Asked for here, so that settings without such a pair fail here.
-        _ = answer.farthest
+        _ = answer.farthest  # Settings without such a pair fail here.
     return answer
 
 
@@ -180,14 +180,15 @@ def account_memo(
 ) -> MemoAccount:
     """Return what an observer of all reports of one device learns, memoized and with fresh noise.
 
-    Unit: all reports of one device, linked; delta 0. The two values are those that are told apart
-    best. The theorems are those of `fedhh.longitudinal.memoization.life_epsilon` and `tell_apart`.
+    Unit: all reports of one device, linked; delta 0. The two values are those that are easiest to
+    distinguish. The theorems are those of `fedhh.longitudinal.memoization.life_epsilon` and
+    `tell_apart`.
 
     Args:
         answer: One of `ANSWERS`.
         local_epsilon: Of all reports about one value, however many; of "fresh", of one report.
         days: A report on each, 1 to 1000.
-        changes: How often the value of a life changes, at least 1.
+        changes: How often a value that changes does, at least 1.
         crowd: Devices among which the device is looked for, by simulation, at least 2; None not to.
         seed: Of the simulation.
         settings: Of the answer, by their names in `ANSWERS`.
@@ -217,7 +218,6 @@ def account_memo(
 
 
 def _check_crowd(answer: DailyAnswer, crowd: int) -> None:
-    """Raise InputError unless a device can be looked for in a crowd of this size."""
     if not isinstance(answer, MemoisedBits):
         raise InputError("Expected no crowd with fresh noise: nothing links a device's reports.")
     largest = min(_LARGEST_CROWD, _MOST_BITS_OF_CROWD // answer.num_bits)

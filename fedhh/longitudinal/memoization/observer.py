@@ -1,19 +1,17 @@
-"""What all reports of a device say: after t days, of a change, of which value it was."""
+"""What all reports of a device say: after t days, of a change, of its value, of its identity."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from fedhh.accounting.empirical_epsilon import clopper_pearson
-from fedhh.longitudinal.memoization.bits import MemoisedBits
-from fedhh.longitudinal.memoization.daily import DailyAnswer, Public
-from fedhh.longitudinal.memoization.fresh import FreshAnswer
+from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits, log_of_days
+from fedhh.longitudinal.memoization.daily import DailyAnswer, Floats, FreshAnswer, Public
 from fedhh.longitudinal.memoization.lives import (
     OTHER_DEVICE,
     A,
@@ -28,24 +26,22 @@ from fedhh.longitudinal.memoization.lives import (
 )
 from fedhh.validation import InputError, require_at_least, require_inside
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedDays:
-    """What all reports of a device say after some days; lives of the values told apart best.
+    """What all reports of a device say after some days, of the values easiest to distinguish.
 
     Attributes:
         days: How many reports.
         value: Epsilon of always A against always B.
-        value_if_fresh: The same, if every report had noise of its own with the same law.
+        value_if_fresh: The same, if every report had noise of its own with the same distribution.
         one_day: Epsilon of always A against A but for one day; None for a single day.
-        change: Epsilon of always A against a life that changes; None where it has not the days.
-        value_told: How often the best observer tells always A from always B.
+        change: Epsilon of always A against values that change; None where there are too few days.
+        value_told: Distinguishing probability of always A and always B.
         value_told_if_fresh: Likewise, with fresh noise.
-        change_told: How often the best observer tells these two apart.
+        change_told: Distinguishing probability of always A and values that change.
         change_told_if_fresh: Likewise, with fresh noise.
-        linked: How often the best observer tells whether two pseudonyms, each with so many
+        linked: How often the best observer says rightly whether two pseudonyms, each with so many
             reports about the same value, are one device or two.
     """
 
@@ -66,10 +62,7 @@ def observed_after(
 ) -> list[ObservedDays]:
     """Return what an observer knows after each of some numbers of days.
 
-    Args:
-        answer: What devices answer every day.
-        days: Each at least 1.
-        changes: How often the value of the life that changes does, at least 1.
+    A value that changes does so ``changes`` times.
 
     Raises:
         InputError: Values out of range, or what cannot be enumerated; see `tell_apart`.
@@ -104,45 +97,47 @@ def response_changes(answer: MemoisedBits, value: float, other: float, public: P
     Where nothing is added to the permanent response, that is the chance that two days' reports
     prove a change; where it stays the same, reports hold no trace of one.
 
-    Args:
-        answer: Memoised bits.
-        value: Of the one day.
-        other: Of the other.
-        public: ``(n, w) int64`` of devices, `fedhh.longitudinal.memoization.Memo.public`.
-
     Returns:
-        ``(n,) float64``, over the devices' offsets and permanent responses.
+        ``(n,) float64``, over offsets and permanent responses of devices with what is public.
     """
-    rounded, threshold = answer.thresholds(np.array([value, other]))
-    cuts = np.unique(np.concatenate([[0.0, 1.0], threshold[threshold < 1]]))
     total = np.zeros(len(public))
-    for low, high in itertools.pairwise(cuts.tolist()):
-        points = (rounded + (low >= threshold))[None, :]
-        classes = answer.classes(public, points)
+    for chance, rounded in answer.roundings(np.array([value, other])):
+        classes = answer.classes(public, rounded[None, :])
         first, second = (answer.chances(public, classes[:, day]) for day in (0, 1))
         equal = (first * second + (1 - first) * (1 - second)).prod(axis=1)
-        total += (high - low) * np.where(classes[:, 0] == classes[:, 1], 0.0, 1 - equal)
+        total += chance * np.where(classes[:, 0] == classes[:, 1], 0.0, 1 - equal)
     return total
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueGuess:
-    """How often an observer of all reports names a device's value; simulated, prior uniform.
+class _Share:
+    """How often a simulated observer is right.
 
     Attributes:
-        right: Share of simulated devices whose likeliest value is theirs.
+        right: Share of the simulated cases.
         lower: Lower bound of it, Clopper and Pearson (1934); wrong with (1 - confidence) / 2.
         upper: Upper bound, likewise.
         confidence: Of both.
-        posterior: Mean posterior probability of the true value.
-        num_devices: How many were simulated.
-        num_values: How many values they have.
     """
 
     right: float
     lower: float
     upper: float
     confidence: float
+
+    @classmethod
+    def of(cls, hits: int, cases: int, *, confidence: float, **others: float) -> Self:
+        low, high = clopper_pearson(hits, cases, error=(1 - confidence) / 2)
+        return cls(right=hits / cases, lower=low, upper=high, confidence=confidence, **others)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueGuess(_Share):
+    """How often an observer of all reports names a device's value; simulated, prior uniform.
+
+    ``posterior`` is the mean posterior probability of the true value.
+    """
+
     posterior: float
     num_devices: int
     num_values: int
@@ -190,19 +185,86 @@ def guess_value(
     logs = np.zeros((num_devices, len(candidates)))
     for part in parts:
         for place, candidate in enumerate(candidates):
-            life = np.full(part.shape[1], candidate)
-            logs[:, place] += answer.log_prob(part, life, memo.public)
+            same = np.full(part.shape[1], candidate)
+            logs[:, place] += answer.log_prob(part, same, memo.public)
     posterior = np.exp(logs - special.logsumexp(logs, axis=1, keepdims=True))
     # Ties are guessed among at random.
     best = np.argmax(np.round(logs, 9) + 1e-10 * rng.random(logs.shape), axis=1)
-    hits = int((best == truth).sum())
-    low, high = clopper_pearson(hits, num_devices, error=(1 - confidence) / 2)
-    return ValueGuess(
-        right=hits / num_devices,
-        lower=low,
-        upper=high,
+    return ValueGuess.of(
+        int((best == truth).sum()),
+        num_devices,
         confidence=confidence,
         posterior=float(posterior[np.arange(num_devices), truth].mean()),
         num_devices=num_devices,
         num_values=len(candidates),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceFound(_Share):
+    """How often an observer finds a device again among others, next to guessing; simulated."""
+
+    by_chance: float
+    num_trials: int
+
+
+def find_device(
+    answer: MemoisedBits,
+    *,
+    days: int,
+    num_devices: int,
+    num_trials: int,
+    rng: np.random.Generator,
+    confidence: float = 0.99,
+) -> DeviceFound:
+    """Return how often a device's reports under a new pseudonym are found to be its own.
+
+    The observer holds ``days`` reports of one device, then as many of each of ``num_devices`` new
+    pseudonyms, at least 2, of which one is that device. All have the same value and the same public
+    part, so that only permanent responses distinguish them. It picks the likeliest; no observer is
+    better. Had the device changed its value, its new responses would be independent of the old:
+    then guessing is all that is left, but for `DailyAnswer.public_bits`.
+    """
+    if not isinstance(answer, MemoisedBits):
+        raise InputError(
+            f"Expected memoised bits, which alone make a device known again, got "
+            f"{type(answer).__name__}."
+        )
+    require_at_least(1, days=days, num_trials=num_trials)
+    require_at_least(2, num_devices=num_devices)
+    require_inside(0, 1, confidence=confidence)
+    hits = 0
+    for _ in range(num_trials):
+        scores = np.zeros(num_devices)
+        for pair in answer.farthest:
+            scores += pseudonym_scores(answer, pair, days, num_devices, rng)
+        # The device is the first; ties are guessed among at random.
+        better = np.count_nonzero(scores[1:] > scores[0] + 1e-9)
+        equal = np.count_nonzero(np.abs(scores[1:] - scores[0]) <= 1e-9)
+        hits += int(not better and rng.random() * (equal + 1) < 1)
+    return DeviceFound.of(
+        hits, num_trials, confidence=confidence, by_chance=1 / num_devices, num_trials=num_trials
+    )
+
+
+def pseudonym_scores(
+    answer: MemoisedBits, pair: BitPair, days: int, num_devices: int, rng: np.random.Generator
+) -> Floats:
+    """Return each pseudonym's log-likelihood ratio of being the device, from some of its bits."""
+    sent = answer.daily_one, answer.daily_zero
+    permanent = rng.random((num_devices, pair.times)) < pair.first
+    chances = np.where(permanent, *sent)
+    before = rng.binomial(days, chances[0])
+    after = rng.binomial(days, chances)
+    # Relative to what the old reports alone say of each permanent bit. Finite, so that a
+    # pseudonym that is ruled out by one bit is last, whatever the others say.
+    with np.errstate(divide="ignore"):
+        one, zero = (log_of_days(after, days - after, chance) for chance in sent)
+        known_one, known_zero = (
+            np.log(weight) + log_of_days(before, days - before, chance)
+            for weight, chance in zip((pair.first, 1 - pair.first), sent, strict=True)
+        )
+        known = np.logaddexp(known_one, known_zero)
+        same = np.logaddexp(known_one - known + one, known_zero - known + zero)
+        other = np.logaddexp(np.log(pair.first) + one, np.log1p(-pair.first) + zero)
+    return np.asarray(np.maximum(same - other, -1e6).sum(axis=1))

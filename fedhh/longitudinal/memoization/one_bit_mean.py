@@ -1,4 +1,4 @@
-"""1BitMean over a device's life: one bit about a bounded number, remembered for each grid point.
+"""1BitMean over many days: one bit about a bounded number, remembered for each grid point.
 
 Source: Ding, Kulkarni, Yekhanin (2017), "Collecting telemetry data privately", NIPS.
 """
@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes, MemoisedBits
 from fedhh.longitudinal.memoization.daily import Floats, Public
-from fedhh.longitudinal.memoization.rounding import alpha_points
 from fedhh.validation import (
     InputError,
     require_at_least,
@@ -27,21 +26,38 @@ LARGEST_EPSILON = 30.0
 """Beyond it floating point cannot tell a permanent response from none."""
 
 
-def require_memo_epsilon(epsilon: float) -> None:
-    """Raise InputError unless a permanent response can be drawn with this epsilon."""
-    require_epsilon(epsilon=epsilon)
-    if epsilon > LARGEST_EPSILON:
-        raise InputError(f"Expected epsilon <= {LARGEST_EPSILON:g}, got epsilon={epsilon!r}.")
+@dataclass(frozen=True, kw_only=True)
+class FlippedBits(MemoisedBits):
+    """Memoised bits with the paper's output perturbation: each is flipped with chance gamma daily.
 
+    Attributes:
+        epsilon: Of the permanent response.
+        gamma: Chance that a sent bit is flipped, below 1/2.
+    """
 
-def require_perturbation(gamma: float) -> None:
-    """Raise InputError unless a bit is flipped with a chance in [0, 1/2)."""
-    if not 0 <= gamma < 0.5:
-        raise InputError(f"Expected 0 <= gamma < 0.5, got gamma={shown(gamma)}.")
+    epsilon: float
+    gamma: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_epsilon(epsilon=self.epsilon)
+        if self.epsilon > LARGEST_EPSILON:
+            raise InputError(
+                f"Expected epsilon <= {LARGEST_EPSILON:g}, got epsilon={self.epsilon!r}."
+            )
+        if not 0 <= self.gamma < 0.5:
+            raise InputError(f"Expected 0 <= gamma < 0.5, got gamma={shown(self.gamma)}.")
+
+    @property
+    def daily_one(self) -> float:
+        return 1 - self.gamma
+
+    @property
+    def daily_zero(self) -> float:
+        return self.gamma
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoisedOneBitMean(MemoisedBits):
+class MemoisedOneBitMean(FlippedBits):
     """1BitMean with alpha-point rounding, permanent responses and output perturbation.
 
     A device rounds its number to one of M/S + 1 grid points by an alpha of its own, drawn once. For
@@ -51,34 +67,30 @@ class MemoisedOneBitMean(MemoisedBits):
     Formal guarantees:
         * All reports about one value: epsilon, attained by 0 against M. One report: less, if gamma
           is above 0.
-        * Two lives whose *rounded* values repeat and differ on the same days, with w distinct ones,
-          for every alpha: w epsilon (the paper's theorem on behavior patterns of width w, which is
-          about rounded values). Always one value against always another is such a pair, and so are
-          lives of grid points. Other values of one pattern are not: two that are close are rounded
-          to one point by most alphas, two that are not by few, and reports show that; nothing
-          bounds it, since values may be as close as one likes. `epsilon_of_lives` says which.
+        * Two histories whose *rounded* values repeat and differ on the same days, with w distinct
+          ones, for every alpha: w epsilon (the paper's theorem on behavior patterns of width w,
+          which is about rounded values). Always one value against always another is such a pair,
+          and so are histories of grid points. Other values of one pattern are not: two that are
+          close are rounded to one point by most alphas, two that are not by few, and reports show
+          that; nothing bounds it, since values may be as close as one likes. `epsilon_of_lives`
+          says which.
         * Not protected: that a rounded value changed. With gamma = 0, a bit that differs from
           yesterday's proves a change. With gamma above 0, each report hides its day's permanent
           bit by ln((1 - gamma) / gamma), but the days add up.
         * `estimate` is unbiased, and off by `error_bound` at most but with chance delta.
 
     Attributes:
-        epsilon: Of the permanent response.
         maximum: M; values are numbers in [0, M].
         num_steps: M/S: grid points but one; 1 rounds to 0 or M.
-        gamma: Chance that a sent bit is flipped, below 1/2.
     """
 
-    epsilon: float
     maximum: float
     num_steps: int = 1
-    gamma: float = 0.0
 
     def __post_init__(self) -> None:
-        require_memo_epsilon(self.epsilon)
+        super().__post_init__()
         require_positive(maximum=self.maximum)
         require_at_least(1, num_steps=self.num_steps)
-        require_perturbation(self.gamma)
 
     @property
     def step(self) -> float:
@@ -87,40 +99,24 @@ class MemoisedOneBitMean(MemoisedBits):
 
     @property
     def num_bits(self) -> int:
-        """One."""
         return 1
 
     @property
-    def daily_one(self) -> float:
-        """The chance that a bit is not flipped, 1 - gamma."""
-        return 1 - self.gamma
-
-    @property
-    def daily_zero(self) -> float:
-        """The chance that a bit is flipped, gamma."""
-        return self.gamma
-
-    @property
     def rounds(self) -> bool:
-        """True: each device has its alpha."""
         return True
 
     def draw_public(self, num_devices: int, *, rng: np.random.Generator) -> Public:
-        """Return ``(n, 0) int64``: reports show nothing of the device."""
         return np.empty((num_devices, 0), dtype=np.int64)
 
     def thresholds(self, values: npt.ArrayLike) -> tuple[Classes, Floats]:
-        """Return grid points below numbers in [0, M], and what offset rounds them up."""
         return alpha_points(values, step=self.step, num_steps=self.num_steps)
 
     def chances(self, public: Public, classes: Classes) -> Floats:
-        """Return each grid point's chance of a permanent 1."""
         low = 1 / (1 + math.exp(self.epsilon))
         return (low + (1 - 2 * low) * classes / self.num_steps)[:, None]
 
     @property
     def farthest(self) -> tuple[BitPair, ...]:
-        """M against 0."""
         low = 1 / (1 + math.exp(self.epsilon))
         return (BitPair(1 - low, low, 1),)
 
@@ -162,3 +158,23 @@ class MemoisedOneBitMean(MemoisedBits):
         require_inside(0, 1, delta=delta)
         spread = math.sqrt(math.log(2 / delta) / (2 * num_devices))
         return self.maximum * spread / self._slope
+
+
+def alpha_points(values: npt.ArrayLike, *, step: float, num_steps: int) -> tuple[Classes, Floats]:
+    """Return ``(t,)`` grid points below numbers, and offsets in (0, 1] from which on they round up.
+
+    With offset a, uniform in [0, 1), x = (l + r) step is rounded up where a >= 1 - r: with chance
+    r, so that the mean is x exactly. For whole numbers and a whole step this is the distribution of
+    Ding et al. (2017), section 3: up where x + alpha reaches the next grid point, alpha uniform
+    among 0 .. step - 1. Numbers are in [0, ``num_steps * step``].
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.ndim != 1 or not ((numbers >= 0) & (numbers <= num_steps * step)).all():
+        got = f"{numbers.min():g} to {numbers.max():g}" if numbers.size else str(numbers.shape)
+        raise InputError(
+            f"Expected values as one axis of numbers in [0, {num_steps * step:g}], got {got}; "
+            "clip them on the device."
+        )
+    places = numbers / step
+    below = np.minimum(np.floor(places), num_steps)
+    return below.astype(np.int64), np.asarray(1 - (places - below), dtype=np.float64)

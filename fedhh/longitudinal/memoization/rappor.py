@@ -1,4 +1,4 @@
-"""RAPPOR as it lives on a device: a permanent response to each value, an instantaneous one daily.
+"""RAPPOR over many days: a permanent response to each value, an instantaneous one every day.
 
 Source: Erlingsson, Pihur, Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving
 ordinal response", CCS.
@@ -44,7 +44,7 @@ class OwnBits:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoisedRappor(MemoisedBits):
-    """RAPPOR over a device's life.
+    """RAPPOR with permanent and instantaneous responses.
 
     A device draws its cohort once. For each value that it ever reports it draws a permanent
     response to the value's Bloom filter, once; every day it sends an instantaneous response to
@@ -69,17 +69,14 @@ class MemoisedRappor(MemoisedBits):
 
     @property
     def num_bits(self) -> int:
-        """Bits of a filter, k."""
         return self.filters.num_bits
 
     @property
     def daily_one(self) -> float:
-        """The chance q."""
         return self.response.q
 
     @property
     def daily_zero(self) -> float:
-        """The chance p."""
         return self.response.p
 
     @property
@@ -99,7 +96,6 @@ class MemoisedRappor(MemoisedBits):
         return keys, np.ones(len(keys))
 
     def chances(self, public: Public, classes: Classes) -> Floats:
-        """Return 1 - f/2 for bits that the filter sets, f/2 for others."""
         half = self.response.f / 2
         return np.where(self.filters.filters(public[:, 0], classes), 1 - half, half)
 
@@ -108,17 +104,14 @@ class MemoisedRappor(MemoisedBits):
         """Bits of two values that share none: h each, and what neither sets."""
         half = self.response.f / 2
         hashes = self.filters.num_hashes
-        pairs = (
-            BitPair(1 - half, half, hashes),
-            BitPair(half, 1 - half, hashes),
-            BitPair(half, half, self.num_bits - 2 * hashes),
-        )
-        if self.num_bits < 2 * hashes:
+        neither = self.num_bits - 2 * hashes
+        if neither < 0:
             raise InputError(
                 f"Expected num_bits >= 2 num_hashes={2 * hashes}, for values that share no bit, "
                 f"got num_bits={self.num_bits}."
             )
-        return tuple(pair for pair in pairs if pair.times)
+        pairs = BitPair(1 - half, half, hashes), BitPair(half, 1 - half, hashes)
+        return (*pairs, BitPair(half, half, neither)) if neither else pairs
 
     def estimate(self, reports: Bits, public: Public) -> Floats:
         """Return ``(m, k) float64``: unbiased counts of devices whose value sets each bit.

@@ -15,8 +15,13 @@ from fedhh.longitudinal.audit import (
     telling_epsilon,
 )
 from fedhh.longitudinal.audit.longitudinal_audit import Level
-from fedhh.longitudinal.audit.verdict import LongitudinalVerdict, SentRecords, ShownAnswers
-from fedhh.longitudinal.audit.whole_audits import FEWEST_DEVICES, check_audit
+from fedhh.longitudinal.audit.verdict import (
+    FEWEST_DEVICES,
+    LongitudinalVerdict,
+    SentRecords,
+    ShownAnswers,
+    check_audit,
+)
 from fedhh.longitudinal.devices.model import Delay
 from fedhh.longitudinal.ledger import Charge, Rules
 from fedhh.longitudinal.ledger.cap import Cap

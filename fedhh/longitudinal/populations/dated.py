@@ -28,13 +28,13 @@ from fedhh.clients.reading.rows import (
 from fedhh.clients.reading.sources import with_late_counts
 from fedhh.clients.reading.tables import is_text, read_columns, readable
 from fedhh.clients.reading.tokens import tokenize_all
-from fedhh.longitudinal.populations.over_time import Period, PopulationOverTime
-from fedhh.validation import InputError, require_at_least, require_between, shown
+from fedhh.longitudinal.populations.over_time import MOST_PERIODS, PopulationOverTime
+from fedhh.validation import InputError, require_at_least, shown
 from fedhh.words.lexicon import Lexicon
 
 _Ids = npt.NDArray[np.int64]
+_Shares = npt.NDArray[np.float64]
 
-_MOST_PERIODS = 10_000
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,9}\s*")
 _ISO_DATE = re.compile(r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*")
 _EPOCH = datetime.date(1970, 1, 1)
@@ -61,7 +61,7 @@ class DatedPopulation(PopulationOverTime):
         every_days: int,
         num_days: int | None = None,
     ) -> None:
-        """Take rows in any order.
+        """Take rows in any order; see `read_over_time`.
 
         Args:
             name: What a report calls the file.
@@ -73,9 +73,6 @@ class DatedPopulation(PopulationOverTime):
             counts: ``(rows,) int64``, at least 1 where there is a word.
             every_days: Days of a period.
             num_days: Use only so many of the first days; None for all.
-
-        Raises:
-            InputError: There are fewer days than that, or than a period has, or far too many.
         """
         require_at_least(1, every_days=every_days)
         spanned = int(days.max()) + 1
@@ -91,9 +88,9 @@ class DatedPopulation(PopulationOverTime):
                 f"Expected at least one whole period of every_days={every_days} days, got "
                 f"{num_days or spanned} days in {name}; use a smaller every_days."
             )
-        if self.num_periods > _MOST_PERIODS:
+        if self.num_periods > MOST_PERIODS:
             raise InputError(
-                f"Expected at most {_MOST_PERIODS:,} periods of {every_days} days, got "
+                f"Expected at most {MOST_PERIODS:,} periods of {every_days} days, got "
                 f"{self.num_periods:,} between the first and the last day of {name}; is a day "
                 "wrong?"
             )
@@ -114,26 +111,14 @@ class DatedPopulation(PopulationOverTime):
         self._born = np.where(born < every_days, np.nan, born)
 
     @property
-    def num_devices(self) -> int:
-        """Number of users of the file."""
-        return len(self._first)
-
-    @property
     def arrivals(self) -> _Ids:
-        """``(num_devices,) int64``: the period of each user's first row."""
         return self._first
 
-    def devices(self, period: int) -> _Ids:
-        """Return ``(n,) int64``, ascending: the users that are there in a period."""
-        return np.flatnonzero((self._first <= period) & (period <= self._last))
+    @property
+    def ends(self) -> _Ids:
+        return self._last + 1
 
-    def at(self, period: int) -> Period:
-        """Return what the users of a period typed in it."""
-        require_between(0, self.num_periods - 1, period=period)
-        devices = self.devices(period)
-        name = f"{self.name}, period {period}"
-        if not len(devices):
-            raise InputError(f"Expected a {self.unit} in every period, got none: {name}.")
+    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[StoredPopulation, _Shares]:
         ends = np.array([period, period + 1]) * self.every_days
         rows = np.arange(*np.searchsorted(self._days, ends))
         rows = rows[self._word_ids[rows] >= 0]
@@ -147,13 +132,7 @@ class DatedPopulation(PopulationOverTime):
             unit=self.unit,
         )
         held = whole.word_clients > 0
-        return Period(
-            number=period,
-            first_day=period * self.every_days,
-            devices=devices,
-            population=whole.keep_words(held),
-            born_days=self._born[held],
-        )
+        return whole.keep_words(held), self._born[held]
 
 
 def read_over_time(
@@ -197,7 +176,6 @@ def read_over_time(
 def _read(
     path: Path, names: dict[str, str], layout: Layout, known: KnownWords | None
 ) -> dict[str, Any]:
-    """Return the rows of a file, as `DatedPopulation` takes them."""
     table = read_columns(path, with_late_counts(names, path), layout.separator)
     if not table.num_rows:
         raise InputError(f"Expected at least one row, got only a header in {path}.")

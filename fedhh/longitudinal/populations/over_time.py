@@ -52,10 +52,10 @@ _Shares = npt.NDArray[np.float64]
 _Hashes = npt.NDArray[np.uint64]
 
 # Purposes in paths of Stream.CALENDAR; 0 is what clients type, see `RankDrawer`.
-_BIRTHS, _LIVES, _THINNING = 1, 2, 3
+_BIRTHS, _STAYS, _THINNING = 1, 2, 3
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _LOGIT_OF_START = math.log(99)
-_MOST_PERIODS = 10_000
+MOST_PERIODS = 10_000
 _MOST_DEVICES = 2**27
 
 
@@ -97,25 +97,46 @@ class PopulationOverTime(ABC):
 
     @property
     @abstractmethod
-    def num_devices(self) -> int:
-        """Number of devices that are ever there."""
-
-    @property
-    @abstractmethod
     def arrivals(self) -> _Ids:
         """``(num_devices,) int64``: the first period in which each device is there."""
 
+    @property
     @abstractmethod
+    def ends(self) -> _Ids:
+        """``(num_devices,) int64``: the first period in which each is there no more."""
+
+    @property
+    def num_devices(self) -> int:
+        """Number of devices that are ever there."""
+        return len(self.arrivals)
+
     def devices(self, period: int) -> _Ids:
         """Return ``(n,) int64``, ascending: the devices that are there in a period."""
+        return np.flatnonzero((self.arrivals <= period) & (period < self.ends))
 
-    @abstractmethod
     def at(self, period: int) -> Period:
         """Return what the devices of a period typed in it.
 
         Raises:
             InputError: No device is there, or there is no such period.
         """
+        require_between(0, self.num_periods - 1, period=period)
+        devices = self.devices(period)
+        name = f"{self.name}, period {period}"
+        if not len(devices):
+            raise InputError(f"Expected a {self.unit} in every period, got none: {name}.")
+        population, born_days = self._typed(period, devices, name)
+        return Period(
+            number=period,
+            first_day=period * self.every_days,
+            devices=devices,
+            population=population,
+            born_days=born_days,
+        )
+
+    @abstractmethod
+    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[StoredPopulation, _Shares]:
+        """Return the clients of a period, and the day on which each of their words was new."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +166,7 @@ class WordCalendar:
 
     @cached_property
     def _keys(self) -> _Hashes:
-        rng = generator(self.seed, Stream.CALENDAR, _BIRTHS)
-        return rng.integers(0, 2**64, size=3, dtype=np.uint64)
+        return _drawn_keys(3, self.seed, _BIRTHS)
 
     def is_born(self, ranks: _Ids) -> npt.NDArray[np.bool_]:
         """Return ``(n,) bool``: which ranks are words that are born."""
@@ -168,19 +188,10 @@ class WordCalendar:
         return np.asarray(np.where(np.isnan(age), 1.0, envelope))
 
     def thinned(self, rows: RankRows, clients: _Ids, *, period: int, day: float) -> RankRows:
-        """Return the rows with each contribution kept with its word's probability.
-
-        Args:
-            rows: What these clients typed.
-            clients: ``(n,) int64``.
-            period: In which period; each has its own coins.
-            day: Of the envelope.
-        """
+        """Return what ``(n,)`` clients typed, each contribution kept by its word's envelope."""
         born = np.flatnonzero(self.is_born(rows.ranks))
         envelope = self.envelope(rows.ranks[born], day)
-        key = generator(self.seed, Stream.CALENDAR, _THINNING, period).integers(
-            0, 2**64, size=1, dtype=np.uint64
-        )[0]
+        key = _drawn_keys(1, self.seed, _THINNING, period)[0]
         holders = clients[np.searchsorted(rows.offsets, born, side="right") - 1]
         of_row = scatter(_hashed(key, holders) + rows.ranks[born].astype(np.uint64) * _GOLDEN)
         sizes = rows.counts[born].astype(np.int64)
@@ -219,9 +230,9 @@ class Turnover:
         require_at_least(1, first_devices=self.first_devices)
         require_at_least(0, arrivals=self.arrivals)
         require_at_least(1, num_periods=self.num_periods)
-        if self.num_periods > _MOST_PERIODS:
+        if self.num_periods > MOST_PERIODS:
             raise InputError(
-                f"Expected at most {_MOST_PERIODS:,} periods, got {self.num_periods:,}; simulate "
+                f"Expected at most {MOST_PERIODS:,} periods, got {self.num_periods:,}; simulate "
                 "fewer days, or ask less often."
             )
         if self.num_devices > _MOST_DEVICES:
@@ -234,7 +245,6 @@ class Turnover:
 
     @property
     def num_devices(self) -> int:
-        """Devices that are ever there."""
         return self.first_devices + self.arrivals * (self.num_periods - 1)
 
     @cached_property
@@ -248,9 +258,7 @@ class Turnover:
         """``(num_devices,) int64``: the period in which each device is gone."""
         if math.isinf(self.mean_periods):
             return np.full(self.num_devices, self.num_periods)
-        key = generator(self.seed, Stream.CALENDAR, _LIVES).integers(
-            0, 2**64, size=1, dtype=np.uint64
-        )[0]
+        key = _drawn_keys(1, self.seed, _STAYS)[0]
         stays = 1 - _uniform(_hashed(key, np.arange(self.num_devices)))
         with np.errstate(divide="ignore"):
             # P(more than k periods) = (1 - 1 / mean)^k.
@@ -258,13 +266,13 @@ class Turnover:
         periods = 1 + np.minimum(np.floor(more), self.num_periods).astype(np.int64)
         return np.asarray(self.first + periods)
 
-    def devices(self, period: int) -> _Ids:
-        """Return ``(n,) int64``, ascending: the devices that are there in a period."""
-        return np.flatnonzero((self.first <= period) & (period < self.end))
-
 
 class SyntheticOverTime(PopulationOverTime):
-    """A synthetic population over time; only the period at hand is in memory."""
+    """A synthetic population over time; only the period at hand is in memory.
+
+    ``model`` says how clients type, and how much in one period, ``turnover`` who is there when,
+    ``calendar`` when words are born, rise and fall.
+    """
 
     def __init__(
         self,
@@ -275,15 +283,6 @@ class SyntheticOverTime(PopulationOverTime):
         turnover: Turnover,
         calendar: WordCalendar,
     ) -> None:
-        """Describe the population; nothing is drawn yet.
-
-        Args:
-            model: How clients type, and how much in one period.
-            seed: The run's seed.
-            every_days: Days of a period.
-            turnover: Who is there when, and how many periods there are.
-            calendar: When words are born, rise and fall.
-        """
         require_at_least(1, every_days=every_days)
         self.name = f"{model.name}, {turnover.first_devices:,} clients at first, seed {seed}"
         self.unit = model.unit
@@ -293,56 +292,35 @@ class SyntheticOverTime(PopulationOverTime):
         self._turnover, self._calendar = turnover, calendar
 
     @property
-    def num_devices(self) -> int:
-        """Number of devices that are ever there."""
-        return self._turnover.num_devices
-
-    @property
     def arrivals(self) -> _Ids:
-        """``(num_devices,) int64``: the first period in which each device is there."""
         return self._turnover.first
 
-    def devices(self, period: int) -> _Ids:
-        """Return ``(n,) int64``, ascending: the devices that are there in a period."""
-        return self._turnover.devices(period)
+    @property
+    def ends(self) -> _Ids:
+        return self._turnover.end
 
     def rows(self, period: int, devices: _Ids) -> RankRows:
-        """Return what some devices type in a period, whether they are there or not.
-
-        Args:
-            period: Which period.
-            devices: ``(n,) int64``, in any order.
-        """
+        """Return what ``(n,)`` devices, in any order, type in a period, there or not."""
         drawer = RankDrawer(model=self._model, seed=self._seed, period=period)
         day = (period + 0.5) * self.every_days
         return self._calendar.thinned(drawer.draw(devices), devices, period=period, day=day)
 
-    def at(self, period: int) -> Period:
-        """Return what the devices of a period typed in it."""
-        require_between(0, self.num_periods - 1, period=period)
-        devices = self.devices(period)
-        name = f"{self.name}, period {period}"
-        if not len(devices):
-            raise InputError(f"Expected a device in every period, got none: {name}.")
+    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[StoredPopulation, _Shares]:
         blocks = [
             self.rows(period, devices[first : first + CLIENTS_AT_ONCE])
             for first in range(0, len(devices), CLIENTS_AT_ONCE)
         ]
         population, ranks = stored_population(blocks, self._model, name=name)
-        return Period(
-            number=period,
-            first_day=period * self.every_days,
-            devices=devices,
-            population=population,
-            born_days=self._calendar.born_days(ranks),
-        )
+        return population, self._calendar.born_days(ranks)
+
+
+def _drawn_keys(size: int, seed: int, *path: int) -> _Hashes:
+    return generator(seed, Stream.CALENDAR, *path).integers(0, 2**64, size=size, dtype=np.uint64)
 
 
 def _hashed(key: np.uint64, numbers: _Ids) -> _Hashes:
-    """Return SplitMix64's output for each number, by a key."""
     return scatter(key + numbers.astype(np.uint64) * _GOLDEN)
 
 
 def _uniform(hashes: _Hashes) -> _Shares:
-    """Return each hash as a number in [0, 1)."""
     return np.asarray((hashes >> np.uint64(11)) * 2.0**-53)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ from fedhh.experiments.study.look import Look
 from fedhh.longitudinal.pipeline.directory import read_days, read_record
 
 FOLDER = "figures"
-_WIDE = (8.4, 4.4)
 _LONGEST_LABEL = 28
 _FILLS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY)
 
@@ -42,10 +42,7 @@ def plot_pipeline(
 ) -> list[Path]:
     """Write a finished pipeline's figures as PNG, PDF and SVG; return the PNG files.
 
-    Args:
-        directory: The pipeline's.
-        out: Where they go; ``figures/`` of the directory if None.
-        look: What a user asks of them; their own look if None.
+    They go to ``out``, or to ``figures/`` of the directory, in the look that is asked for.
 
     Raises:
         InputError: The pipeline's files are missing or damaged, or the size that is asked for is
@@ -63,15 +60,7 @@ def write_pipeline_figures(
     *,
     look: Look | None = None,
 ) -> list[Path]:
-    """Write a pipeline's figures, and return the first file of each.
-
-    Args:
-        days: Its table of days.
-        record: The content of its ``result.json``.
-        folder: Where they go.
-        formats: Kinds of files.
-        look: What a user asks of them; their own look if None.
-    """
+    """Write the figures of a table of days and a ``result.json``; return their first files."""
     return [
         write_figure(figure, folder / name, formats, look=look)
         for name, figure in pipeline_figures(days, record).items()
@@ -80,16 +69,31 @@ def write_pipeline_figures(
 
 def pipeline_figures(days: pd.DataFrame, record: dict[str, Any]) -> dict[str, Figure]:
     """Return a pipeline's figures by file name."""
-    return {
-        "error_by_day": _figure(draw_errors, days, record),
-        "loss_over_life": _figure(draw_losses, days, record),
-        "records": _figure(draw_records, days, record),
+    names = [row["use_case"] for row in record["use_cases"]]
+    groups = [
+        (label, days[days["use_case"] == name].sort_values("day"))
+        for label, name in zip(shown_labels(names, _LONGEST_LABEL), names, strict=True)
+    ]
+    draws: dict[str, Callable[[Axes], str]] = {
+        "error_by_day": lambda axes: _draw_errors(axes, groups, record),
+        "loss_over_life": lambda axes: _draw_losses(axes, groups, record),
+        "records": lambda axes: _draw_records(axes, record),
     }
+    who = (
+        f"{record['devices']:,} devices, {record['devices_opted_in']:,} opted in, "
+        f"seed {record['seed']}"
+    )
+    figures: dict[str, Figure] = {}
+    for name, draw in draws.items():
+        with mpl.rc_context(STYLE):
+            figures[name] = NotebookFigure(figsize=(8.4, 4.4), layout="constrained")
+            axes = figures[name].subplots()
+            put_title(axes, f"{draw(axes)}\n{who}")
+    return figures
 
 
-def draw_errors(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
-    """Draw the error of the most frequent values by day, one line per use case."""
-    groups = _by_use_case(days, record)
+def _draw_errors(axes: Axes, groups: list[tuple[str, pd.DataFrame]], record: Any) -> str:
+    """Draw the error of the most frequent values by day, a line per use case; return a title."""
     for number, (name, rows) in enumerate(groups):
         look = {**series(number, len(groups)), "linewidth": 1.4, "markersize": 4.5}
         axes.plot(rows["day"], rows["error"], label=name, **look)
@@ -97,97 +101,53 @@ def draw_errors(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_locator(NullLocator())
     in_percent(axes.yaxis)
-    _days(axes)
     axes.set_ylabel(f"mean relative error, top {record['top']}")
-    put_title(
-        axes,
-        "Estimated numbers of records sent, each day by itself\n" + _who(record),
-    )
-    _legend(axes)
+    _set_days_and_legend(axes)
+    return "Estimated numbers of records sent, each day by itself"
 
 
-def draw_losses(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
-    """Draw the mean loss of a device up to each day, use cases on top of each other."""
-    groups = _by_use_case(days, record)
+def _draw_losses(axes: Axes, groups: list[tuple[str, pd.DataFrame]], record: Any) -> str:
+    """Draw the mean loss of a device up to each day, use cases stacked; return a title."""
     spent = [rows["loss_per_device"].cumsum().to_numpy() for _, rows in groups]
-    over = np.arange(1, record["days"] + 1)
     colors = [_FILLS[number % len(_FILLS)] for number in range(len(groups))]
     labels = [name for name, _ in groups]
+    over = np.arange(1, record["days"] + 1)
     axes.stackplot(over, np.array(spent), labels=labels, colors=colors, alpha=0.85)
     largest = record["ledger"]["spent"]["life"]["basic"]["largest"]
     axes.axhline(largest, color="black", linestyle=":", label="the device with the largest loss")
-    _days(axes)
     axes.set_ylabel("epsilon, sum over records")
     axes.set_ylim(bottom=0)
-    put_title(
-        axes,
-        "Local privacy loss up to a day, mean of devices that opted in\n" + _who(record),
-    )
-    _legend(axes)
+    _set_days_and_legend(axes)
+    return "Local privacy loss up to a day, mean of devices that opted in"
 
 
-def draw_records(axes: Axes, days: pd.DataFrame, record: dict[str, Any]) -> None:
-    """Draw what became of the events of devices that opted in, by use case."""
+def _draw_records(axes: Axes, record: dict[str, Any]) -> str:
+    """Draw the outcome of the events of devices that opted in, by use case; return a title."""
     rows = record["use_cases"][::-1]
     names = [row["use_case"] for row in rows]
     left = np.zeros(len(rows))
-    kinds = (
+    for key, label, color in (
         ("sent", "sent", BLUE),
         ("waiting", "still waiting", SKY),
         ("dropped", "too old", GREY),
-    )
-    for key, label, color in kinds:
+    ):
         values = np.array([row[key] for row in rows], dtype=np.float64)
         axes.barh(range(len(names)), values, left=left, label=label, color=color)
         left += values
-    caps = _most_sent(record)
-    for place, name in enumerate(names):
-        axes.plot([caps[name]] * 2, [place - 0.45, place + 0.45], color=ORANGE, linewidth=2.5)
+    for place, row in enumerate(rows):
+        # What caps allow all devices that opted in together.
+        most = record["devices_opted_in"] * row["loss_of_life_allowed"] / row["epsilon"]
+        axes.plot([most] * 2, [place - 0.45, place + 0.45], color=ORANGE, linewidth=2.5)
     axes.set_yticks(range(len(names)), shown_labels(names, _LONGEST_LABEL))
     axes.plot([], [], color=ORANGE, linewidth=2.5, label="the caps of all devices")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlabel("records")
     axes.set_xlim(left=0)
-    put_title(axes, f"Records made on devices in {record['days']} days\n" + _who(record))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
+    return f"Records made on devices in {record['days']} days"
 
 
-def _most_sent(record: dict[str, Any]) -> dict[str, float]:
-    """Return how many records caps allow all devices that opted in together."""
-    devices = record["devices_opted_in"]
-    return {
-        row["use_case"]: devices * row["loss_of_life_allowed"] / row["epsilon"]
-        for row in record["use_cases"]
-    }
-
-
-def _by_use_case(days: pd.DataFrame, record: dict[str, Any]) -> list[tuple[str, pd.DataFrame]]:
-    names = [row["use_case"] for row in record["use_cases"]]
-    shown = shown_labels(names, _LONGEST_LABEL)
-    return [
-        (label, days[days["use_case"] == name].sort_values("day"))
-        for label, name in zip(shown, names, strict=True)
-    ]
-
-
-def _figure(draw: Any, days: pd.DataFrame, record: dict[str, Any]) -> Figure:
-    with mpl.rc_context(STYLE):
-        figure = NotebookFigure(figsize=_WIDE, layout="constrained")
-        draw(figure.subplots(), days, record)
-    return figure
-
-
-def _days(axes: Axes) -> None:
+def _set_days_and_legend(axes: Axes) -> None:
     axes.set_xlabel("day")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _legend(axes: Axes) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-
-
-def _who(record: dict[str, Any]) -> str:
-    return (
-        f"{record['devices']:,} devices, {record['devices_opted_in']:,} opted in, "
-        f"seed {record['seed']}"
-    )

@@ -1,4 +1,4 @@
-"""Figures of a discovery over months: days until a new word is found, and what is known by then."""
+"""Figures of repeated collection: days until a new word is found, and the dictionary by then."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from fedhh.experiments.report.style import STYLE, in_percent, series, write_figu
 from fedhh.experiments.report.titles import NOTE, name_panel, put_heading, shown_labels, wrapped
 from fedhh.experiments.study.look import Look
 from fedhh.longitudinal.repeated.config import CapSection, LongitudinalSection
+from fedhh.longitudinal.report.repeated_kind import class_label
 
 _PANEL = (5.2, 4.3)
 _MOST_TICKS = 8
@@ -35,30 +36,23 @@ _LEAST_WORDS = 3
 
 @dataclass(frozen=True)
 class _Case:
-    """A protocol under a cap.
-
-    Attributes:
-        label: What tables call the protocol.
-        loss: The yearly loss that the cap was made for; None if it was given as a cap.
-    """
+    """A protocol, and the yearly loss that its cap was made for; None if a cap was given."""
 
     label: str
     loss: float | None
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return its rows of a table."""
         own = table[table["protocol"] == self.label]
         return own if self.loss is None else own[own["yearly_loss"] == self.loss]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """What figures show of a discovery over months.
+    """A repeated collection as figures show it.
 
     Attributes:
         section: Its configuration.
-        tables: ``periods``, ``classes`` and ``losses``, as `fedhh.longitudinal.repeated.tables`
-            makes them.
+        tables: ``periods``, ``classes`` and ``losses`` of `fedhh.longitudinal.repeated.tables`.
     """
 
     section: LongitudinalSection
@@ -66,32 +60,26 @@ class Collected:
 
     @property
     def every_days(self) -> int:
-        """Days of a period."""
         return self.section.every_days
 
     @property
     def num_periods(self) -> int:
-        """Periods in all."""
         return int(self.tables["periods"]["first_day"].nunique())
 
     @property
     def days(self) -> int:
-        """Days of all periods."""
         return self.every_days * self.num_periods
 
     @property
     def whom(self) -> str:
         """About how many devices there are, as the begin of a sentence."""
         devices = self.tables["periods"].drop_duplicates("first_day")["devices"]
-        return (
-            f"About {round(float(devices.mean()), -3):,.0f} devices"
-            if len(devices)
-            else "No device"
-        )
+        if not len(devices):
+            return "No device"
+        return f"About {round(float(devices.mean()), -3):,.0f} devices"
 
     @property
     def labels(self) -> list[str]:
-        """Labels of the protocols."""
         return list(dict.fromkeys(self.tables["losses"]["protocol"]))
 
     @property
@@ -107,13 +95,7 @@ class Collected:
 
 
 def plot_repeated(collected: Collected, folder: Path, *, look: Look | None = None) -> list[Path]:
-    """Write all figures of a discovery over months, and return the first file of each.
-
-    Args:
-        collected: What they show.
-        folder: Where they go.
-        look: What a user asks of them; their own look if None.
-    """
+    """Write all figures, in the look that is asked for; return each one's first file."""
     return [
         write_figure(draw_days(collected), folder / "days-until-found", look=look),
         write_figure(draw_periods(collected), folder / "by-week", look=look),
@@ -145,11 +127,11 @@ def draw_days(collected: Collected) -> Figure:
             figure, panels[0], wrapped(_note(collected), figure.get_figwidth() - 0.4, size=8)
         )
         period = "week" if collected.every_days == 7 else f"{collected.every_days} days"
-        title = (
+        put_heading(
+            figure,
             f"Days until a new word is found\n{collected.whom}, a run every {period}, "
-            f"{collected.days} days"
+            f"{collected.days} days",
         )
-        put_heading(figure, title)
     return figure
 
 
@@ -172,15 +154,15 @@ def draw_periods(collected: Collected) -> Figure:
             in_percent(above.yaxis)
             below.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             below.set_xlabel("day")
-            below.xaxis.set_major_locator(_day_locator(collected))
+            periods = max(1, -(-collected.num_periods // _MOST_TICKS))
+            below.xaxis.set_major_locator(MultipleLocator(collected.every_days * periods))
         # Of a row, all panels have the same limits; set before all is drawn, they would stay.
         for axes in panels[:, 0]:
             axes.set_ylim(bottom=0)
         panels[0][0].set_ylabel("new words typed that are\nin the dictionary by then")
         panels[1][0].set_ylabel("false words published so far")
         _put_below(figure, panels[0][0], "")
-        title = f"Words in the dictionary. {collected.whom}"
-        put_heading(figure, title)
+        put_heading(figure, f"Words in the dictionary. {collected.whom}")
     return figure
 
 
@@ -200,21 +182,10 @@ def _put_below(figure: Figure, axes: Axes, note: str) -> None:
     )
 
 
-def class_label(bounds: Sequence[float], place: int) -> str:
-    """Return what a class is called, by the lower bounds of all.
-
-    >>> [class_label((1, 2.5, 20), place) for place in range(3)]
-    ['1 to 2.5', '2.5 to 20', '20 or more']
-    """
-    if place + 1 == len(bounds):
-        return f"{bounds[place]:g} or more"
-    return f"{bounds[place]:g} to {bounds[place + 1]:g}"
-
-
 def _draw_line(
     axes: Axes, collected: Collected, label: str, rows: pd.DataFrame, number: int, *, of: int
 ) -> None:
-    """Draw one protocol's medians; beside each other, so that intervals can be told apart."""
+    """Draw one protocol's medians; next to each other, so that their intervals do not overlap."""
     ceiling = collected.days * _BAND**0.3
     places = np.arange(len(rows)) + _DODGE * (number - (of - 1) / 2)
     median, low, high = (
@@ -260,11 +231,6 @@ def _set_axes(
     axes.yaxis.set_minor_locator(NullLocator())
     best = "in its best week" if collected.every_days == 7 else "at its best"
     axes.set_xlabel(f"people in 1,000 who use the word {best}")
-
-
-def _day_locator(collected: Collected) -> MultipleLocator:
-    """Return ticks at whole periods."""
-    return MultipleLocator(collected.every_days * max(1, -(-collected.num_periods // _MOST_TICKS)))
 
 
 def _group_title(cases: Sequence[_Case], section: LongitudinalSection) -> str:

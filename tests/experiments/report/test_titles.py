@@ -24,9 +24,9 @@ from fedhh.experiments.report.titles import (
 from fedhh.experiments.report.tradeoff import draw_tradeoff
 from fedhh.experiments.study.look import Look, parse_size
 from fedhh.experiments.sweep.columns import Layout
-from fedhh.longitudinal.ledger.curve import Curve
+from fedhh.longitudinal.ledger import Curve
 from fedhh.longitudinal.ledger.statements import LATER, PLD, SUM
-from fedhh.longitudinal.report.ledger_figures import plot_ledger
+from fedhh.longitudinal.report.account_figures import plot_ledger
 from fedhh.longitudinal.report.pipeline_figures import pipeline_figures
 from fedhh.validation import InputError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 
 import numpy as np
@@ -10,38 +11,27 @@ import pytest
 from scipy.stats import chi2
 
 from fedhh.kernels.device_days import draw_day, value_law, values_of
-from fedhh.longitudinal.devices.block import DeviceBlock
-from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
+from fedhh.longitudinal.devices.model import (
+    Delay,
+    DeviceBlock,
+    DeviceModel,
+    DeviceUseCase,
+    EventLaw,
+)
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.records import OracleRecords
 from fedhh.oracles import OracleSpec
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError
-from tests.longitudinal.devices.literal import literal_devices
 
 FORM = OracleRecords(spec=OracleSpec(name="grr", epsilon=1.0), domain_size=2)
 
 
-def model(
-    *,
-    number=100,
-    mean=2.0,
-    spread=0.0,
-    opt_in=1.0,
-    cap=None,
-    delay=None,
-    store_days=2,
-    weights=None,
-):
-    events = EventLaw(mean=mean, spread=spread, weights=np.array(weights or [3.0, 1.0]))
+def model(*, number=100, mean=2.0, spread=0.0, cap=None, **changes):
+    events = EventLaw(mean=mean, spread=spread, weights=np.array([3.0, 1.0]))
     use_case = DeviceUseCase(name="x", form=FORM, cap=cap or Cap(amount=1), events=events)
-    return DeviceModel(
-        num_devices=number,
-        opt_in=opt_in,
-        delay=delay or Delay(),
-        store_days=store_days,
-        use_cases=(use_case,),
-    )
+    settings = {"opt_in": 1.0, "delay": Delay(), "store_days": 2} | changes
+    return DeviceModel(num_devices=number, use_cases=(use_case,), **settings)
 
 
 def p_value(found: Counter, expected: dict) -> float:
@@ -90,6 +80,28 @@ def test_any_set_of_ready_records_is_as_likely_to_be_sent():
     assert p_value(found, wrong) < 1e-9
 
 
+def literal_devices(*, number, days, rate, weights, oracle, cap, hours, store_days, rng):
+    """Return for each device and day the sorted reports of devices that privatize at once."""
+    histories = []
+    chances = np.asarray(weights) / np.sum(weights)
+    for _ in range(number):
+        stored: list[tuple[int, int, int]] = []
+        history = []
+        for day in range(days):
+            made = rng.poisson(rate)
+            values = rng.choice(len(chances), size=made, p=chances)
+            for report in oracle.privatize(values.astype(np.int64), rng=rng).tolist():
+                ready = day + math.floor((rng.random() * 24 + hours) / 24)
+                stored.append((day, ready, report))
+            stored = [record for record in stored if record[0] >= day - store_days]
+            ready_now = [i for i, record in enumerate(stored) if record[1] <= day]
+            chosen = rng.choice(ready_now, size=min(cap, len(ready_now)), replace=False)
+            history.append(tuple(sorted(stored[i][2] for i in chosen)))
+            stored = [record for i, record in enumerate(stored) if i not in set(chosen)]
+        histories.append(tuple(history))
+    return histories
+
+
 def lives_of(block: DeviceBlock, days: int, seed: int):
     lives = []
     for day in range(days):
@@ -110,7 +122,7 @@ def two_samples(one: Counter, other: Counter) -> float:
 
 
 def test_sent_records_have_the_law_of_devices_that_privatize_at_once():
-    number, days, hours = 5_000, 3, 18.0
+    number, days, hours = 2_500, 3, 18.0
     literal = {"days": days, "rate": 1.5, "weights": [3, 1], "oracle": FORM.oracle, "store_days": 1}
     rng = np.random.default_rng(5)
     truth = literal_devices(number=number, cap=1, hours=hours, rng=rng, **literal)

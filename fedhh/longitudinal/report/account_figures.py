@@ -1,0 +1,212 @@
+"""Figures of ledgers, of memoized answers and of longitudinal audits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from fedhh.experiments.report.account_figures import check_figure
+from fedhh.experiments.report.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    STYLE,
+    VERMILION,
+    in_percent,
+    write_one,
+)
+from fedhh.experiments.report.titles import name_panel, put_heading, wrapped
+from fedhh.longitudinal.audit import Answers, ShownAnswers, TradeOff
+from fedhh.longitudinal.ledger import Curve
+from fedhh.longitudinal.ledger.statements import LATER, PLD, SUM
+from fedhh.longitudinal.memoization import LifeEpsilon, ObservedDays, Observer
+
+_METHODS = (
+    (SUM, "sum of epsilons", BLUE, "-", 2.4),
+    (LATER, "advanced composition (2015)", ORANGE, "--", 1.8),
+    (PLD, "optimal composition (PLD)", GREEN, "-", 1.2),
+)
+_COLORS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, GREY)
+_LEGEND_INCHES = 4.0
+_MOST_COLUMNS = 3
+
+
+def plot_ledger(
+    path: Path, *, title: str, curve: Curve, spent: Sequence[float] | None, delta: float
+) -> None:
+    """Draw the largest privacy loss against the number of days, together and by use case.
+
+    ``spent`` are the sums of epsilons that a simulated device sent on each day, if there is one.
+
+    Raises:
+        InputError: The file's name says no known format, or it cannot be written.
+    """
+    check_figure(path)
+    days = list(curve.days)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(10.4, 4.4), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        for method, label, color, dashes, width in _METHODS:
+            values = [math.nan if v is None else v for v in curve.together[method]]
+            name = label if method == SUM else f"{label}, delta {delta:g}"
+            left.plot(days, values, color=color, linestyle=dashes, linewidth=width, label=name)
+        if spent is not None:
+            left.step(
+                range(1, len(spent) + 1), list(accumulate(spent)), where="post", color=BLACK,
+                linewidth=0.9, linestyle=":", label="sent by the simulated device, sum",
+            )  # fmt: skip
+        left.set_ylabel("local epsilon of all records (user level)")
+        name_panel(left, "all use cases together", size=10)
+        names = list(curve.by_use_case)
+        colors = [_COLORS[number % len(_COLORS)] for number in range(len(names))]
+        areas = right.stackplot(days, [*curve.by_use_case.values()], colors=colors, alpha=0.85)
+        name_panel(right, "sum of epsilons, by use case", size=10)
+        for axes in (left, right):
+            axes.set_xlabel("days since opt-in")
+            axes.set_xlim(0 if days[-1] > 1 else 0.5, days[-1] if days[-1] > 1 else 1.5)
+            axes.set_ylim(bottom=0)
+        left.legend(loc="upper left", fontsize=8)
+        # A label of an artist may not begin with an underscore; a legend's text may.
+        legend = right.legend(areas, [" "] * len(names), loc="upper left", fontsize=8)
+        for text, name in zip(legend.get_texts(), names, strict=True):
+            text.set_text(wrapped(name, _LEGEND_INCHES, size=text.get_fontsize()))
+        put_heading(figure, title)
+        write_one(figure, path)
+
+
+def plot_memo(path: Path, rows: Sequence[ObservedDays], *, forever: float, title: str) -> None:
+    """Draw epsilon and the distinguishing probability against days.
+
+    ``forever`` bounds epsilon for any number of days; math.inf if nothing does.
+
+    Raises:
+        InputError: The file's name says no known format, or it cannot be written.
+    """
+    check_figure(path)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        put_heading(figure, title)
+        _draw_epsilons(left, rows, forever)
+        _draw_observers(right, rows, memoised=math.isfinite(forever))
+        for axes in (left, right):
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:g}"))
+            axes.set_xlabel("days, one report each")
+            axes.legend(fontsize=8)
+        write_one(figure, path)
+
+
+def _draw_epsilons(axes: Axes, rows: Sequence[ObservedDays], forever: float) -> None:
+    days = [row.days for row in rows]
+    fresh = _numbers([row.value_if_fresh for row in rows])
+    lines = [("fresh noise: sum over days", VERMILION, "s", "--", fresh)]
+    if math.isfinite(forever):
+        axes.axhline(forever, color=GREY, linestyle=":", label=f"any number of days: {forever:.5g}")
+        values, changes = (
+            _numbers(each) for each in ([row.value for row in rows], [row.change for row in rows])
+        )
+        lines.insert(0, ("memoized, value never changes", BLUE, "o", "-", values))
+        if np.isfinite(changes).any():
+            lines.append(("memoized, against a changing value", ORANGE, "^", "-.", changes))
+    for label, color, marker, style, epsilons in lines:
+        axes.plot(days, epsilons, color=color, marker=marker, linestyle=style, label=label)
+    axes.set_yscale("log")
+    axes.set_ylabel("epsilon of all reports (delta 0)")
+    name_panel(axes, "Guarantee", size=10)
+
+
+def _draw_observers(axes: Axes, rows: Sequence[ObservedDays], *, memoised: bool) -> None:
+    lines: tuple[tuple[str, str, str, Any, list[Observer | None]], ...] = (
+        ("which value, memoized", BLUE, "o", "-", [row.value_told for row in rows]),
+        ("whether it changed, memoized", ORANGE, "^", "-.", [row.change_told for row in rows]),
+        ("one device or two, memoized", GREEN, "D", ":", [row.linked for row in rows]),
+        ("which value, fresh noise", VERMILION, "s", "--",
+         [row.value_told_if_fresh for row in rows]),
+        ("whether it changed, fresh noise", PURPLE, "v", (0, (5, 1)),
+         [row.change_told_if_fresh for row in rows]),
+    )  # fmt: skip
+    days = [row.days for row in rows]
+    for label, color, marker, style, observers in lines if memoised else lines[3:]:
+        middle, low, high = (
+            [math.nan if each is None else getattr(each, name) for each in observers]
+            for name in ("middle", "lower", "upper")
+        )
+        axes.plot(days, middle, color=color, marker=marker, linestyle=style, label=label)
+        axes.fill_between(days, low, high, color=color, alpha=0.25, linewidth=0)
+    axes.axhline(0.5, color=GREY, linewidth=0.8)
+    axes.set_ylim(0.48, 1.02)
+    in_percent(axes.yaxis)
+    axes.set_ylabel("success probability of the best observer")
+    name_panel(axes, "Distinguishing probability (50% is guessing)", size=10)
+
+
+def _numbers(epsilons: Sequence[LifeEpsilon | None]) -> list[float]:
+    """Return epsilons to draw; NaN, a gap, where there is none or nothing bounds it."""
+    return [
+        each.epsilon if each is not None and math.isfinite(each.epsilon) else math.nan
+        for each in epsilons
+    ]
+
+
+def plot_trade_offs(path: Path, panels: Sequence[ShownAnswers]) -> None:
+    """Draw how well two inputs were distinguished, and the trade-off that is stated.
+
+    All answers of a panel are of one epsilon.
+
+    Raises:
+        InputError: The file's name says no known format, or it cannot be written.
+    """
+    check_figure(path)
+    columns = min(len(panels), _MOST_COLUMNS)
+    rows = math.ceil(len(panels) / columns)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(3.9 * columns, 3.7 * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            _draw_trade_off(axes, panel)
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        write_one(figure, path)
+
+
+def _draw_trade_off(axes: Axes, panel: ShownAnswers) -> None:
+    stated = panel.found.stated
+    epsilon = stated.answers[0].epsilon
+    shares = np.linspace(0, 1, 801)
+    allowed = stated.power(shares)
+    axes.plot(shares, allowed, color=GREY, label=f"stated: {stated.num_answers} {panel.unit}")
+    axes.fill_between(shares, allowed, 1, color=GREY, alpha=0.15, linewidth=0)
+    for label, color, marker, found in (
+        ("seen", BLUE, "o", panel.found),
+        ("drawn again every day", VERMILION, "s", panel.control),
+    ):
+        if found is None or found.least_answers is None:
+            continue
+        least = TradeOff((Answers(epsilon=epsilon, times=found.least_answers),))
+        axes.plot(shares, least.power(shares), color=color, linestyle="--", linewidth=1)
+        axes.plot(
+            [found.false_alarm], [found.power], color=color, marker=marker, linestyle="none",
+            label=f"{label}: at least {found.least_answers}",
+        )  # fmt: skip
+    axes.set_xlabel("probability under one input, at most")
+    axes.set_ylabel("probability under its neighbor, at least")
+    for axis in (axes.xaxis, axes.yaxis):
+        in_percent(axis)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1.02)
+    axes.legend(fontsize=8, loc="lower right")
+    name_panel(axes, f"{panel.audited}\n{panel.unit} of epsilon {epsilon:.3g}", size=10)
