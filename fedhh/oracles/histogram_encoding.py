@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from fedhh.oracles.base import Floats, FrequencyOracle, Reports, Tally, Values
-from fedhh.oracles.scored import Moments, ScoredOracle
+from fedhh.oracles.families import Moments, ScoredOracle
 from fedhh.oracles.unary_encoding import IndependentSupport, IndependentValues
 from fedhh.validation import InputError, require_at_least, require_between
 
@@ -62,7 +62,6 @@ class HistogramEncoding(FrequencyOracle):
         return 1 + 2 ** max(0, math.ceil(math.log2(least))) if least else 0
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n, s) int64`` reports, in grid steps."""
         values = self._check_values(values)
         shape = (len(values), self.domain_size)
         fall = -math.expm1(self.log_ratio)
@@ -72,7 +71,6 @@ class HistogramEncoding(FrequencyOracle):
         return np.asarray(np.clip(entries, -self.margin, self.steps + self.margin))
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each ``(n, s)`` report, given the true value."""
         centres = np.where(np.arange(self.domain_size) == value, self.steps, 0)
         logs = np.abs(reports - centres) * self.log_ratio - math.log1p(math.exp(self.log_ratio))
         # All that lies beyond an end is sent as the end.
@@ -81,7 +79,6 @@ class HistogramEncoding(FrequencyOracle):
         return np.asarray(logs.sum(axis=1), dtype=np.float64)
 
     def report_space(self) -> Reports:
-        """Return all ``(G + 2 B + 1)**s`` reports; for tiny grids only."""
         self._check_report_space(self.report_bits, width=self.domain_size)
         levels = range(-self.margin, self.steps + self.margin + 1)
         return np.array(list(itertools.product(levels, repeat=self.domain_size)), dtype=np.int64)
@@ -140,7 +137,6 @@ class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle
 
     @property
     def held(self) -> Moments:
-        """Moments of the entry of the client's value: the mirror image of another's."""
         return Moments(mean=self.steps - self.other.mean, variance=self.other.variance)
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
@@ -228,12 +224,10 @@ class ThresholdHistogramEncoding(HistogramEncoding, IndependentSupport):
 
     @property
     def p(self) -> float:
-        """Probability that the entry of the client's value reaches the threshold."""
         return 1 - math.exp((self.steps - self.threshold + 1) * self.log_ratio) / self._both
 
     @property
     def q(self) -> float:
-        """Probability that a given other entry reaches the threshold."""
         return math.exp(self.threshold * self.log_ratio) / self._both
 
     def _add_reports(self, reports: Reports, out: Tally) -> None:

@@ -95,7 +95,6 @@ class HadamardMarginals:
 
     @property
     def p(self) -> float:
-        """Chance that a sign is kept."""
         return 1 / (1 + math.exp(-self.epsilon))
 
     def privatize(self, rows: Attributes, *, rng: np.random.Generator) -> Ints:

@@ -15,8 +15,8 @@ from fedhh.kernels.projective import (
     spread_over_multiples,
     sum_orthogonal,
 )
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
-from fedhh.oracles.counted_outputs import CountedOutputs
+from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.families import CountedOutputs, PureOracle
 from fedhh.random import kernel_state
 from fedhh.validation import InputError
 
@@ -102,7 +102,6 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         return t
 
     def _points_of(self, num_coordinates: int) -> int:
-        """Return the number of points with so many coordinates."""
         r = self.field_size
         return int((r**num_coordinates - 1) // (r - 1))
 
@@ -113,7 +112,6 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
 
     @property
     def aggregate_size(self) -> int:
-        """Number of points, K."""
         return self.num_points
 
     @cached_property
@@ -123,18 +121,15 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
 
     @property
     def _weight(self) -> float:
-        """Z / E."""
         others = self.num_points - self.num_supporting
         return self.num_supporting + others * math.exp(-self.epsilon)
 
     @property
     def p(self) -> float:
-        """Probability that a report supports its client's value."""
         return self.num_supporting / self._weight
 
     @property
     def q(self) -> float:
-        """Probability that a report supports a given value that its client does not hold."""
         common = self._points_of(self.num_coordinates - 2)
         lone = (self.num_supporting - common) * math.exp(-self.epsilon)
         return (common + lone) / self._weight
@@ -151,7 +146,6 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         return found
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n,) int64`` numbers of points."""
         values = self._check_values(values)
         reports = np.empty(len(values), dtype=np.int64)
         # A report is free, uniform over all points, or bound to those that support its value.
@@ -212,17 +206,11 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         return np.asarray(vectors // places[:, None] % self.field_size, dtype=np.int64)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each report, given the true value."""
         products = self._coordinates(np.array([value])) * self._coordinates(
             reports.astype(np.int64)
         )
         supporting = products.sum(axis=0) % self.field_size == 0
         return np.where(supporting, 0.0, -self.epsilon) - math.log(self._weight)
-
-    @property
-    def report_bits(self) -> float:
-        """log2 of the number of points."""
-        return math.log2(self.num_points)
 
 
 def _is_prime(number: int) -> bool:

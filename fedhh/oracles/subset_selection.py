@@ -22,12 +22,12 @@ from fedhh.kernels.votes import add_looked_through_votes, add_stamped_votes, sha
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,
-    PureOracle,
     Reports,
     Tally,
     Values,
     require_in_domain,
 )
+from fedhh.oracles.families import PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.system.machine import num_cores
@@ -103,12 +103,10 @@ class SubsetSelection(SampledAggregates, PureOracle):
 
     @cached_property
     def p(self) -> float:
-        """Probability that a report contains its client's value."""
         return 1 - self._miss_probability(self.d)
 
     @cached_property
     def q(self) -> float:
-        """Probability that a report contains a given value that its client does not hold."""
         return (self.d - self.p) / (self.domain_size - 1)
 
     @cached_property
@@ -130,12 +128,10 @@ class SubsetSelection(SampledAggregates, PureOracle):
         return reports
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
-        """Return votes drawn with the exact joint distribution; O(s), whatever n."""
         counts = self._check_counts(counts)
         return sample_subset_tally(counts, subset_size=self.d, epsilon=self.epsilon, rng=rng)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each ``(n, d)`` report, given the true value."""
         s, d = self.domain_size, self.d
         # C(s-1, d-1) = C(s-1, d) d / (s-d): of the same rounded term, the ratio stays exact.
         subsets = _log_binomial(s - 1, d)
@@ -146,7 +142,6 @@ class SubsetSelection(SampledAggregates, PureOracle):
         return np.where(held, containing, lacking)
 
     def report_space(self) -> Reports:
-        """Return all C(s, d) subsets, ``(C(s, d), d) int64``."""
         self._check_report_space(self.report_bits, width=self.d)
         subsets = itertools.combinations(range(self.domain_size), self.d)
         return np.array(list(subsets), dtype=np.int64)

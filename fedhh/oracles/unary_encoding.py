@@ -8,13 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.oracles.base import (
-    Floats,
-    PureOracle,
-    Reports,
-    Tally,
-    Values,
-)
+from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.families import PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 
 
@@ -43,7 +38,6 @@ class IndependentSupport(IndependentValues, PureOracle):
     """
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
-        """Return the support of every value, drawn with the exact distribution; O(s)."""
         counts = self._check_counts(counts)
         num_reports = int(counts.sum())
         ones = rng.binomial(counts, self.p)
@@ -59,20 +53,17 @@ class UnaryEncoding(IndependentSupport):
     """
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n, s) uint8`` reports of 0 and 1."""
         values = self._check_values(values)
         bits = rng.random((len(values), self.domain_size)) < self.q
         bits[np.arange(len(values)), values] = rng.random(len(values)) < self.p
         return bits.view(np.uint8)
 
     def report_space(self) -> Reports:
-        """Return all ``2**s`` bit vectors, ``(2**s, s) uint8``."""
         self._check_report_space(self.report_bits, width=self.domain_size)
         return np.array(list(itertools.product((0, 1), repeat=self.domain_size)), dtype=np.uint8)
 
     @property
     def report_bits(self) -> float:
-        """The bits themselves, s of them, sent plainly."""
         return float(self.domain_size)
 
     def _add_reports(self, reports: Reports, out: Tally) -> None:
@@ -107,16 +98,13 @@ class SymmetricUnaryEncoding(UnaryEncoding):
 
     @property
     def p(self) -> float:
-        """Probability that a bit is kept."""
         return 1 / (1 + math.exp(-self.epsilon / 2))
 
     @property
     def q(self) -> float:
-        """Probability that a bit is flipped."""
         return math.exp(-self.epsilon / 2) * self.p
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each ``(n, s)`` report, given the true value."""
         ones = reports.sum(axis=1, dtype=np.int64)
         own = reports[:, value].astype(np.int64)
         flips = ones - own + (1 - own)
@@ -148,16 +136,13 @@ class OptimizedUnaryEncoding(UnaryEncoding):
 
     @property
     def p(self) -> float:
-        """Probability that the bit of the client's value is 1."""
         return 0.5
 
     @property
     def q(self) -> float:
-        """Probability that a given other bit is 1."""
         return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each ``(n, s)`` report, given the true value."""
         others = reports.sum(axis=1, dtype=np.int64) - reports[:, value]
         # ln q = ln(1-q) - epsilon.
         log_zero = -math.log1p(math.exp(-self.epsilon))

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import FrequencyOracle, PureOracle, add_support
+from fedhh.oracles.base import FrequencyOracle, add_support
+from fedhh.oracles.families import PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
 from fedhh.testing.checks import Checks, expect

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.oracles.count_mean_sketch import CountMeanSketch, deviation_floor, deviation_surface
+from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch
-from fedhh.oracles.local_hashing import FastLocalHashing
+from fedhh.oracles.hashed_response import FastLocalHashing
 from fedhh.oracles.sketch import sample_sketch
+from fedhh.oracles.sketch_errors import deviation_floor, deviation_surface
 from fedhh.validation import InputError
 
 EIGHT = (300, 250, 200, 100, 80, 50, 15, 5)

@@ -13,10 +13,9 @@ from scipy.stats import chi2
 
 from fedhh.hashing import HashFamily
 from fedhh.oracles.base import add_support
-from fedhh.oracles.bassily_smith import BassilySmith
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
-from fedhh.oracles.local_hashing import FastLocalHashing
+from fedhh.oracles.hashed_response import BassilySmith, FastLocalHashing
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
 from fedhh.validation import InputError
 
