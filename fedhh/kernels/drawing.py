@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled
+from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import advance, mix, next_float
 from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
 
@@ -124,7 +125,7 @@ def draw_ranks(
     fresh_ranks = np.empty(most, dtype=np.int64)
     fresh_rows = np.empty(most + 1, dtype=np.int32)
     row_of = np.empty(most, dtype=np.int32)
-    slots = np.empty(_slot_count(most), dtype=np.int32)
+    slots = np.empty(slot_count(most), dtype=np.int32)
     candidates = np.empty((4, BATCH + 1), dtype=np.int64)
     rows = 0
     for i in range(num_clients):
@@ -192,7 +193,7 @@ def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids
     is hard to guess, so there is no branch on it: it is written as the next row, and a free slot
     says just that row.
     """
-    mask = np.uint64(_slot_count(len(fresh_ranks)) - 1)
+    mask = np.uint64(slot_count(len(fresh_ranks)) - 1)
     slots[: mask + _1] = -1
     rows = _0
     for j in range(len(fresh_ranks)):
@@ -228,14 +229,6 @@ def _count_rows(
         row_of[j] = row
         counts[np.uint64(row)] += 1
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
-
-
-@numba.njit(inline="always")
-def _slot_count(num_tokens: Any) -> Any:
-    size = 2
-    while size < 2 * num_tokens:
-        size *= 2
-    return size
 
 
 @numba.njit(inline="always")

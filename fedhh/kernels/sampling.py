@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
+from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import mix, next_below
 
 _Ids = npt.NDArray[np.int64]
@@ -94,22 +94,9 @@ def count_contributions(
 ) -> tuple[int, int]:
     """Add one to the count of each value that `choose_contributions` would return.
 
-    Args:
-        clients: As there, like all that follow.
-        offsets: ...
-        word_ids: ...
-        counts: ...
-        word_values: ...
-        live: ...
-        coded_values: ...
-        max_items: ...
-        greedy: ...
-        tie_key: ...
-        state: ...
-        tally: ``(s,) int64``, changed in place; all values are below s.
-
-    Returns:
-        The number of contributions, and of clients that have any.
+    The first arguments are those of `choose_contributions`; the tally is ``(s,) int64``, changed in
+    place, and all values are below s. Returned are the numbers of contributions, and of clients
+    that have any.
     """
     work = _room(offsets)
     contributions, clients_with_items = 0, 0
@@ -136,7 +123,7 @@ def _room(offsets: _Ids) -> Any:
         np.empty(longest, dtype=np.int64),
         np.empty(longest, dtype=np.int64),
         np.empty(longest, dtype=np.uint64),
-        np.empty(_slot_count(longest), dtype=np.int32),
+        np.empty(slot_count(longest), dtype=np.int32),
     )
 
 
@@ -193,15 +180,6 @@ def _choose(
     return max_items
 
 
-@numba.njit(inline="always")
-def _slot_count(size: int) -> int:
-    """Return how many slots keep a hash table of so many entries at most half full."""
-    slots = 2
-    while slots < 2 * size:
-        slots *= 2
-    return slots
-
-
 @compiled
 def _merge_equal(
     values: _Ids, totals: _Ids, size: np.int64, slots: npt.NDArray[np.int32]
@@ -210,7 +188,7 @@ def _merge_equal(
 
     Equal values are found by hashing: clients hold some dozens, and sorting them costs more.
     """
-    mask = np.uint64(_slot_count(size) - 1)
+    mask = np.uint64(slot_count(size) - 1)
     slots[: mask + _1] = -1
     left = _0
     for j in range(size):

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.lanes import LANES, aligned_empty, fill_words
+from fedhh.kernels.prng import LANES
 
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
-_Coins = npt.NDArray[np.uint16]
 
 PRIME = 2**61 - 1
 
@@ -30,12 +29,9 @@ _KEYS_AT_ONCE = 2**14
 _WORD_BITS = 64
 # Sums that bits run over after fewer rows are kept in more bits.
 _ROWS_PER_END = 16
-_COINS_AT_ONCE = 2**15
-_COINS_PER_WORD = 4
 
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
 _3 = np.uint64(3)
-_16 = np.uint64(16)
 _29 = np.uint64(29)
 _32 = np.uint64(32)
 _61 = np.uint64(61)
@@ -293,66 +289,6 @@ def _unpack(packed: _Words, bits: int, size: int, sums: _Ints) -> None:
         out = sums[table]
         for i in range(size):
             out[i] += np.int64((packed[i] >> shift) & mask)
-
-
-def add_noisy_rows(
-    rows: _Ints, cells: _Ints, flip: np.uint64, table: _Ints, states: _Words
-) -> None:
-    """Add one noisy indicator vector per report to its row of the table.
-
-    A report's vector has a one at its cell and zeros elsewhere; each entry is flipped with the
-    same probability, independently.
-
-    Args:
-        rows: ``(n,) int64`` in [0, k).
-        cells: ``(n,) int64`` in [0, m).
-        flip: Probability of a flip, times 2**64.
-        table: ``(k, m) int64``, changed in place.
-        states: ``(4, LANES) uint64`` of the generator, changed in place.
-    """
-    num_cells = table.shape[1]
-    reports_at_once = max(1, _COINS_AT_ONCE // num_cells)
-    words_per_line = _COINS_PER_WORD * LANES
-    num_words = -(-reports_at_once * num_cells // words_per_line) * LANES
-    words = aligned_empty(num_words, np.uint64)
-    more_words = aligned_empty(LANES, np.uint64)
-    buffers = (words, words.view(np.uint16), more_words)
-    _noisy_rows(rows, cells, flip, table, states, buffers, reports_at_once)
-
-
-@compiled
-def _noisy_rows(
-    rows: _Ints,
-    cells: _Ints,
-    flip: np.uint64,
-    table: _Ints,
-    states: _Words,
-    buffers: tuple[_Words, _Coins, _Words],
-    reports_at_once: int,
-) -> None:
-    words, coins, more_words = buffers
-    num_cells = table.shape[1]
-    # Sixteen bits settle a coin but for one case in 65,536; then 48 more bits do.
-    coarse = np.uint16(flip >> np.uint64(48))
-    fine = flip << _16
-    for start in range(0, len(rows), reports_at_once):
-        fill_words(states, words)
-        for i in range(start, min(start + reports_at_once, len(rows))):
-            first = (i - start) * num_cells
-            line = coins[first : first + num_cells]
-            counts = table[rows[i]]
-            undecided = np.uint16(0)
-            for cell in range(num_cells):
-                counts[cell] += np.int64(line[cell] < coarse)
-                undecided |= np.uint16(line[cell] == coarse)
-            own = np.int64(cells[i])
-            counts[own] += np.int64(1) - np.int64(2) * np.int64(line[own] < coarse)
-            if undecided:
-                for cell in range(num_cells):
-                    if line[cell] == coarse:
-                        fill_words(states, more_words)
-                        if more_words[0] << _16 < fine:
-                            counts[cell] += np.int64(-1 if cell == own else 1)
 
 
 @compiled

@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.lanes import lane_states
-from fedhh.kernels.packed_reports import add_vectors, noisy_vectors, vectors_supporting
-from fedhh.kernels.sketch_noise import add_noise
-from fedhh.kernels.sketches import add_noisy_rows
+from fedhh.kernels.prng import lane_states
+from fedhh.kernels.sketch_reports import (
+    add_noise,
+    add_noisy_rows,
+    add_vectors,
+    noisy_vectors,
+    vectors_supporting,
+)
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.sampling import SampledAggregates

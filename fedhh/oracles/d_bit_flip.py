@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.kernels.structured_reports import add_sampled_bits, draw_sampled_bits
+from fedhh.kernels.reports import add_sampled_bits, draw_sampled_bits
 from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
 from fedhh.oracles.families import Moments, ScoredOracle
 from fedhh.random import kernel_state

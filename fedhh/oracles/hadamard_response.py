@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedhh.kernels.reports import draw_hadamard_responses
 from fedhh.kernels.sketches import hadamard_rows
-from fedhh.kernels.structured_reports import draw_hadamard_responses
 from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
 from fedhh.oracles.families import CountedOutputs, Moments, ScoredOracle
 from fedhh.oracles.hadamard_sketches import hadamard_entries

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.packed_reports import add_signs, signs_supporting
+from fedhh.kernels.sketch_reports import add_signs, signs_supporting
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch, TableSketch, odds

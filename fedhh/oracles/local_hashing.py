@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.hashing import count_supports
+from fedhh.kernels.reports import count_supports
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import PureOracle
 from fedhh.validation import InputError

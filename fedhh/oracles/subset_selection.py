@@ -12,13 +12,18 @@ import numpy as np
 from scipy.special import betaln
 
 from fedhh.kernels.bit_votes import add_bit_votes, bit_report_ns
-from fedhh.kernels.counters import make_counters, move_counts
-from fedhh.kernels.lanes import lane_states
+from fedhh.kernels.prng import lane_states
 from fedhh.kernels.quick_votes import add_quick_votes
-from fedhh.kernels.subset_reports import draw_subsets
+from fedhh.kernels.reports import draw_subsets
 from fedhh.kernels.subset_tally import Node, add_members, root
 from fedhh.kernels.variates import binomials
-from fedhh.kernels.votes import add_looked_through_votes, add_stamped_votes, shares_stamps
+from fedhh.kernels.votes import (
+    add_looked_through_votes,
+    add_stamped_votes,
+    make_counters,
+    move_counts,
+    shares_stamps,
+)
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,

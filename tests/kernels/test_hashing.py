@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedhh.kernels.hashing import count_supports
+from fedhh.kernels.reports import count_supports
 from fedhh.oracles import OptimizedLocalHashing
 
 

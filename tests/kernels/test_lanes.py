@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words, lane_states
+from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words, lane_states
 from fedhh.testing import ALPHA, follows_law, law_p_value
 
 MASK = 2**64 - 1

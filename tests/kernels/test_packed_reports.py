@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare
 
-from fedhh.kernels.packed_reports import noisy_vectors
+from fedhh.kernels.sketch_reports import noisy_vectors
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch
 from fedhh.random import kernel_state

@@ -6,8 +6,9 @@ from scipy.linalg import hadamard
 from scipy.stats import binom, chi2
 
 from fedhh.hashing import HashFamily
-from fedhh.kernels.lanes import lane_states
-from fedhh.kernels.sketches import add_noisy_rows, hadamard_rows, sum_cells, sum_cells_of_range
+from fedhh.kernels.prng import lane_states
+from fedhh.kernels.sketch_reports import add_noisy_rows
+from fedhh.kernels.sketches import hadamard_rows, sum_cells, sum_cells_of_range
 
 ALPHA = 1e-9
 

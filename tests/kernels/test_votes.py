@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fedhh.kernels.bit_votes import _fill_bernoulli, density
-from fedhh.kernels.lanes import aligned_empty, lane_states
+from fedhh.kernels.prng import aligned_empty, lane_states
 from fedhh.kernels.quick_votes import CHUNK
-from fedhh.kernels.subset_reports import draw_subsets
+from fedhh.kernels.reports import draw_subsets
 from fedhh.oracles import SubsetSelection
 from fedhh.oracles.subset_selection import add_subset_votes, best_route, coin_threshold
 from fedhh.random import kernel_state

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.kernels.sketch_noise import add_noise
+from fedhh.kernels.sketch_reports import add_noise
 from fedhh.oracles import (
     CountMeanSketch,
     GeneralizedRandomizedResponse,
