@@ -49,14 +49,9 @@ class CountMeanSketch(SampledAggregates, MeanSketchOracle):
     that an entry is kept, p = h and, over the draw of the functions, q = h/m + (1 - 1/m)(1 - h).
     The paper's estimate, m/(m-1) ((1/k) sum_j M[j, h_j(d)] - n/m), is (support - n q) / (p - q).
 
-    Formal guarantees:
-        * epsilon-local differential privacy, for any hash functions; the factor e**epsilon is
-          reached wherever two values have different cells.
-        * Estimates are unbiased over the draw of the functions, not for fixed ones.
-        * `exact_variance` is the variance over draw and coins; `published_variance`, the paper's
-          Theorem 4.2, bounds it from above.
-        * `sample_aggregate` is exact: given the rows, the counts of +1 are sums of independent
-          coins, cell by cell.
+    Guarantees are those of `SketchOracle`; `published_variance`, the paper's Theorem 4.2, bounds
+    `exact_variance` from above. `sample_aggregate` is exact: given the rows, the counts of +1 are
+    sums of independent coins, cell by cell.
 
     Report size: m + log2 k bits. Cost: O(m) per report, O(k) per candidate, memory O(k m).
 

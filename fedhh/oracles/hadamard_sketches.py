@@ -24,8 +24,13 @@ class HadamardSketch(TableSketch):
     """What sketches share whose clients draw a row j of k and a coefficient l of m, and say a sign.
 
     The sign is that of the matrix of +-1, (-1)**popcount(l & cell), as a subclass reads a cell; it
-    is negated with probability 1 / (1 + e**epsilon). The sketch is the sums of signs by row and
-    coefficient: of each row, the Hadamard transform of what reports say of its cells.
+    is negated with probability 1 / (1 + e**epsilon). The sketch is k m sums of signs by row and
+    coefficient: of each row, the Hadamard transform of what reports say of its cells; and then k
+    numbers of reports. Guarantees are those of `SketchOracle`.
+
+    The noise never falls below one per report, however large epsilon is: one bit cannot say more.
+
+    Report size: 1 + log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
 
     Attributes:
         num_cells: m, a power of two.
@@ -134,22 +139,8 @@ class HadamardCountMeanSketch(HadamardSketch, MeanSketchOracle):
     kept and, over the draw of the functions, q = p/m + (1 - 1/m)/2. The paper's estimate is
     (support - n q) / (p - q).
 
-    Formal guarantees:
-        * epsilon-local differential privacy, for any hash functions; the factor e**epsilon is
-          reached wherever two values have different cells.
-        * Estimates are unbiased over the draw of the functions, not for fixed ones.
-        * `exact_variance` is the variance over draw and coins; `published_variance`, the paper's
-          Theorem 4.4, bounds it from above.
-        * `sample_sketch` draws from the distribution of the sketch of fresh reports.
-
-    The noise never falls below one per report, however large epsilon is: one bit cannot say more.
-
-    Report size: 1 + log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
-
-    A sketch is k m sums of signs by row and coefficient, and then k numbers of reports.
-
-    Attributes:
-        num_cells: m, a power of two.
+    Guarantees, sizes and costs are those of `HadamardSketch`; `published_variance`, the paper's
+    Theorem 4.4, bounds `exact_variance` from above.
 
     References:
         Differential Privacy Team, Apple (2017), "Learning with privacy at scale", section 4.2 and
@@ -202,21 +193,7 @@ class Hashtogram(HadamardSketch):
     of 256, collisions with the most frequent value outweigh the noise, and the median is ahead,
     514 against 619; `row_estimates` has the numbers to take it of.
 
-    Formal guarantees:
-        * epsilon-local differential privacy, for any hash functions; the factor e**epsilon is
-          reached wherever two values have different signed cells.
-        * Estimates are unbiased over the draw of the functions, not for fixed ones.
-        * `exact_variance` is the variance over draw and coins.
-        * `sample_sketch` draws from the distribution of the sketch of fresh reports.
-
-    The noise never falls below one per report, however large epsilon is: one bit cannot say more.
-
-    Report size: 1 + log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
-
-    A sketch is k m sums of signs by row and coefficient, and then k numbers of reports.
-
-    Attributes:
-        num_cells: m, a power of two.
+    Guarantees, sizes and costs are those of `HadamardSketch`, with signed cells for cells.
 
     References:
         Bassily, Nissim, Stemmer, Thakurta (2017), "Practical locally private heavy hitters",

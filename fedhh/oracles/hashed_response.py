@@ -27,7 +27,10 @@ class HashedResponseOracle(SketchOracle):
     """A report is a row of k, drawn at random, and the value's cell of it, of m, or another cell.
 
     The cell is the value's own with probability p = e**epsilon / (e**epsilon + m - 1), otherwise
-    one of the others. A sketch is k m numbers of reports. Subclasses choose m.
+    one of the others. A sketch is k m numbers of reports. Subclasses choose m. Guarantees are those
+    of `SketchOracle`.
+
+    Report size: log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
     """
 
     @property
@@ -100,14 +103,7 @@ class FastLocalHashing(HashedResponseOracle):
     large against the number of reports of a typical frequent value. k to infinity is optimal local
     hashing.
 
-    Formal guarantees:
-        * epsilon-local differential privacy, for any hash functions; the factor e**epsilon is
-          reached wherever two values have different cells.
-        * Estimates are unbiased over the draw of the functions, not for fixed ones.
-        * `exact_variance` is the variance over draw and coins.
-        * `sample_sketch` draws from the distribution of the sketch of fresh reports.
-
-    Report size: log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
+    Guarantees and costs are those of `HashedResponseOracle`.
 
     References:
         Cormode, Maddock, Maple (2021), "Frequency estimation under local differential privacy",
@@ -140,16 +136,9 @@ class BassilySmith(SampledAggregates, HashedResponseOracle):
     The paper draws all signs independently. Here a coordinate's are one polynomial's, three-wise
     independent: what the variance needs, and k numbers in place of s k.
 
-    Formal guarantees:
-        * epsilon-local differential privacy, for any matrix; the factor e**epsilon is reached
-          wherever two values differ in a sign.
-        * Estimates are unbiased over the draw of the matrix, not for a fixed one.
-        * V0 = (e**epsilon + 1)**2 / (e**epsilon - 1)**2, never below 1 however large epsilon is:
-          one bit cannot say more. To it, c clients of another, equal value add c (c - 1) / k
-          (`exact_variance`).
-        * `sample_aggregate` draws from the distribution of the sketch of fresh reports.
-
-    Report size: log2 k + 1 bits. Cost: O(1) per report, O(k) per candidate, memory O(k).
+    Guarantees and costs are those of `HashedResponseOracle`, with m = 2. V0 = (e**epsilon + 1)**2 /
+    (e**epsilon - 1)**2, never below 1 however large epsilon is: one bit cannot say more. To it, c
+    clients of another, equal value add c (c - 1) / k (`exact_variance`).
 
     Attributes:
         num_hashes: k, the paper's m: coordinates of the projection.

@@ -21,15 +21,20 @@ _LARGEST_GRID = 2**40
 class HistogramEncoding(FrequencyOracle):
     """What histogram encodings share: their reports.
 
-    The papers add Laplace noise of scale 2/epsilon to every entry of the indicator of the client's
-    value, which changes in two entries by 1 each. Tallies here are whole numbers, and a real number
-    on a computer leaks through its low digits; so entries are whole numbers of grid steps, G to the
-    1, and the noise is discrete Laplace, also two-sided geometric: with a = e**(-epsilon / (2 G)),
-    N = x with probability (1 - a) / (1 + a) a**|x|. An entry beyond [-B, G + B] is sent as the
-    nearer end. The privacy is exactly epsilon for every G and B: moving the 1 changes an entry's
-    probability by at most a factor of e**(epsilon / 2), the ends' too.
+    The papers (Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to sensitivity in private
+    data analysis", TCC; Wang, Blocki, Li, Jha 2017, "Locally differentially private protocols for
+    frequency estimation", USENIX Security, section 4) add Laplace noise of scale 2/epsilon to every
+    entry of the indicator of the client's value, which changes in two entries by 1 each. Tallies
+    here are whole numbers, and a real number on a computer leaks through its low digits; so entries
+    are whole numbers of grid steps, G to the 1, and the noise is discrete Laplace, also two-sided
+    geometric: with a = e**(-epsilon / (2 G)), N = x with probability (1 - a) / (1 + a) a**|x|. An
+    entry beyond [-B, G + B] is sent as the nearer end. The privacy is exactly epsilon for every G
+    and B: moving the 1 changes an entry's probability by at most a factor of e**(epsilon / 2), the
+    ends' too.
 
-    A report is ``(s,) int64`` in [-B, G + B]. Cost: O(s) per report.
+    A report is ``(s,) int64`` in [-B, G + B]. Cost: O(s) per report that is made.
+
+    The tallies of different values are independent, so `sample_aggregate` is exact.
 
     Attributes:
         steps: G, grid steps from 0 to 1.
@@ -93,8 +98,8 @@ class HistogramEncoding(FrequencyOracle):
 class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle):
     """Summation with histogram encoding: a noisy indicator, whose entries the server adds up.
 
-    Reports, and why their noise is on a grid, are those of
-    `fedhh.oracles.histogram_encoding.HistogramEncoding`. The tally is in grid steps.
+    Reports, and why their noise is on a grid, are those of `HistogramEncoding`. The tally is in
+    grid steps.
 
     Formal guarantees:
         * epsilon-local differential privacy, exactly: the worst ratio is e**epsilon.
@@ -103,18 +108,13 @@ class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle
           beyond the grid's ends. It is below the 8 / epsilon**2 of real Laplace noise by about
           epsilon**2 / (48 G**2) of it, 2 in a million at epsilon 10 and the default G: the grid
           costs no accuracy.
-        * The tallies of different values are independent, so `sample_aggregate` is exact.
 
     It is not a `PureOracle`: a report has no set of values that it supports. Where a protocol needs
     one, `the` has less noise, and `oue` much less.
 
-    Cost: O(s) per report that is made; O(n + s log(G + B)) for a tally of any number of reports.
+    Cost: O(n + s log(G + B)) for a tally of any number of reports.
 
     References:
-        Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data
-        analysis", TCC.
-        Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4, where it has its name.
         Ghosh, Roughgarden, Sundararajan (2009), "Universally utility-maximizing privacy
         mechanisms", STOC: the discrete noise.
     """
@@ -189,25 +189,19 @@ class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle
 class ThresholdHistogramEncoding(HistogramEncoding, IndependentSupport):
     """Thresholding with histogram encoding: a report supports the values whose entries are large.
 
-    Reports, and why their noise is on a grid, are those of
-    `fedhh.oracles.histogram_encoding.HistogramEncoding`. The server counts entries of at least t
-    grid steps, the threshold between G/2 and G with the least noise; with
-    a = e**(-epsilon / (2 G)), p = 1 - a**(G - t + 1) / (1 + a) and q = a**t / (1 + a). As G grows,
-    they are those of Wang et al. at theta = (t - 1/2) / G.
+    Reports, and why their noise is on a grid, are those of `HistogramEncoding`. The server counts
+    entries of at least t grid steps, the threshold between G/2 and G with the least noise; with a =
+    e**(-epsilon / (2 G)), p = 1 - a**(G - t + 1) / (1 + a) and q = a**t / (1 + a). As G grows, they
+    are those of Wang et al. at theta = (t - 1/2) / G.
 
     Formal guarantees:
         * epsilon-local differential privacy, exactly: the worst ratio is e**epsilon.
         * The estimate is unbiased; V0 = q(1-q) / (p-q)**2.
-        * The counts of different values are independent, so `sample_aggregate` is exact.
 
     A client that compares its entries with t itself sends s bits with the same p and q. It then
     reveals ln(p (1-q) / (q (1-p))) only, less than epsilon; `oue` puts all of it to use.
 
-    Cost: O(s) per report that is made; O(n + s) for a tally of any number of reports.
-
-    References:
-        Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4.
+    Cost: O(n + s) for a tally of any number of reports.
     """
 
     @cached_property

@@ -137,15 +137,11 @@ class OptimizedLocalHashing(LocalHashing):
     """Optimized local hashing: local hashing into g = round(e**epsilon) + 1 cells.
 
     With E = e**epsilon, the report is a fresh public hash function and the value's cell under it,
-    with probability p = E / (E + g - 1), or one of the others; q = 1/g. Functions, guarantees and
-    costs are those of `fedhh.oracles.local_hashing.LocalHashing`.
+    with probability p = E / (E + g - 1), or one of the others; q = 1/g. Functions, guarantees,
+    costs and references are those of `LocalHashing`.
 
     V0 = q(1-q) / (p-q)**2, which is 4 E / (E - 1)**2 at g = E + 1: that of optimized unary
     encoding, in a report whose size does not depend on the domain's.
-
-    References:
-        Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4.
     """
 
     def _check_epsilon(self) -> None:
@@ -167,7 +163,7 @@ class BinaryLocalHashing(LocalHashing):
 
     With E = e**epsilon, the report is a fresh public hash function to one bit and the value's bit
     under it, flipped with probability 1 / (E + 1): p = E / (E + 1), q = 1/2. Functions, guarantees
-    and costs are those of `fedhh.oracles.local_hashing.LocalHashing`.
+    and costs are those of `LocalHashing`.
 
     V0 = (E + 1)**2 / (E - 1)**2, never below 1 however large epsilon is: one bit cannot say more.
     It is that of Bassily and Smith's oracle without its collisions, since no two clients share a
@@ -175,8 +171,6 @@ class BinaryLocalHashing(LocalHashing):
 
     References:
         Bassily, Smith (2015), "Local, private, efficient protocols for succinct histograms", STOC.
-        Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4, where it has its name.
     """
 
     @property

@@ -40,8 +40,12 @@ class SketchOracle(PureOracle):
 
     Estimates are unbiased over the draw of the hash functions, not for fixed ones: a value that
     shares cells with a frequent one is then overestimated, in every round alike. `variance` is
-    exact over draw and coins if no two other clients hold the same value; `exact_variance` has
-    what equal values add. `log_prob` and `report_space` are for the functions at hand.
+    exact over draw and coins if no two other clients hold the same value; `exact_variance` has what
+    equal values add. `log_prob` and `report_space` are for the functions at hand. `sample_sketch`
+    draws from the distribution of the sketch of fresh reports.
+
+    Reports have epsilon-local differential privacy for any hash functions; the factor e**epsilon is
+    reached wherever two values have different cells.
 
     Attributes:
         num_hashes: k.
