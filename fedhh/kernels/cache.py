@@ -136,7 +136,6 @@ class _Cache:
 
     @property
     def cache_path(self) -> str:
-        """The directory, for numba's statistics."""
         return str(cache_directory())
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:

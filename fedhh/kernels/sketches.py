@@ -242,7 +242,6 @@ def _add_cells_of_range(
 
 @subroutine
 def _evaluate(coefficients: _Words, keys: _Ints, values: _Words) -> None:
-    """Write a row's polynomial at some keys."""
     c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
     for i in range(len(keys)):
         key = np.uint64(keys[i])
@@ -262,7 +261,6 @@ def _go_on(values: _Words, steps: _Words, bend: np.uint64, out: _Words, size: in
 
 @subroutine
 def _gather(line: _Words, values: _Words, size: int, sums: _Words) -> None:
-    """Add to each sum the cell that its value is reduced to."""
     num_cells = np.uint64(len(line))
     mask = num_cells - np.uint64(1)
     if num_cells & mask:
@@ -282,7 +280,6 @@ def _add(a: Any, b: Any) -> Any:
 
 @subroutine
 def _unpack(packed: _Words, bits: int, size: int, sums: _Ints) -> None:
-    """Add each table's part of packed sums to its own."""
     mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
     for table in range(len(sums)):
         shift = np.uint64(table * bits)

@@ -150,15 +150,9 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         reports = np.empty(len(values), dtype=np.int64)
         # A report is free, uniform over all points, or bound to those that support its value.
         bound = -math.expm1(-self.epsilon) * self.p
+        geometry = self._firsts, self._inverses
         draw_projective_responses(
-            values,
-            self.num_coordinates,
-            self._firsts,
-            self._inverses,
-            np.array([self.num_supporting, self.num_points]),
-            bound,
-            reports,
-            kernel_state(rng),
+            values, *geometry, self.num_points, bound, reports, kernel_state(rng)
         )
         return reports
 
@@ -169,7 +163,7 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         if self.transforms(len(candidates)):
             supports = [self._transformed(each, candidates) for each in aggregates]
         else:
-            geometry = self.num_coordinates, self._firsts, self._inverses
+            geometry = self._firsts, self._inverses
             supports = [sum_orthogonal(each, candidates, *geometry) for each in aggregates]
         return np.array(supports, dtype=np.int64).reshape(len(aggregates), len(candidates))
 
@@ -189,7 +183,7 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         """
         r, t = self.field_size, self.num_coordinates
         spread = np.zeros(r**t)
-        spread_over_multiples(aggregate, t, self._firsts, r, spread)
+        spread_over_multiples(aggregate, self._firsts, r, spread)
         spectrum = np.fft.rfftn(spread.reshape((r,) * t)).real
         coordinates = self._coordinates(candidates)
         # A vector and its negative have the same value, and the transform keeps one of the two.

@@ -103,15 +103,12 @@ class ProtocolTrial:
         return self._runs[seed]
 
     def last_state(self, seed: int) -> Any:
-        """Return the state after the run."""
         return self.run(seed)[-1].after
 
     def mechanism(self, seed: int) -> Mechanism:
-        """Return what the protocol states of itself before it runs."""
         return self.settled(seed).mechanism
 
     def summaries(self, seed: int) -> list[RoundSummary]:
-        """Return what the protocol says of its rounds."""
         return list(self.last_state(seed).history)
 
 
@@ -179,25 +176,22 @@ class GroupedExecutor(Executor):
     """Answers blocks in groups, last group first, as workers that are done in any order would."""
 
     def __init__(self, worker: ClientWorker, *, num_groups: int) -> None:
-        """Split each cohort's blocks into so many groups, at most."""
         self._worker = worker
         self._num_groups = num_groups
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer per group."""
         groups = min(self._num_groups, query.cohort.num_blocks)
         for index in reversed(range(groups)):
             yield self._worker.answer(query, range(index, query.cohort.num_blocks, groups))
 
     def close(self) -> None:
-        """Do nothing: the worker lives in this process."""
+        pass
 
 
 class Poison:
     """Diagnostics that nobody but the simulator may read."""
 
     def merge(self, other: object) -> Poison:
-        """Return the same poison."""
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -208,6 +202,5 @@ class PoisonedExecutor(InProcessExecutor):
     """Answers in this process, with diagnostics that fail whoever reads them."""
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer for the whole cohort."""
         for answer in super().answer(query, progress):
             yield replace(answer, diagnostics=Poison())  # type: ignore[arg-type]

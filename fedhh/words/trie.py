@@ -45,7 +45,6 @@ class PrefixTrie:
 
     @property
     def length(self) -> int:
-        """Length of the longest prefixes."""
         return len(self.levels)
 
     @property

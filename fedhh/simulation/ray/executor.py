@@ -70,7 +70,6 @@ class RayExecutor(Executor):
         return self._actors.clients
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer for the whole cohort."""
         self._actors.watch.check()
         reference = ray.put(Carried(query))
         num_blocks = query.cohort.num_blocks
@@ -104,7 +103,6 @@ class RayExecutor(Executor):
             lost = self._recover(shares, lost)
 
     def close(self) -> None:
-        """Stop the actors, and Ray if it was started for them."""
         self._actors.close()
 
     def _recover(self, shares: list[_Share], lost: list[_Share]) -> list[_Share]:
@@ -182,7 +180,6 @@ class RayExecutor(Executor):
 
 
 def _is_there(reference: Any) -> bool:
-    """Return whether a finished result can still be fetched."""
     try:
         ray.get(reference, timeout=60)
     except (*LOST, GetTimeoutError):

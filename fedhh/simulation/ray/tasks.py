@@ -36,7 +36,6 @@ class Shared:
     _reference: Any = field(default=None, repr=False)
 
     def reference(self) -> Any:
-        """Return where Ray keeps the value."""
         if self._reference is None:
             self._reference = ray.put(Carried(self.value))
         return self._reference

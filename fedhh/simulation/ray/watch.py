@@ -89,7 +89,6 @@ def watch_ray(address: str) -> RayWatch:
 
 
 def _answers(place: Place) -> bool:
-    """Return whether somebody listens there."""
     try:
         socket.create_connection(place, _CONNECT_SECONDS).close()
     except OSError:
