@@ -1,8 +1,11 @@
 """xoshiro256++ and the exact draws that kernels make from it, one by one or in 32 lanes.
 
-State is a ``(4,) uint64`` array, changed in place. Source: Blackman and Vigna (2021), "Scrambled
+Source: Blackman and Vigna (2021), "Scrambled
 linear pseudorandom number generators", ACM TOMS 47(4). Bounded draws reject, so that they are
 exactly uniform: Lemire (2019), "Fast random integer generation in an interval", TOMACS 29(1).
+
+A kernel's ``state`` is ``(4,) uint64`` of this generator, its ``states`` are ``(4, LANES) uint64``;
+both are changed in place.
 
 The loops over lanes are written so that LLVM turns them into vector code; a lane's words are those
 of `next_uint64` from the same state, whatever the machine.
@@ -143,7 +146,6 @@ def fill_words(states: _Words, out: _Words) -> None:
     """Fill ``out`` with fresh words, lane after lane.
 
     Args:
-        states: ``(4, LANES) uint64``, changed in place.
         out: ``(n,) uint64``, n a multiple of LANES.
     """
     s0, s1, s2, s3 = states[0], states[1], states[2], states[3]

@@ -107,7 +107,6 @@ def draw_projective_responses(
         num_points: How many there are.
         own_share: Chance of one of the orthogonal ones; otherwise uniform over all.
         out: ``(n,) int64``, overwritten.
-        state: ``(4,) uint64`` of the generator, changed in place.
     """
     point, other = np.empty_like(firsts), np.empty_like(firsts)
     num_orthogonal = firsts[len(firsts) - 1]

@@ -164,7 +164,6 @@ def draw_adopted(
     several of them at once; most are not adopted.
 
     Args:
-        state: ``(4,) uint64`` of the generator, changed in place.
         table: The law of ranks.
         adoption_key: Which ranks are adopted: those whose hash with it, as a float, is below
         adoption: this share.

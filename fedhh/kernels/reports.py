@@ -34,7 +34,6 @@ def draw_hadamard_responses(
         num_outputs: A multiple of b, at most 2**32.
         own_share: In (0, 1).
         out: ``(n,) int64``, overwritten.
-        state: ``(4,) uint64`` of the generator, changed in place.
     """
     for i in range(len(symbols)):
         if next_float(state) >= own_share:
@@ -60,7 +59,6 @@ def draw_sampled_bits(
         own: Chance that the bit of a report's value is 1, if its position is sampled.
         other: Chance that any other sampled bit is 1.
         out: ``(n, d) int64``, d at most s, overwritten: twice a position and its bit.
-        state: ``(4,) uint64`` of the generator, changed in place.
     """
     drawn_by = np.full(domain_size, -1, dtype=np.int64)
     for i in range(len(values)):
@@ -80,7 +78,6 @@ def add_sampled_bits(
         other: Chance of a 1 elsewhere.
         scores: ``(2,) int64``, of a 0 and of a 1.
         out: ``(s,) int64``, changed in place.
-        state: ``(4,) uint64`` of the generator, changed in place.
     """
     drawn_by = np.full(len(out), -1, dtype=np.int64)
     report = np.empty(num_bits, dtype=np.int64)
@@ -119,7 +116,6 @@ def draw_subsets(
         domain_size: s, below 2**32.
         miss: Probability that a report lacks its client's value, times 2**64.
         reports: ``(n, d) int64``, d below s.
-        state: ``(4,) uint64`` of the generator, changed in place.
     """
     num_reports, subset_size = reports.shape
     bits = 2

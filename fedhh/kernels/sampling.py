@@ -55,7 +55,6 @@ def choose_contributions(
         greedy: Take the B largest counts, ties by a hash of client and value; otherwise a uniform
             B-subset.
         tie_key: Key of that hash.
-        state: ``(4,) uint64`` generator state, changed in place.
 
     Returns:
         ``(n, max_items) int64`` values, of which row i's first ``sizes[i]`` are set, the rest -1;
@@ -64,13 +63,11 @@ def choose_contributions(
     num_clients = len(clients)
     chosen = np.full((num_clients, max_items), -1, dtype=np.int64)
     sizes = np.zeros(num_clients, dtype=np.int64)
+    rule = (word_values, live, coded_values, max_items, greedy, tie_key)
     work = _room(offsets)
     for i in range(num_clients):
         here = slice(offsets[i], offsets[i + 1])
-        size = _choose(
-            clients[i], word_ids[here], counts[here], word_values, live, coded_values,
-            max_items, greedy, tie_key, state, work,
-        )  # fmt: skip
+        size = _choose(clients[i], word_ids[here], counts[here], rule, state, work)
         for j in range(size):
             chosen[i, j] = work[0][j]
         sizes[i] = size
@@ -98,14 +95,12 @@ def count_contributions(
     place, and all values are below s. Returned are the numbers of contributions, and of clients
     that have any.
     """
+    rule = (word_values, live, coded_values, max_items, greedy, tie_key)
     work = _room(offsets)
     contributions, clients_with_items = 0, 0
     for i in range(len(clients)):
         here = slice(offsets[i], offsets[i + 1])
-        size = _choose(
-            clients[i], word_ids[here], counts[here], word_values, live, coded_values,
-            max_items, greedy, tie_key, state, work,
-        )  # fmt: skip
+        size = _choose(clients[i], word_ids[here], counts[here], rule, state, work)
         for j in range(size):
             tally[work[0][j]] += 1
         contributions += size
@@ -132,16 +127,12 @@ def _choose(
     client: int,
     word_ids: npt.NDArray[np.int32],
     counts: npt.NDArray[np.int32],
-    word_values: _Ids,
-    live: _Bits,
-    coded_values: _Ids,
-    max_items: int,
-    greedy: bool,
-    tie_key: np.uint64,
+    rule: Any,
     state: _Words,
     work: Any,
 ) -> Any:
     """Put one client's contributions first in ``work[0]``, and return how many they are."""
+    word_values, live, coded_values, max_items, greedy, tie_key = rule
     values, totals, hashes, slots = work
     num_words = np.uint64(len(word_values))
     # Past the first layers few words have a value, which is hard to guess: so all are written down,

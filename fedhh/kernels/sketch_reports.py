@@ -55,7 +55,6 @@ def noisy_vectors(cells: _Ints, num_cells: int, flip: np.uint64, state: _Words) 
         cells: ``(n,) int64`` in [0, num_cells): where each vector has its one.
         num_cells: m.
         flip: Probability of a flip, times 2**64.
-        state: ``(4,) uint64`` of the generator, changed in place.
 
     Returns:
         ``(n, ceil(m / 64)) uint64``; bit i of the bits, counted from the lowest of the first word,
@@ -180,7 +179,6 @@ def add_noisy_rows(
         cells: ``(n,) int64`` in [0, m).
         flip: Probability of a flip, times 2**64.
         table: ``(k, m) int64``, changed in place.
-        states: ``(4, LANES) uint64`` of the generator, changed in place.
     """
     num_cells = table.shape[1]
     reports_at_once = max(1, _COINS_AT_ONCE // num_cells)
@@ -241,7 +239,6 @@ def add_noise(counts: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Wo
         reports: ``(k,) int64``: reports by row.
         flip: Probability of a flip, in (0, 1).
         out: ``(k, m) int64``, overwritten.
-        state: ``(4,) uint64`` of the generator, changed in place.
     """
     num_rows, num_cells = counts.shape
     kept = 1.0 - flip

@@ -226,7 +226,6 @@ def add_members(
             independent of the others. 0 for none.
         ranges: ``(p, 2) int64``: start and size of what is left over, filled in.
         reports: ``(p, 2, k) int64``: its reports, filled in.
-        state: ``(4,) uint64``, changed in place.
 
     Returns:
         How many nodes are left over.

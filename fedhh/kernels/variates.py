@@ -71,7 +71,6 @@ def draw_binomial(trials: int, heads: float, tails: float, state: _State) -> Any
         trials: At least 0, at most about 10**12.
         heads: Weight of success, not negative.
         tails: Weight of failure, not negative; not both are 0.
-        state: ``(4,) uint64``, changed in place.
     """
     if trials <= 0 or heads <= 0.0:
         return 0
@@ -147,7 +146,6 @@ def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> Any:
         good: Good balls, at least 0.
         bad: The others.
         sample: In [0, good + bad].
-        state: ``(4,) uint64``, changed in place.
     """
     if good == 0 or sample == 0:
         return 0
