@@ -196,9 +196,7 @@ def noise_of(name: str, *, epsilon: float, domain_size: int) -> float:
 def compare_oracles(*, epsilon: float, domain_size: int) -> OracleComparison:
     """Return what all oracles but the null mechanism cost, and which to use.
 
-    Args:
-        epsilon: Local privacy of one report, 0.01 to 30.
-        domain_size: Number of values s, at least 2.
+    For a local epsilon from 0.01 to 30 and at least 2 values.
     """
     require_between(*_EPSILONS, epsilon=epsilon)
     require_at_least(2, domain_size=domain_size)

@@ -80,11 +80,8 @@ def deviation_surface(
         true_counts: ``(c,) int64``: how many clients hold each value.
         value: The value whose estimate is meant.
         epsilon: Privacy of one report.
-        num_hashes: The k of each column.
+        num_hashes: The k of each column that is returned.
         num_cells: The m of each row.
-
-    Returns:
-        ``(len(num_cells), len(num_hashes)) float64``.
     """
     domain_size = len(true_counts)
 

@@ -216,14 +216,13 @@ def add_subset_votes(
     """Draw one Subset Selection report per value and add its members to ``out``.
 
     Args:
-        values: ``(n,) int64`` in [0, s), contiguous, n below 2**32. Others are refused, and then
-            ``out`` is as it was.
+        values: ``(n,) int64``, contiguous, n below 2**32. If one is outside [0, s), all are
+            refused, and ``out`` is as it was.
         out: ``(s,) int64``, s below 2**32.
         subset_size: d, in [1, s).
         miss: Probability that a report lacks its client's value, times 2**64.
         rng: Source of the clients' coins.
-        route: ``quick``, ``looked-through``, ``stamped`` or ``bits``; None chooses from s and d
-            alone.
+        route: ``quick``, ``looked-through``, ``stamped`` or ``bits``; None chooses by s and d.
     """
     domain_size = len(out)
     route = route or best_route(domain_size, subset_size)

@@ -26,9 +26,8 @@ from ray.util.placement_group import placement_group  # noqa: E402
 
 from fedhh.simulation.ray import actors, tasks  # noqa: E402
 from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
-from fedhh.simulation.ray.failures import failure_of  # noqa: E402
 from fedhh.simulation.ray.tasks import Shared, map_on_ray  # noqa: E402
-from fedhh.simulation.ray.watch import RayWatch  # noqa: E402
+from fedhh.simulation.ray.watch import RayWatch, failure_of  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("shared_ray")
 

@@ -18,7 +18,7 @@ from fedhh.doors import Carried
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Executor, Progress, Worker
 from fedhh.simulation.ray.actors import RayActors
-from fedhh.simulation.ray.failures import LOST, MOST_FAILURES, failure_of
+from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of
 from fedhh.validation import InputError, RunFailedError
 
 _MOST_CALLS_PER_SHARE, _CLIENTS_PER_CALL = 16, 2**15

@@ -13,8 +13,7 @@ from ray.exceptions import RayError
 from fedhh.doors import Carried
 from fedhh.plugin_errors import naming_plugins
 from fedhh.simulation.ray.connection import all_cores, free_cores, start_ray, stop_ray
-from fedhh.simulation.ray.failures import MOST_FAILURES, failure_of
-from fedhh.simulation.ray.watch import RayWatch, watch_ray
+from fedhh.simulation.ray.watch import MOST_FAILURES, RayWatch, failure_of, watch_ray
 from fedhh.validation import RunFailedError, require_at_least
 
 _WAITS_UNTIL_CORES_ARE_COUNTED = 20

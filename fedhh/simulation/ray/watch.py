@@ -1,4 +1,4 @@
-"""Says whether the two processes live without which a run on Ray cannot go on.
+"""What Ray says of a failure, and whether the two processes live without which a run cannot go on.
 
 Ray itself waits for a head (GCS) that is gone, then ends this process by lines of its own log. For
 a node's raylet it waits for ever, or raises what does not name it; whoever stores or fetches an
@@ -9,12 +9,23 @@ asked by connecting.
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import time
 
 import ray
+from ray.exceptions import ObjectLostError, RayActorError, RayError
 
-from fedhh.validation import RunFailedError
+from fedhh.plugin_errors import PluginError
+from fedhh.validation import InputError, RunFailedError
+
+MOST_FAILURES = 20
+"""Deaths of workers in one round, or of one task, after which the run stops: something else is
+wrong then."""
+
+LOST = (RayActorError, ObjectLostError)
+
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
 _PAUSE_SECONDS = 0.5
 _CONNECT_SECONDS = 3.0
@@ -27,6 +38,23 @@ _KEPT = "What is finished is kept: go on with --resume --out DIR, to the same bi
 _log = logging.getLogger(__name__)
 
 Place = tuple[str, int]
+
+
+def failure_of(error: RayError) -> Exception:
+    """Return what a worker raised, or one line of Ray's own error, which may have pages."""
+    cause = getattr(error, "cause", None)
+    if not isinstance(cause, PluginError) and (missing := _MISSING.search(str(error))):
+        return InputError(
+            f"A Ray worker cannot import the module {missing[1]!r}, which is there in this "
+            "process; install it on every node, or put it beside the config."
+        )
+    if isinstance(cause, Exception):
+        return cause
+    reason = str(error).strip().partition("\n")[0]
+    return RunFailedError(
+        f"A Ray worker failed ({type(error).__name__}): {reason} What is finished is kept: go on "
+        "with --resume, with --workers 0 also without Ray."
+    )
 
 
 class RayWatch:
