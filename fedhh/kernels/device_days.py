@@ -155,14 +155,9 @@ def values_of(keys: _Words, events: _Ints, law: ValueLaw) -> Any:
 def count_events(
     key: np.uint64, firsts: _Ints, is_in: _Flags, law: ValueLaw, counts: _Ints
 ) -> None:
-    """Count a day's events by value.
+    """Count a day's events by value: of all devices, and of those that opted in, ``(2, p) int64``.
 
-    Args:
-        key: The day's.
-        firsts: ``(n + 1,) int64`` as `draw_day` leaves it.
-        is_in: ``(n,) bool``.
-        law: Of values.
-        counts: ``(2, p) int64``, changed: events of all devices, and of those that opted in.
+    Its key and who opted in are given, and ``firsts`` as `draw_day` leaves it.
     """
     for i in range(len(is_in)):
         for event in range(firsts[i], firsts[i + 1]):

@@ -44,10 +44,8 @@ class TypingLaw(NamedTuple):
     """How many words a client types, which of them are new, and when it repeats itself.
 
     Attributes:
-        log_mean: Mean of the logarithm of the number of words.
+        log_mean: Mean of the logarithm of the number of words, from ``min_words`` to ``max_words``.
         log_sd: Its standard deviation.
-        min_words: Fewest words.
-        max_words: Most words.
         log_share_mean: Mean of the logarithm of a client's share of new words.
         log_share_sd: Its standard deviation.
         copy_scale: k in the chance (1 + j / k)^-b that word j is a fresh draw.
@@ -68,7 +66,7 @@ class TypingLaw(NamedTuple):
 
 @compiled
 def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
-    """Return how many new words each client types, repetitions included.
+    """Return ``(n,) int64``: how many new words each client types, repetitions included.
 
     Args:
         keys: ``(2,) uint64``: the population's key of streams, and its key of adoption. A third
@@ -76,9 +74,6 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
             stay those of the first two, and what it types is drawn from a stream of that time.
         clients: ``(n,) int64`` client numbers.
         law: How clients type.
-
-    Returns:
-        ``(n,) int64``.
     """
     state = np.empty(4, dtype=np.uint64)
     tokens = np.empty(len(clients), dtype=np.int64)

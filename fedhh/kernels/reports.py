@@ -69,16 +69,7 @@ def draw_sampled_bits(
 def add_sampled_bits(
     values: _Ints, num_bits: int, own: float, other: float, scores: _Ints, out: _Ints, state: _Words
 ) -> None:
-    """Add to each position the scores of its sampled bits; see `draw_sampled_bits`.
-
-    Args:
-        values: ``(n,) int64`` in [0, s).
-        num_bits: d.
-        own: Chance of a 1 at the value's position.
-        other: Chance of a 1 elsewhere.
-        scores: ``(2,) int64``, of a 0 and of a 1.
-        out: ``(s,) int64``, changed in place.
-    """
+    """Add the scores, of a 0 and of a 1, of the bits of `draw_sampled_bits` to ``(s,) int64``."""
     drawn_by = np.full(len(out), -1, dtype=np.int64)
     report = np.empty(num_bits, dtype=np.int64)
     for i in range(len(values)):
@@ -153,7 +144,7 @@ def draw_subsets(
 def count_supports(
     low: _Words, high: _Words, offset: _Words, width: _Words, candidates: _Ints, wide: bool
 ) -> _Ints:
-    """Return how many reports support each candidate.
+    """Return ``(c,) int64``: how many reports support each candidate.
 
     A report supports x if ``low * (x mod 2**32) + high * (x // 2**32) + offset``, modulo 2**64, is
     below its width: the cell is an interval of the hash, moved to begin at 0.
@@ -165,9 +156,6 @@ def count_supports(
         width: ``(n,) uint64``.
         candidates: ``(c,) int64``, not negative.
         wide: Whether candidates may reach 2**32; if not, ``high`` is not read.
-
-    Returns:
-        ``(c,) int64``.
     """
     counts = np.zeros(len(candidates), dtype=np.int64)
     # A block of reports stays in the nearest cache while all candidates pass over it.

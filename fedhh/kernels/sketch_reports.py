@@ -126,11 +126,7 @@ def add_signs(reports: _Ints, table: _Table) -> None:
 def vectors_supporting(coefficients: _Words, num_cells: int, reports: _Ints, keys: _Ints) -> Any:
     """Return ``(c,) int64``: how many vectors have a one at each key's cell of their row.
 
-    Args:
-        coefficients: ``(k, 3) uint64`` of the hash functions.
-        num_cells: m.
-        reports: As in `add_vectors`.
-        keys: ``(c,) int64``.
+    The hash functions are ``(k, 3) uint64`` coefficients; reports are as in `add_vectors`.
     """
     supporters = np.zeros(len(keys), dtype=np.int64)
     cells = np.uint64(num_cells)
@@ -147,11 +143,7 @@ def vectors_supporting(coefficients: _Words, num_cells: int, reports: _Ints, key
 def signs_supporting(coefficients: _Words, num_cells: int, reports: _Ints, keys: _Ints) -> Any:
     """Return ``(c,) int64``: how many signs are the Hadamard entry of each key's cell.
 
-    Args:
-        coefficients: ``(k, 3) uint64`` of the hash functions.
-        num_cells: m.
-        reports: As in `add_signs`.
-        keys: ``(c,) int64``.
+    The hash functions are ``(k, 3) uint64`` coefficients; reports are as in `add_signs`.
     """
     supporters = np.zeros(len(keys), dtype=np.int64)
     cells = np.uint64(num_cells)

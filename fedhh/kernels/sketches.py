@@ -85,13 +85,9 @@ def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
 
 @compiled
 def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -> _Ints:
-    """Return ``(n,) int64``: the cell of each key under the hash function of its row.
+    """Return ``(n,) int64``: the cell of each key, below the prime, under its row's hash function.
 
-    Args:
-        coefficients: ``(k, 3) uint64`` below the prime, lowest degree first.
-        num_cells: m, at least 1.
-        rows: ``(n,) int64`` in [0, k).
-        keys: ``(n,) int64`` in [0, prime).
+    Coefficients are ``(k, 3) uint64`` below the prime, lowest degree first.
     """
     cells = np.empty(len(keys), dtype=np.int64)
     for i in range(len(keys)):
@@ -101,15 +97,9 @@ def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -
 
 
 def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
-    """Return, for each table, the sum over all rows of the cell that a key is hashed to.
+    """Return ``(t, n) int64``: for each of ``(t, k, m)`` tables and each key, its cells summed.
 
-    Args:
-        coefficients: ``(k, 3) uint64``.
-        tables: ``(t, k, m) int64``.
-        keys: ``(n,) int64`` in [0, prime).
-
-    Returns:
-        ``(t, n) int64``.
+    A key has a cell in each row; coefficients are those of `hash_pairs`.
     """
     sums = np.empty((len(tables), len(keys)), dtype=np.int64)
     for part, packed in _packed(tables):

@@ -112,8 +112,7 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
     def exact_variance(self, true_counts: Values) -> Floats:
         """Return the exact variance of every value's estimate, for the placement at hand.
 
-        Args:
-            true_counts: ``(domain_size,) int64``: how many clients hold each value.
+        ``true_counts``, ``(domain_size,) int64``, says how many clients hold each value.
         """
         counts = np.asarray(true_counts, dtype=np.float64)
         blocks = self.symbols // self.block_size

@@ -110,12 +110,7 @@ class SketchOracle(PureOracle):
         To `variance` it adds, for the others' counts f*, what clients with equal values do
         together, (1/k) (1/m) (1 - 1/m) sum f* (f* - 1), times (m / (m - 1))**2. It needs hash
         functions that are three-wise independent, no more. Derived independently of the papers.
-
-        Args:
-            true_counts: ``(c,) int64``: how many clients hold each value.
-
-        Returns:
-            ``(c,) float64``.
+        ``true_counts``, ``(c,) int64``, says how many clients hold each value.
         """
         counts = np.asarray(true_counts, dtype=np.float64)
         added = self.collision_variance(counts)
@@ -160,16 +155,9 @@ class SketchOracle(PureOracle):
 
 
 def sample_sketch(oracle: SketchOracle, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
-    """Return a sketch drawn from how many clients hold each value, without reports; exact.
+    """Return ``(aggregate_size,) int64``, distributed as the sketch of some clients' reports.
 
-    Args:
-        oracle: Whose sketch.
-        true_counts: ``(c,) int64``, at least 0, c at most domain_size: how many clients hold each
-            of the values 0 .. c - 1.
-        rng: Source of randomness.
-
-    Returns:
-        ``(aggregate_size,) int64``, distributed as the sketch of these clients' reports.
+    ``true_counts``, ``(c,) int64``, says how many clients hold each of the values 0 .. c - 1.
     """
     counts = np.ascontiguousarray(true_counts, dtype=np.int64)
     if counts.ndim != 1 or len(counts) > oracle.domain_size or counts.min(initial=0) < 0:
@@ -255,12 +243,6 @@ class MeanSketchOracle(TableSketch):
 
         ``(m/(m-1))**2 [noise n + sum f*^2 / (k m)]`` for the others' counts f*: Theorems 4.2 and
         4.4. The paper prints it as an equality; it bounds `exact_variance` from above.
-
-        Args:
-            true_counts: ``(c,) int64``, summing to n.
-
-        Returns:
-            ``(c,) float64``.
         """
         counts = np.asarray(true_counts, dtype=np.float64)
         squares = counts**2

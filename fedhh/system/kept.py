@@ -23,10 +23,7 @@ _log = logging.getLogger(__name__)
 def kept_text(name: str, made_of: bytes, make: Callable[[], str]) -> str:
     """Return a text, from the disk if it is there.
 
-    Args:
-        name: What the file is called, before the digest.
-        made_of: All that the text depends on, or a digest of it.
-        make: Makes the text.
+    The file is called by ``name`` and a digest of ``made_of``, all that the text depends on.
     """
     path = _directory() / f"{name}-{hashlib.sha256(made_of).hexdigest()[:32]}.txt"
     try:

@@ -33,12 +33,7 @@ class Check(Generic[Subject]):
     applies: Callable[[Subject], bool]
 
     def __call__(self, subject: Subject, *, seed: int = 0) -> None:
-        """Raise `ConformanceError` unless the property holds.
-
-        Args:
-            subject: What is checked.
-            seed: Of all randomness of the check.
-        """
+        """Raise `ConformanceError` unless the property holds; the seed is of all randomness."""
         try:
             self.body(subject, seed)
         except AssertionError as failure:
@@ -73,13 +68,7 @@ def expect(holds: object, message: str) -> None:
 
 
 def expect_refusal(what: str, call: Callable[[], object], *, naming: str) -> None:
-    """Raise AssertionError unless a call raises an InputError whose message has a word.
-
-    Args:
-        what: The bad input, for the message.
-        call: Passes it on.
-        naming: The word; the argument's name.
-    """
+    """Raise AssertionError unless a call with a bad input raises an InputError that names it."""
     try:
         call()
     except InputError as error:

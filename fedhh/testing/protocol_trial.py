@@ -29,11 +29,8 @@ def small_population(
 ) -> StoredPopulation:
     """Return clients with words of 1 to 6 of six letters, drawn by a Zipf law.
 
-    Args:
-        num_clients: How many clients.
-        num_words: How many different words there are.
-        words_per_client: Draws per client, each with a count of 1 to 3.
-        seed: Of the words and of who holds which.
+    A client draws ``words_per_client`` times of so many different words, each with a count of 1 to
+    3; the seed is of the words and of who holds which.
     """
     rng = np.random.default_rng(seed)
     words: list[str] = []
@@ -158,10 +155,7 @@ def run_rounds(
 ) -> Iterator[Round]:
     """Run a protocol; it never sees more of an answer than a plain `Aggregate`.
 
-    Args:
-        protocol: The server.
-        executor: The way to the clients.
-        between: What to go on with, after each round, in place of the protocol and its state.
+    After each round, it goes on with what ``between`` makes of the protocol and its state.
     """
     state = protocol.initialize()
     while (query := protocol.next_query(state)) is not None:

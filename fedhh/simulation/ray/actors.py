@@ -177,11 +177,7 @@ class RayActors:
         )
 
     def merge(self, answers: Sequence[Any]) -> Answer:
-        """Return one answer for all shares.
-
-        Args:
-            answers: References to theirs.
-        """
+        """Return one answer for all shares, of references to theirs."""
         if self.server is None:
             there: list[Answer] = self._get(list(answers))
             return reduce(Answer.merge, there)

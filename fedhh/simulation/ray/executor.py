@@ -49,17 +49,10 @@ class RayExecutor(Executor):
         address: str = "",
         actors: RayActors | None = None,
     ) -> None:
-        """Start or join Ray, place the actors, and give them the worker.
+        """Start or join Ray, see `RayActors`, and give every actor a copy of the worker.
 
-        Args:
-            worker: Answers for blocks; copied to every actor once.
-            num_workers: How many client actors; None for one on each core that is free.
-            address: A running cluster's address; a local Ray of our own if empty.
-            actors: Those that have been started for this, in place of the two before; they serve no
-                other worker, and are closed with this executor.
-
-        Raises:
-            InputError: The cluster cannot be joined, see `connection.start_ray`.
+        Actors that have been started for this stand in place of ``num_workers`` and ``address``;
+        they serve no other worker, and are closed with this executor.
         """
         self._actors = actors or RayActors(num_workers, address)
         self._actors.hold(worker)

@@ -54,10 +54,9 @@ def map_on_ray(
 
     Args:
         function: Importable on every node.
-        arguments: Taken one by one, whenever a worker is free; a `Shared` argument is stored once
-            and passed as its value.
-        num_workers: How many calls run at a time, on a cluster with fewer cores so many; None for
-            one on each core that is free.
+        arguments: Taken one by one, whenever a worker is free; a `Shared` argument is stored once.
+        num_workers: How many calls run at a time, at most the cluster's cores; None for one on each
+            core that is free.
         address: A running cluster's address; a local Ray of our own if empty.
 
     Yields:

@@ -61,13 +61,7 @@ class RayWatch:
     """Connects to a cluster's head and to this machine's raylet, whenever it is asked."""
 
     def __init__(self, head: Place, raylet: Place, *, is_own: bool) -> None:
-        """Remember where they are.
-
-        Args:
-            head: Host and port of the cluster's head.
-            raylet: Of the node that this process is connected to.
-            is_own: Whether this process started Ray, so that nobody restarts it.
-        """
+        """Watch a head, and the raylet of this node; nobody restarts those of an own Ray."""
         self._places = {"head": head, "raylet": raylet}
         self._is_own = is_own
 
