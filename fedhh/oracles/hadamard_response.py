@@ -124,26 +124,16 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         symbols = self.symbols[self._check_values(values)]
         reports = np.empty(len(symbols), dtype=np.int64)
-        draw_hadamard_responses(
-            symbols,
-            self.block_size,
-            self.aggregate_size,
-            self._own_share,
-            reports,
-            kernel_state(rng),
-        )
+        sizes = self.block_size, self.aggregate_size
+        draw_hadamard_responses(symbols, *sizes, self._own_share, reports, kernel_state(rng))
         return reports
 
     def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
         # A value's score: reports in its half of its block, less those in the other half.
         symbols = self.symbols if candidates is None else self.symbols[candidates]
-        return np.asarray(self._scores(aggregates)[:, symbols])
-
-    def _scores(self, aggregates: Tally) -> Tally:
-        """Return ``(t, K)``: the Walsh-Hadamard transform of each block."""
-        scores: Tally = aggregates.copy()
+        scores = aggregates.copy()
         hadamard_rows(scores.reshape(-1, self.block_size))
-        return scores
+        return np.asarray(scores[:, symbols])
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         block, row = divmod(int(self.symbols[value]), self.block_size)

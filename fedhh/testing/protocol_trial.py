@@ -166,20 +166,17 @@ def run_rounds(
             protocol, state = between(protocol, state)
 
 
-class GroupedExecutor(Executor):
+class GroupedExecutor(InProcessExecutor):
     """Answers blocks in groups, last group first, as workers that are done in any order would."""
 
     def __init__(self, worker: ClientWorker, *, num_groups: int) -> None:
-        self._worker = worker
+        super().__init__(worker)
         self._num_groups = num_groups
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
         groups = min(self._num_groups, query.cohort.num_blocks)
         for index in reversed(range(groups)):
             yield self._worker.answer(query, range(index, query.cohort.num_blocks, groups))
-
-    def close(self) -> None:
-        pass
 
 
 class Poison:

@@ -19,8 +19,8 @@ SPACE = ProjectiveGeometryResponse(epsilon=0.3, domain_size=13)
 
 
 def test_the_cases_are_a_plane_over_three_elements_and_a_space_over_two():
-    assert (PLANE.field_size, PLANE.num_coordinates, PLANE.num_points) == (3, 3, 13)
-    assert (SPACE.field_size, SPACE.num_coordinates, SPACE.num_points) == (2, 4, 15)
+    assert (PLANE.field_size, PLANE.num_coordinates, PLANE.aggregate_size) == (3, 3, 13)
+    assert (SPACE.field_size, SPACE.num_coordinates, SPACE.aggregate_size) == (2, 4, 15)
 
 
 # Feldman et al. (2022), by the field's table of them: epsilon, s, r, t, p, q, V0.
@@ -55,7 +55,7 @@ def test_both_ways_to_add_up_find_the_orthogonal_points(epsilon, domain_size, li
     monkeypatch.setattr("fedhh.oracles.projective_geometry_response._TRANSFORM_NS", 0.0)
     oracle = ProjectiveGeometryResponse(epsilon=epsilon, domain_size=domain_size)
     points = np.array(vectors(oracle))
-    assert len(points) == oracle.num_points
+    assert len(points) == oracle.aggregate_size
     counts = np.random.default_rng(0).integers(0, 10**9, size=len(points))
     orthogonal = points @ points.T % oracle.field_size == 0
     candidates = np.array([domain_size - 1, 0, 3, 0, domain_size // 2])
@@ -84,7 +84,7 @@ def test_noise_is_that_of_subset_selection_within_five_percent(epsilon):
 
 
 def test_spaces_that_do_not_fit_are_refused():
-    assert ProjectiveGeometryResponse(epsilon=10.0, domain_size=22_028).num_points == 22_028
+    assert ProjectiveGeometryResponse(epsilon=10.0, domain_size=22_028).aggregate_size == 22_028
     with pytest.raises(InputError, match=r"got 485,210,757 over the field of 22,027"):
         ProjectiveGeometryResponse(epsilon=10.0, domain_size=10**6)
     with pytest.raises(InputError, match=r"epsilon <= 18.02 for pgr, got epsilon=25"):
