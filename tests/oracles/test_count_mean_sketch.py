@@ -139,11 +139,6 @@ def test_report_sizes_are_those_of_the_papers_deployments():
     assert hashing.report_bits == 13
 
 
-def test_hadamard_sketches_need_a_power_of_two():
-    with pytest.raises(InputError, match=r"num_cells=1000; use 1024\."):
-        HadamardCountMeanSketch(epsilon=1, domain_size=8, num_cells=1000)
-
-
 def test_local_hashing_refuses_an_epsilon_that_needs_too_many_cells():
     with pytest.raises(InputError, match=r"epsilon <= 20\.0, got epsilon=30\.0"):
         FastLocalHashing(epsilon=30.0, domain_size=8)
