@@ -50,8 +50,7 @@ def density(domain_size: int, subset_size: int) -> tuple[int, int]:
 
 def bit_report_ns(domain_size: int, subset_size: int) -> float:
     """Return about how many nanoseconds a report takes, to compare routes by."""
-    k, levels = density(domain_size, subset_size)
-    return _row_ns(domain_size, subset_size, k, levels)
+    return _row_ns(domain_size, subset_size, *density(domain_size, subset_size))
 
 
 def _row_ns(domain_size: int, subset_size: int, k: int, levels: int) -> float:

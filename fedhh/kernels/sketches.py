@@ -7,7 +7,7 @@ reduced modulo the number of cells. `fedhh.hashing` says what is claimed of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -102,9 +102,9 @@ def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
     A key has a cell in each row; coefficients are those of `hash_pairs`.
     """
     sums = np.empty((len(tables), len(keys)), dtype=np.int64)
-    for part, packed in _packed(tables):
-        sums[part] = packed.base[:, None]
-        _add_cells(coefficients, packed.lines, packed.ends, packed.bits, keys, sums[part])
+    for part, base, packed in _packed(tables):
+        sums[part] = base[:, None]
+        _add_cells(coefficients, *packed, keys, sums[part])
     return sums
 
 
@@ -115,30 +115,19 @@ def sum_cells_of_range(coefficients: _Words, tables: _Ints, num_keys: int) -> _I
     additions away.
     """
     sums = np.empty((len(tables), num_keys), dtype=np.int64)
-    for part, packed in _packed(tables):
-        sums[part] = packed.base[:, None]
-        _add_cells_of_range(coefficients, packed.lines, packed.ends, packed.bits, sums[part])
+    for part, base, packed in _packed(tables):
+        sums[part] = base[:, None]
+        _add_cells_of_range(coefficients, *packed, sums[part])
     return sums
 
 
-class _Packed(NamedTuple):
-    """Tables side by side in the bits of one, so that a look-up serves all of them.
+def _packed(tables: _Ints) -> Iterator[tuple[slice, _Ints, tuple[_Words, _Ints, int]]]:
+    """Yield tables side by side in the bits of one, so that a look-up serves as many as pays.
 
-    Attributes:
-        lines: ``(k, m) uint64``: a cell of each table above the least of its row, in ``bits`` bits.
-        base: ``(t,) int64``: the sum of those least cells, of each table.
-        ends: ``(b,) int64``: rows are added up to each of these before bits could run over.
-        bits: For each table.
+    That is: which tables; ``(t,) int64``, the sum of the least cells of their rows; and, packed,
+    ``(k, m) uint64`` with a cell of each table above the least of its row, ``(b,) int64`` rows up
+    to which is added before bits could run over, and how many bits a table has.
     """
-
-    lines: _Words
-    base: _Ints
-    ends: _Ints
-    bits: int
-
-
-def _packed(tables: _Ints) -> Iterator[tuple[slice, _Packed]]:
-    """Yield all tables, as many at once as pays, and which they are."""
     least = tables.min(axis=2)
     spreads = (tables.max(axis=2) - least).max(axis=0, initial=0)
     at_once = len(tables)
@@ -150,7 +139,7 @@ def _packed(tables: _Ints) -> Iterator[tuple[slice, _Packed]]:
         lines = np.zeros(tables.shape[1:], dtype=np.uint64)
         for place, (table, lowest) in enumerate(zip(tables[part], least[part], strict=True)):
             lines |= (table - lowest[:, None]).astype(np.uint64) << np.uint64(place * bits)
-        yield part, _Packed(lines=lines, base=least[part].sum(axis=1), ends=ends, bits=bits)
+        yield part, least[part].sum(axis=1), (lines, ends, bits)
 
 
 def _ends(spreads: _Ints, bits: int) -> _Ints | None:
