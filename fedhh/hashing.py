@@ -29,10 +29,6 @@ def derived_seeds(seed: int, count: int) -> list[int]:
 
     They are drawn by `Stream.HASHING`, and no other stream of the run follows from them: who reads
     them can compute no noise, unless by guessing the seed.
-
-    Args:
-        seed: The run's hash seed, a non-negative integer.
-        count: How many.
     """
     seeds: list[int] = generator(seed, Stream.HASHING).integers(2**63, size=count).tolist()
     return seeds
@@ -58,13 +54,7 @@ class HashFamily:
 
     @classmethod
     def draw(cls, *, num_hashes: int, num_cells: int, seed: int) -> HashFamily:
-        """Return a family drawn from the hashing stream of a seed.
-
-        Args:
-            num_hashes: k.
-            num_cells: m.
-            seed: A non-negative integer.
-        """
+        """Return k functions into m cells, drawn from the hashing stream of a seed."""
         require_at_least(1, num_hashes=num_hashes, num_cells=num_cells)
         rng = generator(seed, Stream.HASHING)
         coefficients = rng.integers(PRIME, size=(num_hashes, 3), dtype=np.uint64)

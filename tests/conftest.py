@@ -18,8 +18,8 @@ from fedhh.cli import app as cli
 from fedhh.cli import minute_lines
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.testing.populations import LETTERS
-from fedhh.testing.populations import small_population as zipf_population
+from fedhh.testing import LETTERS
+from fedhh.testing import small_population as zipf_population
 from fedhh.words.lexicon import Lexicon
 
 __all__ = ["LETTERS", "zipf_population"]

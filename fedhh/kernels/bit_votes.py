@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
+from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, count_ones, fill_words
 
 _Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
@@ -50,8 +50,7 @@ def density(domain_size: int, subset_size: int) -> tuple[int, int]:
 
 def bit_report_ns(domain_size: int, subset_size: int) -> float:
     """Return about how many nanoseconds a report takes, to compare routes by."""
-    k, levels = density(domain_size, subset_size)
-    return _row_ns(domain_size, subset_size, k, levels)
+    return _row_ns(domain_size, subset_size, *density(domain_size, subset_size))
 
 
 def _row_ns(domain_size: int, subset_size: int, k: int, levels: int) -> float:
@@ -72,15 +71,7 @@ def _row_ns(domain_size: int, subset_size: int, k: int, levels: int) -> float:
 def add_bit_votes(
     values: _Ints, subset_size: int, miss: np.uint64, out: _Ints, states: _Words
 ) -> None:
-    """Draw one Subset Selection report per value and add its members to ``out``.
-
-    Args:
-        values: ``(n,) int64`` in [0, s).
-        subset_size: d, below s.
-        miss: Probability that a report lacks its client's value, times 2**64.
-        out: ``(s,) int64``.
-        states: ``(4, LANES) uint64`` of the generator, changed in place.
-    """
+    """Draw one report per value and add its members to ``(s,) int64``; see `votes`."""
     row_words = -(-len(out) // 64)
     rows = max(1, _BLOCK // row_words)
     draw_words = aligned_empty(_BUFFER // 2, np.uint64)
@@ -172,12 +163,7 @@ def _fill_bernoulli(bits: _Words, scratch: _Words, plan: tuple[int, int], states
 def _count_members(row: _Words) -> int:
     members = np.uint64(0)
     for word in row:
-        pairs = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
-        pairs = (pairs & np.uint64(0x3333333333333333)) + (
-            (pairs >> np.uint64(2)) & np.uint64(0x3333333333333333)
-        )
-        octets = (pairs + (pairs >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        members += (octets * np.uint64(0x0101010101010101)) >> np.uint64(56)
+        members += count_ones(word)
     return int(members)
 
 

@@ -2,8 +2,8 @@
 
 numba's own cache writes beside the source, where files survive an uninstall. Its index is read,
 changed and written again, so two processes can each leave an index that names the other's code.
-Here each compiled signature is one file, named by everything that it depends on, written whole and
-read back only if its checksum holds. Whatever goes wrong costs a compilation.
+Here each compiled signature is one file, named by everything that it depends on
+(`fedhh.system.kept`). Whatever goes wrong costs a compilation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import logging
 import pickle
 import sys
 import sysconfig
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -26,9 +25,8 @@ import numba
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from fedhh.system.kept import read_kept, write_kept
 from fedhh.version import __version__
-
-_CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 _log = logging.getLogger(__name__)
 
@@ -138,7 +136,6 @@ class _Cache:
 
     @property
     def cache_path(self) -> str:
-        """The directory, for numba's statistics."""
         return str(cache_directory())
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
@@ -152,11 +149,7 @@ class _Cache:
         target_context.refresh()
         try:
             path = self._path(signature, target_context.codegen())
-            content = path.read_bytes()
-            checksum, payload = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
-            if hashlib.sha256(payload).digest() != checksum:
-                raise ValueError(f"{path} is damaged.")
-            return CompileResult._rebuild(target_context, *pickle.loads(payload))
+            return CompileResult._rebuild(target_context, *pickle.loads(read_kept(path)))
         except OSError:  # Mostly, it is not there. What else is wrong is said on saving.
             return None
         except Exception as error:  # Bad bytes may raise anything, and none of it matters.
@@ -170,9 +163,7 @@ class _Cache:
             return
         try:
             path = self._path(signature, result.codegen)
-            payload = dumps(result._reduce())
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write_whole(path, hashlib.sha256(payload).digest() + payload)
+            write_kept(path, dumps(result._reduce()))
         except Exception as error:  # The code is in memory; only the next process misses it.
             _say_once("not kept", error)
 
@@ -180,14 +171,3 @@ class _Cache:
         """Return the file of a signature on this processor."""
         key = repr((self._name, signature, codegen.magic_tuple())).encode() + self._sources
         return cache_directory() / f"{self._name}-{hashlib.sha256(key).hexdigest()[:32]}.bin"
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that readers see all of it or none, however many write it at once."""
-    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise

@@ -136,14 +136,9 @@ def _first_from(wanted: int, sorted_values: _Ids, start: int, end: int) -> Any:
 
 @compiled
 def part_ranks(ranks: _Ids, largest: int) -> tuple[npt.NDArray[np.int32], _Ids]:
-    """Return word ids, and the ranks above ``largest``.
+    """Return ``(n,) int32`` ids of ranks from 1, and the ``(m,) int64`` ranks above ``largest``.
 
-    Args:
-        ranks: ``(n,) int64`` from 1.
-        largest: Ranks up to here have id ``rank - 1``; the others ``largest`` and up, in order.
-
-    Returns:
-        ``(n,) int32`` and ``(m,) int64``.
+    Ranks up to there have id ``rank - 1``; the others ``largest`` and up, in order.
     """
     ids = np.empty(len(ranks), dtype=np.int32)
     beyond = np.empty(len(ranks) + 1, dtype=np.int64)

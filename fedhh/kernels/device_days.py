@@ -15,6 +15,7 @@ import numpy.typing as npt
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.drawing import poisson
 from fedhh.kernels.prng import mix, next_below
+from fedhh.kernels.ranks import alias_table
 from fedhh.kernels.variates import draw_binomial
 
 _Ints = npt.NDArray[np.int64]
@@ -41,42 +42,8 @@ class ValueLaw(NamedTuple):
 
 
 def value_law(weights: _Floats) -> ValueLaw:
-    """Return the law that draws each value with its share of the weights.
-
-    Source: Walker (1977), "An efficient method for generating discrete random variables with
-    general distributions", ACM TOMS 3(3); columns are filled as Vose (1991) does.
-    """
-    cuts, others = _alias_columns(weights * (len(weights) / weights.sum()))
-    return ValueLaw(cuts=cuts, others=others)
-
-
-@compiled
-def _alias_columns(heights: _Floats) -> Any:
-    size = len(heights)
-    cuts = np.ones(size)
-    others = np.arange(size).astype(np.int32)
-    left = heights.copy()
-    low = np.empty(size, dtype=np.int64)
-    high = np.empty(size, dtype=np.int64)
-    num_low, num_high = 0, 0
-    for value in range(size):
-        if left[value] < 1.0:
-            low[num_low] = value
-            num_low += 1
-        else:
-            high[num_high] = value
-            num_high += 1
-    while num_low and num_high:
-        num_low -= 1
-        short, tall = low[num_low], high[num_high - 1]
-        cuts[short] = left[short]
-        others[short] = tall
-        left[tall] -= 1.0 - left[short]
-        if left[tall] < 1.0:
-            num_high -= 1
-            low[num_low] = tall
-            num_low += 1
-    return cuts, others
+    """Return the law that draws each value with its share of the weights."""
+    return ValueLaw(*alias_table(weights))
 
 
 @compiled
@@ -188,14 +155,9 @@ def values_of(keys: _Words, events: _Ints, law: ValueLaw) -> Any:
 def count_events(
     key: np.uint64, firsts: _Ints, is_in: _Flags, law: ValueLaw, counts: _Ints
 ) -> None:
-    """Count a day's events by value.
+    """Count a day's events by value: of all devices, and of those that opted in, ``(2, p) int64``.
 
-    Args:
-        key: The day's.
-        firsts: ``(n + 1,) int64`` as `draw_day` leaves it.
-        is_in: ``(n,) bool``.
-        law: Of values.
-        counts: ``(2, p) int64``, changed: events of all devices, and of those that opted in.
+    Its key and who opted in are given, and ``firsts`` as `draw_day` leaves it.
     """
     for i in range(len(is_in)):
         for event in range(firsts[i], firsts[i + 1]):

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled
+from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import advance, mix, next_float
 from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
 
@@ -43,10 +44,8 @@ class TypingLaw(NamedTuple):
     """How many words a client types, which of them are new, and when it repeats itself.
 
     Attributes:
-        log_mean: Mean of the logarithm of the number of words.
+        log_mean: Mean of the logarithm of the number of words, from ``min_words`` to ``max_words``.
         log_sd: Its standard deviation.
-        min_words: Fewest words.
-        max_words: Most words.
         log_share_mean: Mean of the logarithm of a client's share of new words.
         log_share_sd: Its standard deviation.
         copy_scale: k in the chance (1 + j / k)^-b that word j is a fresh draw.
@@ -67,7 +66,7 @@ class TypingLaw(NamedTuple):
 
 @compiled
 def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
-    """Return how many new words each client types, repetitions included.
+    """Return ``(n,) int64``: how many new words each client types, repetitions included.
 
     Args:
         keys: ``(2,) uint64``: the population's key of streams, and its key of adoption. A third
@@ -75,9 +74,6 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
             stay those of the first two, and what it types is drawn from a stream of that time.
         clients: ``(n,) int64`` client numbers.
         law: How clients type.
-
-    Returns:
-        ``(n,) int64``.
     """
     state = np.empty(4, dtype=np.uint64)
     tokens = np.empty(len(clients), dtype=np.int64)
@@ -124,7 +120,7 @@ def draw_ranks(
     fresh_ranks = np.empty(most, dtype=np.int64)
     fresh_rows = np.empty(most + 1, dtype=np.int32)
     row_of = np.empty(most, dtype=np.int32)
-    slots = np.empty(_slot_count(most), dtype=np.int32)
+    slots = np.empty(slot_count(most), dtype=np.int32)
     candidates = np.empty((4, BATCH + 1), dtype=np.int64)
     rows = 0
     for i in range(num_clients):
@@ -192,7 +188,7 @@ def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids
     is hard to guess, so there is no branch on it: it is written as the next row, and a free slot
     says just that row.
     """
-    mask = np.uint64(_slot_count(len(fresh_ranks)) - 1)
+    mask = np.uint64(slot_count(len(fresh_ranks)) - 1)
     slots[: mask + _1] = -1
     rows = _0
     for j in range(len(fresh_ranks)):
@@ -228,14 +224,6 @@ def _count_rows(
         row_of[j] = row
         counts[np.uint64(row)] += 1
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
-
-
-@numba.njit(inline="always")
-def _slot_count(num_tokens: Any) -> Any:
-    size = 2
-    while size < 2 * num_tokens:
-        size *= 2
-    return size
 
 
 @numba.njit(inline="always")

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 
 _Ints = npt.NDArray[np.int64]
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@numba.njit(inline="always")
+def slot_count(size: Any) -> Any:
+    """Return how many slots, a power of two, keep a hash table of so many at most half full."""
+    slots = 2
+    while slots < 2 * size:
+        slots *= 2
+    return slots
 
 
 @compiled
@@ -22,14 +34,8 @@ def make_slots(keys: _Ints) -> _Ints:
     Returns:
         ``(slots, 2) int64``: key and row, or -1 in a free slot; at least half of them are free.
     """
-    bits = 1
-    while (1 << bits) < 2 * len(keys):
-        bits += 1
-    slots = np.empty((1 << bits, 2), dtype=np.int64)
-    for free in range(1 << bits):
-        slots[free, 0] = slots[free, 1] = -1
-    mask = (1 << bits) - 1
-    shift = np.uint64(64 - bits)
+    slots = np.full((slot_count(len(keys)), 2), -1, dtype=np.int64)
+    mask, shift = len(slots) - 1, _shift(slots)
     for row in range(len(keys)):
         slot = np.int64((np.uint64(keys[row]) * _MULTIPLIER) >> shift)
         while slots[slot, 0] >= 0:
@@ -37,6 +43,15 @@ def make_slots(keys: _Ints) -> _Ints:
         slots[slot, 0] = keys[row]
         slots[slot, 1] = row
     return slots
+
+
+@subroutine
+def _shift(slots: _Ints) -> Any:
+    """Return by how much a hash is shifted to number one of 2**bits slots: 64 - bits."""
+    bits = 0
+    while (1 << bits) < len(slots):
+        bits += 1
+    return np.uint64(64 - bits)
 
 
 @compiled
@@ -50,11 +65,7 @@ def copy_entries(slots: _Ints, table: _Ints, keys: _Ints, columns: _Ints, out: _
         columns: ``(k,) int64`` in [0, m).
         out: ``(k,) int64``, changed in place where a key has a row.
     """
-    mask = len(slots) - 1
-    bits = 0
-    while (1 << bits) < len(slots):
-        bits += 1
-    shift = np.uint64(64 - bits)
+    mask, shift = len(slots) - 1, _shift(slots)
     for i in range(len(keys)):
         key = keys[i]
         if key < 0:

@@ -1,8 +1,14 @@
-"""xoshiro256++ and the exact draws that kernels make from it.
+"""xoshiro256++ and the exact draws that kernels make from it, one by one or in 32 lanes.
 
-State is a ``(4,) uint64`` array, changed in place. Source: Blackman and Vigna (2021), "Scrambled
+Source: Blackman and Vigna (2021), "Scrambled
 linear pseudorandom number generators", ACM TOMS 47(4). Bounded draws reject, so that they are
 exactly uniform: Lemire (2019), "Fast random integer generation in an interval", TOMACS 29(1).
+
+A kernel's ``state`` is ``(4,) uint64`` of this generator, its ``states`` are ``(4, LANES) uint64``;
+both are changed in place.
+
+The loops over lanes are written so that LLVM turns them into vector code; a lane's words are those
+of `next_uint64` from the same state, whatever the machine.
 """
 
 from __future__ import annotations
@@ -15,12 +21,18 @@ import numpy.typing as npt
 
 from fedhh.kernels.cache import subroutine
 
-_State = npt.NDArray[np.uint64]
+_Words = npt.NDArray[np.uint64]
 
+LANES = 32
+
+_CACHE_LINE = 64
 _2_POW_MINUS_53 = 2.0**-53
 
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
 # Those here are compiled into most kernels, many times.
+_1 = np.uint64(1)
+_2 = np.uint64(2)
+_4 = np.uint64(4)
 _11 = np.uint64(11)
 _17 = np.uint64(17)
 _19 = np.uint64(19)
@@ -31,14 +43,19 @@ _31 = np.uint64(31)
 _32 = np.uint64(32)
 _41 = np.uint64(41)
 _45 = np.uint64(45)
+_56 = np.uint64(56)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _2_POW_32 = np.uint64(0x100000000)
+_EVERY_BIT = np.uint64(0x5555555555555555)
+_EVERY_PAIR = np.uint64(0x3333333333333333)
+_EVERY_NIBBLE = np.uint64(0x0F0F0F0F0F0F0F0F)
+_EVERY_BYTE = np.uint64(0x0101010101010101)
 _FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 
 
 @subroutine
-def next_uint64(state: _State) -> Any:
+def next_uint64(state: _Words) -> Any:
     """Return 64 fresh bits."""
     result, s0, s1, s2, s3 = advance(state[0], state[1], state[2], state[3])
     # One by one: a tuple takes longer to compile.
@@ -69,13 +86,13 @@ def advance(s0: Any, s1: Any, s2: Any, s3: Any) -> Any:
 
 
 @subroutine
-def next_float(state: _State) -> Any:
+def next_float(state: _Words) -> Any:
     """Return a float64 uniform on the multiples of 2**-53 in [0, 1)."""
     return np.float64(next_uint64(state) >> _11) * _2_POW_MINUS_53
 
 
 @subroutine
-def next_below(state: _State, bound: Any) -> Any:
+def next_below(state: _Words, bound: Any) -> Any:
     """Return an exactly uniform integer in [0, bound), for ``1 <= bound <= 2**32``."""
     product = (next_uint64(state) >> _32) * bound
     low = product & _LOW_32
@@ -87,9 +104,85 @@ def next_below(state: _State, bound: Any) -> Any:
     return product >> _32
 
 
+@numba.njit(inline="always")
+def count_ones(word: Any) -> Any:
+    """Return how many of 64 bits are set, as a uint64."""
+    word = word - ((word >> _1) & _EVERY_BIT)
+    word = (word & _EVERY_PAIR) + ((word >> _2) & _EVERY_PAIR)
+    word = (word + (word >> _4)) & _EVERY_NIBBLE
+    return (word * _EVERY_BYTE) >> _56
+
+
 @subroutine
 def mix(word: Any) -> Any:
     """Return SplitMix64's finalizer of ``word``: a bijection of 64 bits that scatters them."""
     word = (word ^ (word >> _30)) * _FIRST_FACTOR
     word = (word ^ (word >> _27)) * _SECOND_FACTOR
     return word ^ (word >> _31)
+
+
+def lane_states(rng: np.random.Generator) -> _Words:
+    """Return ``(4, LANES) uint64``: one generator state per column, drawn from ``rng``."""
+    states = aligned_empty(4 * LANES, np.uint64).reshape(4, LANES)
+    states[:] = rng.integers(0, 2**64, size=states.shape, dtype=np.uint64)
+    # The all-zero state is a fixed point of xoshiro.
+    states[0] |= np.uint64(1)
+    return states
+
+
+def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return an uninitialized ``(size,)`` array that starts on a cache line.
+
+    Vector stores that straddle two lines take twice as long.
+    """
+    num_bytes = size * np.dtype(dtype).itemsize
+    raw = np.empty(num_bytes + _CACHE_LINE, dtype=np.uint8)
+    start = -raw.ctypes.data % _CACHE_LINE
+    return raw[start : start + num_bytes].view(dtype)
+
+
+@subroutine
+def fill_words(states: _Words, out: _Words) -> None:
+    """Fill ``out`` with fresh words, lane after lane.
+
+    Args:
+        out: ``(n,) uint64``, n a multiple of LANES.
+    """
+    s0, s1, s2, s3 = states[0], states[1], states[2], states[3]
+    for row in range(len(out) // LANES):
+        base = row * LANES
+        for lane in range(LANES):
+            a, b, c, d = s0[lane], s1[lane], s2[lane], s3[lane]
+            mixed = a + d
+            out[base + lane] = ((mixed << _23) | (mixed >> _41)) + a
+            t = b << _17
+            c ^= a
+            d ^= b
+            b ^= c
+            a ^= d
+            c ^= t
+            d = (d << _45) | (d >> _19)
+            s0[lane], s1[lane], s2[lane], s3[lane] = a, b, c, d
+
+
+@subroutine
+def bound_in_place(words: _Words, bound: np.uint64) -> None:
+    """Turn each half of a word into an exactly uniform integer in [0, bound), or into ``bound``.
+
+    ``bound`` itself marks a draw that Lemire's method rejects, with probability below
+    ``bound / 2**32``; the caller skips it.
+
+    Args:
+        words: ``(n,) uint64``: whole ones, since vector code takes twice as long for 32-bit words.
+        bound: In [1, 2**32).
+    """
+    threshold = (_2_POW_32 - bound) % bound
+    # Says that it has 32 bits, which makes the products one step of a vector unit.
+    bound &= _LOW_32
+    rejected_above = bound << _32
+    for i in range(len(words)):
+        below = (words[i] & _LOW_32) * bound
+        above = (words[i] >> _32) * bound
+        lower = bound if below & _LOW_32 < threshold else below >> _32
+        upper = rejected_above if above & _LOW_32 < threshold else above & ~_LOW_32
+        words[i] = lower | upper

@@ -3,6 +3,10 @@
 A point of t coordinates modulo the prime r is written with its first coordinate that is not 0 as 1.
 With m coordinates after that one, its number is (r**m - 1) / (r - 1) plus those, read in base r. So
 the numbers of t - 1 coordinates come first among those of t.
+
+A geometry is two arrays: ``firsts``, ``(t,) int64``, the least number with m coordinates after the
+1 for each m; the last is also how many points are orthogonal to one. And ``inverses``,
+``(r,) int64``, inverses modulo r, 0 for 0.
 """
 
 from __future__ import annotations
@@ -32,14 +36,7 @@ def inverses_modulo(prime: int) -> _Ints:
 
 @subroutine
 def _write_point(number: int, prime: int, firsts: _Ints, out: _Ints) -> int:
-    """Write a point's coordinates, and return where its 1 is.
-
-    Args:
-        number: Of the point.
-        prime: r.
-        firsts: ``(t,) int64``: the least number with m coordinates after the 1, for each m.
-        out: Overwritten; the point has as many coordinates.
-    """
+    """Write a point's coordinates, as many as ``out`` has, and return where its 1 is."""
     after = 0
     while after + 1 < len(firsts) and firsts[after + 1] <= number:
         after += 1
@@ -66,8 +63,8 @@ def _orthogonal(
         choice: Number of the point of one dimension less.
         point: ``(t,) int64`` coordinates.
         first: Where its 1 is.
-        firsts: As in `_write_point`.
-        inverses: ``(r,) int64``: inverses modulo r, of 0 anything.
+        firsts: Of the geometry.
+        inverses: Likewise.
         other: ``(t,) int64``, overwritten.
     """
     prime, size = len(inverses), len(point)
@@ -94,10 +91,9 @@ def _orthogonal(
 @compiled
 def draw_projective_responses(
     values: _Ints,
-    num_coordinates: int,
     firsts: _Ints,
     inverses: _Ints,
-    sizes: _Ints,
+    num_points: int,
     own_share: float,
     out: _Ints,
     state: _State,
@@ -106,43 +102,29 @@ def draw_projective_responses(
 
     Args:
         values: ``(n,) int64`` numbers of points.
-        num_coordinates: t, at least 2.
-        firsts: ``(t,) int64``: the least number with m coordinates after the 1, for each m.
-        inverses: ``(r,) int64``: inverses modulo r.
-        sizes: ``(2,) int64``: how many points are orthogonal to one, and how many there are.
+        firsts: Of the geometry.
+        inverses: Likewise.
+        num_points: How many there are.
         own_share: Chance of one of the orthogonal ones; otherwise uniform over all.
         out: ``(n,) int64``, overwritten.
-        state: ``(4,) uint64`` of the generator, changed in place.
     """
-    point = np.empty(num_coordinates, dtype=np.int64)
-    other = np.empty(num_coordinates, dtype=np.int64)
+    point, other = np.empty_like(firsts), np.empty_like(firsts)
+    num_orthogonal = firsts[len(firsts) - 1]
     for i in range(len(values)):
         if next_float(state) >= own_share:
-            out[i] = np.int64(next_below(state, np.uint64(sizes[1])))
+            out[i] = np.int64(next_below(state, np.uint64(num_points)))
             continue
-        choice = np.int64(next_below(state, np.uint64(sizes[0])))
+        choice = np.int64(next_below(state, np.uint64(num_orthogonal)))
         first = _write_point(values[i], len(inverses), firsts, point)
         out[i] = _orthogonal(choice, point, first, firsts, inverses, other)
 
 
 @compiled
-def sum_orthogonal(
-    counts: _Ints, candidates: _Ints, num_coordinates: int, firsts: _Ints, inverses: _Ints
-) -> _Ints:
-    """Return ``(c,) int64``: for each candidate, the sum of the counts of points orthogonal to it.
-
-    Args:
-        counts: One per point.
-        candidates: ``(c,) int64`` numbers of points.
-        num_coordinates: t.
-        firsts: As in `draw_projective_responses`.
-        inverses: ``(r,) int64``.
-    """
+def sum_orthogonal(counts: _Ints, candidates: _Ints, firsts: _Ints, inverses: _Ints) -> _Ints:
+    """Return ``(c,) int64``: for each candidate, the counts of points orthogonal to it, summed."""
     sums = np.zeros(len(candidates), dtype=np.int64)
-    point = np.empty(num_coordinates, dtype=np.int64)
-    other = np.empty(num_coordinates, dtype=np.int64)
-    # There are as many as points of one coordinate less.
-    num_orthogonal = firsts[num_coordinates - 1]
+    point, other = np.empty_like(firsts), np.empty_like(firsts)
+    num_orthogonal = firsts[len(firsts) - 1]
     for i in range(len(candidates)):
         first = _write_point(candidates[i], len(inverses), firsts, point)
         for choice in range(num_orthogonal):
@@ -151,19 +133,12 @@ def sum_orthogonal(
 
 
 @compiled
-def spread_over_multiples(
-    counts: _Ints, num_coordinates: int, firsts: _Ints, prime: int, out: _Floats
-) -> None:
+def spread_over_multiples(counts: _Ints, firsts: _Ints, prime: int, out: _Floats) -> None:
     """Write each point's count at all multiples of it but 0.
 
-    Args:
-        counts: One per point.
-        num_coordinates: t.
-        firsts: As in `draw_projective_responses`.
-        prime: r.
-        out: ``(r**t,) float64``, zeros; a vector's place is its coordinates read in base r.
+    In ``(r**t,) float64`` zeros, where a vector's place is its coordinates read in base r.
     """
-    point = np.empty(num_coordinates, dtype=np.int64)
+    point = np.empty_like(firsts)
     for number in range(len(counts)):
         if counts[number] == 0:
             continue

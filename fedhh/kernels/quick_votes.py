@@ -1,6 +1,6 @@
 """Subset Selection's votes where a report has few members: chunks of reports in vector code.
 
-It has the law of the other routes, see `votes`.
+Reports have the distribution of the other routes, and arguments are theirs: see `votes`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.counters import Counters, count_vote
-from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
+from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words
+from fedhh.kernels.votes import Counters, count_vote
 
 _Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
@@ -35,16 +35,10 @@ def add_quick_votes(
     count itself depends on a random address. A report with a repeat is dropped whole and its
     client handed back: the kept reports have the exact law, as rejection sampling gives it.
 
-    Args:
-        values: ``(n,) int64``, n below 2**32; those outside [0, s) are handed back, uncounted.
-        subset_size: d, below s.
-        miss: Probability that a report lacks its client's value, times 2**64.
-        counters: Those of s values.
-        states: ``(4, LANES) uint64`` of the generator, changed in place.
-
     Returns:
         ``(m,) int64``: the values whose clients have no report yet, for
-        `votes.add_looked_through_votes` once they are known to lie in [0, s).
+        `votes.add_looked_through_votes` once they are known to lie in [0, s): values outside are
+        handed back, uncounted.
     """
     retry = np.empty(len(values), dtype=np.int64)
     # One array for all, since to align one takes as long as hundreds of votes: a chunk's draws and

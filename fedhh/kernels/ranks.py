@@ -98,21 +98,44 @@ def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> Ran
     )
 
 
-def alias_table(weights: _Floats) -> tuple[_Floats, _Ids]:
-    """Return the cuts and aliases (Vose 1991) of a law with these weights, zeros last."""
-    size = len(weights)
-    scaled = (weights * (size / weights.sum())).tolist()
+def alias_table(weights: _Floats) -> tuple[_Floats, npt.NDArray[np.int32]]:
+    """Return the ``(n,)`` cuts and aliases of a distribution with these weights, zeros last.
+
+    A column is drawn uniformly; a float below its cut says itself, another one its alias: Walker
+    (1977), "An efficient method for generating discrete random variables with general
+    distributions", ACM TOMS 3(3), with columns filled as Vose (1991) does.
+    """
+    columns: tuple[_Floats, npt.NDArray[np.int32]]
+    columns = _alias_columns(weights * (len(weights) / weights.sum()))
+    return columns
+
+
+@compiled
+def _alias_columns(left: _Floats) -> Any:
+    size = len(left)
     cuts = np.ones(size)
-    aliases = np.arange(size)
+    aliases = np.arange(size).astype(np.int32)
+    poor = np.empty(size, dtype=np.int64)
+    rich = np.empty(size, dtype=np.int64)
+    num_poor, num_rich = 0, 0
+    for column in range(size):
+        if left[column] < 1.0:
+            poor[num_poor] = column
+            num_poor += 1
+        else:
+            rich[num_rich] = column
+            num_rich += 1
     # Taken from the end: columns of weight zero are settled before rounding can leave them over.
-    poor = [i for i in range(size) if scaled[i] < 1]
-    rich = [i for i in range(size) if scaled[i] >= 1]
-    while poor and rich:
-        taker, giver = poor.pop(), rich.pop()
-        cuts[taker] = scaled[taker]
+    while num_poor and num_rich:
+        num_poor -= 1
+        taker, giver = poor[num_poor], rich[num_rich - 1]
+        cuts[taker] = left[taker]
         aliases[taker] = giver
-        scaled[giver] -= 1 - scaled[taker]
-        (poor if scaled[giver] < 1 else rich).append(giver)
+        left[giver] -= 1.0 - left[taker]
+        if left[giver] < 1.0:
+            num_rich -= 1
+            poor[num_poor] = giver
+            num_poor += 1
     return cuts, aliases
 
 
@@ -141,7 +164,6 @@ def draw_adopted(
     several of them at once; most are not adopted.
 
     Args:
-        state: ``(4,) uint64`` of the generator, changed in place.
         table: The law of ranks.
         adoption_key: Which ranks are adopted: those whose hash with it, as a float, is below
         adoption: this share.

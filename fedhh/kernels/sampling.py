@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
+from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import mix, next_below
 
 _Ids = npt.NDArray[np.int64]
@@ -55,7 +55,6 @@ def choose_contributions(
         greedy: Take the B largest counts, ties by a hash of client and value; otherwise a uniform
             B-subset.
         tie_key: Key of that hash.
-        state: ``(4,) uint64`` generator state, changed in place.
 
     Returns:
         ``(n, max_items) int64`` values, of which row i's first ``sizes[i]`` are set, the rest -1;
@@ -64,13 +63,11 @@ def choose_contributions(
     num_clients = len(clients)
     chosen = np.full((num_clients, max_items), -1, dtype=np.int64)
     sizes = np.zeros(num_clients, dtype=np.int64)
+    rule = (word_values, live, coded_values, max_items, greedy, tie_key)
     work = _room(offsets)
     for i in range(num_clients):
         here = slice(offsets[i], offsets[i + 1])
-        size = _choose(
-            clients[i], word_ids[here], counts[here], word_values, live, coded_values,
-            max_items, greedy, tie_key, state, work,
-        )  # fmt: skip
+        size = _choose(clients[i], word_ids[here], counts[here], rule, state, work)
         for j in range(size):
             chosen[i, j] = work[0][j]
         sizes[i] = size
@@ -94,31 +91,16 @@ def count_contributions(
 ) -> tuple[int, int]:
     """Add one to the count of each value that `choose_contributions` would return.
 
-    Args:
-        clients: As there, like all that follow.
-        offsets: ...
-        word_ids: ...
-        counts: ...
-        word_values: ...
-        live: ...
-        coded_values: ...
-        max_items: ...
-        greedy: ...
-        tie_key: ...
-        state: ...
-        tally: ``(s,) int64``, changed in place; all values are below s.
-
-    Returns:
-        The number of contributions, and of clients that have any.
+    The first arguments are those of `choose_contributions`; the tally is ``(s,) int64``, changed in
+    place, and all values are below s. Returned are the numbers of contributions, and of clients
+    that have any.
     """
+    rule = (word_values, live, coded_values, max_items, greedy, tie_key)
     work = _room(offsets)
     contributions, clients_with_items = 0, 0
     for i in range(len(clients)):
         here = slice(offsets[i], offsets[i + 1])
-        size = _choose(
-            clients[i], word_ids[here], counts[here], word_values, live, coded_values,
-            max_items, greedy, tie_key, state, work,
-        )  # fmt: skip
+        size = _choose(clients[i], word_ids[here], counts[here], rule, state, work)
         for j in range(size):
             tally[work[0][j]] += 1
         contributions += size
@@ -136,7 +118,7 @@ def _room(offsets: _Ids) -> Any:
         np.empty(longest, dtype=np.int64),
         np.empty(longest, dtype=np.int64),
         np.empty(longest, dtype=np.uint64),
-        np.empty(_slot_count(longest), dtype=np.int32),
+        np.empty(slot_count(longest), dtype=np.int32),
     )
 
 
@@ -145,16 +127,12 @@ def _choose(
     client: int,
     word_ids: npt.NDArray[np.int32],
     counts: npt.NDArray[np.int32],
-    word_values: _Ids,
-    live: _Bits,
-    coded_values: _Ids,
-    max_items: int,
-    greedy: bool,
-    tie_key: np.uint64,
+    rule: Any,
     state: _Words,
     work: Any,
 ) -> Any:
     """Put one client's contributions first in ``work[0]``, and return how many they are."""
+    word_values, live, coded_values, max_items, greedy, tie_key = rule
     values, totals, hashes, slots = work
     num_words = np.uint64(len(word_values))
     # Past the first layers few words have a value, which is hard to guess: so all are written down,
@@ -193,15 +171,6 @@ def _choose(
     return max_items
 
 
-@numba.njit(inline="always")
-def _slot_count(size: int) -> int:
-    """Return how many slots keep a hash table of so many entries at most half full."""
-    slots = 2
-    while slots < 2 * size:
-        slots *= 2
-    return slots
-
-
 @compiled
 def _merge_equal(
     values: _Ids, totals: _Ids, size: np.int64, slots: npt.NDArray[np.int32]
@@ -210,7 +179,7 @@ def _merge_equal(
 
     Equal values are found by hashing: clients hold some dozens, and sorting them costs more.
     """
-    mask = np.uint64(_slot_count(size) - 1)
+    mask = np.uint64(slot_count(size) - 1)
     slots[: mask + _1] = -1
     left = _0
     for j in range(size):

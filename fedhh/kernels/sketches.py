@@ -7,18 +7,17 @@ reduced modulo the number of cells. `fedhh.hashing` says what is claimed of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.lanes import LANES, aligned_empty, fill_words
+from fedhh.kernels.prng import LANES
 
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
-_Coins = npt.NDArray[np.uint16]
 
 PRIME = 2**61 - 1
 
@@ -30,12 +29,9 @@ _KEYS_AT_ONCE = 2**14
 _WORD_BITS = 64
 # Sums that bits run over after fewer rows are kept in more bits.
 _ROWS_PER_END = 16
-_COINS_AT_ONCE = 2**15
-_COINS_PER_WORD = 4
 
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
 _3 = np.uint64(3)
-_16 = np.uint64(16)
 _29 = np.uint64(29)
 _32 = np.uint64(32)
 _61 = np.uint64(61)
@@ -89,13 +85,9 @@ def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
 
 @compiled
 def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -> _Ints:
-    """Return ``(n,) int64``: the cell of each key under the hash function of its row.
+    """Return ``(n,) int64``: the cell of each key, below the prime, under its row's hash function.
 
-    Args:
-        coefficients: ``(k, 3) uint64`` below the prime, lowest degree first.
-        num_cells: m, at least 1.
-        rows: ``(n,) int64`` in [0, k).
-        keys: ``(n,) int64`` in [0, prime).
+    Coefficients are ``(k, 3) uint64`` below the prime, lowest degree first.
     """
     cells = np.empty(len(keys), dtype=np.int64)
     for i in range(len(keys)):
@@ -105,20 +97,14 @@ def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -
 
 
 def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
-    """Return, for each table, the sum over all rows of the cell that a key is hashed to.
+    """Return ``(t, n) int64``: for each of ``(t, k, m)`` tables and each key, its cells summed.
 
-    Args:
-        coefficients: ``(k, 3) uint64``.
-        tables: ``(t, k, m) int64``.
-        keys: ``(n,) int64`` in [0, prime).
-
-    Returns:
-        ``(t, n) int64``.
+    A key has a cell in each row; coefficients are those of `hash_pairs`.
     """
     sums = np.empty((len(tables), len(keys)), dtype=np.int64)
-    for part, packed in _packed(tables):
-        sums[part] = packed.base[:, None]
-        _add_cells(coefficients, packed.lines, packed.ends, packed.bits, keys, sums[part])
+    for part, base, packed in _packed(tables):
+        sums[part] = base[:, None]
+        _add_cells(coefficients, *packed, keys, sums[part])
     return sums
 
 
@@ -129,30 +115,19 @@ def sum_cells_of_range(coefficients: _Words, tables: _Ints, num_keys: int) -> _I
     additions away.
     """
     sums = np.empty((len(tables), num_keys), dtype=np.int64)
-    for part, packed in _packed(tables):
-        sums[part] = packed.base[:, None]
-        _add_cells_of_range(coefficients, packed.lines, packed.ends, packed.bits, sums[part])
+    for part, base, packed in _packed(tables):
+        sums[part] = base[:, None]
+        _add_cells_of_range(coefficients, *packed, sums[part])
     return sums
 
 
-class _Packed(NamedTuple):
-    """Tables side by side in the bits of one, so that a look-up serves all of them.
+def _packed(tables: _Ints) -> Iterator[tuple[slice, _Ints, tuple[_Words, _Ints, int]]]:
+    """Yield tables side by side in the bits of one, so that a look-up serves as many as pays.
 
-    Attributes:
-        lines: ``(k, m) uint64``: a cell of each table above the least of its row, in ``bits`` bits.
-        base: ``(t,) int64``: the sum of those least cells, of each table.
-        ends: ``(b,) int64``: rows are added up to each of these before bits could run over.
-        bits: For each table.
+    That is: which tables; ``(t,) int64``, the sum of the least cells of their rows; and, packed,
+    ``(k, m) uint64`` with a cell of each table above the least of its row, ``(b,) int64`` rows up
+    to which is added before bits could run over, and how many bits a table has.
     """
-
-    lines: _Words
-    base: _Ints
-    ends: _Ints
-    bits: int
-
-
-def _packed(tables: _Ints) -> Iterator[tuple[slice, _Packed]]:
-    """Yield all tables, as many at once as pays, and which they are."""
     least = tables.min(axis=2)
     spreads = (tables.max(axis=2) - least).max(axis=0, initial=0)
     at_once = len(tables)
@@ -164,7 +139,7 @@ def _packed(tables: _Ints) -> Iterator[tuple[slice, _Packed]]:
         lines = np.zeros(tables.shape[1:], dtype=np.uint64)
         for place, (table, lowest) in enumerate(zip(tables[part], least[part], strict=True)):
             lines |= (table - lowest[:, None]).astype(np.uint64) << np.uint64(place * bits)
-        yield part, _Packed(lines=lines, base=least[part].sum(axis=1), ends=ends, bits=bits)
+        yield part, least[part].sum(axis=1), (lines, ends, bits)
 
 
 def _ends(spreads: _Ints, bits: int) -> _Ints | None:
@@ -246,7 +221,6 @@ def _add_cells_of_range(
 
 @subroutine
 def _evaluate(coefficients: _Words, keys: _Ints, values: _Words) -> None:
-    """Write a row's polynomial at some keys."""
     c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
     for i in range(len(keys)):
         key = np.uint64(keys[i])
@@ -266,7 +240,6 @@ def _go_on(values: _Words, steps: _Words, bend: np.uint64, out: _Words, size: in
 
 @subroutine
 def _gather(line: _Words, values: _Words, size: int, sums: _Words) -> None:
-    """Add to each sum the cell that its value is reduced to."""
     num_cells = np.uint64(len(line))
     mask = num_cells - np.uint64(1)
     if num_cells & mask:
@@ -286,73 +259,12 @@ def _add(a: Any, b: Any) -> Any:
 
 @subroutine
 def _unpack(packed: _Words, bits: int, size: int, sums: _Ints) -> None:
-    """Add each table's part of packed sums to its own."""
     mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
     for table in range(len(sums)):
         shift = np.uint64(table * bits)
         out = sums[table]
         for i in range(size):
             out[i] += np.int64((packed[i] >> shift) & mask)
-
-
-def add_noisy_rows(
-    rows: _Ints, cells: _Ints, flip: np.uint64, table: _Ints, states: _Words
-) -> None:
-    """Add one noisy indicator vector per report to its row of the table.
-
-    A report's vector has a one at its cell and zeros elsewhere; each entry is flipped with the
-    same probability, independently.
-
-    Args:
-        rows: ``(n,) int64`` in [0, k).
-        cells: ``(n,) int64`` in [0, m).
-        flip: Probability of a flip, times 2**64.
-        table: ``(k, m) int64``, changed in place.
-        states: ``(4, LANES) uint64`` of the generator, changed in place.
-    """
-    num_cells = table.shape[1]
-    reports_at_once = max(1, _COINS_AT_ONCE // num_cells)
-    words_per_line = _COINS_PER_WORD * LANES
-    num_words = -(-reports_at_once * num_cells // words_per_line) * LANES
-    words = aligned_empty(num_words, np.uint64)
-    more_words = aligned_empty(LANES, np.uint64)
-    buffers = (words, words.view(np.uint16), more_words)
-    _noisy_rows(rows, cells, flip, table, states, buffers, reports_at_once)
-
-
-@compiled
-def _noisy_rows(
-    rows: _Ints,
-    cells: _Ints,
-    flip: np.uint64,
-    table: _Ints,
-    states: _Words,
-    buffers: tuple[_Words, _Coins, _Words],
-    reports_at_once: int,
-) -> None:
-    words, coins, more_words = buffers
-    num_cells = table.shape[1]
-    # Sixteen bits settle a coin but for one case in 65,536; then 48 more bits do.
-    coarse = np.uint16(flip >> np.uint64(48))
-    fine = flip << _16
-    for start in range(0, len(rows), reports_at_once):
-        fill_words(states, words)
-        for i in range(start, min(start + reports_at_once, len(rows))):
-            first = (i - start) * num_cells
-            line = coins[first : first + num_cells]
-            counts = table[rows[i]]
-            undecided = np.uint16(0)
-            for cell in range(num_cells):
-                counts[cell] += np.int64(line[cell] < coarse)
-                undecided |= np.uint16(line[cell] == coarse)
-            own = np.int64(cells[i])
-            counts[own] += np.int64(1) - np.int64(2) * np.int64(line[own] < coarse)
-            if undecided:
-                for cell in range(num_cells):
-                    if line[cell] == coarse:
-                        fill_words(states, more_words)
-                        if more_words[0] << _16 < fine:
-                            counts[cell] += np.int64(-1 if cell == own else 1)
 
 
 @compiled

@@ -189,13 +189,7 @@ class Node(NamedTuple):
 
 
 def root(bound: _Counts, num_free: int, subset_size: int) -> Node:
-    """Return the node of all values.
-
-    Args:
-        bound: ``(s,) int64``: reports bound to each value.
-        num_free: Free reports.
-        subset_size: d, in [1, s).
-    """
+    """Return the node of all values, with ``(s,) int64`` reports bound to each, and free ones."""
     reports = np.zeros((2, subset_size + 1), dtype=np.int64)
     reports[0, subset_size] = num_free
     # Those of one member are their client's value, and have none left to place.
@@ -226,7 +220,6 @@ def add_members(
             independent of the others. 0 for none.
         ranges: ``(p, 2) int64``: start and size of what is left over, filled in.
         reports: ``(p, 2, k) int64``: its reports, filled in.
-        state: ``(4,) uint64``, changed in place.
 
     Returns:
         How many nodes are left over.

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.prng import next_float, next_uint64
+from fedhh.kernels.prng import count_ones, next_float, next_uint64
 
 _State = npt.NDArray[np.uint64]
 
@@ -37,16 +36,6 @@ _STIRLING = np.array(
 # Stadlober's constants of the table mountain hat: 2 sqrt(2 / e) and 3 - 2 sqrt(3 / e).
 _HAT_SLOPE = 1.7155277699214135
 _HAT_WIDTH = 0.8989161620588988
-
-# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
-_1 = np.uint64(1)
-_2 = np.uint64(2)
-_4 = np.uint64(4)
-_56 = np.uint64(56)
-_EVERY_BIT = np.uint64(0x5555555555555555)
-_EVERY_PAIR = np.uint64(0x3333333333333333)
-_EVERY_NIBBLE = np.uint64(0x0F0F0F0F0F0F0F0F)
-_EVERY_BYTE = np.uint64(0x0101010101010101)
 
 
 @subroutine
@@ -82,29 +71,19 @@ def draw_binomial(trials: int, heads: float, tails: float, state: _State) -> Any
         trials: At least 0, at most about 10**12.
         heads: Weight of success, not negative.
         tails: Weight of failure, not negative; not both are 0.
-        state: ``(4,) uint64``, changed in place.
     """
     if trials <= 0 or heads <= 0.0:
         return 0
     if tails <= 0.0:
         return trials
     if heads == tails and trials <= 64:
-        return _ones(next_uint64(state) >> np.uint64(64 - trials))
+        return np.int64(count_ones(next_uint64(state) >> np.uint64(64 - trials)))
     total = heads + tails
     if trials == 1:
         return 1 if next_float(state) * total < heads else 0
     if heads > tails:
         return trials - _fewer(trials, tails, heads, total, state)
     return _fewer(trials, heads, tails, total, state)
-
-
-@numba.njit(inline="always")
-def _ones(word: Any) -> Any:
-    """Return the number of ones among 64 bits."""
-    word = word - ((word >> _1) & _EVERY_BIT)
-    word = (word & _EVERY_PAIR) + ((word >> _2) & _EVERY_PAIR)
-    word = (word + (word >> _4)) & _EVERY_NIBBLE
-    return np.int64((word * _EVERY_BYTE) >> _56)
 
 
 @subroutine
@@ -167,7 +146,6 @@ def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> Any:
         good: Good balls, at least 0.
         bad: The others.
         sample: In [0, good + bad].
-        state: ``(4,) uint64``, changed in place.
     """
     if good == 0 or sample == 0:
         return 0

@@ -4,23 +4,31 @@ All routes have the same law. A report's members other than its client's value a
 and repeats are rejected, which is uniform sampling without replacement. d members other than the
 client's value are always drawn; with probability p one of them gives its place to that value.
 
-What is written at a random address is kept narrow, see `counters`, and what a report has met so far
-fits the first cache, however many values there are. Reports of few members: `quick_votes`.
+What is written at a random address is kept narrow: counters of votes have one byte each, and how
+often one ran over stands in a table that is hardly ever touched. What a report has met so far fits
+the first cache, however many values there are. Reports of few members: `quick_votes`.
+
+Routes take the same arguments: ``values``, ``(n,) int64`` in [0, s), n below 2**32;
+``subset_size``, d, below s; ``miss``, the probability that a report lacks its client's value, times
+2**64; where the votes go, changed in place; and ``states``, ``(4, LANES) uint64`` of the generator,
+changed in place.
 """
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.counters import Counters, count_vote
-from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words
+from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words
 
 _Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
 _Ints = npt.NDArray[np.int64]
 _Coins = npt.NDArray[np.uint16]
+_Bytes = npt.NDArray[np.uint8]
+Counters = tuple[_Bytes, _Halves]
 
 _BUFFER = 4096
 _ONE = np.uint64(1)
@@ -37,6 +45,31 @@ _FEWEST_STAMPS = 2**13
 _JUST_WRITTEN = 48
 
 
+def make_counters(domain_size: int) -> Counters:
+    """Return zeroed counters for the kernels, and how often each ran over 255.
+
+    Both are ``(domain_size + 1,)``, uint8 and uint32: the last is for what must not count.
+    """
+    return np.zeros(domain_size + 1, dtype=np.uint8), np.zeros(domain_size + 1, dtype=np.uint32)
+
+
+@compiled
+def move_counts(counters: Counters, out: _Ints) -> None:
+    """Add the counters to ``(s,) int64`` ``out``."""
+    counts, overflows = counters
+    for value in range(len(out)):
+        out[value] += np.int64(counts[value]) + 256 * np.int64(overflows[value])
+
+
+@numba.njit(inline="always")
+def count_vote(counts: _Bytes, overflows: _Halves, value: np.uint32) -> None:
+    """Add one to a value's counter."""
+    count = np.uint8(counts[value] + np.uint8(1))
+    counts[value] = count
+    if count == 0:
+        overflows[value] += np.uint32(1)
+
+
 def shares_stamps(domain_size: int, subset_size: int) -> bool:
     """Return whether `add_looked_through_votes` is faster than `add_stamped_votes`."""
     return domain_size > _LARGEST_TABLE and subset_size <= _LARGEST_LOOKED_THROUGH
@@ -45,17 +78,10 @@ def shares_stamps(domain_size: int, subset_size: int) -> bool:
 def add_stamped_votes(
     values: _Ints, subset_size: int, miss: np.uint64, out: _Ints, states: _Words
 ) -> None:
-    """Draw one report per value and count its members: one table of all values, for any d.
+    """Draw one report per value and add its members to ``(s,) int64``: for any d.
 
     A value's stamp is the number of the last report that met it, in one word with its count: one
     access to memory tells a repeated draw and counts a new one.
-
-    Args:
-        values: ``(n,) int64`` in [0, s), n below 2**32.
-        subset_size: d, the number of values in a report, below s.
-        miss: Probability that a report lacks its client's value, times 2**64.
-        out: ``(s,) int64`` to add to.
-        states: ``(4, LANES) uint64`` of the generator, changed in place.
     """
     # A word per value, its stamp above its count, and a spare value for what must not count.
     table = np.zeros(len(out) + 1, dtype=np.uint64)
@@ -127,13 +153,6 @@ def add_looked_through_votes(
 
     A stamp is the number of the last report that met one of the values that share it. Only a draw
     that finds its own report's stamp can be a repeat, and is compared with the members so far.
-
-    Args:
-        values: ``(n,) int64`` in [0, s), n below 2**32.
-        subset_size: d, below s.
-        miss: Probability that a report lacks its client's value, times 2**64.
-        counters: Those of s values.
-        states: ``(4, LANES) uint64`` of the generator, changed in place.
     """
     shared = 1 << (_STAMPS_PER_MEMBER * subset_size - 1).bit_length()
     stamps = np.zeros(max(shared, _FEWEST_STAMPS), dtype=np.uint16)

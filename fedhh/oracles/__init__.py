@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fedhh.oracles.base import FrequencyOracle, PureOracle
+from fedhh.oracles.base import FrequencyOracle
+from fedhh.oracles.families import PureOracle
 from fedhh.oracles.registry import (
     ORACLES,
     OracleSpec,
@@ -16,17 +17,13 @@ from fedhh.oracles.registry import (
 )
 
 if TYPE_CHECKING:
-    from fedhh.oracles.bassily_smith import BassilySmith
     from fedhh.oracles.count_mean_sketch import CountMeanSketch
     from fedhh.oracles.d_bit_flip import DBitFlip
     from fedhh.oracles.hadamard_response import HadamardResponse
     from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
+    from fedhh.oracles.hashed_response import BassilySmith, FastLocalHashing
     from fedhh.oracles.histogram_encoding import SummedHistogramEncoding, ThresholdHistogramEncoding
-    from fedhh.oracles.local_hashing import (
-        BinaryLocalHashing,
-        FastLocalHashing,
-        OptimizedLocalHashing,
-    )
+    from fedhh.oracles.local_hashing import BinaryLocalHashing, OptimizedLocalHashing
     from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
     from fedhh.oracles.randomized_response import GeneralizedRandomizedResponse, Identity
     from fedhh.oracles.sketch import SketchOracle

@@ -291,32 +291,3 @@ def add_support(
         oracle.aggregate(values=values, rng=rng, out=out)
     else:
         out += oracle.support(oracle.aggregate(values=values, rng=rng))
-
-
-class PureOracle(FrequencyOracle):
-    """An oracle whose report supports a held value with probability p, any other with q.
-
-    Estimate and variance follow from p and q alone: Wang, Blocki, Li, Jha (2017), "Locally
-    differentially private protocols for frequency estimation", USENIX Security, section 3.
-    """
-
-    @property
-    @abstractmethod
-    def p(self) -> float:
-        """Probability that a report supports the value that its client holds."""
-
-    @property
-    @abstractmethod
-    def q(self) -> float:
-        """Probability that a report supports a given value that its client does not hold."""
-
-    def estimate(self, tally: Tally, num_reports: int) -> Floats:
-        """Return ``(tally - n q) / (p - q)``; see `FrequencyOracle.estimate`."""
-        return np.asarray((tally - num_reports * self.q) / (self.p - self.q), dtype=np.float64)
-
-    def variance(self, count: npt.ArrayLike, num_reports: int) -> Floats:
-        """Return ``[c p (1 - p) + (n - c) q (1 - q)] / (p - q)**2``."""
-        count = np.asarray(count, dtype=np.float64)
-        held = count * self.p * (1 - self.p)
-        others = (num_reports - count) * self.q * (1 - self.q)
-        return np.asarray((held + others) / (self.p - self.q) ** 2, dtype=np.float64)

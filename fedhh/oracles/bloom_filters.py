@@ -66,28 +66,16 @@ class BloomFilters:
         )
 
     def positions(self, cohorts: Values, keys: Values) -> Values:
-        """Return the bits that a key sets in its cohort.
+        """Return ``(n, h) int64``: the bits that keys set in their cohorts; some may be alike.
 
-        Args:
-            cohorts: ``(n,) int64`` in [0, m).
-            keys: ``(n,) int64`` in [0, `fedhh.hashing.NUM_KEYS`).
-
-        Returns:
-            ``(n, h) int64`` in [0, k); a row may repeat a bit.
+        Cohorts are ``(n,) int64`` in [0, m), keys in [0, `fedhh.hashing.NUM_KEYS`).
         """
         functions = cohorts[:, None] * self.num_hashes + np.arange(self.num_hashes)
         spread = np.repeat(keys, self.num_hashes)
         return self._hashes.cells(functions.ravel(), spread).reshape(len(keys), self.num_hashes)
 
     def cells(self, keys: Values) -> Values:
-        """Return the bits that keys set in every cohort, as cells of an ``(m, k)`` table.
-
-        Args:
-            keys: ``(c,) int64``.
-
-        Returns:
-            ``(c, m, h) int64``: cohort * k + bit.
-        """
+        """Return ``(c, m, h) int64``: the bits that keys set in every cohort, cohort * k + bit."""
         cohorts = np.tile(np.arange(self.num_cohorts), len(keys))
         bits = self.positions(cohorts, np.repeat(keys, self.num_cohorts))
         bits += cohorts[:, None] * self.num_bits
@@ -131,13 +119,7 @@ class BitResponse:
     def of_one_report(
         cls, epsilon: float, *, num_hashes: int, p: float = 0.0, q: float = 1.0
     ) -> Self:
-        """Return the response whose first report has this epsilon, see `epsilon_of_one_report`.
-
-        Args:
-            epsilon: Privacy of a value, from one report about it.
-            num_hashes: h.
-            p: Of the instantaneous response.
-            q: Likewise.
+        """Return the response with this `epsilon_of_one_report`.
 
         Raises:
             InputError: p and q alone give more privacy than that, whatever f is.
@@ -166,14 +148,7 @@ class BitResponse:
     def of_all_reports(
         cls, epsilon: float, *, num_hashes: int, p: float = 0.0, q: float = 1.0
     ) -> Self:
-        """Return the response with this `epsilon_of_all_reports`.
-
-        Args:
-            epsilon: Privacy of a value, from any number of reports about it.
-            num_hashes: h.
-            p: Of the instantaneous response.
-            q: Likewise.
-        """
+        """Return the response with this `epsilon_of_all_reports`."""
         require_epsilon(epsilon=epsilon)
         require_at_least(1, num_hashes=num_hashes)
         if epsilon > 2 * num_hashes * _LARGEST_OF_BIT:
@@ -257,11 +232,7 @@ class BloomReports:
         return tally[:-cohorts].reshape(cohorts, -1), tally[-cohorts:]
 
     def privatize(self, keys: Values, *, rng: np.random.Generator) -> tuple[Values, Bits]:
-        """Return one report per key, `NOTHING` for a client without a value.
-
-        Returns:
-            ``(n,) int64`` cohorts and ``(n, k) bool`` bits.
-        """
+        """Return one report per key or `NOTHING`: ``(n,) int64`` cohorts, ``(n, k) bool`` bits."""
         cohorts = rng.integers(self.filters.num_cohorts, size=len(keys))
         return cohorts, self.response.answer(self.filters.filters(cohorts, keys), rng=rng)
 
@@ -319,9 +290,9 @@ class BloomReports:
         )
 
     def bit_variances(self, tally: Tally) -> Floats:
-        """Return ``(m, k) float64``: the variance of each of these estimates.
+        """Return ``(m, k) float64``: the estimates' variances, given how many values set a bit.
 
-        Given how many values set the bit: their number is taken as estimated.
+        Their number is taken as estimated.
         """
         _, reports = self.split(tally)
         response = self.response

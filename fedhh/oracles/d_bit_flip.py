@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.kernels.structured_reports import add_sampled_bits, draw_sampled_bits
+from fedhh.kernels.reports import add_sampled_bits, draw_sampled_bits
 from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
-from fedhh.oracles.scored import Moments, ScoredOracle
+from fedhh.oracles.families import Moments, ScoredOracle
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_at_least
 
@@ -65,12 +65,10 @@ class DBitFlip(ScoredOracle):
 
     @property
     def keep_probability(self) -> float:
-        """Chance that a bit is kept, h / (h + 1)."""
         return 1 / (1 + math.exp(-self.epsilon / 2))
 
     @property
     def flip_probability(self) -> float:
-        """Chance that a bit is flipped, 1 / (h + 1)."""
         return math.exp(-self.epsilon / 2) * self.keep_probability
 
     @property
@@ -89,12 +87,10 @@ class DBitFlip(ScoredOracle):
 
     @property
     def held(self) -> Moments:
-        """Moments of a report's score of the value that its client holds."""
         return self._moments(self.keep_probability, self.flip_probability)
 
     @property
     def other(self) -> Moments:
-        """Moments of a report's score of a given other value."""
         return self._moments(self.flip_probability, self.keep_probability)
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
@@ -119,7 +115,6 @@ class DBitFlip(ScoredOracle):
         add_sampled_bits(values, self.d, *coins, scores, out, kernel_state(rng))
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each ``(n, d)`` report, given the true value."""
         bits, positions = reports & 1, reports >> 1
         flips = (bits != (positions == value)).sum(axis=1)
         logs = self.d * math.log(self.keep_probability) - flips * (self.epsilon / 2)
@@ -132,7 +127,6 @@ class DBitFlip(ScoredOracle):
         return math.lgamma(s + 1) - math.lgamma(d + 1) - math.lgamma(s - d + 1)
 
     def report_space(self) -> Reports:
-        """Return all ``C(s, d) 2**d`` reports."""
         self._check_report_space(self.report_bits, width=self.d)
         sets = list(itertools.combinations(range(self.domain_size), self.d))
         bits = list(itertools.product((0, 1), repeat=self.d))
@@ -147,5 +141,4 @@ class DBitFlip(ScoredOracle):
 
     @property
     def report_bits(self) -> float:
-        """log2 of C(s, d), and d bits."""
         return self._log_choices / math.log(2) + self.d

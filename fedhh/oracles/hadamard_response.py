@@ -9,12 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedhh.kernels.reports import draw_hadamard_responses
 from fedhh.kernels.sketches import hadamard_rows
-from fedhh.kernels.structured_reports import draw_hadamard_responses
 from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
-from fedhh.oracles.counted_outputs import CountedOutputs
+from fedhh.oracles.families import CountedOutputs, Moments, ScoredOracle
 from fedhh.oracles.hadamard_sketches import hadamard_entries
-from fedhh.oracles.scored import Moments, ScoredOracle
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError, require_at_least
 
@@ -78,7 +77,6 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
 
     @property
     def aggregate_size(self) -> int:
-        """Number of outputs, K."""
         return self.block_size * -(-self.domain_size // (self.block_size - 1))
 
     @property
@@ -98,7 +96,6 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
 
     @property
     def held(self) -> Moments:
-        """Moments of a report's score of the value that its client holds."""
         share = self._own_share
         in_block = share + (1 - share) * self.block_size / self.aggregate_size
         return Moments(mean=share, variance=in_block - share**2)
@@ -115,8 +112,7 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
     def exact_variance(self, true_counts: Values) -> Floats:
         """Return the exact variance of every value's estimate, for the placement at hand.
 
-        Args:
-            true_counts: ``(domain_size,) int64``: how many clients hold each value.
+        ``true_counts``, ``(domain_size,) int64``, says how many clients hold each value.
         """
         counts = np.asarray(true_counts, dtype=np.float64)
         blocks = self.symbols // self.block_size
@@ -126,32 +122,20 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
         return np.asarray((scores + together * self._own_share) / self.held.mean**2)
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n,) int64`` outputs."""
         symbols = self.symbols[self._check_values(values)]
         reports = np.empty(len(symbols), dtype=np.int64)
-        draw_hadamard_responses(
-            symbols,
-            self.block_size,
-            self.aggregate_size,
-            self._own_share,
-            reports,
-            kernel_state(rng),
-        )
+        sizes = self.block_size, self.aggregate_size
+        draw_hadamard_responses(symbols, *sizes, self._own_share, reports, kernel_state(rng))
         return reports
 
     def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
         # A value's score: reports in its half of its block, less those in the other half.
         symbols = self.symbols if candidates is None else self.symbols[candidates]
-        return np.asarray(self._scores(aggregates)[:, symbols])
-
-    def _scores(self, aggregates: Tally) -> Tally:
-        """Return ``(t, K)``: the Walsh-Hadamard transform of each block."""
-        scores: Tally = aggregates.copy()
+        scores = aggregates.copy()
         hadamard_rows(scores.reshape(-1, self.block_size))
-        return scores
+        return np.asarray(scores[:, symbols])
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each report, for the placement at hand."""
         block, row = divmod(int(self.symbols[value]), self.block_size)
         columns = (reports % self.block_size).astype(np.int64)
         entries = hadamard_entries(np.full(len(reports), row), columns)
@@ -160,8 +144,3 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
         # ln Z, less epsilon.
         total = math.log(half * -math.expm1(-self.epsilon) + outputs * math.exp(-self.epsilon))
         return np.where(in_half, 0.0, -self.epsilon) - total
-
-    @property
-    def report_bits(self) -> float:
-        """log2 of the number of outputs."""
-        return math.log2(self.aggregate_size)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.packed_reports import add_signs, signs_supporting
+from fedhh.kernels.sketch_reports import add_signs, signs_supporting
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch, TableSketch, odds
@@ -24,8 +24,13 @@ class HadamardSketch(TableSketch):
     """What sketches share whose clients draw a row j of k and a coefficient l of m, and say a sign.
 
     The sign is that of the matrix of +-1, (-1)**popcount(l & cell), as a subclass reads a cell; it
-    is negated with probability 1 / (1 + e**epsilon). The sketch is the sums of signs by row and
-    coefficient: of each row, the Hadamard transform of what reports say of its cells.
+    is negated with probability 1 / (1 + e**epsilon). The sketch is k m sums of signs by row and
+    coefficient: of each row, the Hadamard transform of what reports say of its cells; and then k
+    numbers of reports. Guarantees are those of `SketchOracle`.
+
+    The noise never falls below one per report, however large epsilon is: one bit cannot say more.
+
+    Report size: 1 + log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
 
     Attributes:
         num_cells: m, a power of two.
@@ -49,21 +54,18 @@ class HadamardSketch(TableSketch):
 
     @cached_property
     def flip_probability(self) -> float:
-        """Chance that the sign is negated."""
         return 1 / (1 + odds(self.epsilon))
 
     @cached_property
     def p(self) -> float:
-        """Chance that the sign is kept: that a report supports its client's value."""
         return 1 - self.flip_probability
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, 3) int64``: row, coefficient, and the sign, -1 or +1."""
-        values = self._check_values(values)
-        rows = self._draw_rows(len(values), rng)
-        coefficients = rng.integers(self.num_cells, size=len(values))
-        signs = self._signs(coefficients, self.hashes.cells(rows, values))
-        signs[rng.random(len(values)) < self.flip_probability] *= -1
+        rows, cells = self._draw_cells(values, rng)
+        coefficients = rng.integers(self.num_cells, size=len(rows))
+        signs = self._signs(coefficients, cells)
+        signs[rng.random(len(rows)) < self.flip_probability] *= -1
         return np.stack([rows, coefficients, signs], axis=1)
 
     def _sample_sketch(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
@@ -84,7 +86,8 @@ class HadamardSketch(TableSketch):
     def _support(self, aggregates: Sketch, candidates: Values | None) -> Tally:
         # Reports that have each candidate's sign at their row and coefficient.
         agreement = self._row_sums(self._agreement(aggregates), candidates)
-        return self._supporters(agreement, aggregates)
+        reports = aggregates[:, self.num_hashes * self.num_cells :].sum(axis=1)
+        return np.asarray((agreement + reports[:, None]) // 2)
 
     def cells(self, sketch: Sketch) -> Floats:
         """Return half the reports of each row and half of each cell's agreement, in one sum."""
@@ -92,30 +95,21 @@ class HadamardSketch(TableSketch):
         return np.asarray((self._agreement(sketch[None])[0] + reports_by_row[:, None]) / 2)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each report, for these hash functions."""
         rows, coefficients, signs = reports.T
         own = self._signs(coefficients, self.hashes.cells(rows, np.full(len(rows), value)))
         kept = np.where(signs == own, math.log(self.p), math.log(self.flip_probability))
         return np.asarray(kept - math.log(self.num_hashes * self.num_cells), dtype=np.float64)
 
     def report_space(self) -> Reports:
-        """Return all 2 k m reports."""
         self._check_report_space(self.report_bits, width=3)
         space = itertools.product(range(self.num_hashes), range(self.num_cells), (-1, 1))
         return np.array(list(space), dtype=np.int64)
 
     @property
     def report_bits(self) -> float:
-        """One bit, log2 k for the row, and log2 m for the coefficient."""
         return 1 + math.log2(self.num_hashes) + math.log2(self.num_cells)
 
-    def _add_reports(self, reports: Reports, out: Sketch) -> None:
-        table, reports_by_row = self._split(out)
-        self.add_to_table(reports, table)
-        reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
-
     def add_to_table(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
-        """Add reports' signs to their rows and coefficients of a ``(k, m)`` table."""
         add_signs(np.ascontiguousarray(reports, dtype=np.int64), table)
 
     def _transformed(self, sketches: Sketch) -> Sketch:
@@ -123,10 +117,6 @@ class HadamardSketch(TableSketch):
         tables = self._tables(sketches).copy()
         hadamard_rows(tables.reshape(-1, self.num_cells))
         return tables
-
-    def _supporters(self, agreement: Tally, sketches: Sketch) -> Tally:
-        reports = sketches[:, self.num_hashes * self.num_cells :].sum(axis=1)
-        return np.asarray((agreement + reports[:, None]) // 2)
 
 
 def hadamard_entries(rows: Values, columns: Values) -> npt.NDArray[np.int64]:
@@ -149,22 +139,8 @@ class HadamardCountMeanSketch(HadamardSketch, MeanSketchOracle):
     kept and, over the draw of the functions, q = p/m + (1 - 1/m)/2. The paper's estimate is
     (support - n q) / (p - q).
 
-    Formal guarantees:
-        * epsilon-local differential privacy, for any hash functions; the factor e**epsilon is
-          reached wherever two values have different cells.
-        * Estimates are unbiased over the draw of the functions, not for fixed ones.
-        * `exact_variance` is the variance over draw and coins; `published_variance`, the paper's
-          Theorem 4.4, bounds it from above.
-        * `sample_sketch` draws from the distribution of the sketch of fresh reports.
-
-    The noise never falls below one per report, however large epsilon is: one bit cannot say more.
-
-    Report size: 1 + log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
-
-    A sketch is k m sums of signs by row and coefficient, and then k numbers of reports.
-
-    Attributes:
-        num_cells: m, a power of two.
+    Guarantees, sizes and costs are those of `HadamardSketch`; `published_variance`, the paper's
+    Theorem 4.4, bounds `exact_variance` from above.
 
     References:
         Differential Privacy Team, Apple (2017), "Learning with privacy at scale", section 4.2 and
@@ -173,30 +149,24 @@ class HadamardCountMeanSketch(HadamardSketch, MeanSketchOracle):
 
     @cached_property
     def q(self) -> float:
-        """Chance that a report supports another value, over the draw of the hash functions."""
         return 0.5 + (self.p - 0.5) / self.num_cells
 
     def mean_sketch(self, sketch: Sketch) -> Floats:
-        """Return the paper's matrix M, ``(k, m) float64``: Algorithm 7, from the integer sums."""
         scale = 1 / (self.p - self.flip_probability)
         return np.asarray(self.num_hashes * scale * self._transformed(sketch[None])[0])
 
-    def published_variance(self, true_counts: Values) -> Floats:
-        """Return the paper's Theorem 4.4 for every value of a histogram, an upper bound."""
-        return self._published_variance(true_counts, 1 / (self.p - self.flip_probability) ** 2)
+    @property
+    def _published_noise(self) -> float:
+        return 1 / (self.p - self.flip_probability) ** 2
 
     def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
-        """Return the Hadamard entries of cells."""
         return hadamard_entries(coefficients, cells)
 
     def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
-        supporters: Tally = signs_supporting(
-            self.hashes.coefficients, self.num_cells, reports, candidates
-        )
-        return supporters
+        coefficients = self.hashes.coefficients
+        return np.asarray(signs_supporting(coefficients, self.num_cells, reports, candidates))
 
     def _agreement(self, sketches: Sketch) -> Sketch:
-        """Return ``(t, k, m)``: reports that agree with each cell, less those that do not."""
         return self._transformed(sketches)
 
 
@@ -223,21 +193,7 @@ class Hashtogram(HadamardSketch):
     of 256, collisions with the most frequent value outweigh the noise, and the median is ahead,
     514 against 619; `row_estimates` has the numbers to take it of.
 
-    Formal guarantees:
-        * epsilon-local differential privacy, for any hash functions; the factor e**epsilon is
-          reached wherever two values have different signed cells.
-        * Estimates are unbiased over the draw of the functions, not for fixed ones.
-        * `exact_variance` is the variance over draw and coins.
-        * `sample_sketch` draws from the distribution of the sketch of fresh reports.
-
-    The noise never falls below one per report, however large epsilon is: one bit cannot say more.
-
-    Report size: 1 + log2 k + log2 m bits. Cost: O(1) per report, O(k) per candidate, memory O(k m).
-
-    A sketch is k m sums of signs by row and coefficient, and then k numbers of reports.
-
-    Attributes:
-        num_cells: m, a power of two.
+    Guarantees, sizes and costs are those of `HadamardSketch`, with signed cells for cells.
 
     References:
         Bassily, Nissim, Stemmer, Thakurta (2017), "Practical locally private heavy hitters",
@@ -258,7 +214,6 @@ class Hashtogram(HadamardSketch):
 
     @property
     def q(self) -> float:
-        """Chance that a report supports another value, over the draw of the hash functions."""
         return 0.5
 
     def row_estimates(self, sketch: Sketch, candidates: Values) -> Floats:
@@ -284,11 +239,9 @@ class Hashtogram(HadamardSketch):
         return np.asarray(pairs / (self.num_hashes * self.num_cells), dtype=np.float64)
 
     def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
-        """Return what a client says before noise, of its location and sign."""
         return hadamard_entries(coefficients, cells // 2) * (1 - 2 * (cells & 1))
 
     def _agreement(self, sketches: Sketch) -> Sketch:
-        """Return ``(t, k, 2 m)``: reports that agree with each signed cell, less the others."""
         tables = self._transformed(sketches)
         signed = np.stack([tables, -tables], axis=-1)
         return signed.reshape(len(sketches), self.num_hashes, self.row_size)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from fedhh.oracles.base import Floats, FrequencyOracle, Reports, Tally, Values
-from fedhh.oracles.scored import Moments, ScoredOracle
+from fedhh.oracles.families import Moments, ScoredOracle
 from fedhh.oracles.unary_encoding import IndependentSupport, IndependentValues
 from fedhh.validation import InputError, require_at_least, require_between
 
@@ -21,15 +21,20 @@ _LARGEST_GRID = 2**40
 class HistogramEncoding(FrequencyOracle):
     """What histogram encodings share: their reports.
 
-    The papers add Laplace noise of scale 2/epsilon to every entry of the indicator of the client's
-    value, which changes in two entries by 1 each. Tallies here are whole numbers, and a real number
-    on a computer leaks through its low digits; so entries are whole numbers of grid steps, G to the
-    1, and the noise is discrete Laplace, also two-sided geometric: with a = e**(-epsilon / (2 G)),
-    N = x with probability (1 - a) / (1 + a) a**|x|. An entry beyond [-B, G + B] is sent as the
-    nearer end. The privacy is exactly epsilon for every G and B: moving the 1 changes an entry's
-    probability by at most a factor of e**(epsilon / 2), the ends' too.
+    The papers (Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to sensitivity in private
+    data analysis", TCC; Wang, Blocki, Li, Jha 2017, "Locally differentially private protocols for
+    frequency estimation", USENIX Security, section 4) add Laplace noise of scale 2/epsilon to every
+    entry of the indicator of the client's value, which changes in two entries by 1 each. Tallies
+    here are whole numbers, and a real number on a computer leaks through its low digits; so entries
+    are whole numbers of grid steps, G to the 1, and the noise is discrete Laplace, also two-sided
+    geometric: with a = e**(-epsilon / (2 G)), N = x with probability (1 - a) / (1 + a) a**|x|. An
+    entry beyond [-B, G + B] is sent as the nearer end. The privacy is exactly epsilon for every G
+    and B: moving the 1 changes an entry's probability by at most a factor of e**(epsilon / 2), the
+    ends' too.
 
-    A report is ``(s,) int64`` in [-B, G + B]. Cost: O(s) per report.
+    A report is ``(s,) int64`` in [-B, G + B]. Cost: O(s) per report that is made.
+
+    The tallies of different values are independent, so `sample_aggregate` is exact.
 
     Attributes:
         steps: G, grid steps from 0 to 1.
@@ -62,7 +67,6 @@ class HistogramEncoding(FrequencyOracle):
         return 1 + 2 ** max(0, math.ceil(math.log2(least))) if least else 0
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n, s) int64`` reports, in grid steps."""
         values = self._check_values(values)
         shape = (len(values), self.domain_size)
         fall = -math.expm1(self.log_ratio)
@@ -72,7 +76,6 @@ class HistogramEncoding(FrequencyOracle):
         return np.asarray(np.clip(entries, -self.margin, self.steps + self.margin))
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each ``(n, s)`` report, given the true value."""
         centres = np.where(np.arange(self.domain_size) == value, self.steps, 0)
         logs = np.abs(reports - centres) * self.log_ratio - math.log1p(math.exp(self.log_ratio))
         # All that lies beyond an end is sent as the end.
@@ -81,7 +84,6 @@ class HistogramEncoding(FrequencyOracle):
         return np.asarray(logs.sum(axis=1), dtype=np.float64)
 
     def report_space(self) -> Reports:
-        """Return all ``(G + 2 B + 1)**s`` reports; for tiny grids only."""
         self._check_report_space(self.report_bits, width=self.domain_size)
         levels = range(-self.margin, self.steps + self.margin + 1)
         return np.array(list(itertools.product(levels, repeat=self.domain_size)), dtype=np.int64)
@@ -96,8 +98,8 @@ class HistogramEncoding(FrequencyOracle):
 class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle):
     """Summation with histogram encoding: a noisy indicator, whose entries the server adds up.
 
-    Reports, and why their noise is on a grid, are those of
-    `fedhh.oracles.histogram_encoding.HistogramEncoding`. The tally is in grid steps.
+    Reports, and why their noise is on a grid, are those of `HistogramEncoding`. The tally is in
+    grid steps.
 
     Formal guarantees:
         * epsilon-local differential privacy, exactly: the worst ratio is e**epsilon.
@@ -106,18 +108,13 @@ class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle
           beyond the grid's ends. It is below the 8 / epsilon**2 of real Laplace noise by about
           epsilon**2 / (48 G**2) of it, 2 in a million at epsilon 10 and the default G: the grid
           costs no accuracy.
-        * The tallies of different values are independent, so `sample_aggregate` is exact.
 
     It is not a `PureOracle`: a report has no set of values that it supports. Where a protocol needs
     one, `the` has less noise, and `oue` much less.
 
-    Cost: O(s) per report that is made; O(n + s log(G + B)) for a tally of any number of reports.
+    Cost: O(n + s log(G + B)) for a tally of any number of reports.
 
     References:
-        Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data
-        analysis", TCC.
-        Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4, where it has its name.
         Ghosh, Roughgarden, Sundararajan (2009), "Universally utility-maximizing privacy
         mechanisms", STOC: the discrete noise.
     """
@@ -140,7 +137,6 @@ class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle
 
     @property
     def held(self) -> Moments:
-        """Moments of the entry of the client's value: the mirror image of another's."""
         return Moments(mean=self.steps - self.other.mean, variance=self.other.variance)
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
@@ -193,25 +189,19 @@ class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle
 class ThresholdHistogramEncoding(HistogramEncoding, IndependentSupport):
     """Thresholding with histogram encoding: a report supports the values whose entries are large.
 
-    Reports, and why their noise is on a grid, are those of
-    `fedhh.oracles.histogram_encoding.HistogramEncoding`. The server counts entries of at least t
-    grid steps, the threshold between G/2 and G with the least noise; with
-    a = e**(-epsilon / (2 G)), p = 1 - a**(G - t + 1) / (1 + a) and q = a**t / (1 + a). As G grows,
-    they are those of Wang et al. at theta = (t - 1/2) / G.
+    Reports, and why their noise is on a grid, are those of `HistogramEncoding`. The server counts
+    entries of at least t grid steps, the threshold between G/2 and G with the least noise; with a =
+    e**(-epsilon / (2 G)), p = 1 - a**(G - t + 1) / (1 + a) and q = a**t / (1 + a). As G grows, they
+    are those of Wang et al. at theta = (t - 1/2) / G.
 
     Formal guarantees:
         * epsilon-local differential privacy, exactly: the worst ratio is e**epsilon.
         * The estimate is unbiased; V0 = q(1-q) / (p-q)**2.
-        * The counts of different values are independent, so `sample_aggregate` is exact.
 
     A client that compares its entries with t itself sends s bits with the same p and q. It then
     reveals ln(p (1-q) / (q (1-p))) only, less than epsilon; `oue` puts all of it to use.
 
-    Cost: O(s) per report that is made; O(n + s) for a tally of any number of reports.
-
-    References:
-        Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
-        estimation", USENIX Security, section 4.
+    Cost: O(n + s) for a tally of any number of reports.
     """
 
     @cached_property
@@ -228,12 +218,10 @@ class ThresholdHistogramEncoding(HistogramEncoding, IndependentSupport):
 
     @property
     def p(self) -> float:
-        """Probability that the entry of the client's value reaches the threshold."""
         return 1 - math.exp((self.steps - self.threshold + 1) * self.log_ratio) / self._both
 
     @property
     def q(self) -> float:
-        """Probability that a given other entry reaches the threshold."""
         return math.exp(self.threshold * self.log_ratio) / self._both
 
     def _add_reports(self, reports: Reports, out: Tally) -> None:

@@ -95,15 +95,10 @@ class HadamardMarginals:
 
     @property
     def p(self) -> float:
-        """Chance that a sign is kept."""
         return 1 / (1 + math.exp(-self.epsilon))
 
     def privatize(self, rows: Attributes, *, rng: np.random.Generator) -> Ints:
-        """Return one report of each client.
-
-        Args:
-            rows: ``(n, d) bool``: the clients' attributes.
-            rng: Source of the clients' coins.
+        """Return one report of each client, whose attributes are a row of ``(n, d) bool``.
 
         Returns:
             ``(n, 2) int64``: the place of a set in `coefficients`, and 1 for a sign of +1, else 0.
@@ -128,11 +123,7 @@ class HadamardMarginals:
         return cells.reshape(-1, 2)
 
     def estimate(self, counts: Ints) -> Floats:
-        """Return ``(T,) float64``: each coefficient's estimate; 0 where nobody drew it.
-
-        Args:
-            counts: ``(T, 2) int64``, from `aggregate`.
-        """
+        """Return ``(T,) float64``: each coefficient's estimate; 0 where nobody drew it."""
         reports = counts.sum(axis=1)
         signs = (counts[:, 1] - counts[:, 0]) / np.maximum(reports, 1)
         return np.asarray(signs / (2 * self.p - 1))

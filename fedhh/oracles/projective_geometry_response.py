@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,8 @@ from fedhh.kernels.projective import (
     spread_over_multiples,
     sum_orthogonal,
 )
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
-from fedhh.oracles.counted_outputs import CountedOutputs
+from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.families import CountedOutputs, PureOracle
 from fedhh.random import kernel_state
 from fedhh.validation import InputError
 
@@ -65,10 +66,10 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_points > _MOST_POINTS:
+        if self.aggregate_size > _MOST_POINTS:
             raise InputError(
                 f"Expected a projective space of at most {_MOST_POINTS:,} points for pgr, got "
-                f"{self.num_points:,} over the field of {self.field_size:,} for domain_size="
+                f"{self.aggregate_size:,} over the field of {self.field_size:,} for domain_size="
                 f"{self.domain_size:,} at epsilon={self.epsilon!r}; use ss."
             )
 
@@ -84,37 +85,24 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
     def field_size(self) -> int:
         """r, the prime nearest to e**epsilon + 1, the smaller of two."""
         aim = math.exp(self.epsilon) + 1
-        below = math.floor(aim)
-        while not _is_prime(below):
-            below -= 1
-        above = math.floor(aim) + 1
-        while not _is_prime(above):
-            above += 1
+        below = next(each for each in itertools.count(math.floor(aim), -1) if _is_prime(each))
+        above = next(each for each in itertools.count(math.floor(aim) + 1) if _is_prime(each))
         # Rounding must not decide between two that are equally near.
         return below if aim - below <= above - aim + 1e-9 else above
 
     @cached_property
     def num_coordinates(self) -> int:
         """t, at least 2."""
-        t = 2
-        while self._points_of(t) < self.domain_size:
-            t += 1
-        return t
+        return next(t for t in itertools.count(2) if self._points_of(t) >= self.domain_size)
 
     def _points_of(self, num_coordinates: int) -> int:
-        """Return the number of points with so many coordinates."""
         r = self.field_size
         return int((r**num_coordinates - 1) // (r - 1))
 
     @cached_property
-    def num_points(self) -> int:
-        """K, the number of possible reports."""
-        return self._points_of(self.num_coordinates)
-
-    @property
     def aggregate_size(self) -> int:
-        """Number of points, K."""
-        return self.num_points
+        """K, the number of points."""
+        return self._points_of(self.num_coordinates)
 
     @cached_property
     def num_supporting(self) -> int:
@@ -123,18 +111,15 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
 
     @property
     def _weight(self) -> float:
-        """Z / E."""
-        others = self.num_points - self.num_supporting
+        others = self.aggregate_size - self.num_supporting
         return self.num_supporting + others * math.exp(-self.epsilon)
 
     @property
     def p(self) -> float:
-        """Probability that a report supports its client's value."""
         return self.num_supporting / self._weight
 
     @property
     def q(self) -> float:
-        """Probability that a report supports a given value that its client does not hold."""
         common = self._points_of(self.num_coordinates - 2)
         lone = (self.num_supporting - common) * math.exp(-self.epsilon)
         return (common + lone) / self._weight
@@ -145,27 +130,17 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         return np.array([self._points_of(m) for m in range(self.num_coordinates)], dtype=np.int64)
 
     @cached_property
-    def _inverses(self) -> Values:
-        """``(r,) int64``: inverses modulo r; 0 for 0."""
-        found: Values = inverses_modulo(self.field_size)
-        return found
+    def _geometry(self) -> tuple[Values, Values]:
+        """What kernels know of it: see `fedhh.kernels.projective`."""
+        return self._firsts, inverses_modulo(self.field_size)
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n,) int64`` numbers of points."""
         values = self._check_values(values)
         reports = np.empty(len(values), dtype=np.int64)
         # A report is free, uniform over all points, or bound to those that support its value.
         bound = -math.expm1(-self.epsilon) * self.p
-        draw_projective_responses(
-            values,
-            self.num_coordinates,
-            self._firsts,
-            self._inverses,
-            np.array([self.num_supporting, self.num_points]),
-            bound,
-            reports,
-            kernel_state(rng),
-        )
+        size = self.aggregate_size
+        draw_projective_responses(values, *self._geometry, size, bound, reports, kernel_state(rng))
         return reports
 
     def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
@@ -175,8 +150,7 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         if self.transforms(len(candidates)):
             supports = [self._transformed(each, candidates) for each in aggregates]
         else:
-            geometry = self.num_coordinates, self._firsts, self._inverses
-            supports = [sum_orthogonal(each, candidates, *geometry) for each in aggregates]
+            supports = [sum_orthogonal(each, candidates, *self._geometry) for each in aggregates]
         return np.array(supports, dtype=np.int64).reshape(len(aggregates), len(candidates))
 
     def transforms(self, num_candidates: int) -> bool:
@@ -195,7 +169,7 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         """
         r, t = self.field_size, self.num_coordinates
         spread = np.zeros(r**t)
-        spread_over_multiples(aggregate, t, self._firsts, r, spread)
+        spread_over_multiples(aggregate, self._firsts, r, spread)
         spectrum = np.fft.rfftn(spread.reshape((r,) * t)).real
         coordinates = self._coordinates(candidates)
         # A vector and its negative have the same value, and the transform keeps one of the two.
@@ -212,17 +186,11 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         return np.asarray(vectors // places[:, None] % self.field_size, dtype=np.int64)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each report, given the true value."""
         products = self._coordinates(np.array([value])) * self._coordinates(
             reports.astype(np.int64)
         )
         supporting = products.sum(axis=0) % self.field_size == 0
         return np.where(supporting, 0.0, -self.epsilon) - math.log(self._weight)
-
-    @property
-    def report_bits(self) -> float:
-        """log2 of the number of points."""
-        return math.log2(self.num_points)
 
 
 def _is_prime(number: int) -> bool:

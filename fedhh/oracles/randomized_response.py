@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import AggregateForm, Floats, Reports, Tally, Values
+from fedhh.oracles.families import CountedOutputs, PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import (
     add_subset_votes,
@@ -19,7 +21,7 @@ from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneralizedRandomizedResponse(SampledAggregates, PureOracle):
+class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracle):
     """Generalized randomized response, also direct encoding or k-ary randomized response.
 
     With E = e**epsilon and s values, a report is the client's value with probability
@@ -38,18 +40,17 @@ class GeneralizedRandomizedResponse(SampledAggregates, PureOracle):
         estimation", USENIX Security, section 4.
     """
 
+    aggregate_form: ClassVar[AggregateForm] = "values"
+
     @property
     def p(self) -> float:
-        """Probability that a report is its client's value."""
         return 1 / (1 + (self.domain_size - 1) * math.exp(-self.epsilon))
 
     @property
     def q(self) -> float:
-        """Probability that a report is a given other value."""
         return math.exp(-self.epsilon) * self.p
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n,) int64`` reports."""
         values = self._check_values(values)
         others = rng.integers(0, self.domain_size - 1, size=len(values))
         others += others >= values
@@ -66,22 +67,8 @@ class GeneralizedRandomizedResponse(SampledAggregates, PureOracle):
         return sample_subset_tally(counts, subset_size=1, epsilon=self.epsilon, rng=rng)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return ``(n,) float64``: ln p for reports that equal ``value``, ln q for the others."""
         log_p = math.log(self.p)
         return np.where(reports == value, log_p, log_p - self.epsilon)
-
-    def report_space(self) -> Reports:
-        """Return all values."""
-        self._check_report_space(self.report_bits)
-        return np.arange(self.domain_size)
-
-    @property
-    def report_bits(self) -> float:
-        """log2 of the domain's size."""
-        return math.log2(self.domain_size)
-
-    def _add_reports(self, reports: Reports, out: Tally) -> None:
-        out += np.bincount(reports, minlength=self.domain_size)
 
     def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
         # No report is stored, and the kernel refuses values outside the domain; O(n + s).
@@ -93,12 +80,14 @@ class GeneralizedRandomizedResponse(SampledAggregates, PureOracle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity(SampledAggregates, PureOracle):
+class Identity(SampledAggregates, CountedOutputs, PureOracle):
     """No privacy at all: for debugging and for the error that is a protocol's own.
 
     epsilon must be ``math.inf``, which is what accounting then states. A report is the value;
     p = 1, q = 0, every estimate is the true count and its variance is 0.
     """
+
+    aggregate_form: ClassVar[AggregateForm] = "values"
 
     def _check_epsilon(self) -> None:
         if self.epsilon != math.inf:
@@ -109,35 +98,17 @@ class Identity(SampledAggregates, PureOracle):
 
     @property
     def p(self) -> float:
-        """1: a report supports its client's value."""
         return 1.0
 
     @property
     def q(self) -> float:
-        """0: a report supports no other value."""
         return 0.0
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return the values, ``(n,) int64``; ``rng`` is not used."""
         return self._check_values(values).copy()
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
-        """Return the counts themselves; ``rng`` is not used."""
         return self._check_counts(counts).copy()
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return 0 for reports that equal ``value`` and -inf for the others."""
         return np.where(reports == value, 0.0, -np.inf)
-
-    def report_space(self) -> Reports:
-        """Return all values."""
-        self._check_report_space(self.report_bits)
-        return np.arange(self.domain_size)
-
-    @property
-    def report_bits(self) -> float:
-        """log2 of the domain's size."""
-        return math.log2(self.domain_size)
-
-    def _add_reports(self, reports: Reports, out: Tally) -> None:
-        out += np.bincount(reports, minlength=self.domain_size)

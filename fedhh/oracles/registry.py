@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from fedhh import doors
-from fedhh.oracles.base import FrequencyOracle, PureOracle
+from fedhh.oracles.base import FrequencyOracle
+from fedhh.oracles.families import PureOracle
 from fedhh.validation import InputError, did_you_mean
 
 ORACLES: Mapping[str, str] = {
@@ -24,8 +25,8 @@ ORACLES: Mapping[str, str] = {
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_sketches:HadamardCountMeanSketch",
     "hashtogram": "fedhh.oracles.hadamard_sketches:Hashtogram",
-    "flh": "fedhh.oracles.local_hashing:FastLocalHashing",
-    "bassily-smith": "fedhh.oracles.bassily_smith:BassilySmith",
+    "flh": "fedhh.oracles.hashed_response:FastLocalHashing",
+    "bassily-smith": "fedhh.oracles.hashed_response:BassilySmith",
     "none": "fedhh.oracles.randomized_response:Identity",
 }
 """The oracles of fedhh, and where each is defined; a module is imported when it is asked for."""

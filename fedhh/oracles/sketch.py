@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from fedhh.hashing import NUM_KEYS, HashFamily
 from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
-from fedhh.oracles.base import AggregateForm, Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import AggregateForm, Floats, Reports, Tally, Values
+from fedhh.oracles.families import PureOracle
 from fedhh.validation import InputError, require_at_least, require_between
 
 Sketch = npt.NDArray[np.int64]
@@ -39,8 +40,12 @@ class SketchOracle(PureOracle):
 
     Estimates are unbiased over the draw of the hash functions, not for fixed ones: a value that
     shares cells with a frequent one is then overestimated, in every round alike. `variance` is
-    exact over draw and coins if no two other clients hold the same value; `exact_variance` has
-    what equal values add. `log_prob` and `report_space` are for the functions at hand.
+    exact over draw and coins if no two other clients hold the same value; `exact_variance` has what
+    equal values add. `log_prob` and `report_space` are for the functions at hand. `sample_sketch`
+    draws from the distribution of the sketch of fresh reports.
+
+    Reports have epsilon-local differential privacy for any hash functions; the factor e**epsilon is
+    reached wherever two values have different cells.
 
     Attributes:
         num_hashes: k.
@@ -82,19 +87,22 @@ class SketchOracle(PureOracle):
         )
 
     @abstractmethod
-    def cells(self, sketch: Sketch) -> Tally | Floats:
-        """Return ``(k, m)``: a value's support is the sum over rows j of entry (j, h_j(value)).
-
-        That is what each cell of each row adds to the support of the values that it stands for.
-        """
+    def _tables(self, sketches: Sketch) -> Sketch:
+        """Return the ``(t, k, m)`` sums of ``(t, aggregate_size)`` sketches; perhaps a view."""
 
     @abstractmethod
     def _sample_sketch(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
         """Return what `sample_sketch` does."""
 
-    def variance(self, count: npt.ArrayLike, num_reports: int) -> Floats:
-        """Return the exact variance if no two other clients hold the same value."""
-        return super().variance(count, num_reports)
+    def cells(self, sketch: Sketch) -> Tally | Floats:
+        """Return ``(k, m)``: a value's support is the sum over rows j of entry (j, h_j(value)).
+
+        That is what each cell of each row adds to the support of the values that it stands for.
+        """
+        return np.asarray(self._tables(sketch[None])[0])
+
+    def _support(self, aggregates: Sketch, candidates: Values | None) -> Tally:
+        return self._row_sums(self._tables(aggregates), candidates)
 
     def exact_variance(self, true_counts: Values) -> Floats:
         """Return the exact variance of every value's estimate, over hash functions and coins.
@@ -102,12 +110,7 @@ class SketchOracle(PureOracle):
         To `variance` it adds, for the others' counts f*, what clients with equal values do
         together, (1/k) (1/m) (1 - 1/m) sum f* (f* - 1), times (m / (m - 1))**2. It needs hash
         functions that are three-wise independent, no more. Derived independently of the papers.
-
-        Args:
-            true_counts: ``(c,) int64``: how many clients hold each value.
-
-        Returns:
-            ``(c,) float64``.
+        ``true_counts``, ``(c,) int64``, says how many clients hold each value.
         """
         counts = np.asarray(true_counts, dtype=np.float64)
         added = self.collision_variance(counts)
@@ -120,8 +123,11 @@ class SketchOracle(PureOracle):
         pairs = count * np.maximum(count - 1, 0)
         return np.asarray(pairs / self.num_hashes / (self.row_size - 1), dtype=np.float64)
 
-    def _draw_rows(self, size: int, rng: np.random.Generator) -> Values:
-        return rng.integers(self.num_hashes, size=size)
+    def _draw_cells(self, values: Values, rng: np.random.Generator) -> tuple[Values, Values]:
+        """Return each client's row, drawn at random, and the cell of its value in it."""
+        values = self._check_values(values)
+        rows = rng.integers(self.num_hashes, size=len(values))
+        return rows, self.hashes.cells(rows, values)
 
     def _cell_counts(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
         """Return ``(k, m) int64``: clients whose row and cell these are, rows drawn at random."""
@@ -138,30 +144,20 @@ class SketchOracle(PureOracle):
 
         Every value is a candidate if None; cost O(c k), about a nanosecond each.
         """
-        sums: Tally
         if candidates is not None:
-            sums = sum_cells(self.hashes.coefficients, tables, candidates)
-            return sums
+            return sum_cells(self.hashes.coefficients, tables, candidates)
         if self.domain_size > _LARGEST_ENUMERATION:
             raise InputError(
                 f"Expected domain_size <= {_LARGEST_ENUMERATION} to ask a sketch about all values, "
                 f"got domain_size={self.domain_size}; ask about candidates."
             )
-        sums = sum_cells_of_range(self.hashes.coefficients, tables, self.domain_size)
-        return sums
+        return sum_cells_of_range(self.hashes.coefficients, tables, self.domain_size)
 
 
 def sample_sketch(oracle: SketchOracle, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
-    """Return a sketch drawn from how many clients hold each value, without reports; exact.
+    """Return ``(aggregate_size,) int64``, distributed as the sketch of some clients' reports.
 
-    Args:
-        oracle: Whose sketch.
-        true_counts: ``(c,) int64``, at least 0, c at most domain_size: how many clients hold each
-            of the values 0 .. c - 1.
-        rng: Source of randomness.
-
-    Returns:
-        ``(aggregate_size,) int64``, distributed as the sketch of these clients' reports.
+    ``true_counts``, ``(c,) int64``, says how many clients hold each of the values 0 .. c - 1.
     """
     counts = np.ascontiguousarray(true_counts, dtype=np.int64)
     if counts.ndim != 1 or len(counts) > oracle.domain_size or counts.min(initial=0) < 0:
@@ -193,9 +189,22 @@ class TableSketch(SketchOracle):
         return sketch[:sums].reshape(self.num_hashes, self.num_cells), sketch[sums:]
 
     def _tables(self, sketches: Sketch) -> Sketch:
-        """Return the ``(t, k, m)`` sums of ``(t, aggregate_size)`` sketches; perhaps a view."""
         sums = self.num_hashes * self.num_cells
         return sketches[:, :sums].reshape(-1, self.num_hashes, self.num_cells)
+
+    @abstractmethod
+    def add_to_table(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
+        """Add reports to the sums of a table, whose numbers may be narrower than a sketch's.
+
+        Args:
+            reports: What `privatize` returned.
+            table: ``(k, m)``, changed in place; wide enough for the reports of any row.
+        """
+
+    def _add_reports(self, reports: Reports, out: Sketch) -> None:
+        table, reports_by_row = self._split(out)
+        self.add_to_table(reports, table)
+        reports_by_row += np.bincount(reports[:, 0], minlength=self.num_hashes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,17 +217,7 @@ class MeanSketchOracle(TableSketch):
 
     @property
     def row_size(self) -> int:
-        """The field ``num_cells``."""
         return self.num_cells
-
-    @abstractmethod
-    def add_to_table(self, reports: Reports, table: npt.NDArray[np.signedinteger[Any]]) -> None:
-        """Add reports to the sums of a table, whose numbers may be narrower than a sketch's.
-
-        Args:
-            reports: What `privatize` returned.
-            table: ``(k, m)``, changed in place; wide enough for the reports of any row.
-        """
 
     @abstractmethod
     def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
@@ -232,25 +231,23 @@ class MeanSketchOracle(TableSketch):
 
     @abstractmethod
     def mean_sketch(self, sketch: Sketch) -> Floats:
-        """Return the paper's matrix M, ``(k, m) float64``, from the integer sums."""
+        """Return Algorithm 3's or 7's matrix M, ``(k, m) float64``, from the integer sums."""
 
+    @property
     @abstractmethod
+    def _published_noise(self) -> float:
+        """What a report adds to the variance of Theorem 4.2 or 4.4, but for (m/(m-1))**2."""
+
     def published_variance(self, true_counts: Values) -> Floats:
         """Return the variance that the paper states for every value of a histogram.
 
-        The paper prints it as an equality; it bounds `exact_variance` from above.
-
-        Args:
-            true_counts: ``(c,) int64``, summing to n.
-
-        Returns:
-            ``(c,) float64``.
+        ``(m/(m-1))**2 [noise n + sum f*^2 / (k m)]`` for the others' counts f*: Theorems 4.2 and
+        4.4. The paper prints it as an equality; it bounds `exact_variance` from above.
         """
-
-    def _published_variance(self, true_counts: Values, per_report: float) -> Floats:
-        """Return ``(m/(m-1))**2 [per_report n + sum f*^2 / (k m)]``, f* the others' counts."""
         counts = np.asarray(true_counts, dtype=np.float64)
         squares = counts**2
         collisions = (squares.sum() - squares) / (self.num_hashes * self.num_cells)
         scale = (self.num_cells / (self.num_cells - 1)) ** 2
-        return np.asarray(scale * (per_report * counts.sum() + collisions), dtype=np.float64)
+        return np.asarray(
+            scale * (self._published_noise * counts.sum() + collisions), dtype=np.float64
+        )

@@ -12,22 +12,27 @@ import numpy as np
 from scipy.special import betaln
 
 from fedhh.kernels.bit_votes import add_bit_votes, bit_report_ns
-from fedhh.kernels.counters import make_counters, move_counts
-from fedhh.kernels.lanes import lane_states
+from fedhh.kernels.prng import lane_states
 from fedhh.kernels.quick_votes import add_quick_votes
-from fedhh.kernels.subset_reports import draw_subsets
+from fedhh.kernels.reports import draw_subsets
 from fedhh.kernels.subset_tally import Node, add_members, root
 from fedhh.kernels.variates import binomials
-from fedhh.kernels.votes import add_looked_through_votes, add_stamped_votes, shares_stamps
+from fedhh.kernels.votes import (
+    add_looked_through_votes,
+    add_stamped_votes,
+    make_counters,
+    move_counts,
+    shares_stamps,
+)
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,
-    PureOracle,
     Reports,
     Tally,
     Values,
     require_in_domain,
 )
+from fedhh.oracles.families import PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.system.machine import num_cores
@@ -103,12 +108,10 @@ class SubsetSelection(SampledAggregates, PureOracle):
 
     @cached_property
     def p(self) -> float:
-        """Probability that a report contains its client's value."""
         return 1 - self._miss_probability(self.d)
 
     @cached_property
     def q(self) -> float:
-        """Probability that a report contains a given value that its client does not hold."""
         return (self.d - self.p) / (self.domain_size - 1)
 
     @cached_property
@@ -130,12 +133,10 @@ class SubsetSelection(SampledAggregates, PureOracle):
         return reports
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
-        """Return votes drawn with the exact joint distribution; O(s), whatever n."""
         counts = self._check_counts(counts)
         return sample_subset_tally(counts, subset_size=self.d, epsilon=self.epsilon, rng=rng)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        """Return the log-probability of each ``(n, d)`` report, given the true value."""
         s, d = self.domain_size, self.d
         # C(s-1, d-1) = C(s-1, d) d / (s-d): of the same rounded term, the ratio stays exact.
         subsets = _log_binomial(s - 1, d)
@@ -146,7 +147,6 @@ class SubsetSelection(SampledAggregates, PureOracle):
         return np.where(held, containing, lacking)
 
     def report_space(self) -> Reports:
-        """Return all C(s, d) subsets, ``(C(s, d), d) int64``."""
         self._check_report_space(self.report_bits, width=self.d)
         subsets = itertools.combinations(range(self.domain_size), self.d)
         return np.array(list(subsets), dtype=np.int64)
@@ -216,14 +216,13 @@ def add_subset_votes(
     """Draw one Subset Selection report per value and add its members to ``out``.
 
     Args:
-        values: ``(n,) int64`` in [0, s), contiguous, n below 2**32. Others are refused, and then
-            ``out`` is as it was.
+        values: ``(n,) int64``, contiguous, n below 2**32. If one is outside [0, s), all are
+            refused, and ``out`` is as it was.
         out: ``(s,) int64``, s below 2**32.
         subset_size: d, in [1, s).
         miss: Probability that a report lacks its client's value, times 2**64.
         rng: Source of the clients' coins.
-        route: ``quick``, ``looked-through``, ``stamped`` or ``bits``; None chooses from s and d
-            alone.
+        route: ``quick``, ``looked-through``, ``stamped`` or ``bits``; None chooses by s and d.
     """
     domain_size = len(out)
     route = route or best_route(domain_size, subset_size)

@@ -54,12 +54,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save_checkpoint(path: Path, state: Any, notes: dict[str, Any]) -> None:
-    """Write a state and some notes.
+    """Write to a ``.npz`` a state, and what else a resumed run needs as JSON values.
 
-    Args:
-        path: A name that ends in ``.npz``.
-        state: A frozen dataclass of arrays, scalars, tuples and such dataclasses.
-        notes: What a resumed run needs beside the state, as JSON values.
+    A state is a frozen dataclass of arrays, scalars, tuples and such dataclasses.
     """
     arrays: Arrays = {}
     tree = _pack(state, "state", arrays)
@@ -71,11 +68,7 @@ def save_checkpoint(path: Path, state: Any, notes: dict[str, Any]) -> None:
 
 
 def load_checkpoint(path: Path, types: Sequence[type[Any]]) -> tuple[Any, dict[str, Any]]:
-    """Return the state and the notes of a checkpoint.
-
-    Args:
-        path: What `save_checkpoint` wrote.
-        types: The dataclasses that the state may be made of.
+    """Return the state, made of these dataclasses, and the notes that `save_checkpoint` wrote.
 
     Raises:
         InputError: The file is no checkpoint, one of another version, changed, or larger than

@@ -62,12 +62,10 @@ class InProcessExecutor(Executor):
     """Answers every block in this process, one after the other."""
 
     def __init__(self, worker: Worker) -> None:
-        """Use this worker for all blocks."""
         self._worker = worker
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer for the whole cohort."""
         yield self._worker.answer(query, range(query.cohort.num_blocks), progress)
 
     def close(self) -> None:
-        """Do nothing: the worker lives in this process."""
+        pass

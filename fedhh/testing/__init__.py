@@ -6,11 +6,15 @@ property does not hold, with the value seen and the bound.
 
 from fedhh.testing.checks import Check, ConformanceError
 from fedhh.testing.oracle_laws import report_law, tally_law
-from fedhh.testing.oracles import ORACLE_CASES, check_oracle, oracle_checks
-from fedhh.testing.populations import LETTERS, small_population
-from fedhh.testing.protocol_trial import ProtocolTrial
-from fedhh.testing.protocols import check_protocol, protocol_checks, protocol_trial
+from fedhh.testing.protocol_trial import LETTERS, ProtocolTrial, protocol_trial, small_population
 from fedhh.testing.statistics import ALPHA, follows_law, law_p_value, rows
+from fedhh.testing.suites import (
+    ORACLE_CASES,
+    check_oracle,
+    check_protocol,
+    oracle_checks,
+    protocol_checks,
+)
 
 __all__ = [
     "ALPHA",

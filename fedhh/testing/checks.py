@@ -1,10 +1,13 @@
-"""What a conformance check is: a named property, and a failure that says what was wrong."""
+"""What a conformance check is: a named property, and a failure that says what differs from what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from fedhh.validation import InputError
 
@@ -30,12 +33,7 @@ class Check(Generic[Subject]):
     applies: Callable[[Subject], bool]
 
     def __call__(self, subject: Subject, *, seed: int = 0) -> None:
-        """Raise `ConformanceError` unless the property holds.
-
-        Args:
-            subject: What is checked.
-            seed: Of all randomness of the check.
-        """
+        """Raise `ConformanceError` unless the property holds; the seed is of all randomness."""
         try:
             self.body(subject, seed)
         except AssertionError as failure:
@@ -70,13 +68,7 @@ def expect(holds: object, message: str) -> None:
 
 
 def expect_refusal(what: str, call: Callable[[], object], *, naming: str) -> None:
-    """Raise AssertionError unless a call raises an InputError whose message has a word.
-
-    Args:
-        what: The bad input, for the message.
-        call: Passes it on.
-        naming: The word; the argument's name.
-    """
+    """Raise AssertionError unless a call with a bad input raises an InputError that names it."""
     try:
         call()
     except InputError as error:
@@ -88,3 +80,57 @@ def expect_refusal(what: str, call: Callable[[], object], *, naming: str) -> Non
         ) from error
     else:
         raise AssertionError(f"{what} was accepted; expected an InputError that names {naming}")
+
+
+def first_difference(first: Any, second: Any, path: str) -> str | None:
+    """Return where two values differ, and how; None if they hold the same bits.
+
+    Args:
+        first: A tree of dataclasses, sequences, mappings, arrays and plain values.
+        second: Another.
+        path: What to call them.
+    """
+    if type(first) is not type(second):
+        return f"{path} is a {type(first).__name__} and a {type(second).__name__}"
+    if isinstance(first, np.ndarray):
+        same = first.dtype == second.dtype and first.shape == second.shape
+        if same and first.tobytes() == second.tobytes():
+            return None
+        return f"{path} is {_short(first)} and {_short(second)}"
+    parts, others = _parts(first), _parts(second)
+    if parts is None or others is None:
+        return None if repr(first) == repr(second) else f"{path} is {first!r} and {second!r}"
+    if parts.keys() != others.keys():
+        return f"{path} holds {len(parts)} and {len(others)} values"
+    found = (first_difference(parts[key], others[key], f"{path}{key}") for key in parts)
+    return next((difference for difference in found if difference), None)
+
+
+def holdings(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield every value inside a tree, with where it is; an object's attributes are inside it."""
+    seen: set[int] = set()
+    pending = [(path, value)]
+    while pending:
+        where, each = pending.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield where, each
+        parts = _parts(each)
+        if parts is None:
+            parts = {f".{name}": part for name, part in getattr(each, "__dict__", {}).items()}
+        pending += [(f"{where}{key}", part) for key, part in parts.items()]
+
+
+def _parts(value: Any) -> dict[str, Any] | None:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f".{each.name}": getattr(value, each.name) for each in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return {f"[{index}]": part for index, part in enumerate(value)}
+    if isinstance(value, dict):
+        return {f"[{key!r}]": part for key, part in value.items()}
+    return None
+
+
+def _short(array: Any) -> str:
+    return f"{array.dtype} of shape {array.shape} {np.array2string(array, threshold=8)}"

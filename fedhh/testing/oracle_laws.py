@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import FrequencyOracle, PureOracle, add_support
+from fedhh.oracles.base import FrequencyOracle, Reports, Tally, add_support
+from fedhh.oracles.families import PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
 from fedhh.testing.checks import Checks, expect
-from fedhh.testing.statistics import ALPHA, law_p_value, rows
+from fedhh.testing.statistics import ALPHA, distinct_rows, law_p_value, rows
 
 CHECKS: Checks[FrequencyOracle] = Checks()
 """What enumeration shows, and what sampling shows of the code."""
@@ -35,48 +35,36 @@ def report_law(oracle: FrequencyOracle, value: int) -> Law:
 
 def tally_law(oracle: FrequencyOracle, values: Sequence[int]) -> Law:
     """Return the law of the support of all values in one report per given value."""
-    space = oracle.report_space()
-    supports = [oracle.support(reports=space[i : i + 1]) for i in range(len(space))]
-    return _sum_law(oracle, rows(np.array(supports)), values)
+    return _sum_law(oracle, lambda report: oracle.support(reports=report), values)
 
 
 def aggregate_law(oracle: FrequencyOracle, values: Sequence[int]) -> Law:
     """Return the law of the aggregate of one report per given value."""
-    space = oracle.report_space()
-    singles = [oracle.aggregate(space[i : i + 1]) for i in range(len(space))]
-    return _sum_law(oracle, rows(np.array(singles)), values)
+    return _sum_law(oracle, oracle.aggregate, values)
 
 
-def _sum_law(oracle: FrequencyOracle, singles: list[Outcome], values: Sequence[int]) -> Law:
+def _sum_law(
+    oracle: FrequencyOracle, share: Callable[[Reports], Tally], values: Sequence[int]
+) -> Law:
     """Return the law of a sum over one report per value, given each report's share in it."""
     space = oracle.report_space()
-    law: Law = {(0,) * len(singles[0]): 1.0}
+    singles = np.array([share(space[i : i + 1]) for i in range(len(space))])
+    outcomes = np.zeros((1, singles.shape[1]), dtype=np.int64)
+    chances: npt.NDArray[Any] = np.ones(1)
     for value in values:
-        single: Law = defaultdict(float)
-        chances = np.exp(oracle.log_prob(space, value)).tolist()
-        for share, chance in zip(singles, chances, strict=True):
-            single[share] += chance
-        total: Law = defaultdict(float)
-        for (a, pa), (b, pb) in itertools.product(law.items(), single.items()):
-            total[tuple(x + y for x, y in zip(a, b, strict=True))] += pa * pb
-        law = dict(total)
-    return law
+        sums = (outcomes[:, None] + singles).reshape(-1, singles.shape[1])
+        weights = np.outer(chances, np.exp(oracle.log_prob(space, value))).ravel()
+        outcomes, places = distinct_rows(sums)
+        chances = np.bincount(places, weights=weights)
+    return dict(zip(rows(outcomes), chances.tolist(), strict=True))
 
 
 def _has_no_public_coins(oracle: FrequencyOracle) -> bool:
     return not oracle.has_public_coins
 
 
-def _is_pure(oracle: FrequencyOracle) -> bool:
-    return isinstance(oracle, PureOracle) and not oracle.has_public_coins
-
-
 def _samples_aggregates(oracle: FrequencyOracle) -> bool:
     return isinstance(oracle, SampledAggregates)
-
-
-def _is_sketch(oracle: FrequencyOracle) -> bool:
-    return isinstance(oracle, SketchOracle)
 
 
 def _expect_law(draws: npt.NDArray[Any], law: Law, what: str) -> None:
@@ -125,7 +113,7 @@ def _epsilon_is_exact(oracle: FrequencyOracle, seed: int) -> None:
     )
 
 
-@CHECKS.add(_is_pure)
+@CHECKS.add(lambda oracle: isinstance(oracle, PureOracle) and not oracle.has_public_coins)
 def _reports_support_values_with_p_and_q(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, PureOracle)
     for value in range(oracle.domain_size):
@@ -231,7 +219,7 @@ def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
     expect(np.array_equal(fresh, out - 1_000), "sample_aggregate changed the counts")
 
 
-@CHECKS.add(_is_sketch)
+@CHECKS.add(lambda oracle: isinstance(oracle, SketchOracle))
 def _sampled_sketches_follow_the_law(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, SketchOracle)
     rng = np.random.default_rng(seed)

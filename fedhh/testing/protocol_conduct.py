@@ -17,8 +17,7 @@ from fedhh.queries.base import Aggregate, Answer, Diagnostics
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor
-from fedhh.testing.checks import Checks, expect
-from fedhh.testing.comparing import first_difference, holdings
+from fedhh.testing.checks import Checks, expect, first_difference, holdings
 from fedhh.testing.protocol_trial import (
     GroupedExecutor,
     PoisonedExecutor,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from typing import Any
+
+import numpy as np
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
@@ -16,6 +18,36 @@ from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.queries.base import Aggregate, Answer, Query
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
 from fedhh.testing.checks import expect
+from fedhh.words.lexicon import Lexicon
+
+LETTERS = "abcdef"
+"""The letters of a small population's words."""
+
+
+def small_population(
+    num_clients: int = 6_000, *, num_words: int = 400, words_per_client: int = 4, seed: int = 5
+) -> StoredPopulation:
+    """Return clients with words of 1 to 6 of six letters, drawn by a Zipf law.
+
+    A client draws ``words_per_client`` times of so many different words, each with a count of 1 to
+    3; the seed is of the words and of who holds which.
+    """
+    rng = np.random.default_rng(seed)
+    words: list[str] = []
+    while len(words) < num_words:
+        word = "".join(rng.choice(list(LETTERS), size=rng.integers(1, 7)))
+        if word not in words:
+            words.append(word)
+    law = 1 / (np.arange(num_words) + 1.0)
+    rows = num_clients * words_per_client
+    return StoredPopulation.from_rows(
+        name="zipf",
+        lexicon=Lexicon(words=words),
+        clients=np.repeat(np.arange(num_clients), words_per_client),
+        word_ids=rng.choice(num_words, size=rows, p=law / law.sum()),
+        counts=rng.integers(1, 4, size=rows),
+        num_clients=num_clients,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,16 +100,51 @@ class ProtocolTrial:
         return self._runs[seed]
 
     def last_state(self, seed: int) -> Any:
-        """Return the state after the run."""
         return self.run(seed)[-1].after
 
     def mechanism(self, seed: int) -> Mechanism:
-        """Return what the protocol states of itself before it runs."""
         return self.settled(seed).mechanism
 
     def summaries(self, seed: int) -> list[RoundSummary]:
-        """Return what the protocol says of its rounds."""
         return list(self.last_state(seed).history)
+
+
+def protocol_trial(
+    protocol: AnyProtocol,
+    *,
+    population: StoredPopulation | None = None,
+    workers: Sequence[int] = (),
+    bad_settings: Sequence[tuple[str, Any]] | None = None,
+) -> ProtocolTrial:
+    """Return what the checks of protocols are called on.
+
+    Args:
+        protocol: The settings, small enough for the population: a check makes up to three runs.
+        population: Who is asked; `small_population` if None.
+        workers: Numbers of Ray workers with which a run has to give the same bits.
+        bad_settings: Fields with values that must be refused; if None, -1 for every integer, NaN
+            for every float and an unknown word for every string.
+    """
+    return ProtocolTrial(
+        protocol=protocol,
+        population=population or small_population(),
+        workers=tuple(workers),
+        bad_settings=(_bad_settings(protocol) if bad_settings is None else tuple(bad_settings)),
+    )
+
+
+def _bad_settings(protocol: AnyProtocol) -> tuple[tuple[str, Any], ...]:
+    """Return a field and a value that means nothing, for every number and name of the settings."""
+    # Fields only: whatever else a protocol has worked out and kept is no setting.
+    settings: Any = protocol
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    meaningless: dict[type, Any] = {int: -1, float: math.nan, str: "no such choice"}
+    return tuple(
+        (name, bad)
+        for name, value in values.items()
+        for kind, bad in meaningless.items()
+        if isinstance(value, kind) and not isinstance(value, bool)
+    )
 
 
 def run_rounds(
@@ -88,10 +155,7 @@ def run_rounds(
 ) -> Iterator[Round]:
     """Run a protocol; it never sees more of an answer than a plain `Aggregate`.
 
-    Args:
-        protocol: The server.
-        executor: The way to the clients.
-        between: What to go on with, after each round, in place of the protocol and its state.
+    After each round, it goes on with what ``between`` makes of the protocol and its state.
     """
     state = protocol.initialize()
     while (query := protocol.next_query(state)) is not None:
@@ -102,29 +166,23 @@ def run_rounds(
             protocol, state = between(protocol, state)
 
 
-class GroupedExecutor(Executor):
+class GroupedExecutor(InProcessExecutor):
     """Answers blocks in groups, last group first, as workers that are done in any order would."""
 
     def __init__(self, worker: ClientWorker, *, num_groups: int) -> None:
-        """Split each cohort's blocks into so many groups, at most."""
-        self._worker = worker
+        super().__init__(worker)
         self._num_groups = num_groups
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer per group."""
         groups = min(self._num_groups, query.cohort.num_blocks)
         for index in reversed(range(groups)):
             yield self._worker.answer(query, range(index, query.cohort.num_blocks, groups))
-
-    def close(self) -> None:
-        """Do nothing: the worker lives in this process."""
 
 
 class Poison:
     """Diagnostics that nobody but the simulator may read."""
 
     def merge(self, other: object) -> Poison:
-        """Return the same poison."""
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -135,24 +193,5 @@ class PoisonedExecutor(InProcessExecutor):
     """Answers in this process, with diagnostics that fail whoever reads them."""
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer for the whole cohort."""
         for answer in super().answer(query, progress):
             yield replace(answer, diagnostics=Poison())  # type: ignore[arg-type]
-
-
-def default_bad_settings(protocol: AnyProtocol) -> tuple[tuple[str, Any], ...]:
-    """Return a field and a value that means nothing, for every number and name of the settings."""
-    bad: list[tuple[str, Any]] = []
-    # Fields only: whatever else a protocol has worked out and kept is no setting.
-    settings: Any = protocol
-    for name in (field.name for field in fields(settings)):
-        value = getattr(settings, name)
-        if isinstance(value, bool):
-            continue
-        if isinstance(value, int):
-            bad.append((name, -1))
-        elif isinstance(value, float):
-            bad.append((name, math.nan))
-        elif isinstance(value, str):
-            bad.append((name, "no such choice"))
-    return tuple(bad)

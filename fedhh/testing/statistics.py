@@ -57,21 +57,32 @@ def rows(array: npt.NDArray[Any]) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in np.asarray(array).reshape(len(array), -1).tolist()]
 
 
-def _counted(array: npt.NDArray[Any]) -> Counter[Any]:
-    """Return how often each entry, or row, is there; an object for each draw would take longer."""
-    table = array.reshape(len(array), -1)
-    if table.dtype.kind not in "biu" or not len(table):
-        return Counter(_outcomes(array))
+def distinct_rows(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return the distinct rows of ``(n, width)`` whole numbers, and ``(n,)``: which each row is."""
     digits = table.astype(np.int64)
     digits -= digits.min(axis=0)
     sizes = [int(most) + 1 for most in digits.max(axis=0)]
     if math.prod(sizes) >= 2**62:
-        return Counter(_outcomes(array))
+        found, places = np.unique(table, axis=0, return_inverse=True)
+        return found, places.reshape(-1)
+    # Read as one number, a row is sorted faster.
     numbers = np.zeros(len(table), dtype=np.int64)
     for column, size in enumerate(sizes):
         numbers = numbers * size + digits[:, column]
-    _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
-    return Counter(dict(zip(_outcomes(array[first]), counts.tolist(), strict=True)))
+    _, first, places = np.unique(numbers, return_index=True, return_inverse=True)
+    return table[first], places
+
+
+def _counted(array: npt.NDArray[Any]) -> Counter[Any]:
+    """Return how often each entry, or row, is there; an object for each draw would take longer."""
+    table = array.reshape(len(array), -1)
+    if table.dtype.kind in "biu" and len(table):
+        found, places = distinct_rows(table)
+        counts = np.bincount(places).tolist()
+        return Counter(
+            dict(zip(_outcomes(found.reshape(-1, *array.shape[1:])), counts, strict=True))
+        )
+    return Counter(_outcomes(array))
 
 
 def _outcomes(array: npt.NDArray[Any]) -> list[Any]:

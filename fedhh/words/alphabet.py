@@ -74,15 +74,10 @@ class Alphabet:
         return len(self.symbols) + 1
 
     def encode(self, words: Sequence[str], *, width: int) -> npt.NDArray[np.uint16]:
-        """Return the first ``width`` codes of each word, closed and filled up with END.
+        """Return the first ``width`` codes of each of n words, closed and filled up with END.
 
-        Args:
-            words: Words, n of them.
-            width: How many codes to keep; a word of ``width`` or more symbols is cut.
-
-        Returns:
-            ``(n, width) uint16`` in [0, size), with FOREIGN for symbols outside the alphabet. END
-            stands only behind a word's last symbol.
+        They are ``(n, width) uint16`` in [0, size), with FOREIGN for symbols outside the alphabet.
+        END stands only behind a word's last symbol; a word of ``width`` or more is cut.
         """
         # One look-up per symbol in whole arrays: a population has millions of words.
         cut = np.array([word[:width] for word in words], dtype=f"<U{max(width, 1)}")

@@ -56,11 +56,7 @@ class Lexicon:
         return codes[:, :width]
 
     def reachable(self, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:
-        """Return ``(V,) bool``: which words a trie of ``depth`` layers can spell.
-
-        A reachable word has only symbols of the alphabet, and at least one and at most ``depth``
-        of them.
-        """
+        """Return ``(V,) bool``: which words have 1 to ``depth`` symbols, all of the alphabet's."""
         codes = self.encoded(alphabet, depth + 1)
         foreign = (codes == FOREIGN).any(axis=1)
         return np.asarray(~foreign & (codes[:, -1] == END) & (codes[:, 0] != END))

@@ -71,23 +71,19 @@ class PrefixParts:
 
     @property
     def num_positions(self) -> int:
-        """As many as prefix lengths."""
         return len(self.prefix_lengths)
 
     @property
     def num_fragments(self) -> int:
-        """Keys of padded prefixes, which are strings themselves."""
         return self.names.num_keys
 
     @cached_property
     def names(self) -> StringKeys:
-        """Names of whole strings, and of padded prefixes."""
         return StringKeys.draw(
             alphabet_size=self.alphabet_size, length=self.length, seed=self.hash_seed
         )
 
     def fragments(self, codes: Codes, keys: Keys) -> Values:
-        """Return ``(n, num_positions) int64``: the key of each string's prefix of each length."""
         parts = np.empty((len(codes), self.num_positions), dtype=np.int64)
         for position, size in enumerate(self.prefix_lengths):
             prefixes = codes.copy()

@@ -86,14 +86,7 @@ class FragmentPuzzle:
         return self._puzzle_hash.cells(np.zeros(len(keys), dtype=np.int64), keys)
 
     def texts(self, codes: Codes) -> Values:
-        """Return the number of each fragment of each string.
-
-        Args:
-            codes: ``(n, length) uint16`` in [0, alphabet_size).
-
-        Returns:
-            ``(n, num_positions) int64`` in [0, num_texts).
-        """
+        """Return ``(n, num_positions) int64`` in [0, num_texts): each fragment's number."""
         symbols = codes.reshape(len(codes), self.num_positions, self.fragment_length)
         return np.asarray(symbols.astype(np.int64) @ self._weights)
 

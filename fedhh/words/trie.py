@@ -45,7 +45,6 @@ class PrefixTrie:
 
     @property
     def length(self) -> int:
-        """Length of the longest prefixes."""
         return len(self.levels)
 
     @property
@@ -54,11 +53,9 @@ class PrefixTrie:
         return len(self.levels[-1]) if self.levels else 1
 
     def extend(self, candidates: Indices) -> PrefixTrie:
-        """Return the trie with one more level.
+        """Return the trie with one more level, of kept candidates in any order.
 
-        Args:
-            candidates: ``parent * A + symbol`` of the kept candidates, any order. Those that end
-                in the end symbol are finished words and do not enter the level.
+        Those that end in the end symbol are finished words and do not enter the level.
         """
         live = np.sort(candidates[candidates % self.alphabet_size != END])
         return PrefixTrie(alphabet_size=self.alphabet_size, levels=(*self.levels, live))

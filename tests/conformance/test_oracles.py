@@ -4,10 +4,26 @@ import math
 import pytest
 
 import fedhh.oracles
-from fedhh.oracles import ORACLES, FrequencyOracle, OracleSpec, make_oracle, oracle_class
+from fedhh.oracles import (
+    ORACLES,
+    FrequencyOracle,
+    OracleSpec,
+    ProjectiveGeometryResponse,
+    SummedHistogramEncoding,
+    make_oracle,
+    oracle_class,
+)
 from fedhh.testing import ORACLE_CASES, oracle_checks
 
 CASES = [(name, epsilon, size) for name in ORACLES for epsilon, size in ORACLE_CASES]
+
+# Projective geometry in more than two dimensions: a plane over three elements, a space over two. A
+# grid that reaches beyond the indicator: entries from -2 to 3, most ends sent often.
+SPECIAL = [
+    ProjectiveGeometryResponse(epsilon=0.7, domain_size=11),
+    ProjectiveGeometryResponse(epsilon=0.3, domain_size=13),
+    SummedHistogramEncoding(epsilon=1.5, domain_size=3, steps=1, reach=0.5),
+]
 
 # Sketches and grids small enough to enumerate their reports.
 PARAMS = {
@@ -37,6 +53,13 @@ def small_oracle(case: tuple[str, float, int]) -> FrequencyOracle:
 )
 def test_a_registered_oracle_passes(case, check):
     check(small_oracle(case), seed=11)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "check"), [(o, c) for o in SPECIAL for c in oracle_checks(o)], ids=str
+)
+def test_geometries_and_grids_beyond_the_smallest_pass(oracle, check):
+    check(oracle)
 
 
 def test_every_exported_oracle_is_registered():

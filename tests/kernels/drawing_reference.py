@@ -16,6 +16,23 @@ def reference_mix(word):
     return word ^ (word >> 31)
 
 
+def rotate(word, by):
+    return (word << by | word >> (64 - by)) & MASK
+
+
+def xoshiro(s):
+    """Blackman and Vigna's xoshiro256++, on a list of four plain integers."""
+    result = (rotate((s[0] + s[3]) & MASK, 23) + s[0]) & MASK
+    t = s[1] << 17 & MASK
+    s[2] ^= s[0]
+    s[3] ^= s[1]
+    s[1] ^= s[2]
+    s[0] ^= s[3]
+    s[2] ^= t
+    s[3] = rotate(s[3], 45)
+    return result
+
+
 class ReferenceStream:
     """A client's random numbers."""
 
@@ -24,19 +41,7 @@ class ReferenceStream:
         self.state = [reference_mix((counter + k * 0x9E3779B97F4A7C15) & MASK) for k in range(1, 5)]
 
     def bits(self):
-        def rotate(word, by):
-            return (word << by | word >> (64 - by)) & MASK
-
-        s = self.state
-        result = (rotate((s[0] + s[3]) & MASK, 23) + s[0]) & MASK
-        t = s[1] << 17 & MASK
-        s[2] ^= s[0]
-        s[3] ^= s[1]
-        s[1] ^= s[2]
-        s[0] ^= s[3]
-        s[2] ^= t
-        s[3] = rotate(s[3], 45)
-        return result
+        return xoshiro(self.state)
 
     def uniform(self):
         return (self.bits() >> 11) / 2**53

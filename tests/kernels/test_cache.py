@@ -172,7 +172,7 @@ def test_two_that_look_before_either_saves_keep_both_codes():
 
 def test_processes_that_compile_at_once_share_a_directory():
     code = (
-        "import numpy as np; from fedhh.kernels.hashing import count_supports;"
+        "import numpy as np; from fedhh.kernels.reports import count_supports;"
         "u = np.full(3, 2, dtype=np.uint64);"
         "print(count_supports(u, u, u, u * 4, np.arange(5), False))"
     )

@@ -1,27 +1,9 @@
 import numpy as np
 import pytest
 
-from fedhh.kernels.lanes import LANES, aligned_empty, bound_in_place, fill_words, lane_states
+from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words, lane_states
 from fedhh.testing import ALPHA, follows_law, law_p_value
-
-MASK = 2**64 - 1
-
-
-def rotate(word: int, by: int) -> int:
-    return ((word << by) | (word >> (64 - by))) & MASK
-
-
-def xoshiro(state: list[int]) -> int:
-    """Blackman and Vigna's xoshiro256++, on plain integers."""
-    result = (rotate((state[0] + state[3]) & MASK, 23) + state[0]) & MASK
-    t = (state[1] << 17) & MASK
-    state[2] ^= state[0]
-    state[3] ^= state[1]
-    state[1] ^= state[2]
-    state[0] ^= state[3]
-    state[2] ^= t
-    state[3] = rotate(state[3], 45)
-    return result
+from tests.kernels.drawing_reference import xoshiro
 
 
 def test_the_reference_gives_the_published_first_words():

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import ORACLES, OracleSpec, make_oracle
-from fedhh.oracles.comparison import compare_oracles, noise_of
-from fedhh.oracles.server_work import server_work
+from fedhh.oracles.comparison import compare_oracles, noise_of, server_work
 from fedhh.validation import InputError
 
 SIZES = {"cms": {"num_hashes": 4}, "hcms": {"num_hashes": 4}, "flh": {"num_hashes": 4}}

@@ -71,3 +71,17 @@ def test_a_huge_epsilon_gives_finite_numbers_or_one_line(name, epsilon):
     logs = huge.log_prob(huge.privatize(values, rng=rng), 2)
     assert not np.isnan(logs).any()
     assert logs.max() <= 0
+
+
+@pytest.mark.parametrize("epsilon", [800.0, 3000.0, 1e9])
+@pytest.mark.parametrize("name", ["grr", "ss", "sue", "cms", "hcms", "hashtogram"])
+def test_no_report_is_noise_where_the_exponential_is_no_double(name, epsilon):
+    values = np.array([0, 3, 3, 7, 7, 7, 7, 15] * 100)
+    held = np.bincount(values, minlength=16)
+    oracle = make_oracle(OracleSpec(name=name, epsilon=epsilon), 16)
+    rng = np.random.default_rng(0)
+    support = oracle.support(reports=oracle.privatize(values, rng=rng))
+    # A report always supports the value that it was made of; of others, sketches support some.
+    assert (support >= held).all()
+    assert (oracle.support(oracle.aggregate(values=values, rng=rng)) >= held).all()
+    assert support.min() < len(values) / 2

@@ -15,7 +15,7 @@ from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.queries.base import Aggregate
 from fedhh.server.blender import Blender
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
-from fedhh.testing.comparing import holdings
+from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS

@@ -9,8 +9,7 @@ import pytest
 from fedhh.experiments.run.run import simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
-from fedhh.testing import small_population
-from fedhh.testing.populations import LETTERS
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 
 PROTOCOL = LdpTrieHH(

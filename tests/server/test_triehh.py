@@ -17,7 +17,7 @@ from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import follows_law
-from fedhh.testing.comparing import first_difference
+from fedhh.testing.checks import first_difference
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS

@@ -61,7 +61,7 @@ def test_a_damaged_checkpoint_is_refused_with_a_cure(tmp_path):
 
 def test_resuming_after_any_round_gives_the_same_bits(population, tmp_path):
     protocol = LdpTrieHH(
-        alphabet=LETTERS, clients_per_layer=300, depth=5, passes=2, eta_max=20, max_items=4
+        alphabet=LETTERS, clients_per_layer=300, depth=3, passes=2, eta_max=20, max_items=4
     )
     executor = InProcessExecutor(ClientWorker(population, seed=3))
     states = [r.state for r in rounds(protocol, executor)]

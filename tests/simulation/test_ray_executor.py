@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import types
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,9 +28,8 @@ from ray.util.placement_group import placement_group  # noqa: E402
 
 from fedhh.simulation.ray import actors, tasks  # noqa: E402
 from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
-from fedhh.simulation.ray.failures import failure_of  # noqa: E402
 from fedhh.simulation.ray.tasks import Shared, map_on_ray  # noqa: E402
-from fedhh.simulation.ray.watch import RayWatch  # noqa: E402
+from fedhh.simulation.ray.watch import RayWatch, failure_of  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("shared_ray")
 
@@ -350,3 +351,36 @@ def test_nothing_is_stored_once_ray_is_gone(monkeypatch):
             executor._actors.hold(worker)
         with pytest.raises(RunFailedError):
             next(map_on_ray(total, [(Shared(value=np.arange(2)), 1)], num_workers=1))
+
+
+class Stray:
+    """Made to belong to a module that exists in this process alone."""
+
+    def answer(self, query, blocks, progress=None, *, onto=None):
+        raise AssertionError("never called")
+
+
+def stray_result(worker) -> int:
+    return 0
+
+
+@pytest.fixture
+def stray(monkeypatch):
+    module = types.ModuleType("only_here")
+    kind = type("Stray", (Stray,), {"__module__": "only_here"})
+    module.Stray = kind
+    module.__spec__ = None
+    monkeypatch.setitem(sys.modules, "only_here", module)
+    return kind()
+
+
+def test_a_worker_of_an_unknown_module_is_refused_by_name(stray):
+    query = PROTOCOL.next_query(PROTOCOL.initialize())
+    with (
+        RayExecutor(stray, num_workers=1) as executor,
+        pytest.raises(InputError, match="cannot import the module 'only_here'"),
+    ):
+        list(executor.answer(query))
+    ((_, outcome),) = map_on_ray(stray_result, [(stray,)], num_workers=1)
+    assert isinstance(outcome, InputError)
+    assert "'only_here'" in str(outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -137,7 +138,9 @@ class LessNoiseWithLessEpsilon(Grr):
         return super().variance(count, num_reports) * (self.epsilon / 2) ** 9
 
 
+@functools.cache
 def failures(oracle) -> dict[str, str]:
+    """What the checks say of an oracle; the same for all tests that ask."""
     found = {}
     for check in oracle_checks(oracle):
         try:

@@ -11,8 +11,7 @@ from fedhh.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
     from fedhh.experiments.study.text_table import TextTable
-    from fedhh.oracles.comparison import OracleComparison, OracleFacts
-    from fedhh.oracles.server_work import ServerWork
+    from fedhh.oracles.comparison import OracleComparison, OracleFacts, ServerWork
 
 _SHORT = 1e6
 

@@ -58,12 +58,10 @@ class _ClientActor:
             rehearsal()
 
     def hold(self, worker: Worker) -> int:
-        """Take the worker that answers from now on."""
         self._worker = worker
         return 0
 
     def begin(self, query: Query) -> int:
-        """Take a round's query; the blocks follow in later calls."""
         self._query, self._answer = query, None
         return 0
 
@@ -90,7 +88,6 @@ class _ServerActor:
         """Take nothing, carried with the modules that an answer may need."""
 
     def merge(self, *answers: Answer) -> Answer:
-        """Return one answer for all shares."""
         return reduce(Answer.merge, answers)
 
 
@@ -180,11 +177,7 @@ class RayActors:
         )
 
     def merge(self, answers: Sequence[Any]) -> Answer:
-        """Return one answer for all shares.
-
-        Args:
-            answers: References to theirs.
-        """
+        """Return one answer for all shares, of references to theirs."""
         if self.server is None:
             there: list[Answer] = self._get(list(answers))
             return reduce(Answer.merge, there)

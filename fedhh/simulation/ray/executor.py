@@ -18,7 +18,7 @@ from fedhh.doors import Carried
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Executor, Progress, Worker
 from fedhh.simulation.ray.actors import RayActors
-from fedhh.simulation.ray.failures import LOST, MOST_FAILURES, failure_of
+from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of
 from fedhh.validation import InputError, RunFailedError
 
 _MOST_CALLS_PER_SHARE, _CLIENTS_PER_CALL = 16, 2**15
@@ -49,17 +49,10 @@ class RayExecutor(Executor):
         address: str = "",
         actors: RayActors | None = None,
     ) -> None:
-        """Start or join Ray, place the actors, and give them the worker.
+        """Start or join Ray, see `RayActors`, and give every actor a copy of the worker.
 
-        Args:
-            worker: Answers for blocks; copied to every actor once.
-            num_workers: How many client actors; None for one on each core that is free.
-            address: A running cluster's address; a local Ray of our own if empty.
-            actors: Those that have been started for this, in place of the two before; they serve no
-                other worker, and are closed with this executor.
-
-        Raises:
-            InputError: The cluster cannot be joined, see `connection.start_ray`.
+        Actors that have been started for this stand in place of ``num_workers`` and ``address``;
+        they serve no other worker, and are closed with this executor.
         """
         self._actors = actors or RayActors(num_workers, address)
         self._actors.hold(worker)
@@ -70,7 +63,6 @@ class RayExecutor(Executor):
         return self._actors.clients
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer for the whole cohort."""
         self._actors.watch.check()
         reference = ray.put(Carried(query))
         num_blocks = query.cohort.num_blocks
@@ -104,7 +96,6 @@ class RayExecutor(Executor):
             lost = self._recover(shares, lost)
 
     def close(self) -> None:
-        """Stop the actors, and Ray if it was started for them."""
         self._actors.close()
 
     def _recover(self, shares: list[_Share], lost: list[_Share]) -> list[_Share]:
@@ -182,7 +173,6 @@ class RayExecutor(Executor):
 
 
 def _is_there(reference: Any) -> bool:
-    """Return whether a finished result can still be fetched."""
     try:
         ray.get(reference, timeout=60)
     except (*LOST, GetTimeoutError):

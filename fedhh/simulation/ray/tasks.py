@@ -13,8 +13,7 @@ from ray.exceptions import RayError
 from fedhh.doors import Carried
 from fedhh.plugin_errors import naming_plugins
 from fedhh.simulation.ray.connection import all_cores, free_cores, start_ray, stop_ray
-from fedhh.simulation.ray.failures import MOST_FAILURES, failure_of
-from fedhh.simulation.ray.watch import RayWatch, watch_ray
+from fedhh.simulation.ray.watch import MOST_FAILURES, RayWatch, failure_of, watch_ray
 from fedhh.validation import RunFailedError, require_at_least
 
 _WAITS_UNTIL_CORES_ARE_COUNTED = 20
@@ -36,7 +35,6 @@ class Shared:
     _reference: Any = field(default=None, repr=False)
 
     def reference(self) -> Any:
-        """Return where Ray keeps the value."""
         if self._reference is None:
             self._reference = ray.put(Carried(self.value))
         return self._reference
@@ -56,10 +54,9 @@ def map_on_ray(
 
     Args:
         function: Importable on every node.
-        arguments: Taken one by one, whenever a worker is free; a `Shared` argument is stored once
-            and passed as its value.
-        num_workers: How many calls run at a time, on a cluster with fewer cores so many; None for
-            one on each core that is free.
+        arguments: Taken one by one, whenever a worker is free; a `Shared` argument is stored once.
+        num_workers: How many calls run at a time, at most the cluster's cores; None for one on each
+            core that is free.
         address: A running cluster's address; a local Ray of our own if empty.
 
     Yields:

@@ -1,4 +1,4 @@
-"""Says whether the two processes live without which a run on Ray cannot go on.
+"""What Ray says of a failure, and whether the two processes live without which a run cannot go on.
 
 Ray itself waits for a head (GCS) that is gone, then ends this process by lines of its own log. For
 a node's raylet it waits for ever, or raises what does not name it; whoever stores or fetches an
@@ -9,12 +9,23 @@ asked by connecting.
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import time
 
 import ray
+from ray.exceptions import ObjectLostError, RayActorError, RayError
 
-from fedhh.validation import RunFailedError
+from fedhh.plugin_errors import PluginError
+from fedhh.validation import InputError, RunFailedError
+
+MOST_FAILURES = 20
+"""Deaths of workers in one round, or of one task, after which the run stops: something else is
+wrong then."""
+
+LOST = (RayActorError, ObjectLostError)
+
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
 _PAUSE_SECONDS = 0.5
 _CONNECT_SECONDS = 3.0
@@ -29,17 +40,28 @@ _log = logging.getLogger(__name__)
 Place = tuple[str, int]
 
 
+def failure_of(error: RayError) -> Exception:
+    """Return what a worker raised, or one line of Ray's own error, which may have pages."""
+    cause = getattr(error, "cause", None)
+    if not isinstance(cause, PluginError) and (missing := _MISSING.search(str(error))):
+        return InputError(
+            f"A Ray worker cannot import the module {missing[1]!r}, which is there in this "
+            "process; install it on every node, or put it beside the config."
+        )
+    if isinstance(cause, Exception):
+        return cause
+    reason = str(error).strip().partition("\n")[0]
+    return RunFailedError(
+        f"A Ray worker failed ({type(error).__name__}): {reason} What is finished is kept: go on "
+        "with --resume, with --workers 0 also without Ray."
+    )
+
+
 class RayWatch:
     """Connects to a cluster's head and to this machine's raylet, whenever it is asked."""
 
     def __init__(self, head: Place, raylet: Place, *, is_own: bool) -> None:
-        """Remember where they are.
-
-        Args:
-            head: Host and port of the cluster's head.
-            raylet: Of the node that this process is connected to.
-            is_own: Whether this process started Ray, so that nobody restarts it.
-        """
+        """Watch a head, and the raylet of this node; nobody restarts those of an own Ray."""
         self._places = {"head": head, "raylet": raylet}
         self._is_own = is_own
 
@@ -89,7 +111,6 @@ def watch_ray(address: str) -> RayWatch:
 
 
 def _answers(place: Place) -> bool:
-    """Return whether somebody listens there."""
     try:
         socket.create_connection(place, _CONNECT_SECONDS).close()
     except OSError:

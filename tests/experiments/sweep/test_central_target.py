@@ -16,7 +16,7 @@ from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import run_sweep
-from fedhh.testing.populations import small_population
+from fedhh.testing import small_population
 from fedhh.validation import InputError
 
 TABLE: dict[str, Any] = {

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedhh.kernels.hashing import count_supports
+from fedhh.kernels.reports import count_supports
 from fedhh.oracles import OptimizedLocalHashing
 
 
@@ -27,16 +27,6 @@ def test_support_counts_equal_plain_integers(domain_size, epsilon):
     ]
     assert oracle.support(reports=reports, candidates=candidates).tolist() == expected
     assert sum(expected) > 0
-
-
-def test_cells_share_all_hashes_between_them():
-    # The intervals that the tally tests are the cells that the client computes, at every border.
-    for num_cells in (2, 3, 7, 56, 22_027):
-        borders = [-(-cell_number * 2**32 // num_cells) for cell_number in range(num_cells + 1)]
-        for number in (0, 1, num_cells // 2, num_cells - 1):
-            first, last = borders[number], borders[number + 1] - 1
-            assert first * num_cells // 2**32 == number
-            assert last * num_cells // 2**32 == number
 
 
 def test_no_reports_and_no_candidates_give_empty_counts():

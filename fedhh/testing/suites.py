@@ -1,16 +1,23 @@
-"""What every frequency oracle must do: laws by enumeration, the code against them, its conduct.
+"""All checks of oracles, and all checks of protocols: by name for pytest, or run in one call.
 
 Oracles with public coins (a hash seed in the report) are enumerated given one seed. What holds only
 on average over seeds is not checked here; `Check.applies` says which checks that leaves out.
+
+A protocol is run on a small population; its checks compare that run with others that must give the
+same, and with what the protocol states of itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.base import FrequencyOracle
-from fedhh.testing import oracle_conduct, oracle_laws
+from fedhh.protocol import AnyProtocol
+from fedhh.testing import oracle_conduct, oracle_laws, protocol_conduct, protocol_statements
 from fedhh.testing.checks import Check
+from fedhh.testing.protocol_trial import ProtocolTrial, protocol_trial
 
 ORACLE_CASES: tuple[tuple[float, int], ...] = ((0.5, 4), (2.0, 5), (4.0, 3))
 """Epsilons and sizes of domains small enough to enumerate all reports, and even three together."""
@@ -55,3 +62,38 @@ def check_oracle(
         oracle = make_oracle(epsilon=epsilon, domain_size=domain_size)
         for check in oracle_checks(oracle):
             check(oracle, seed=seed)
+
+
+def protocol_checks(trial: ProtocolTrial | None = None) -> tuple[Check[ProtocolTrial], ...]:
+    """Return all checks of protocols, or those that apply to a trial.
+
+    To see each by its name in pytest::
+
+        TRIAL = protocol_trial(MyProtocol(clients_per_layer=500))
+
+        @pytest.mark.parametrize("check", protocol_checks(TRIAL), ids=str)
+        def test_my_protocol(check):
+            check(TRIAL)
+    """
+    checks = [*protocol_conduct.CHECKS, *protocol_statements.CHECKS]
+    return tuple(check for check in checks if trial is None or check.applies(trial))
+
+
+def check_protocol(
+    protocol: AnyProtocol,
+    *,
+    population: StoredPopulation | None = None,
+    workers: Sequence[int] = (),
+    bad_settings: Sequence[tuple[str, Any]] | None = None,
+    seed: int = 0,
+) -> None:
+    """Run all checks that apply to a protocol; see `protocol_trial` for the arguments.
+
+    Raises:
+        ConformanceError: A property does not hold. The message starts with the check's name.
+    """
+    trial = protocol_trial(
+        protocol, population=population, workers=workers, bad_settings=bad_settings
+    )
+    for check in protocol_checks(trial):
+        check(trial, seed=seed)
