@@ -122,37 +122,30 @@ class PrefixQuery(Query):
 
     @property
     def domain_size(self) -> int:
-        """Values of the randomizer: candidates and the dummy."""
         return self.num_candidates + 1
 
     @property
     def tally_size(self) -> int:
-        """One entry per value."""
         return self.domain_size
 
     @property
     def local_epsilon(self) -> float:
-        """The oracle's epsilon."""
         return self.oracle.epsilon
 
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
-        """The oracle."""
         return (self.oracle,)
 
     @property
     def num_prefixes(self) -> int:
-        """Those of the trie's last level."""
         return self.trie.width if self.num_extensions else 0
 
     @property
     def report_bits(self) -> float:
-        """The oracle's."""
         return make_oracle(self.oracle, self.domain_size).report_bits
 
     @property
     def download_bits(self) -> float:
-        """Bits that a client downloads: each prefix as its parent and its symbol, and the words."""
         per_symbol = float(np.log2(self.alphabet.size))
         levels = sum(
             len(level) * (np.log2(max(above, 2)) + per_symbol)
@@ -177,7 +170,6 @@ class WordVoteQuery(PrefixQuery):
 
     @property
     def local_epsilon(self) -> float:
-        """Infinite, whatever the oracle."""
         return math.inf
 
 

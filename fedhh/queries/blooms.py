@@ -36,20 +36,16 @@ class BloomQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """A count for each bit of each cohort, and one for each cohort."""
         return self.reports.tally_size
 
     @property
     def local_epsilon(self) -> float:
-        """Of one report about a word."""
         return self.reports.epsilon
 
     @property
     def report_bits(self) -> float:
-        """Those of a filter and of its cohort."""
         return self.reports.report_bits
 
     @property
     def download_bits(self) -> float:
-        """Seeds of names and of the filters."""
         return 2 * SEED_BITS

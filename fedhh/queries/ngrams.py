@@ -54,29 +54,24 @@ class NgramQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """The whole string's sums, and a table of patterns for each pair and cohort."""
         tables = len(self.pairs) * self.ngrams.filters.num_cohorts
         return self.words.tally_size + tables * self.num_patterns**2
 
     @property
     def local_epsilon(self) -> float:
-        """Of the three reports, which compose."""
         return self.words.epsilon + 2 * self.ngrams.epsilon
 
     @property
     def domain_size(self) -> int:
-        """Keys of whole strings."""
         return self.puzzle.names.num_keys
 
     @property
     def report_bits(self) -> float:
-        """Bits of a record: three filters, two cohorts and the pair."""
         both = 2 * self.ngrams.filters.num_bits + math.log2(self.ngrams.filters.num_cohorts)
         return self.words.report_bits + both + math.log2(len(self.pairs))
 
     @property
     def download_bits(self) -> float:
-        """Seeds of names and of both kinds of filters."""
         return 3 * SEED_BITS
 
     def ngram_keys(self, positions: Values, texts: Values) -> Keys:

@@ -41,25 +41,20 @@ class PlainWordsQuery(Query):
 
     @property
     def domain_size(self) -> int:
-        """The same."""
         return self.num_candidates
 
     @property
     def download_bits(self) -> float:
-        """A seed."""
         return SEED_BITS
 
     @property
     def report_bits(self) -> float:
-        """A word by its symbols."""
         return self.longest_word * math.log2(self.alphabet.size)
 
     @property
     def tally_size(self) -> int:
-        """0: words are not known before."""
         return 0
 
     @property
     def local_epsilon(self) -> float:
-        """Infinite."""
         return math.inf

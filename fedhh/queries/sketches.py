@@ -57,18 +57,15 @@ class FragmentQuery(Query, Generic[Parts]):
 
     @property
     def tally_size(self) -> int:
-        """Both oracles' aggregates, and the numbers of records."""
         per_position = self.fragments.aggregate_size + 1
         return self.words.aggregate_size + self.puzzle.num_positions * per_position
 
     @property
     def domain_size(self) -> int:
-        """Fragments."""
         return self.puzzle.num_fragments
 
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
-        """Those of whole strings and of fragments."""
         return (self.word_oracle, self.fragment_oracle)
 
     @property
@@ -78,13 +75,11 @@ class FragmentQuery(Query, Generic[Parts]):
 
     @property
     def report_bits(self) -> float:
-        """Bits of a record: both reports and the position."""
         position = (self.puzzle.num_positions - 1).bit_length()
         return self.words.report_bits + self.fragments.report_bits + position
 
     @property
     def download_bits(self) -> float:
-        """Seeds of names, of the sketch of strings and of that of fragments."""
         return 3 * SEED_BITS
 
     def split(self, tally: Tally) -> tuple[Tally, Tally, Tally]:
@@ -129,30 +124,24 @@ class BlindPrefixQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """The sketch, or nothing where reports are kept."""
         return self.prefixes.aggregate_size if self.prefixes.aggregate_form == "sketch" else 0
 
     @property
     def domain_size(self) -> int:
-        """Keys of prefixes."""
         return self.names.num_keys
 
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
-        """The oracle."""
         return (self.oracle,)
 
     @property
     def local_epsilon(self) -> float:
-        """The oracle's epsilon."""
         return self.oracle.epsilon
 
     @property
     def report_bits(self) -> float:
-        """The oracle's."""
         return self.prefixes.report_bits
 
     @property
     def download_bits(self) -> float:
-        """Seeds of names and of the oracle."""
         return 2 * SEED_BITS

@@ -116,7 +116,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     @property
     def longest_word(self) -> int:
-        """The field ``length``."""
         return self.length
 
     @property
@@ -136,7 +135,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     @property
     def mechanism(self) -> OptInBlend:
-        """The curator's two layers, and randomized reports of the clients that did not opt in."""
         head, opt_in, clients = self.groups
         listed = 2, self.max_words + 1
         local = self.planned_reports(
@@ -159,11 +157,9 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         )
 
     def with_central_epsilon(self, epsilon: float) -> Self:
-        """Return the settings with this epsilon for the clients who opted in."""
         return replace(self, opt_in_epsilon=epsilon)
 
     def check_population(self, num_clients: int) -> None:
-        """Raise InputError if there are too few clients for the groups and the recount."""
         clients = self.cohort_clients
         kept_back = self.num_recount_clients if self.recounts else 0
         _ = self.groups
@@ -175,7 +171,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             )
 
     def begin(self) -> BlenderState:
-        """Return the empty list."""
         return BlenderState(
             head=np.zeros((0, self.length), dtype=np.uint16),
             share=np.zeros(0),

@@ -65,7 +65,6 @@ class ClosedDomain(CohortProtocol[State, QueryType], Generic[State, QueryType]):
 
     @property
     def longest_word(self) -> int:
-        """Symbols of the longest candidate."""
         return int(self.domain.shape[1]) - 1
 
 

@@ -171,12 +171,10 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     @property
     def longest_word(self) -> int:
-        """As many symbols as layers."""
         return self.depth
 
     @property
     def recount_oracle(self) -> OracleSpec:
-        """That of the layers."""
         return self.oracle_spec
 
     @property
@@ -188,7 +186,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     @property
     def mechanism(self) -> LocalReports:
-        """A report of the oracle for each contribution, in every layer of every pass."""
         domains = self._domains()
         return self.planned_reports(
             LocalReports,
@@ -232,7 +229,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         return domains
 
     def begin(self) -> TrieState:
-        """Return the first layer that asks, of the first pass."""
         return self._start_pass(0, Found.nothing(self.longest_word + 1))
 
     def ask(self, planned: PlannedLayer, run: RunState[TrieState]) -> PrefixQuery | None:
@@ -255,7 +251,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         query: PrefixQuery,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        """Return what a layer's votes say: the kept prefixes become the next broadcast."""
         noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
         votes = aggregate.tally[: query.num_candidates]
         kept, threshold = self.keep(votes, noise, query)

@@ -83,12 +83,10 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
 
     @property
     def recount_oracle(self) -> OracleSpec:
-        """The recount's randomizer, with the same part of the budget as any round's."""
         return replace(super().recount_oracle, epsilon=self.round_epsilon)
 
     @property
     def mechanism(self) -> LocalReports:
-        """One report of each client in every round, which compose."""
         domains = [each + self._padding(each) for each in (len(self.domain), self.num_kept)]
         return self.planned_reports(
             LocalReports,
@@ -107,7 +105,6 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
         return np.arange(len(self.domain))
 
     def ask(self, planned: PlannedLayer, run: RunState[_Kept]) -> PaddedSampleQuery:
-        """Return the broadcast of a round."""
         (seed,) = self.seeds(1)
         is_first = planned.layer == 1
         params = {"num_hashes": self.num_hashes, "hash_seed": seed} if is_first else {}
@@ -145,5 +142,4 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
         )
 
     def _padding(self, num_candidates: int) -> int:
-        """Return L, but no more than a client can hold."""
         return min(self.padded_size, num_candidates)

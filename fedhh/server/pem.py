@@ -105,17 +105,14 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
 
     @property
     def longest_word(self) -> int:
-        """The last prefix is the whole word."""
         return self.length
 
     @property
     def num_cohorts(self) -> int:
-        """One group for each length."""
         return len(self.prefix_lengths)
 
     @property
     def mechanism(self) -> LocalReports:
-        """A report of the oracle about a prefix of the group's length for each contribution."""
         return self.planned_reports(
             LocalReports,
             [
@@ -127,7 +124,6 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with all clients in groups, the oracle, and the run's hashes."""
         settled = super().settle(num_clients=num_clients, seed=seed)
         if settled.oracle == AUTO:
             reports = settled.cohort_clients * self.max_items
@@ -140,7 +136,6 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         return np.zeros((1, self.length), dtype=np.uint16)
 
     def ask(self, planned: PlannedLayer, run: RunState[Codes]) -> BlindPrefixQuery:
-        """Return the broadcast to a group, which no answer changes."""
         return self._query(planned.layer, planned)
 
     def hear(
@@ -181,7 +176,6 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         )
 
     def _query(self, group: int, planned: PlannedLayer | None = None) -> BlindPrefixQuery:
-        """Return a group's broadcast, groups counted from 1."""
         naming, hashing = self.seeds(2)
         oracle = "olh" if self.oracle == AUTO else self.oracle
         params: dict[str, str | int | float] = {}
@@ -200,7 +194,6 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
 def _support(
     query: BlindPrefixQuery, aggregate: Aggregate, keys: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return how many of a group's reports support each candidate."""
     oracle = query.prefixes
     if oracle.aggregate_form == "sketch":
         return oracle.support(aggregate.tally, keys)

@@ -49,5 +49,4 @@ def top_eta(
 
 
 def _scatter(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Return a fixed order of candidates that follows no alphabet: SplitMix64 of their numbers."""
     return scatter(numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))

@@ -86,7 +86,6 @@ class Rappor(
 
     @property
     def mechanism(self) -> RapporReports:
-        """A report of RAPPOR for each contribution."""
         num_words = len(self.domain)
         return self.planned_reports(
             RapporReports,
@@ -101,7 +100,6 @@ class Rappor(
         return 0.0
 
     def ask(self, planned: PlannedLayer, run: RunState[float]) -> BloomQuery:
-        """Return the one broadcast."""
         naming, hashing = self.seeds(2)
         return BloomQuery(
             **self.addressed(planned),
@@ -125,7 +123,6 @@ class Rappor(
         query: BloomQuery,
         aggregate: Aggregate,
     ) -> Heard[float]:
-        """Return the candidates that the sums of reports show, and the reports about others."""
         keys = query.names.keys(self.domain[:, : query.longest_word])
         decoded = decode(query.reports, aggregate.tally, keys)
         found = credible_words(

@@ -147,12 +147,10 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
 
     @property
     def longest_word(self) -> int:
-        """As many symbols as a padded string."""
         return self.length
 
     @property
     def mechanism(self) -> BloomRecords:
-        """A record of three reports for each contribution."""
         words = self._query().puzzle.names.num_keys
         return self.planned_reports(
             BloomRecords,
@@ -166,7 +164,6 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         return ()
 
     def ask(self, planned: PlannedLayer, run: RunState[tuple[int, ...]]) -> NgramQuery:
-        """Return the one broadcast."""
         return self._query(planned)
 
     def hear(

@@ -74,12 +74,10 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
 
     @property
     def longest_word(self) -> int:
-        """As many symbols as a padded string."""
         return self.length
 
     @property
     def mechanism(self) -> LocalReports:
-        """A record of two reports, whose epsilons add up."""
         query = self.records()
         return self.planned_reports(
             LocalReports,
@@ -89,11 +87,9 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
         )
 
     def begin(self) -> Told | None:
-        """Return nothing: what becomes of the parts is known after the round."""
         return None
 
     def ask(self, planned: PlannedLayer, run: RunState[Told | None]) -> FragmentQuery[Parts]:
-        """Return the one broadcast."""
         return self.records(planned)
 
     def hear(
@@ -213,15 +209,12 @@ class SketchedRecords(RecordProtocol[Parts, tuple[int, ...]]):
         """Name of the parts' oracle: a sketch, or Subset Selection."""
 
     def word_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the sketch of whole strings, with the hash functions of a seed."""
         return self._oracle(self.word_sketch, self.word_epsilon, seed)
 
     def part_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the parts' oracle, with the hash functions of a seed if it is a sketch."""
         return self._oracle(self.part_oracle, self.part_epsilon, seed)
 
     def credible(self, noise: Noise, support: Sums) -> Sums:
-        """Return the candidates that noise does not explain, most frequent first."""
         return above_noise(noise, support, noise_kept=self.noise_words, most=self.max_words)
 
     def _oracle(self, name: str, epsilon: float, seed: int) -> OracleSpec:

@@ -85,11 +85,9 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
 
     @property
     def part_epsilon(self) -> float:
-        """Privacy of the report about the fragment; the paper's epsilon'."""
         return self.local_epsilon * (1 - self.word_share)
 
     def parts(self, seed: int) -> FragmentPuzzle:
-        """Return the puzzle numbers and the fragments at each position."""
         return FragmentPuzzle(
             alphabet_size=self.symbols.size,
             length=self.length,
@@ -99,7 +97,6 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
         )
 
     def word_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the sketch of whole strings, with the hash functions of a seed."""
         return report_oracle(
             self.word_oracle,
             self.word_epsilon,
@@ -109,7 +106,6 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
         )
 
     def part_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the fragments' oracle, with the hash functions of a seed if it is a sketch."""
         return report_oracle(
             self.fragment_oracle,
             self.part_epsilon,
@@ -121,7 +117,6 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
     def candidates(
         self, query: FragmentQuery[FragmentPuzzle], sums: Sums, records: Sums
     ) -> tuple[Codes, PuzzleSummary]:
-        """Return the strings that frequent fragments make up, and what became of the fragments."""
         oracle = query.fragments
         return assemble(
             query.puzzle,

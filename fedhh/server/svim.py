@@ -99,7 +99,6 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
 
     @property
     def num_cohorts(self) -> int:
-        """The three groups; N is their mean size."""
         return 3
 
     @property
@@ -117,7 +116,6 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
 
     @property
     def mechanism(self) -> LocalReports:
-        """One report of each client about its whole set."""
         first, second, third = self.group_sizes
         return self.planned_reports(
             LocalReports,
@@ -132,7 +130,6 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with all clients in groups, and the oracle."""
         settled = super().settle(num_clients=num_clients, seed=seed)
         if settled.oracle == AUTO:
             work = float(settled.group_sizes[0]) * len(settled.domain)
@@ -140,11 +137,9 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         return settled
 
     def begin(self) -> SvimState:
-        """Return what is known before the first group is asked."""
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0), padded_size=0)
 
     def ask(self, planned: PlannedLayer, run: RunState[SvimState]) -> HeldSetQuery:
-        """Return the broadcast to a group."""
         if planned.layer != _SIZES:
             return self._sample_query(run.own, planned)
         return SetSizeQuery(

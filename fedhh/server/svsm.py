@@ -148,7 +148,6 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
 
     @property
     def mechanism(self) -> LocalReports:
-        """One report of each client about its whole set."""
         singles, sets = self.singles.mechanism, self.num_sets
         domains = ((sets + 1, sets + 1), (sets + 1, 2 * sets)) if sets else ()
         rounds = [
@@ -167,7 +166,6 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with all clients in groups, and the oracle."""
         settled = super().settle(num_clients=num_clients, seed=seed)
         if settled.oracle == AUTO:
             singles = settled.singles.settle(num_clients=num_clients, seed=seed)
@@ -175,7 +173,6 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
         return settled
 
     def begin(self) -> SvsmState:
-        """Return what is known before the first group is asked."""
         none = np.zeros(0)
         return SvsmState(
             singles=self.singles.begin(),
@@ -278,7 +275,6 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
 
 
 def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:
-    """Return where the run of its SVIM stands."""
     return RunState(**{**vars(run), "own": run.own.singles})
 
 

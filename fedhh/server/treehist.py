@@ -69,16 +69,13 @@ class TreeHist(SketchedRecords[PrefixParts]):
 
     @property
     def word_sketch(self) -> str:
-        """The field ``oracle``."""
         return self.oracle
 
     @property
     def part_oracle(self) -> str:
-        """The field ``oracle``."""
         return self.oracle
 
     def parts(self, seed: int) -> PrefixParts:
-        """Return the prefixes that are reported."""
         return PrefixParts(
             alphabet_size=self.symbols.size, length=self.length, step=self.step, hash_seed=seed
         )
@@ -86,7 +83,6 @@ class TreeHist(SketchedRecords[PrefixParts]):
     def candidates(
         self, query: FragmentQuery[PrefixParts], sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
-        """Return the words that extend what the last level kept, and what each level kept."""
         size = query.alphabet.size
         prefixes = np.zeros((1, self.length), dtype=np.uint16)
         known, kept = 0, []

@@ -78,7 +78,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
 
     @property
     def symbols(self) -> Alphabet:
-        """The alphabet as an object."""
         return Alphabet.named(self.alphabet)
 
     @property
@@ -93,7 +92,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
 
     @property
     def mechanism(self) -> SampledThreshold:
-        """Plain votes of a fresh sample in every round, and the threshold."""
         sample_size = decided(self.clients_per_layer, "clients_per_layer")
         alphabet = self.symbols.size
         return SampledThreshold(
@@ -132,7 +130,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
         return replace(self, central_epsilon=epsilon)
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with the sample and the threshold that the privacy target allows."""
         settled = self
         if self.clients_per_layer == AUTO:
             found = triehh_parameters(
@@ -150,7 +147,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
         return PrefixTrie(alphabet_size=self.symbols.size)
 
     def ask(self, planned: PlannedLayer, run: RunState[PrefixTrie]) -> WordVoteQuery | None:
-        """Return the broadcast of the kept prefixes, or None when nothing is left to extend."""
         if run.own.width == 0:
             return None
         nothing = np.zeros((0, self.num_rounds), dtype=np.uint16)

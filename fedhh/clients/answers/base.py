@@ -144,7 +144,6 @@ def _choices(
     seed: int,
     coded_values: Values | None,
 ) -> tuple[Any, ...]:
-    """Return the kernels' arguments."""
     if coded_values is None:
         if len(rows.coded):
             raise InputError(

@@ -64,7 +64,6 @@ class FragmentAnswerer(Answerer):
     def __init__(
         self, query: FragmentQuery[Any], words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Cut every word into fragments, once; answer with reports or noise-free counts."""
         self._query = query
         self._seed = seed
         self._add = add_noise_free_counts if noise_free else _add_reports
@@ -73,7 +72,6 @@ class FragmentAnswerer(Answerer):
         self._table = FragmentTable(query.puzzle, codes, keys)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's strings, and add one record for each of them."""
         query = self._query
         codes, coded_keys = self._strings(coded_words(rows.coded))
         chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
@@ -113,14 +111,12 @@ class BlindPrefixAnswerer(Answerer):
     def __init__(
         self, query: BlindPrefixQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Name every distinct prefix, once; answer with reports or noise-free counts."""
         self._query = query
         self._seed = seed
         self._add = add_noise_free_counts if noise_free else _add_reports
         self._keys = WordValues.of(self._prefixes(words.lexicon))
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's prefixes, and report each of them."""
         query = self._query
         coded_keys = self._prefixes(Lexicon(words=coded_words(rows.coded)))
         chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
@@ -135,7 +131,6 @@ class BlindPrefixAnswerer(Answerer):
         return replace(counts, messages=messages)
 
     def _prefixes(self, lexicon: Lexicon) -> Values:
-        """Return the key of each word's prefix, -1 for words too long to take part."""
         query = self._query
         codes = query.alphabet.encode(lexicon.words, width=query.prefix_length)
         usable = lexicon.reachable(query.alphabet, query.longest_word)
@@ -148,7 +143,6 @@ class BloomAnswerer(Answerer):
     def __init__(
         self, query: BloomQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Name every distinct word, once; answer with reports or noise-free counts."""
         self._query = query
         self._seed = seed
         reports = query.reports
@@ -156,7 +150,6 @@ class BloomAnswerer(Answerer):
         self._keys = WordValues.of(self._names(words.lexicon))
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's words, and report each of them."""
         query = self._query
         coded_keys = self._names(Lexicon(words=coded_words(rows.coded)))
         chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
@@ -165,7 +158,6 @@ class BloomAnswerer(Answerer):
         return counts
 
     def _names(self, lexicon: Lexicon) -> Values:
-        """Return the key of each word, `NOTHING` for words that take no part."""
         query = self._query
         usable = lexicon.reachable(query.alphabet, query.longest_word)
         codes = lexicon.encoded(query.alphabet, query.longest_word)

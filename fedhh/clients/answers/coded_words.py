@@ -28,7 +28,6 @@ class CodedMatcher:
     """Finds the values that coded words have in one query."""
 
     def __init__(self, query: PrefixQuery) -> None:
-        """Lay the trie's levels one after the other."""
         self._query = query
         levels = query.trie.levels
         self._candidates = np.concatenate(levels) if levels else np.zeros(0, dtype=np.int64)

@@ -25,7 +25,6 @@ class HeldSetAnswerer(Answerer):
     def __init__(
         self, query: HeldSetQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Find every word among the query's, once; answer with reports or noise-free counts."""
         self._query = query
         self._seed = seed
         self._noise_free = noise_free
@@ -33,7 +32,6 @@ class HeldSetAnswerer(Answerer):
         self._places = match_rows(words.lexicon.encoded(query.alphabet, width), query.words)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Draw what each client reports, and add the reports."""
         query = self._query
         owners, candidates = self._held(rows)
         sizes = np.bincount(owners, minlength=len(rows.clients))

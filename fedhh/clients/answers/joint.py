@@ -40,7 +40,6 @@ class JointQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """All tallies, and three counts behind each."""
         return sum(query.tally_size + _COUNTS for query in self.queries)
 
     @property
@@ -85,12 +84,10 @@ class JointAnswerer(Answerer):
     """Answers each run's query from the same rows."""
 
     def __init__(self, query: JointQuery, answerers: Sequence[Answerer]) -> None:
-        """Answer with one answerer for each of the query's questions."""
         self._query = query
         self._answerers = answerers
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Add the block's reports to each run's tally."""
         parts = self._query.parts(tally)
         for answerer, (part, behind) in zip(self._answerers, parts, strict=True):
             added = answerer.add_block(rows, block, part)

@@ -17,7 +17,6 @@ class WordMatcher:
     """Finds the values of a population's words; keeps what the next query can use again."""
 
     def __init__(self, lexicon: Lexicon) -> None:
-        """Match the words of this lexicon."""
         self.lexicon = lexicon
         self._walk: LexiconWalk | None = None
         self._walk_key: tuple[str, int] | None = None

@@ -20,7 +20,6 @@ class NgramAnswerer(Answerer):
     """Reports whole strings and pairs of their n-grams: Fanti et al. (2016), section 4."""
 
     def __init__(self, query: NgramQuery, words: WordMatcher, seed: int) -> None:
-        """Cut every distinct word into n-grams, once."""
         self._query = query
         self._seed = seed
         codes, keys = self._strings(words.lexicon.words)
@@ -28,7 +27,6 @@ class NgramAnswerer(Answerer):
         self._table = FragmentTable(query.puzzle, codes, keys)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's strings, and add one record for each of them."""
         query = self._query
         codes, coded_keys = self._strings(coded_words(rows.coded))
         chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)

@@ -16,14 +16,12 @@ class WordVoteAnswerer(Answerer):
     """Votes for the prefix of one word: Zhu et al. (2020), Algorithm 1, for several words each."""
 
     def __init__(self, query: WordVoteQuery, words: WordMatcher, seed: int) -> None:
-        """Find every distinct word's candidate value, once."""
         self._query = query
         self._seed = seed
         self._word_values = words.prefix_values(query)
         self._coded = CodedMatcher(query)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Draw one word of each client, and add its vote."""
         query = self._query
         rng = generator(self._seed, Stream.SAMPLING, query.pass_index, query.layer, block)
         words = draw_words(rows, rng)

@@ -17,7 +17,6 @@ class PlainWordsAnswerer(Answerer):
     """Sends words as they are, for a curator whom these clients trust: Avent et al. (2017)."""
 
     def __init__(self, query: PlainWordsQuery, words: WordMatcher, seed: int) -> None:
-        """Name every distinct word, once."""
         self._query = query
         self._seed = seed
         codes, keys = self._named(words.lexicon)
@@ -25,7 +24,6 @@ class PlainWordsAnswerer(Answerer):
         self._known = _Names(codes, keys)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's words, and count them."""
         query = self._query
         codes, coded_keys = self._named(Lexicon(words=coded_words(rows.coded)))
         chosen, sizes = contributions(
@@ -45,7 +43,6 @@ class PlainWordsAnswerer(Answerer):
         )
 
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Values]:
-        """Return each word's codes and key, -1 for words that take no part."""
         query = self._query
         codes = query.alphabet.encode(lexicon.words, width=query.longest_word)
         usable = lexicon.reachable(query.alphabet, query.longest_word)

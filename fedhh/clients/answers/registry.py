@@ -61,7 +61,6 @@ class PrefixAnswerer(Answerer):
         self._coded = CodedMatcher(query)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's contributions, randomize them, and add the votes."""
         query = self._query
         coded = self._coded.values(rows.coded)
         if self._noise_free:

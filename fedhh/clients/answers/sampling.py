@@ -43,7 +43,6 @@ class NoiseFreeQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """Noise-free counts have the form of the tally."""
         return self.query.tally_size
 
     @property

@@ -191,7 +191,6 @@ def _population_of(
     name: str,
     unit: str,
 ) -> StoredPopulation:
-    """Return the population of some rows; each counts once without counts."""
     if counts is not None and rows.offsets is not None and words_ascend(rows.offsets, word_ids):
         # As in files of our own: that is how a population is held.
         return StoredPopulation(

@@ -148,7 +148,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         return np.sort(np.concatenate([prefixes[kept], words])), threshold
 
     def begin(self) -> TrieState:
-        """Return the first layer that asks."""
         state = super().begin()
         if not self.has_posterior:
             return state
@@ -170,7 +169,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         )
 
     def ask(self, planned: PlannedLayer, run: RunState[TrieState]) -> PrefixQuery | None:
-        """Return the broadcast of a layer; None where the trie has ended before it."""
         query = super().ask(planned, run)
         if query is None or not (self.has_posterior and self._carries):
             return query
@@ -186,7 +184,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         query: PrefixQuery,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        """Return what a layer's votes say, after those of all layers before."""
         if not self.has_posterior:
             return super().hear(planned, run, query, aggregate)
         state = self._belief(run)
@@ -242,7 +239,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         )
 
     def earlier_evidence(self, own: TrieState) -> Evidence | None:
-        """Return the votes of later layers about found words, where they are asked for."""
         if not (self.has_posterior and self._carries):
             return None
         assert isinstance(own, AdaptiveState)
@@ -287,7 +283,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     @cached_property
     def _listed(self) -> Codes:
-        """The public words that may be candidates themselves."""
         width = self.depth + 1
         is_public = self.public_words not in ("none", self.known_words)
         if not (self.ask_public_words and is_public and self.has_posterior and self._carries):
@@ -355,7 +350,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     @property
     def most_found(self) -> int:
-        """Words that layers find at most."""
         if not self.has_posterior:
             return super().most_found
         trie, finished = self._initial_trie(self.symbols)

@@ -82,7 +82,6 @@ class AdaptiveCohorts(LdpTrieHH):
         return self.symbols.size if self.has_posterior else super().fewest_validated
 
     def cohort_size(self, pass_index: int, layer: int) -> int:
-        """Return how many clients a layer asks; see `cohorts.cohort_sizes`."""
         if not self._has_own_cohorts:
             return super().cohort_size(pass_index, layer)
         return self._cohort_sizes[layer - self._first_layer]
