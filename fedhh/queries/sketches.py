@@ -8,9 +8,10 @@ from typing import Generic, TypeVar
 
 from fedhh.hashing import StringKeys
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
-from fedhh.queries.base import SEED_BITS, Query, Tally
+from fedhh.queries.base import SEED_BITS, Aggregate, Query, Tally
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
+from fedhh.words.trie import Codes
 
 Parts = TypeVar("Parts", bound=StringParts)
 
@@ -121,6 +122,22 @@ class BlindPrefixQuery(Query):
     def prefixes(self) -> PureOracle:
         """The randomizer of prefixes, over their keys."""
         return make_pure_oracle(self.oracle, self.names.num_keys)
+
+    def support(self, aggregate: Aggregate, prefixes: Codes) -> Tally:
+        """Return how many reports support each of ``(c, prefix_length or more) uint16`` prefixes.
+
+        Raises:
+            ValueError: The reports themselves are needed, and are not there.
+        """
+        oracle, keys = self.prefixes, self.names.keys(prefixes[:, : self.prefix_length])
+        if oracle.aggregate_form == "sketch":
+            return oracle.support(aggregate.tally, keys)
+        if aggregate.messages is None or len(aggregate.messages) != aggregate.num_reports:
+            raise ValueError(
+                f"Expected {aggregate.num_reports} messages for group {self.layer}, got "
+                f"{0 if aggregate.messages is None else len(aggregate.messages)}."
+            )
+        return oracle.support(reports=aggregate.messages, candidates=keys)
 
     @property
     def tally_size(self) -> int:

@@ -69,12 +69,8 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         _ = query.words, query.fragments
 
     @property
-    def word_sketch(self) -> str:
-        return self.word_oracle
-
-    @property
-    def part_oracle(self) -> str:
-        return self.fragment_oracle
+    def oracle_names(self) -> tuple[str, str]:
+        return self.word_oracle, self.fragment_oracle
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
         settled = self

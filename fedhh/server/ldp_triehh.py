@@ -19,9 +19,8 @@ from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.server.found import counted
 from fedhh.server.local_discovery import LocalProtocol, judged
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Layers, Passes, decided
 from fedhh.words.alphabet import END, Alphabet

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.hashing import derived_seeds
 from fedhh.mechanisms.base import PlannedLayer
@@ -19,9 +18,8 @@ from fedhh.oracles import OracleSpec
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import BlindPrefixQuery
-from fedhh.server.found import counted
 from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
 from fedhh.validation import InputError
@@ -156,9 +154,8 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
             alphabet_size=query.alphabet.size,
             fixed_length=self.fixed_length,
         )
-        oracle = query.prefixes
-        support = _support(query, aggregate, query.names.keys(candidates[:, : query.prefix_length]))
-        noise = Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally)
+        support = query.support(aggregate, candidates)
+        noise = Noise.of_aggregate(query.prefixes, aggregate.num_reports, aggregate.tally)
         kept, threshold = top_eta(support, self.keep, ties="strict")
         order = kept[np.argsort(-support[kept], kind="stable")]
         best = candidates[order]
@@ -189,17 +186,3 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
             oracle=OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params),
             hash_seed=naming,
         )
-
-
-def _support(
-    query: BlindPrefixQuery, aggregate: Aggregate, keys: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    oracle = query.prefixes
-    if oracle.aggregate_form == "sketch":
-        return oracle.support(aggregate.tally, keys)
-    if aggregate.messages is None or len(aggregate.messages) != aggregate.num_reports:
-        raise ValueError(
-            f"Expected {aggregate.num_reports} messages for group {query.layer}, got "
-            f"{0 if aggregate.messages is None else len(aggregate.messages)}."
-        )
-    return oracle.support(reports=aggregate.messages, candidates=keys)

@@ -19,7 +19,7 @@ from fedhh.queries.base import Aggregate
 from fedhh.queries.blooms import BloomQuery
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
-from fedhh.server.rappor_decoding import credible_words, decode, decoded_round
+from fedhh.server.rappor_decoding import decode, heard_filters
 from fedhh.validation import InputError
 
 _LARGEST_DESIGN = 2**27
@@ -125,12 +125,11 @@ class Rappor(
     ) -> Heard[float]:
         keys = query.names.keys(self.domain[:, : query.longest_word])
         decoded = decode(query.reports, aggregate.tally, keys)
-        found = credible_words(
+        return heard_filters(
+            query,
+            query.reports,
+            aggregate,
             decoded,
             self.domain,
-            num_clients=aggregate.num_clients,
             familywise_error=self.familywise_error,
-        )
-        return decoded_round(
-            decoded.others, query.reports, aggregate, found, num_candidates=len(self.domain)
         )

@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.found import Found
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.bloom_reports import BloomRecords
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
@@ -30,7 +29,7 @@ from fedhh.server.ngram_association import (
     joint_shares,
     pairs_of,
 )
-from fedhh.server.rappor_decoding import credible_words, decode, decoded_round
+from fedhh.server.rappor_decoding import decode, heard_filters
 from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
@@ -179,16 +178,11 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         """
         words, tables = query.split(aggregate.tally)
         codes, kept = self.candidates(query, tables)
-        found = Found.nothing(self.length)
-        if len(codes):
-            decoded = decode(query.words, words, query.puzzle.names.keys(codes))
-            found = credible_words(
-                decoded,
-                codes,
-                num_clients=aggregate.num_clients,
-                familywise_error=self.familywise_error,
-            )
-        return decoded_round(kept, query.words, aggregate, found, num_candidates=len(codes))
+        decoded = decode(query.words, words, query.puzzle.names.keys(codes))
+        heard = heard_filters(
+            query, query.words, aggregate, decoded, codes, familywise_error=self.familywise_error
+        )
+        return Heard(**{**vars(heard), "own": kept})
 
     def candidates(self, query: NgramQuery, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
         """Return the strings whose n-grams are all joined.

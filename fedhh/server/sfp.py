@@ -96,23 +96,22 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
             hash_seed=seed,
         )
 
-    def word_oracle_spec(self, seed: int) -> OracleSpec:
-        return report_oracle(
+    def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
+        words = report_oracle(
             self.word_oracle,
             self.word_epsilon,
             num_hashes=self.word_hashes,
             num_cells=self.word_cells,
-            seed=seed,
+            seed=word_seed,
         )
-
-    def part_oracle_spec(self, seed: int) -> OracleSpec:
-        return report_oracle(
+        fragments = report_oracle(
             self.fragment_oracle,
             self.part_epsilon,
             num_hashes=self.fragment_hashes,
             num_cells=self.fragment_cells,
-            seed=seed,
+            seed=part_seed,
         )
+        return words, fragments
 
     def candidates(
         self, query: FragmentQuery[FragmentPuzzle], sums: Sums, records: Sums

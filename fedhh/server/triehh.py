@@ -19,8 +19,7 @@ from fedhh.mechanisms.sampled_threshold import SampledThreshold, triehh_paramete
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import DiscoveryProtocol, Heard, RunState
 from fedhh.queries.base import Aggregate, WordVoteQuery
-from fedhh.server.found import counted
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Layers, check_settings, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END, Alphabet

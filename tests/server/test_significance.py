@@ -5,7 +5,7 @@ from scipy.stats import binom
 
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.server.noise import Noise
-from fedhh.server.significance import above_noise
+from fedhh.server.pruning import above_noise
 
 NOISE = Noise(oracle=make_pure_oracle(OracleSpec(name="oue", epsilon=1.0), 100), num_reports=400)
 

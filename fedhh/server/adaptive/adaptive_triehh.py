@@ -30,10 +30,9 @@ from fedhh.server.adaptive.public_prior import LONGEST_CONTEXT, PublicPrior, pub
 from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior
 from fedhh.server.evidence import Evidence
-from fedhh.server.found import counted, unheard
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
 from fedhh.server.local_discovery import FalseDiscoveryRate
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
@@ -301,7 +300,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         votes = aggregate.tally[first : first + len(self._sampled_list)]
         findable = public_list.findable(self._seen(votes, noise, aggregate))
         if public_list.pays(findable):
-            return unheard(query, self._listed[match_rows(self._listed, known) < 0])
+            return Found.in_round(query, self._listed[match_rows(self._listed, known) < 0])
         (likely,) = np.nonzero(findable > public_list.CREDIBLE)
         return counted(
             query, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
