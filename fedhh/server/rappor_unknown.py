@@ -17,7 +17,7 @@ from fedhh.mechanisms.bloom_reports import BloomRecords
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
-from fedhh.queries.ngrams import NgramQuery
+from fedhh.queries.blooms import NgramQuery
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.ngram_association import (
     BitChannel,

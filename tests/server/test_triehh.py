@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from fedhh.clients.answers.plain_votes import draw_words
+from fedhh.clients.answers.prefixes import draw_words
 from fedhh.clients.populations.population import ClientBlock, StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.queries.base import Aggregate

@@ -8,7 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from fedhh.clients.answers.base import Answerer, BlockCounts, Values
+from fedhh.clients.answers.base import Answerer, BlockCounts
+from fedhh.clients.answers.matching import Values
 from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.queries.base import Aggregate, Answer, Diagnostics, PrefixQuery, Query
@@ -82,6 +83,8 @@ def can_join(query: Query) -> bool:
 
 class JointAnswerer(Answerer):
     """Answers each run's query from the same rows."""
+
+    _query: JointQuery
 
     def __init__(self, query: JointQuery, answerers: Sequence[Answerer]) -> None:
         self._query = query

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from fedhh.clients.answers.base import Values
+from fedhh.clients.answers.matching import Values
 from fedhh.oracles import FrequencyOracle, make_oracle, sampling
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
