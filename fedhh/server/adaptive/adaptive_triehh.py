@@ -21,14 +21,17 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.server.adaptive import public_list
-from fedhh.server.adaptive.character_model import CharacterModel, contexts
-from fedhh.server.adaptive.cohorts import AdaptiveCohorts
-from fedhh.server.adaptive.eta_rule import fitting_eta, share_noise
+from fedhh.server.adaptive.character_model import (
+    LONGEST_CONTEXT,
+    CharacterModel,
+    PublicPrior,
+    contexts,
+    public_prior,
+)
+from fedhh.server.adaptive.cohorts import AdaptiveCohorts, fitting_eta, share_noise
 from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX, Guesses
-from fedhh.server.adaptive.posterior_pruning import likeliest
-from fedhh.server.adaptive.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.adaptive.state import AdaptiveState
-from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior
+from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.server.evidence import Evidence
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
 from fedhh.server.local_discovery import FalseDiscoveryRate
@@ -121,7 +124,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     def settle(self, *, num_clients: int, seed: int) -> Self:
         """Return the settings for a population; decides ``eta_max`` and the cohorts.
 
-        See `eta_rule.fitting_eta` and `AdaptiveCohorts`.
+        See `cohorts.fitting_eta` and `AdaptiveCohorts`.
         """
         settled = self
         if self.eta_max == AUTO:
