@@ -9,7 +9,6 @@ import numpy as np
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries.base import Answer, Query
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.words.lexicon import Lexicon
@@ -43,12 +42,3 @@ def recall_of_top(found: list[str], population: StoredPopulation, k: int) -> flo
     """Share of the k most frequent words that were found."""
     top = np.argsort(-population.word_counts, kind="stable")[:k]
     return sum(population.lexicon.words[word] in set(found) for word in top) / k
-
-
-def answer_in_parts(population: StoredPopulation, query: Query, *, seed: int = 0) -> Answer:
-    """The answer of three workers, each with every third block, merged backwards."""
-    parts = [
-        ClientWorker(population, seed=seed).answer(query, range(i, query.cohort.num_blocks, 3))
-        for i in range(3)
-    ]
-    return parts[2].merge(parts[1].merge(parts[0]))

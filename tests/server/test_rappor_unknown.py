@@ -11,13 +11,11 @@ import pytest
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
-from fedhh.queries.base import Aggregate
 from fedhh.server.rappor_unknown import RapporUnknown
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
-from tests.zipf_words import answer_in_parts, final_state, recall_of_top, six_letter_words
+from tests.zipf_words import final_state, recall_of_top, six_letter_words
 
 SMALL = RapporUnknown(
     alphabet=LETTERS,
@@ -120,29 +118,6 @@ def test_a_record_costs_the_sum_of_its_three_reports(population):
     assert (best.epsilon, best.delta) == (15.0, 0.0)
     assert "a record's 3 reports" in best.theorem
     assert report.best("user", "local").epsilon == 30.0
-
-
-def test_same_seed_gives_the_same_tally_however_blocks_are_grouped(population):
-    query = SMALL.next_query(SMALL.initialize())
-    whole = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
-    parts = answer_in_parts(population, query, seed=3)
-    assert (whole.aggregate.tally == parts.aggregate.tally).all()
-    assert whole.aggregate.num_reports == parts.aggregate.num_reports
-
-
-def test_the_state_survives_a_checkpoint(population, tmp_path):
-    state = final_state(SMALL, population)
-    save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
-    assert loaded.own == state.own
-    assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
-    assert SMALL.next_query(loaded) is None
-
-
-def test_a_tally_of_another_query_is_refused():
-    query = SMALL.next_query(SMALL.initialize())
-    with pytest.raises(ValueError, match=f"tally of {query.tally_size} numbers .*got 3"):
-        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(3))
 
 
 @pytest.mark.parametrize(
