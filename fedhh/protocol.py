@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedhh.found import Discoveries, Found
 from fedhh.mechanisms.base import Mechanism, PlannedLayer
-from fedhh.queries.base import Aggregate, Query
+from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet
 
@@ -282,7 +282,7 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         summary = RoundSummary(
             pass_index=query.pass_index,
             layer=query.layer,
-            num_prefixes=query.num_prefixes,
+            num_prefixes=query.num_prefixes if isinstance(query, PrefixQuery) else 0,
             num_candidates=heard.num_candidates,
             domain_size=query.domain_size or planned.largest_domain,
             num_clients=aggregate.num_clients,

@@ -36,7 +36,6 @@ class Query(ABC):
         cohort: Who is asked.
         alphabet: Symbols of a word.
         max_items: B, contributions per client.
-        sampler: How a client with more than B values chooses: "random" or "greedy".
         pad: Whether clients fill up with the dummy to exactly B.
     """
 
@@ -45,7 +44,6 @@ class Query(ABC):
     cohort: Cohort
     alphabet: Alphabet
     max_items: int
-    sampler: str
     pad: bool = True
 
     @property
@@ -69,11 +67,6 @@ class Query(ABC):
         return math.nan
 
     @property
-    def num_prefixes(self) -> int:
-        """Prefixes broadcast."""
-        return 0
-
-    @property
     def domain_size(self) -> int | None:
         """Values of the randomizer, the dummy included; None where no guarantee depends on it."""
         return None
@@ -85,7 +78,18 @@ class Query(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrefixQuery(Query):
+class ItemQuery(Query):
+    """A query to which a client contributes some of its items, each by itself.
+
+    Attributes:
+        sampler: How a client with more than B values chooses: "random" or "greedy".
+    """
+
+    sampler: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefixQuery(ItemQuery):
     """A broadcast that asks for one more symbol after kept prefixes.
 
     Candidate values, in order: ``prefix * A + symbol`` for every prefix of the trie's last level
@@ -138,6 +142,7 @@ class PrefixQuery(Query):
 
     @property
     def num_prefixes(self) -> int:
+        """Prefixes broadcast."""
         return self.trie.width if self.num_extensions else 0
 
     @property

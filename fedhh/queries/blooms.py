@@ -17,12 +17,12 @@ import numpy as np
 from fedhh.hashing import Keys, StringKeys
 from fedhh.oracles.base import Tally, Values
 from fedhh.oracles.bloom_filters import BloomReports
-from fedhh.queries.base import SEED_BITS, Query
+from fedhh.queries.base import SEED_BITS, ItemQuery
 from fedhh.words.puzzle import FragmentPuzzle
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BloomQuery(Query):
+class BloomQuery(ItemQuery):
     """Asks for words, whatever they are, one report of a Bloom filter for each.
 
     A word with other symbols, or with more than ``longest_word``, is left out. A contribution with
@@ -63,7 +63,7 @@ class BloomQuery(Query):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NgramQuery(Query):
+class NgramQuery(ItemQuery):
     """Asks for words, padded to one length, as records of three reports of RAPPOR's.
 
     A record is a report about the whole string, a uniformly random pair of positions, and a report

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fedhh.hashing import StringKeys
-from fedhh.queries.base import SEED_BITS, Query
+from fedhh.queries.base import SEED_BITS, ItemQuery
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PlainWordsQuery(Query):
+class PlainWordsQuery(ItemQuery):
     """Asks each client for up to B of its words, as they are.
 
     Nothing is randomized: it is for clients who trust whoever counts. The answer's messages are

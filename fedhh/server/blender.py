@@ -215,6 +215,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         """Return the question for plain words."""
         return PlainWordsQuery(
             **{**self.addressed(planned), "max_items": self.head_items, "pad": True},
+            sampler=self.sampler,
             longest_word=self.length,
             hash_seed=self._public_seed,
         )

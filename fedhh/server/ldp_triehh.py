@@ -237,6 +237,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             return None
         return PrefixQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             trie=state.trie,
             finished=state.finished,
             excluded=state.excluded,

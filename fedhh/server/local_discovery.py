@@ -270,7 +270,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             **whom,
             "alphabet": self.symbols,
             "max_items": self.max_items,
-            "sampler": self.sampler,
             "pad": self.pad,
         }
 
@@ -314,6 +313,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         words[:, : codes.shape[1]] = codes
         return PrefixQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             trie=PrefixTrie.empty(self.symbols.size),
             finished=words,
             excluded=np.zeros((0, width), dtype=np.uint16),

@@ -181,6 +181,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
             params = {"num_hashes": self.num_hashes, "hash_seed": seeds[group - 1]}
         return BlindPrefixQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             prefix_length=self.prefix_lengths[group - 1],
             longest_word=self.length,
             oracle=OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params),

@@ -103,6 +103,7 @@ class Rappor(
         naming, hashing = self.seeds(2)
         return BloomQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             longest_word=self.longest_word,
             reports=BloomReports(
                 filters=BloomFilters(

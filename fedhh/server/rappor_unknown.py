@@ -234,6 +234,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         naming, words, ngrams = self.seeds(_SEEDS)
         return NgramQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             puzzle=FragmentPuzzle(
                 alphabet_size=self.symbols.size,
                 length=self.length,

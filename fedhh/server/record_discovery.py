@@ -157,6 +157,7 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
         words, parts = self.oracles(*hashing)
         return FragmentQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             puzzle=self.parts(naming),
             word_oracle=words,
             fragment_oracle=parts,

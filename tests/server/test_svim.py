@@ -53,7 +53,7 @@ def population_of(sets):
 def query_of(kind=PaddedSampleQuery, *, size, epsilon=1.0, oracle="grr", itemsets=None, **fields):
     return kind(
         pass_index=0, layer=1, cohort=Cohort(start=0, size=size), alphabet=ALPHABET,
-        max_items=1, sampler="random", words=DOMAIN,
+        max_items=1, words=DOMAIN,
         itemsets=singletons(len(WORDS)) if itemsets is None else itemsets,
         epsilon=epsilon, oracle_name=oracle, **fields,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.answers.sampling import add_noise_free_counts
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import FrequencyOracle
-from fedhh.queries.base import Messages, Query
+from fedhh.queries.base import ItemQuery, Messages, Query
 from fedhh.random import Stream, generator, kernel_state
 
 
@@ -90,6 +90,24 @@ class Answerer(ABC):
             tally: ``(query.tally_size,) int64``, changed in place.
         """
 
+    def _rng(self, stream: Stream, block: int) -> np.random.Generator:
+        return generator(self._seed, stream, self._query.pass_index, self._query.layer, block)
+
+    def _add(
+        self, oracle: FrequencyOracle, values: Values, rng: np.random.Generator, out: Values
+    ) -> None:
+        """Add reports of some values to an aggregate, or their noise-free counts."""
+        if self._noise_free:
+            add_noise_free_counts(oracle, values, rng=rng, out=out)
+        else:
+            oracle.aggregate(values=values, rng=rng, out=out)
+
+
+class ItemAnswerer(Answerer):
+    """Answers a query to which clients contribute items that they choose by themselves."""
+
+    _query: ItemQuery
+
     def choices(
         self, rows: ClientBlock, block: int, word_values: WordValues, coded_values: Values
     ) -> tuple[Any, ...]:
@@ -119,15 +137,3 @@ class Answerer(ABC):
             ties.integers(0, 2**64, dtype=np.uint64),
             kernel_state(self._rng(Stream.SAMPLING, block)),
         )
-
-    def _rng(self, stream: Stream, block: int) -> np.random.Generator:
-        return generator(self._seed, stream, self._query.pass_index, self._query.layer, block)
-
-    def _add(
-        self, oracle: FrequencyOracle, values: Values, rng: np.random.Generator, out: Values
-    ) -> None:
-        """Add reports of some values to an aggregate, or their noise-free counts."""
-        if self._noise_free:
-            add_noise_free_counts(oracle, values, rng=rng, out=out)
-        else:
-            oracle.aggregate(values=values, rng=rng, out=out)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.clients.answers.base import Answerer, BlockCounts, WordValues
+from fedhh.clients.answers.base import BlockCounts, ItemAnswerer, WordValues
 from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
@@ -30,7 +30,7 @@ from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
 
 
-class BlindAnswerer(Answerer):
+class BlindAnswerer(ItemAnswerer):
     """Reports strings by their keys.
 
     Keys, unlike numbers in a table of the population's strings, are the same in any population: a

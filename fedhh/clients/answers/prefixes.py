@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedhh.clients.answers.base import Answerer, BlockCounts, WordValues
+from fedhh.clients.answers.base import BlockCounts, ItemAnswerer, WordValues
 from fedhh.clients.answers.matching import CodedMatcher, Values, WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.kernels.sampling import choose_contributions, count_contributions
@@ -14,7 +14,7 @@ from fedhh.queries.base import PrefixQuery
 from fedhh.random import Stream
 
 
-class PrefixAnswerer(Answerer):
+class PrefixAnswerer(ItemAnswerer):
     """Votes for prefixes: Gboard paper, Algorithm 2, lines 10-18."""
 
     _query: PrefixQuery
