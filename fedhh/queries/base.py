@@ -52,9 +52,12 @@ class Query(ABC):
         """Length of the tally that answers it."""
 
     @property
-    @abstractmethod
     def local_epsilon(self) -> float:
-        """Local privacy of one contribution to it; infinite if it asks for plain values."""
+        """Local privacy of one contribution to it; infinite if it asks for plain values.
+
+        Here the sum over its `randomizers`, which compose; infinite without any.
+        """
+        return sum(spec.epsilon for spec in self.randomizers) if self.randomizers else math.inf
 
     @property
     def report_bits(self) -> float:
@@ -131,10 +134,6 @@ class PrefixQuery(ItemQuery):
     @property
     def tally_size(self) -> int:
         return self.domain_size
-
-    @property
-    def local_epsilon(self) -> float:
-        return self.oracle.epsilon
 
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:

@@ -54,7 +54,3 @@ class PlainWordsQuery(ItemQuery):
     @property
     def tally_size(self) -> int:
         return 0
-
-    @property
-    def local_epsilon(self) -> float:
-        return math.inf

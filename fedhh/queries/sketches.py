@@ -28,7 +28,7 @@ class FragmentQuery(ItemQuery, Generic[Parts]):
     ones crowd no cell.
 
     The tally holds the word oracle's aggregate, then the fragment oracle's for each position, then
-    the number of records by position.
+    the number of records by position. Both reports' epsilons compose: Apple (2017), Theorem 4.5.
 
     Attributes:
         puzzle: How strings become keys and fragments.
@@ -68,11 +68,6 @@ class FragmentQuery(ItemQuery, Generic[Parts]):
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
         return (self.word_oracle, self.fragment_oracle)
-
-    @property
-    def local_epsilon(self) -> float:
-        """Both reports' epsilons, which compose: Apple (2017), Theorem 4.5."""
-        return self.word_oracle.epsilon + self.fragment_oracle.epsilon
 
     @property
     def report_bits(self) -> float:
@@ -150,10 +145,6 @@ class BlindPrefixQuery(ItemQuery):
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
         return (self.oracle,)
-
-    @property
-    def local_epsilon(self) -> float:
-        return self.oracle.epsilon
 
     @property
     def report_bits(self) -> float:

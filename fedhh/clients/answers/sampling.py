@@ -45,11 +45,6 @@ class NoiseFreeQuery(Query):
     def tally_size(self) -> int:
         return self.query.tally_size
 
-    @property
-    def local_epsilon(self) -> float:
-        """Infinite: these are the clients' values, for the simulator alone."""
-        return float("inf")
-
 
 def can_sample(query: Query) -> bool:
     """Return whether a query's tally can be drawn from its noise-free counts."""
