@@ -42,3 +42,14 @@ def recall_of_top(found: list[str], population: StoredPopulation, k: int) -> flo
     """Share of the k most frequent words that were found."""
     top = np.argsort(-population.word_counts, kind="stable")[:k]
     return sum(population.lexicon.words[word] in set(found) for word in top) / k
+
+
+def everybody_holds(words: list[str], num_clients: int = 2_000) -> StoredPopulation:
+    """Return clients who hold the same words, so that no other is anybody's."""
+    return StoredPopulation.from_rows(
+        name="same",
+        lexicon=Lexicon(words=words),
+        clients=np.repeat(np.arange(num_clients), len(words)),
+        word_ids=np.tile(np.arange(len(words)), num_clients),
+        num_clients=num_clients,
+    )

@@ -31,9 +31,6 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
     fragments with a common puzzle number (a small hash of the whole string), and asks the sketch
     of whole strings about them. There is one round.
 
-    Shorter words are padded with blanks and found; longer ones are truncated, and what is found
-    then is their beginning: a run's discoveries say of which words that is so (``is_truncated``).
-
     Attributes:
         word_share: Share of ``local_epsilon`` that goes to the report about the whole string, the
             paper's epsilon; the rest is the fragment's, the paper's epsilon'. Apple's 2 + 6 are 8
@@ -53,10 +50,8 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
             that is looked up: see `puzzle_decoding.assemble`. Infinite for the paper's rule, all
             strings from the T most frequent fragments.
         max_strings: Most strings put together per puzzle number; what is cut is reported.
-        max_words: Most words in the result.
         word_z: Least z of a word's count in the sketch of whole strings, against the noise of the
             randomizer alone.
-        hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
     name: ClassVar[str] = "sfp"

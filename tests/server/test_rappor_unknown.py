@@ -8,14 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.validation import InputError
-from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
-from tests.zipf_words import final_state, recall_of_top, six_letter_words
+from tests.zipf_words import everybody_holds, final_state, recall_of_top, six_letter_words
 
 SMALL = RapporUnknown(
     alphabet=LETTERS,
@@ -28,21 +26,10 @@ SMALL = RapporUnknown(
 )
 
 
-def one_word_each(word: str, num_clients: int) -> StoredPopulation:
-    return StoredPopulation.from_rows(
-        name="one word",
-        lexicon=Lexicon(words=[word]),
-        clients=np.arange(num_clients),
-        word_ids=np.zeros(num_clients, dtype=np.int64),
-        counts=np.ones(num_clients, dtype=np.int64),
-        num_clients=num_clients,
-    )
-
-
 def test_without_noise_tables_hold_the_bits_of_both_ngrams():
     protocol = replace(SMALL, local_epsilon=240.0, clients_per_layer=3_000, max_items=1)
     query = protocol.next_query(protocol.initialize())
-    population = one_word_each("abcd", 3_000)
+    population = everybody_holds(["abcd"], 3_000)
     answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
     words, tables = query.split(answer.aggregate.tally)
     _, by_cohort = query.words.split(words)
@@ -61,7 +48,7 @@ def test_without_noise_tables_hold_the_bits_of_both_ngrams():
 def test_dummies_are_random_strings_and_ngrams():
     protocol = replace(SMALL, local_epsilon=240.0, clients_per_layer=3_000, max_items=4)
     query = protocol.next_query(protocol.initialize())
-    population = one_word_each("abcd", 3_000)
+    population = everybody_holds(["abcd"], 3_000)
     answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
     assert answer.aggregate.num_reports == 12_000
     assert answer.diagnostics.num_dummies == 9_000
