@@ -14,7 +14,7 @@ from typing import Any
 
 import fedhh
 from benchmarks.measuring import add_options, medians, save
-from fedhh.server.adaptive.public_prior import LONGEST_CONTEXT, PublicPrior
+from fedhh.server.adaptive.character_model import LONGEST_CONTEXT, PublicPrior
 from fedhh.words.scowl import scowl_words
 
 

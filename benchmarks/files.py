@@ -24,8 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from benchmarks.measuring import add_options, save
-from fedhh.clients.reading.sources import read_population
-from fedhh.clients.reading.text import prepare_text
+from fedhh.clients.reading.sources import prepare_text, read_population
 
 WORDS, PER_TEXT, TEXTS_AT_ONCE = 300_000, 8, 250_000
 _USERS_PER_TEXT = 0.76

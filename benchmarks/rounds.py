@@ -21,13 +21,13 @@ import numpy as np
 from benchmarks import gboard_pass
 from benchmarks.measuring import add_options, medians, save
 from benchmarks.subset_selection import add_drawn
-from fedhh.clients.answers.base import WordValues, contributions
-from fedhh.clients.answers.coded_words import CodedMatcher
-from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.base import WordValues
+from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.worker import ClientWorker
+from fedhh.kernels.sampling import choose_contributions
 from fedhh.oracles import SubsetSelection, make_oracle
 from fedhh.queries.base import PrefixQuery
 from fedhh.random import kernel_state
@@ -73,9 +73,8 @@ def measure(
     rows = population.block(clients)
 
     def choose() -> Any:
-        return contributions(
-            query, rows, 0, word_values, seed=0, coded_values=coded.values(rows.coded)
-        )[0]
+        choices = answerer.choices(rows, 0, word_values, coded.values(rows.coded))
+        return choose_contributions(*choices)[0]
 
     chosen = choose()
     chosen[chosen < 0] = query.dummy

@@ -164,7 +164,6 @@ class Carried:
     """
 
     def __init__(self, value: Any) -> None:
-        """Carry a value."""
         self._value = value
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -295,7 +294,6 @@ def _plugin_at(place: str, kind: Kind) -> type[Any]:
 
 
 def _class_at(place: str, kind: Kind) -> type[Any]:
-    """Return the class at "module:Class"."""
     module_name, _, name = place.partition(":")
     module = _module(module_name, place, kind)
     found = getattr(module, name, None)
@@ -335,7 +333,6 @@ def _module(name: str, place: str, kind: Kind) -> ModuleType:
 
 
 def _forget(top: str) -> None:
-    """Drop a module, and those below it, so that the next import loads it anew."""
     for name in [each for each in sys.modules if each == top or each.startswith(f"{top}.")]:
         del sys.modules[name]
 

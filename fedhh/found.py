@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.queries.base import Query
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
@@ -75,6 +78,40 @@ class Found:
             interval_z=none.astype(np.float64),
         )
 
+    @classmethod
+    def in_round(
+        cls,
+        query: Query,
+        codes: Codes,
+        *,
+        num_clients: int = 0,
+        estimate: npt.NDArray[np.float64] | None = None,
+        variance: npt.NDArray[np.float64] | None = None,
+        z: npt.NDArray[np.float64] | None = None,
+    ) -> Found:
+        """Return words with what a round says about them; nothing if it did not ask about them.
+
+        Args:
+            query: The round.
+            codes: ``(h, width) uint16``.
+            num_clients: Clients that answered.
+            estimate: ``(h,)``, see `Discoveries`; likewise the others.
+            variance: ...
+            z: ...
+        """
+        size = len(codes)
+        nothing = np.zeros(size)
+        return cls(
+            codes=codes,
+            pass_index=np.full(size, query.pass_index),
+            layer=np.full(size, query.layer),
+            estimate=nothing if estimate is None else estimate,
+            variance=nothing if variance is None else variance,
+            z=nothing if z is None else z,
+            num_clients=np.full(size, num_clients),
+            interval_z=np.full(size, math.nan),
+        )
+
     def without(self, codes: Codes) -> Found:
         """Return the words that are not among ``(x, width)`` codes.
 
@@ -100,13 +137,6 @@ class Found:
 
     def discoveries(self, alphabet: Alphabet) -> Discoveries:
         """Return the words as text, with the rest."""
-        return Discoveries(
-            words=alphabet.decode(self.codes),
-            pass_index=self.pass_index,
-            layer=self.layer,
-            estimate=self.estimate,
-            z=self.z,
-            num_clients=self.num_clients,
-            variance=self.variance,
-            interval_z=self.interval_z,
-        )
+        rest: dict[str, Any] = {**vars(self)}
+        del rest["codes"]
+        return Discoveries(words=alphabet.decode(self.codes), **rest)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedhh.found import Discoveries, Found
 from fedhh.mechanisms.base import Mechanism, PlannedLayer
-from fedhh.queries.base import Aggregate, Query
+from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet
 
@@ -29,7 +29,7 @@ __all__ = [
 State = TypeVar("State")
 QueryType = TypeVar("QueryType", bound=Query)
 
-KeptBy = Literal["votes", "posterior", "recount", "evidence"]
+KeptBy = Literal["votes", "estimates", "posterior", "recount", "evidence"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +44,20 @@ class RoundSummary:
         domain_size: Candidates and the dummy.
         num_clients: Clients that answered.
         num_reports: Reports received, dummies included.
-        threshold: Votes of the last candidate kept.
-        threshold_z: Standard deviations of the noise, above its mean, at which the votes stand that
-            decide (`Noise.threshold_z`); NaN where the round drops nothing, or decides by something
-            else than the votes of this round against their noise.
+        threshold: Fewest votes with which a candidate was kept, or would have been if none was; 0
+            where the round drops nothing by design, or decides by estimates and not by votes.
+        threshold_z: Standard deviations of the noise, above its mean, at which ``threshold`` stands
+            (`Noise.threshold_z`); NaN where the round drops nothing, or decides by something else
+            than the votes of this round.
+        threshold_estimate: Least estimated count with which a candidate was kept, in the unit of
+            the round's estimates; 0 unless it decides by "estimates", and if it keeps none.
         noise_std: Standard deviation of a count's estimate where nobody holds the candidate.
         num_kept: Candidates kept.
         num_finished: Kept candidates that are words.
-        kept_by: What the candidates were kept by: the most "votes" of the round; the "posterior"
-            of all rounds; a "recount", of words that have enough votes; or "evidence", a recount
-            that adds up the votes of several rounds.
+        kept_by: What the candidates were kept by: the most "votes" of the round; "estimates" that
+            follow from all answers together, or have noise of the server's; the "posterior" of all
+            rounds; a "recount", of words that have enough votes; or "evidence", a recount that adds
+            up the votes of several rounds.
         report_bits: Bits of one report.
         download_bits: Bits of the broadcast to one client.
     """
@@ -73,6 +77,7 @@ class RoundSummary:
     report_bits: float
     download_bits: float
     kept_by: KeptBy = "votes"
+    threshold_estimate: float = 0.0
 
     @property
     def decides(self) -> bool:
@@ -96,7 +101,6 @@ class Heard(Generic[State]):
             where that is the posterior probability that enough clients hold each; NaN where it is
             not computed. None for another rule.
         threshold: See `RoundSummary`; so are all others.
-        threshold_z: NaN where none is said.
         noise_std: 0 without noise.
         num_finished: Kept candidates that are words; the words found if None.
         kept_by: What decided.
@@ -110,6 +114,7 @@ class Heard(Generic[State]):
     posterior: npt.NDArray[np.float32] | None = None
     threshold: int = 0
     threshold_z: float = math.nan
+    threshold_estimate: float = 0.0
     noise_std: float = 0.0
     num_finished: int | None = None
     kept_by: KeptBy = "votes"
@@ -277,13 +282,14 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         summary = RoundSummary(
             pass_index=query.pass_index,
             layer=query.layer,
-            num_prefixes=query.num_prefixes,
+            num_prefixes=query.num_prefixes if isinstance(query, PrefixQuery) else 0,
             num_candidates=heard.num_candidates,
             domain_size=query.domain_size or planned.largest_domain,
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=heard.threshold,
             threshold_z=heard.threshold_z,
+            threshold_estimate=heard.threshold_estimate,
             noise_std=heard.noise_std,
             num_kept=heard.num_kept,
             num_finished=finished,

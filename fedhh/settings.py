@@ -156,7 +156,6 @@ def _holds(value: Any, bound: BaseMetadata) -> bool:
 
 
 def _complaint(name: str, value: Any, members: Sequence[Any]) -> str:
-    """Return the line that says what is wrong with a value."""
     first, *rest = members
     kind = _plain(first)
     if get_origin(kind) is Literal and not rest:

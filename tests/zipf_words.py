@@ -9,7 +9,6 @@ import numpy as np
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries.base import Answer, Query
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.words.lexicon import Lexicon
@@ -45,10 +44,12 @@ def recall_of_top(found: list[str], population: StoredPopulation, k: int) -> flo
     return sum(population.lexicon.words[word] in set(found) for word in top) / k
 
 
-def answer_in_parts(population: StoredPopulation, query: Query, *, seed: int = 0) -> Answer:
-    """The answer of three workers, each with every third block, merged backwards."""
-    parts = [
-        ClientWorker(population, seed=seed).answer(query, range(i, query.cohort.num_blocks, 3))
-        for i in range(3)
-    ]
-    return parts[2].merge(parts[1].merge(parts[0]))
+def everybody_holds(words: list[str], num_clients: int = 2_000) -> StoredPopulation:
+    """Return clients who hold the same words, so that no other is anybody's."""
+    return StoredPopulation.from_rows(
+        name="same",
+        lexicon=Lexicon(words=words),
+        clients=np.repeat(np.arange(num_clients), len(words)),
+        word_ids=np.tile(np.arange(len(words)), num_clients),
+        num_clients=num_clients,
+    )

@@ -131,9 +131,9 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     from fedhh.cli.console import open_console, print_written
     from fedhh.cli.description import dropped_lines, spelling_lines
     from fedhh.cli.preflight import print_wrapped
-    from fedhh.clients.populations.spelling import spelling_of
+    from fedhh.clients.populations.describe import spelling_of
     from fedhh.clients.reading.columns import parse_columns
-    from fedhh.clients.reading.text import prepare_text
+    from fedhh.clients.reading.sources import prepare_text
     from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.schema import load_config
 

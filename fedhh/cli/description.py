@@ -17,8 +17,7 @@ from fedhh.validation import printable, shown
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fedhh.clients.populations.describe import PopulationSummary, Spread
-    from fedhh.clients.populations.spelling import Spelling
+    from fedhh.clients.populations.describe import PopulationSummary, Spelling, Spread
     from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.run.preflight import Preflight
 

@@ -115,7 +115,6 @@ class ExactTallyExecutor(Executor):
         return Answer(aggregate=aggregate, diagnostics=diagnostics)
 
     def close(self) -> None:
-        """Close the executor that asks the clients."""
         self._executor.close()
 
 
@@ -141,7 +140,6 @@ def require_sampling(query: Query, *, always: bool, scaled: bool) -> None:
 
 
 def _scaled(drawn: Tally, query: PrefixQuery, scale: float) -> tuple[Tally, int]:
-    """Return the whole cohort's counts of values, dummies among them, and its reports."""
     counts = np.rint(drawn * scale).astype(np.int64)
     if not query.pad:
         return counts, int(counts.sum())

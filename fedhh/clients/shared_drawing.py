@@ -36,7 +36,6 @@ class SharedDrawing:
     """
 
     def __init__(self, executor: Executor, num_runs: int) -> None:
-        """Ask clients through this executor, for so many runs; the caller closes it."""
         self._executor = executor
         self._turn = threading.Condition()
         self._asked: list[_Asked | None] = [None] * num_runs
@@ -75,7 +74,6 @@ class SharedDrawing:
         return mine.answer
 
     def _settle(self, questions: Sequence[_Asked]) -> None:
-        """Ask the clients, together what can be asked together."""
         together: dict[object, list[_Asked]] = {}
         for asked in questions:
             key = asked.query.cohort if can_join(asked.query) else id(asked)
@@ -116,9 +114,7 @@ class _Run(Executor):
         return self
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer for the whole cohort."""
         yield self._shared.ask(self._number, query, progress)
 
     def close(self) -> None:
-        """Let the other runs go on alone."""
         self._shared.end(self._number)

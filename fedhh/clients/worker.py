@@ -100,14 +100,12 @@ class ClientWorker:
         return Answer(aggregate=aggregate, diagnostics=diagnostics)
 
     def _answerer_of(self, query: Query) -> Answerer:
-        """Return the query's answerer, made once however many calls its blocks come in."""
         if self._query is not query or self._answerer is None:
             self._answerer = make_answerer(query, self._words, self._seed)
             self._query = query
         return self._answerer
 
     def _clients(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
-        """Return the numbers of a block's clients."""
         positions = cohort.block(block)
         if self._in_their_order(cohort):
             return np.arange(positions.start, positions.stop)

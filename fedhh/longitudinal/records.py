@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
-from fedhh.queries.base import Messages, Query
+from fedhh.queries.base import ItemQuery, Messages
 from fedhh.queries.sketches import FragmentQuery
 from fedhh.words.puzzle import FragmentPuzzle
 
@@ -109,7 +109,7 @@ class FragmentRecords(RecordForm):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RecordQuery(Query):
+class RecordQuery(ItemQuery):
     """Has devices go through one day of one use case, and takes what they send.
 
     The pass is the use case's number, the layer its day, from 1.

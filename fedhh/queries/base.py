@@ -36,7 +36,6 @@ class Query(ABC):
         cohort: Who is asked.
         alphabet: Symbols of a word.
         max_items: B, contributions per client.
-        sampler: How a client with more than B values chooses: "random" or "greedy".
         pad: Whether clients fill up with the dummy to exactly B.
     """
 
@@ -45,7 +44,6 @@ class Query(ABC):
     cohort: Cohort
     alphabet: Alphabet
     max_items: int
-    sampler: str
     pad: bool = True
 
     @property
@@ -54,9 +52,12 @@ class Query(ABC):
         """Length of the tally that answers it."""
 
     @property
-    @abstractmethod
     def local_epsilon(self) -> float:
-        """Local privacy of one contribution to it; infinite if it asks for plain values."""
+        """Local privacy of one contribution to it; infinite if it asks for plain values.
+
+        Here the sum over its `randomizers`, which compose; infinite without any.
+        """
+        return sum(spec.epsilon for spec in self.randomizers) if self.randomizers else math.inf
 
     @property
     def report_bits(self) -> float:
@@ -67,11 +68,6 @@ class Query(ABC):
     def download_bits(self) -> float:
         """Bits that a client downloads; NaN where a kind does not say."""
         return math.nan
-
-    @property
-    def num_prefixes(self) -> int:
-        """Prefixes broadcast."""
-        return 0
 
     @property
     def domain_size(self) -> int | None:
@@ -85,7 +81,18 @@ class Query(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrefixQuery(Query):
+class ItemQuery(Query):
+    """A query to which a client contributes some of its items, each by itself.
+
+    Attributes:
+        sampler: How a client with more than B values chooses: "random" or "greedy".
+    """
+
+    sampler: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrefixQuery(ItemQuery):
     """A broadcast that asks for one more symbol after kept prefixes.
 
     Candidate values, in order: ``prefix * A + symbol`` for every prefix of the trie's last level
@@ -122,37 +129,27 @@ class PrefixQuery(Query):
 
     @property
     def domain_size(self) -> int:
-        """Values of the randomizer: candidates and the dummy."""
         return self.num_candidates + 1
 
     @property
     def tally_size(self) -> int:
-        """One entry per value."""
         return self.domain_size
 
     @property
-    def local_epsilon(self) -> float:
-        """The oracle's epsilon."""
-        return self.oracle.epsilon
-
-    @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
-        """The oracle."""
         return (self.oracle,)
 
     @property
     def num_prefixes(self) -> int:
-        """Those of the trie's last level."""
+        """Prefixes broadcast."""
         return self.trie.width if self.num_extensions else 0
 
     @property
     def report_bits(self) -> float:
-        """The oracle's."""
         return make_oracle(self.oracle, self.domain_size).report_bits
 
     @property
     def download_bits(self) -> float:
-        """Bits that a client downloads: each prefix as its parent and its symbol, and the words."""
         per_symbol = float(np.log2(self.alphabet.size))
         levels = sum(
             len(level) * (np.log2(max(above, 2)) + per_symbol)
@@ -177,7 +174,6 @@ class WordVoteQuery(PrefixQuery):
 
     @property
     def local_epsilon(self) -> float:
-        """Infinite, whatever the oracle."""
         return math.inf
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fedhh.hashing import StringKeys
-from fedhh.queries.base import SEED_BITS, Query
+from fedhh.queries.base import SEED_BITS, ItemQuery
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PlainWordsQuery(Query):
+class PlainWordsQuery(ItemQuery):
     """Asks each client for up to B of its words, as they are.
 
     Nothing is randomized: it is for clients who trust whoever counts. The answer's messages are
@@ -41,25 +41,16 @@ class PlainWordsQuery(Query):
 
     @property
     def domain_size(self) -> int:
-        """The same."""
         return self.num_candidates
 
     @property
     def download_bits(self) -> float:
-        """A seed."""
         return SEED_BITS
 
     @property
     def report_bits(self) -> float:
-        """A word by its symbols."""
         return self.longest_word * math.log2(self.alphabet.size)
 
     @property
     def tally_size(self) -> int:
-        """0: words are not known before."""
         return 0
-
-    @property
-    def local_epsilon(self) -> float:
-        """Infinite."""
-        return math.inf

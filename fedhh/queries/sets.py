@@ -53,7 +53,6 @@ class HeldSetQuery(Query):
 
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
-        """That of the report."""
         return (self.oracle,)
 
     @property
@@ -75,22 +74,18 @@ class HeldSetQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """The randomizer's aggregate."""
         return self.randomizer.aggregate_size
 
     @property
     def local_epsilon(self) -> float:
-        """Of the report, and so of the client."""
         return self.epsilon
 
     @property
     def report_bits(self) -> float:
-        """The randomizer's."""
         return self.randomizer.report_bits
 
     @property
     def download_bits(self) -> float:
-        """Bits of the candidates: the words by their symbols, and itemsets by their words."""
         symbols = self.words.size * math.log2(self.alphabet.size)
         if self.itemsets.shape[1] == 1:
             return symbols
@@ -119,12 +114,10 @@ class PaddedSampleQuery(HeldSetQuery):
 
     @property
     def domain_size(self) -> int:
-        """Candidates and dummies; a sole candidate has one dummy at least beside it."""
         return self.num_candidates + self.padded_size
 
     @property
     def oracle_epsilon(self) -> float:
-        """Epsilon, or what sampling makes of it for generalized randomized response."""
         if self.oracle_name != "grr":
             return self.epsilon
         return amplified(self.epsilon, self.padded_size)
@@ -136,7 +129,6 @@ class SetSizeQuery(HeldSetQuery):
 
     @property
     def domain_size(self) -> int:
-        """Sizes, 0 included."""
         return self.num_candidates + 1
 
 

@@ -8,15 +8,16 @@ from typing import Generic, TypeVar
 
 from fedhh.hashing import StringKeys
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
-from fedhh.queries.base import SEED_BITS, Query, Tally
+from fedhh.queries.base import SEED_BITS, Aggregate, ItemQuery, Tally
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
+from fedhh.words.trie import Codes
 
 Parts = TypeVar("Parts", bound=StringParts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FragmentQuery(Query, Generic[Parts]):
+class FragmentQuery(ItemQuery, Generic[Parts]):
     """Asks for whole strings and, at a random position, for one fragment of each.
 
     A contribution is a record of two reports about one string, Apple (2017), Algorithm 9: the
@@ -27,7 +28,7 @@ class FragmentQuery(Query, Generic[Parts]):
     ones crowd no cell.
 
     The tally holds the word oracle's aggregate, then the fragment oracle's for each position, then
-    the number of records by position.
+    the number of records by position. Both reports' epsilons compose: Apple (2017), Theorem 4.5.
 
     Attributes:
         puzzle: How strings become keys and fragments.
@@ -57,34 +58,24 @@ class FragmentQuery(Query, Generic[Parts]):
 
     @property
     def tally_size(self) -> int:
-        """Both oracles' aggregates, and the numbers of records."""
         per_position = self.fragments.aggregate_size + 1
         return self.words.aggregate_size + self.puzzle.num_positions * per_position
 
     @property
     def domain_size(self) -> int:
-        """Fragments."""
         return self.puzzle.num_fragments
 
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
-        """Those of whole strings and of fragments."""
         return (self.word_oracle, self.fragment_oracle)
 
     @property
-    def local_epsilon(self) -> float:
-        """Both reports' epsilons, which compose: Apple (2017), Theorem 4.5."""
-        return self.word_oracle.epsilon + self.fragment_oracle.epsilon
-
-    @property
     def report_bits(self) -> float:
-        """Bits of a record: both reports and the position."""
         position = (self.puzzle.num_positions - 1).bit_length()
         return self.words.report_bits + self.fragments.report_bits + position
 
     @property
     def download_bits(self) -> float:
-        """Seeds of names, of the sketch of strings and of that of fragments."""
         return 3 * SEED_BITS
 
     def split(self, tally: Tally) -> tuple[Tally, Tally, Tally]:
@@ -96,7 +87,7 @@ class FragmentQuery(Query, Generic[Parts]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BlindPrefixQuery(Query):
+class BlindPrefixQuery(ItemQuery):
     """Asks for prefixes of one length, whatever they are.
 
     A word's prefix is its first symbols, filled up with the end symbol; a word longer than
@@ -127,32 +118,38 @@ class BlindPrefixQuery(Query):
         """The randomizer of prefixes, over their keys."""
         return make_pure_oracle(self.oracle, self.names.num_keys)
 
+    def support(self, aggregate: Aggregate, prefixes: Codes) -> Tally:
+        """Return how many reports support each of ``(c, prefix_length or more) uint16`` prefixes.
+
+        Raises:
+            ValueError: The reports themselves are needed, and are not there.
+        """
+        oracle, keys = self.prefixes, self.names.keys(prefixes[:, : self.prefix_length])
+        if oracle.aggregate_form == "sketch":
+            return oracle.support(aggregate.tally, keys)
+        if aggregate.messages is None or len(aggregate.messages) != aggregate.num_reports:
+            raise ValueError(
+                f"Expected {aggregate.num_reports} messages for group {self.layer}, got "
+                f"{0 if aggregate.messages is None else len(aggregate.messages)}."
+            )
+        return oracle.support(reports=aggregate.messages, candidates=keys)
+
     @property
     def tally_size(self) -> int:
-        """The sketch, or nothing where reports are kept."""
         return self.prefixes.aggregate_size if self.prefixes.aggregate_form == "sketch" else 0
 
     @property
     def domain_size(self) -> int:
-        """Keys of prefixes."""
         return self.names.num_keys
 
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
-        """The oracle."""
         return (self.oracle,)
 
     @property
-    def local_epsilon(self) -> float:
-        """The oracle's epsilon."""
-        return self.oracle.epsilon
-
-    @property
     def report_bits(self) -> float:
-        """The oracle's."""
         return self.prefixes.report_bits
 
     @property
     def download_bits(self) -> float:
-        """Seeds of names and of the oracle."""
         return 2 * SEED_BITS

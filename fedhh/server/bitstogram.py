@@ -69,17 +69,10 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         _ = query.words, query.fragments
 
     @property
-    def word_sketch(self) -> str:
-        """The field ``word_oracle``."""
-        return self.word_oracle
-
-    @property
-    def part_oracle(self) -> str:
-        """The field ``fragment_oracle``."""
-        return self.fragment_oracle
+    def oracle_names(self) -> tuple[str, str]:
+        return self.word_oracle, self.fragment_oracle
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with everybody asked, the buckets, and the run's hashes."""
         settled = self
         if self.buckets == AUTO:
             asked = num_clients if self.clients_per_layer == AUTO else self.clients_per_layer
@@ -87,7 +80,6 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         return super(Bitstogram, settled).settle(num_clients=num_clients, seed=seed)
 
     def parts(self, seed: int) -> FragmentPuzzle:
-        """Return the buckets and the symbols at each position."""
         return FragmentPuzzle(
             alphabet_size=self.symbols.size,
             length=self.length,
@@ -99,7 +91,6 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
     def candidates(
         self, query: FragmentQuery[FragmentPuzzle], sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
-        """Return the strings of buckets that are their own, and how many those are."""
         puzzle = query.puzzle
         counts = np.stack(
             [

@@ -21,11 +21,9 @@ from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.queries.plain_words import PlainWordsQuery
-from fedhh.server.blending import Floats, Shares, client_shares, with_floor
-from fedhh.server.curator import Curator
-from fedhh.server.found import counted
+from fedhh.server.blending import Curator, Floats, Shares, client_shares, with_floor
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.settings import Count, FromConfig, Items, Layers
 from fedhh.validation import SMALLEST_EPSILON, InputError
 from fedhh.words.trie import Codes
@@ -116,7 +114,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     @property
     def longest_word(self) -> int:
-        """The field ``length``."""
         return self.length
 
     @property
@@ -136,7 +133,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     @property
     def mechanism(self) -> OptInBlend:
-        """The curator's two layers, and randomized reports of the clients that did not opt in."""
         head, opt_in, clients = self.groups
         listed = 2, self.max_words + 1
         local = self.planned_reports(
@@ -159,11 +155,9 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         )
 
     def with_central_epsilon(self, epsilon: float) -> Self:
-        """Return the settings with this epsilon for the clients who opted in."""
         return replace(self, opt_in_epsilon=epsilon)
 
     def check_population(self, num_clients: int) -> None:
-        """Raise InputError if there are too few clients for the groups and the recount."""
         clients = self.cohort_clients
         kept_back = self.num_recount_clients if self.recounts else 0
         _ = self.groups
@@ -175,7 +169,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             )
 
     def begin(self) -> BlenderState:
-        """Return the empty list."""
         return BlenderState(
             head=np.zeros((0, self.length), dtype=np.uint16),
             share=np.zeros(0),
@@ -209,8 +202,8 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         the blended ones, in which who was drawn into the groups is a part.
 
         Of the first round, ``num_candidates`` are all strings that the alphabet allows: how many
-        words the group holds is nobody's to know. Thresholds are estimated counts, rounded up: of
-        the first round the curator's, of the others the least, since nothing is dropped.
+        words the group holds is nobody's to know; its ``threshold_estimate`` is the curator's. The
+        others drop nothing.
         """
         if isinstance(query, PlainWordsQuery):
             return self._with_head(run.own, query, aggregate)
@@ -222,6 +215,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         """Return the question for plain words."""
         return PlainWordsQuery(
             **{**self.addressed(planned), "max_items": self.head_items, "pad": True},
+            sampler=self.sampler,
             longest_word=self.length,
             hash_seed=self._public_seed,
         )
@@ -252,21 +246,22 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             own=replace(own, head=head),
             num_kept=len(head),
             num_candidates=query.num_candidates,
-            threshold=math.ceil(curator.threshold),
-            noise_std=curator.head_noise_std,
+            threshold_estimate=curator.threshold,
+            noise_std=math.sqrt(2) * curator.head_scale,
+            kept_by="estimates",
         )
 
     def _with_opt_in(
         self, own: BlenderState, query: PrefixQuery, aggregate: Aggregate
     ) -> Heard[BlenderState]:
         curator, counts = self.curator, aggregate.tally[: query.num_candidates]
-        shares, least = curator.shares(counts, layer=_OPT_IN, num_clients=aggregate.num_clients)
+        shares = curator.shares(counts, layer=_OPT_IN, num_clients=aggregate.num_clients)
         return Heard(
             own=replace(own, share=shares.share, variance=shares.variance),
             num_kept=query.num_candidates,
             num_candidates=query.num_candidates,
-            threshold=math.ceil(least),
-            noise_std=curator.opt_in_noise_std,
+            noise_std=math.sqrt(2) * curator.opt_in_scale,
+            kept_by="estimates",
         )
 
     def _with_clients(
@@ -292,6 +287,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             num_kept=query.num_candidates,
             num_candidates=query.num_candidates,
             found=found,
-            threshold=math.ceil(float(share.min()) * clients),
             noise_std=noise.std,
+            kept_by="estimates",
         )

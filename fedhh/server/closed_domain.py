@@ -14,16 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.found import Found
-from fedhh.protocol import QueryType, State
+from fedhh.mechanisms.base import PlannedLayer
+from fedhh.protocol import Heard, QueryType, State
 from fedhh.queries.base import Aggregate
-from fedhh.queries.sets import PaddedSampleQuery, singletons
+from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, singletons
 from fedhh.server.local_discovery import CohortProtocol
-from fedhh.server.padded_sampling import SampleCounts
+from fedhh.server.padded_sampling import judged_sample, sample_counts
 from fedhh.server.pruning import top_eta
-from fedhh.settings import FromConfig
+from fedhh.settings import Count, FromConfig
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from fedhh.words.trie import Codes
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_CANDIDATES_PER_WORD = 2
 
 MOST_CANDIDATES = 2**22
 """Words that a domain may have; each is counted in every round about all of them."""
@@ -65,7 +71,6 @@ class ClosedDomain(CohortProtocol[State, QueryType], Generic[State, QueryType]):
 
     @property
     def longest_word(self) -> int:
-        """Symbols of the longest candidate."""
         return int(self.domain.shape[1]) - 1
 
 
@@ -74,7 +79,12 @@ class SetProtocol(ClosedDomain[State, QueryType], Generic[State, QueryType]):
     """A discovery whose clients send one report each about the set of words that they hold.
 
     ``local_epsilon`` is therefore that of a client, and not of one of its words alone.
+
+    Attributes:
+        keep: k, words in the result.
     """
+
+    keep: Count = 100
 
     @property
     def max_items(self) -> int:
@@ -91,44 +101,54 @@ class SetProtocol(ClosedDomain[State, QueryType], Generic[State, QueryType]):
         """A client that holds no candidate reports a dummy."""
         return True
 
-    def about_words(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """Return what queries say about some words of the domain.
+    @property
+    def num_kept(self) -> int:
+        """2 k, or all words if there are fewer: candidates of the later rounds."""
+        return min(_CANDIDATES_PER_WORD * self.keep, len(self.domain))
 
-        Args:
-            kept: ``(c,) int64``: which words.
-        """
+    def asked(self, planned: PlannedLayer | None, kept: Ints) -> dict[str, Any]:
+        """Return what queries of a round say about ``(c,) int64`` kept words of the domain."""
         return {
+            **self.addressed(planned),
             "words": self.domain[kept],
             "itemsets": singletons(len(kept)),
             "epsilon": self.local_epsilon,
         }
 
-    def most_supported(
-        self, counts: SampleCounts, most: int, *, ranked: bool
-    ) -> tuple[npt.NDArray[np.int64], int]:
-        """Return the places of the candidates with the most support, and the least of these.
+    def hear_sample(
+        self,
+        query: HeldSetQuery,
+        aggregate: Aggregate,
+        *,
+        is_last: bool,
+        sizes: Floats | None = None,
+    ) -> tuple[Ints, Heard[Any]]:
+        """Return the places of the words with the most support, and what the round says.
+
+        Of the last round, these are the words found, best first; of others the 2 k best, ascending.
 
         Args:
-            counts: Of a round.
-            most: How many are kept, at most.
-            ranked: Whether the most supported comes first; otherwise places ascend.
+            query: The round's, for padding and sampling.
+            aggregate: The answers.
+            is_last: Whether it is the last round.
+            sizes: `set_sizes` of other clients, to correct the counts; None for none.
         """
+        assert isinstance(query, PaddedSampleQuery)
+        counts = sample_counts(query, aggregate, sizes)
+        most = self.keep if is_last else self.num_kept
         kept, threshold = top_eta(counts.support, most, ties="strict")
-        if ranked:
+        found = None
+        if is_last:
             kept = kept[np.argsort(-counts.support[kept], kind="stable")]
-        return kept, threshold
-
-    def found_words(
-        self, query: PaddedSampleQuery, aggregate: Aggregate, counts: SampleCounts, kept: Any
-    ) -> Found:
-        """Return some of a round's words, as they stand in ``(h,) int64`` kept."""
-        return Found(
-            codes=query.words[kept],
-            pass_index=np.zeros(len(kept), dtype=np.int64),
-            layer=np.full(len(kept), query.layer),
-            estimate=counts.estimate[kept],
-            variance=counts.variance[kept],
-            z=counts.z[kept],
-            num_clients=np.full(len(kept), aggregate.num_clients),
-            interval_z=np.full(len(kept), np.nan),
+            found = Found.in_round(
+                query,
+                query.words[kept],
+                num_clients=aggregate.num_clients,
+                estimate=counts.estimate[kept],
+                variance=counts.variance[kept],
+                z=counts.z[kept],
+            )
+        heard = judged_sample(
+            None, query, aggregate, threshold=threshold, num_kept=len(kept), found=found
         )
+        return kept, heard

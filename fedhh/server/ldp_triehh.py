@@ -19,9 +19,8 @@ from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.server.found import counted
 from fedhh.server.local_discovery import LocalProtocol, judged
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Layers, Passes, decided
 from fedhh.words.alphabet import END, Alphabet
@@ -171,12 +170,10 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     @property
     def longest_word(self) -> int:
-        """As many symbols as layers."""
         return self.depth
 
     @property
     def recount_oracle(self) -> OracleSpec:
-        """That of the layers."""
         return self.oracle_spec
 
     @property
@@ -188,7 +185,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     @property
     def mechanism(self) -> LocalReports:
-        """A report of the oracle for each contribution, in every layer of every pass."""
         domains = self._domains()
         return self.planned_reports(
             LocalReports,
@@ -232,7 +228,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         return domains
 
     def begin(self) -> TrieState:
-        """Return the first layer that asks, of the first pass."""
         return self._start_pass(0, Found.nothing(self.longest_word + 1))
 
     def ask(self, planned: PlannedLayer, run: RunState[TrieState]) -> PrefixQuery | None:
@@ -242,6 +237,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             return None
         return PrefixQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             trie=state.trie,
             finished=state.finished,
             excluded=state.excluded,
@@ -255,7 +251,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         query: PrefixQuery,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        """Return what a layer's votes say: the kept prefixes become the next broadcast."""
         noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
         votes = aggregate.tally[: query.num_candidates]
         kept, threshold = self.keep(votes, noise, query)

@@ -20,11 +20,9 @@ from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import PaddedSampleQuery
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.local_discovery import HashSeed
-from fedhh.server.padded_sampling import judged_sample, sample_counts
 from fedhh.settings import Count, Items
 from fedhh.validation import require_epsilon
 
-_CANDIDATES_PER_WORD = 2
 _PHASES = ("bassily-smith", "sue")
 """The oracles of the two rounds: one bit about all words, then basic RAPPOR about few."""
 
@@ -47,7 +45,6 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
     ``local_epsilon`` is the privacy of a client over all rounds; a recount is a third one.
 
     Attributes:
-        keep: k, words in the result.
         padded_size: L. Words of clients that hold more are counted too low; the paper takes it as
             given, and about the size that a tenth of all sets exceed is good.
         num_hashes: Coordinates of the first round's public matrix.
@@ -57,7 +54,6 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
     name: ClassVar[str] = "ldpminer"
     title: ClassVar[str] = "LDPMiner"
 
-    keep: Count = 100
     padded_size: Items = 10
     num_hashes: Count = 8192
     hash_seed: HashSeed = None
@@ -77,18 +73,11 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
         return len(_PHASES) + self.recounts
 
     @property
-    def num_kept(self) -> int:
-        """2 k, or all words if there are fewer: candidates of the second round."""
-        return min(_CANDIDATES_PER_WORD * self.keep, len(self.domain))
-
-    @property
     def recount_oracle(self) -> OracleSpec:
-        """The recount's randomizer, with the same part of the budget as any round's."""
         return replace(super().recount_oracle, epsilon=self.round_epsilon)
 
     @property
     def mechanism(self) -> LocalReports:
-        """One report of each client in every round, which compose."""
         domains = [each + self._padding(each) for each in (len(self.domain), self.num_kept)]
         return self.planned_reports(
             LocalReports,
@@ -107,14 +96,11 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
         return np.arange(len(self.domain))
 
     def ask(self, planned: PlannedLayer, run: RunState[_Kept]) -> PaddedSampleQuery:
-        """Return the broadcast of a round."""
         (seed,) = self.seeds(1)
         is_first = planned.layer == 1
         params = {"num_hashes": self.num_hashes, "hash_seed": seed} if is_first else {}
-        about = {**self.about_words(run.own), "epsilon": self.round_epsilon}
         return PaddedSampleQuery(
-            **self.addressed(planned),
-            **about,
+            **{**self.asked(planned, run.own), "epsilon": self.round_epsilon},
             oracle_name=_PHASES[planned.layer - 1],
             oracle_params=dict(params),
             padded_size=self._padding(len(run.own)),
@@ -131,19 +117,9 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
 
         Estimates are of clients that hold the word, too low where sets larger than L do.
         """
-        counts = sample_counts(query, aggregate)
         is_last = planned.layer == len(_PHASES)
-        most = self.keep if is_last else self.num_kept
-        kept, threshold = self.most_supported(counts, most, ranked=is_last)
-        return judged_sample(
-            run.own[kept],
-            query,
-            aggregate,
-            threshold=threshold,
-            num_kept=len(kept),
-            found=self.found_words(query, aggregate, counts, kept) if is_last else None,
-        )
+        kept, heard = self.hear_sample(query, aggregate, is_last=is_last)
+        return replace(heard, own=run.own[kept])
 
     def _padding(self, num_candidates: int) -> int:
-        """Return L, but no more than a client can hold."""
         return min(self.padded_size, num_candidates)

@@ -89,7 +89,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
 
     @property
     def symbols(self) -> Alphabet:
-        """The alphabet as an object."""
         return Alphabet.named(self.alphabet)
 
     @property
@@ -146,7 +145,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         return derived_seeds(getattr(self, "hash_seed", None) or 0, number)
 
     def check_population(self, num_clients: int) -> None:
-        """Raise InputError if there are too few clients for the layers and the recount."""
         mechanism = self.mechanism
         if not self.recounts or mechanism.reuses_clients or mechanism.most_answers <= num_clients:
             super().check_population(num_clients)
@@ -272,12 +270,10 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             **whom,
             "alphabet": self.symbols,
             "max_items": self.max_items,
-            "sampler": self.sampler,
             "pad": self.pad,
         }
 
     def query_of(self, planned: PlannedLayer, run: RunState[State]) -> Query | None:
-        """Return the query of a planned round; the validation round's asks about found words."""
         if not planned.validates:
             return super().query_of(planned, run)
         return self.validation_query(planned, run.found.codes)
@@ -285,7 +281,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
     def heard_of(
         self, planned: PlannedLayer, run: RunState[State], query: Any, aggregate: Aggregate
     ) -> Heard[State]:
-        """Return what a round's answers say; of the validation round, which words are returned."""
         if not planned.validates:
             return super().heard_of(planned, run, query, aggregate)
         return self.validated(run, query, aggregate)
@@ -318,6 +313,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         words[:, : codes.shape[1]] = codes
         return PrefixQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             trie=PrefixTrie.empty(self.symbols.size),
             finished=words,
             excluded=np.zeros((0, width), dtype=np.uint16),

@@ -11,7 +11,10 @@ import numpy.typing as npt
 from scipy.special import betainc, logsumexp, ndtri
 
 from fedhh import oracles
+from fedhh.found import Found
 from fedhh.oracles import PureOracle
+from fedhh.queries.base import Aggregate, Query
+from fedhh.words.trie import Codes
 
 if TYPE_CHECKING:
     from fedhh.oracles import SketchOracle
@@ -209,3 +212,26 @@ class Noise:
             return 0.0
         by_chance = self.num_reports * self.oracle.q * (1 - self.oracle.q)
         return max(self.sketch.variance - by_chance, 0.0) / (self.oracle.p - self.oracle.q) ** 2
+
+
+def counted(
+    query: Query, aggregate: Aggregate, noise: Noise, *, codes: Codes, support: _Tally
+) -> Found:
+    """Return words with what a round says about them.
+
+    Args:
+        query: The round.
+        aggregate: Its answers.
+        noise: What chance does to them.
+        codes: ``(h, width) uint16``.
+        support: ``(h,) int64``: reports that support each word.
+    """
+    estimate = noise.oracle.estimate(support, aggregate.num_reports)
+    return Found.in_round(
+        query,
+        codes,
+        num_clients=aggregate.num_clients,
+        estimate=estimate,
+        variance=noise.variance(estimate),
+        z=noise.z(support),
+    )

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.hashing import derived_seeds
 from fedhh.mechanisms.base import PlannedLayer
@@ -19,9 +18,8 @@ from fedhh.oracles import OracleSpec
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import BlindPrefixQuery
-from fedhh.server.found import counted
 from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
 from fedhh.validation import InputError
@@ -105,17 +103,14 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
 
     @property
     def longest_word(self) -> int:
-        """The last prefix is the whole word."""
         return self.length
 
     @property
     def num_cohorts(self) -> int:
-        """One group for each length."""
         return len(self.prefix_lengths)
 
     @property
     def mechanism(self) -> LocalReports:
-        """A report of the oracle about a prefix of the group's length for each contribution."""
         return self.planned_reports(
             LocalReports,
             [
@@ -127,7 +122,6 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with all clients in groups, the oracle, and the run's hashes."""
         settled = super().settle(num_clients=num_clients, seed=seed)
         if settled.oracle == AUTO:
             reports = settled.cohort_clients * self.max_items
@@ -140,7 +134,6 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         return np.zeros((1, self.length), dtype=np.uint16)
 
     def ask(self, planned: PlannedLayer, run: RunState[Codes]) -> BlindPrefixQuery:
-        """Return the broadcast to a group, which no answer changes."""
         return self._query(planned.layer, planned)
 
     def hear(
@@ -161,9 +154,8 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
             alphabet_size=query.alphabet.size,
             fixed_length=self.fixed_length,
         )
-        oracle = query.prefixes
-        support = _support(query, aggregate, query.names.keys(candidates[:, : query.prefix_length]))
-        noise = Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally)
+        support = query.support(aggregate, candidates)
+        noise = Noise.of_aggregate(query.prefixes, aggregate.num_reports, aggregate.tally)
         kept, threshold = top_eta(support, self.keep, ties="strict")
         order = kept[np.argsort(-support[kept], kind="stable")]
         best = candidates[order]
@@ -181,7 +173,6 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         )
 
     def _query(self, group: int, planned: PlannedLayer | None = None) -> BlindPrefixQuery:
-        """Return a group's broadcast, groups counted from 1."""
         naming, hashing = self.seeds(2)
         oracle = "olh" if self.oracle == AUTO else self.oracle
         params: dict[str, str | int | float] = {}
@@ -190,23 +181,9 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
             params = {"num_hashes": self.num_hashes, "hash_seed": seeds[group - 1]}
         return BlindPrefixQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             prefix_length=self.prefix_lengths[group - 1],
             longest_word=self.length,
             oracle=OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params),
             hash_seed=naming,
         )
-
-
-def _support(
-    query: BlindPrefixQuery, aggregate: Aggregate, keys: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Return how many of a group's reports support each candidate."""
-    oracle = query.prefixes
-    if oracle.aggregate_form == "sketch":
-        return oracle.support(aggregate.tally, keys)
-    if aggregate.messages is None or len(aggregate.messages) != aggregate.num_reports:
-        raise ValueError(
-            f"Expected {aggregate.num_reports} messages for group {query.layer}, got "
-            f"{0 if aggregate.messages is None else len(aggregate.messages)}."
-        )
-    return oracle.support(reports=aggregate.messages, candidates=keys)

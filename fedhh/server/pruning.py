@@ -1,12 +1,16 @@
-"""Which candidates a layer keeps: the top eta by votes, with a stated tie rule."""
+"""Which candidates a round keeps: the top eta by votes, or those that noise does not explain."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from fedhh.random import scatter
+from fedhh.server.noise import Noise
 from fedhh.validation import require_at_least, require_choice
+
+_Ints = npt.NDArray[np.int64]
 
 TIES = ("strict", "paper")
 
@@ -44,10 +48,33 @@ def top_eta(
         return np.flatnonzero(votes >= max(threshold, 1)), threshold
     above = np.flatnonzero(votes > threshold)
     tied = np.flatnonzero(votes == threshold)
-    tied = tied[np.argsort(_scatter(tied), kind="stable")][: eta_max - len(above)]
+    # A fixed order that follows no alphabet: SplitMix64 of the candidates' numbers.
+    order = scatter(tied.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
+    tied = tied[np.argsort(order, kind="stable")][: eta_max - len(above)]
     return np.sort(np.concatenate([above, tied])), threshold
 
 
-def _scatter(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Return a fixed order of candidates that follows no alphabet: SplitMix64 of their numbers."""
-    return scatter(numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
+def above_noise(noise: Noise, votes: _Ints, *, noise_kept: float, most: int) -> _Ints:
+    """Return the candidates whose votes noise does not explain, most votes first.
+
+    A candidate is kept if its z (`Noise.z`, by the exact tail) is at least the standard normal
+    quantile of 1 - noise_kept / c, where c is the number of candidates. So, of candidates that
+    nobody holds, ``noise_kept`` are expected to be kept at most, whatever c is. For small epsilon
+    that is a threshold of about 2 sqrt(2 n ln(c / noise_kept)) / epsilon on the estimated count:
+    the sqrt(n log d) / epsilon of Bassily et al. (2017), with d counted as what is looked at.
+
+    Args:
+        noise: What chance does in the round.
+        votes: ``(c,) int64``.
+        noise_kept: Above 0; all candidates are eligible if there are no more.
+        most: Most candidates kept.
+
+    Returns:
+        ``int64`` candidate numbers; equal votes in ascending order of them.
+    """
+    if not len(votes):
+        return np.zeros(0, dtype=np.int64)
+    distinct, places = np.unique(votes, return_inverse=True)
+    least = float(-ndtri(min(noise_kept / len(votes), 1.0)))
+    kept = np.flatnonzero((noise.z(distinct) >= least)[places])
+    return kept[np.argsort(-votes[kept], kind="stable")][:most]

@@ -173,7 +173,6 @@ def _kept_fragments(
 
 
 def _num_products(puzzle: FragmentPuzzle, pieces: list[_Pieces]) -> int:
-    """Return how many well-formed strings the pieces make up, whatever they cost."""
     live, ended = 1, 0
     for here in pieces:
         to_end = int(np.count_nonzero(_ends(puzzle, here.values)))

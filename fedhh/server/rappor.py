@@ -19,7 +19,7 @@ from fedhh.queries.base import Aggregate
 from fedhh.queries.blooms import BloomQuery
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
-from fedhh.server.rappor_decoding import credible_words, decode, decoded_round
+from fedhh.server.rappor_decoding import decode, heard_filters
 from fedhh.validation import InputError
 
 _LARGEST_DESIGN = 2**27
@@ -86,7 +86,6 @@ class Rappor(
 
     @property
     def mechanism(self) -> RapporReports:
-        """A report of RAPPOR for each contribution."""
         num_words = len(self.domain)
         return self.planned_reports(
             RapporReports,
@@ -101,10 +100,10 @@ class Rappor(
         return 0.0
 
     def ask(self, planned: PlannedLayer, run: RunState[float]) -> BloomQuery:
-        """Return the one broadcast."""
         naming, hashing = self.seeds(2)
         return BloomQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             longest_word=self.longest_word,
             reports=BloomReports(
                 filters=BloomFilters(
@@ -125,15 +124,13 @@ class Rappor(
         query: BloomQuery,
         aggregate: Aggregate,
     ) -> Heard[float]:
-        """Return the candidates that the sums of reports show, and the reports about others."""
         keys = query.names.keys(self.domain[:, : query.longest_word])
         decoded = decode(query.reports, aggregate.tally, keys)
-        found = credible_words(
+        return heard_filters(
+            query,
+            query.reports,
+            aggregate,
             decoded,
             self.domain,
-            num_clients=aggregate.num_clients,
             familywise_error=self.familywise_error,
-        )
-        return decoded_round(
-            decoded.others, query.reports, aggregate, found, num_candidates=len(self.domain)
         )

@@ -19,8 +19,8 @@ from scipy.special import ndtr
 
 from fedhh.found import Found
 from fedhh.oracles.bloom_filters import BloomReports
-from fedhh.protocol import Heard, State
-from fedhh.queries.base import Aggregate
+from fedhh.protocol import Heard
+from fedhh.queries.base import Aggregate, Query
 from fedhh.words.trie import Codes
 
 _Floats = npt.NDArray[np.float64]
@@ -55,7 +55,7 @@ class Decoded:
         variance: ``float64``: of the estimate.
         z: ``float64``: the estimate in its standard errors.
         p_value: ``float64``: P(as much), by the normal law, if no report were about it.
-        others: Reports about words that are no candidates.
+        others: Reports about words that are no candidates; NaN without a candidate.
     """
 
     candidates: _Ints
@@ -85,6 +85,16 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
         tally: ``(tally_size,) int64``: their sums.
         keys: ``(c,) int64``: the candidates' keys, distinct.
     """
+    if not len(keys):
+        none = np.zeros(0)
+        return Decoded(
+            candidates=none.astype(np.int64),
+            estimate=none,
+            variance=none,
+            z=none,
+            p_value=none,
+            others=math.nan,
+        )
     _, by_cohort = reports.split(tally)
     total = int(by_cohort.sum())
     shares = by_cohort / max(total, 1)
@@ -119,29 +129,48 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
     )
 
 
-def credible_words(
-    decoded: Decoded, codes: Codes, *, num_clients: int, familywise_error: float
-) -> Found:
-    """Return the words of the first layer that some client holds, most frequent first.
+def heard_filters(
+    query: Query,
+    reports: BloomReports,
+    aggregate: Aggregate,
+    decoded: Decoded,
+    codes: Codes,
+    *,
+    familywise_error: float,
+) -> Heard[float]:
+    """Return the words of a round of filters that some client holds, most frequent first.
+
+    What the protocol knows now are the reports about other words. ``threshold_estimate`` is in
+    reports, and ``noise_std`` that of a candidate that shares no bit with another.
 
     Args:
-        decoded: What the reports say of them.
+        query: The round's.
+        reports: About the candidates.
+        aggregate: The answers.
+        decoded: What they say.
         codes: ``(c, width) uint16``: all candidates that were tested.
-        num_clients: Clients that were asked.
         familywise_error: Chance that any word is returned which nobody holds, by Bonferroni's
             correction of the p-values.
     """
-    kept = np.flatnonzero(decoded.p_value < familywise_error / len(codes))
+    kept = np.flatnonzero(decoded.p_value < familywise_error / max(len(codes), 1))
     kept = kept[np.argsort(-decoded.estimate[kept], kind="stable")]
-    return Found(
-        codes=codes[decoded.candidates[kept]],
-        pass_index=np.zeros(len(kept), dtype=np.int64),
-        layer=np.ones(len(kept), dtype=np.int64),
-        estimate=decoded.estimate[kept],
-        variance=decoded.variance[kept],
-        z=decoded.z[kept],
-        num_clients=np.full(len(kept), num_clients),
-        interval_z=np.full(len(kept), np.nan),
+    estimate = decoded.estimate[kept]
+    alone = aggregate.num_reports * reports.response.bit_variance / reports.filters.num_hashes
+    return Heard(
+        own=decoded.others,
+        num_kept=len(kept),
+        num_candidates=len(codes),
+        found=Found.in_round(
+            query,
+            codes[decoded.candidates[kept]],
+            num_clients=aggregate.num_clients,
+            estimate=estimate,
+            variance=decoded.variance[kept],
+            z=decoded.z[kept],
+        ),
+        threshold_estimate=float(estimate[-1]) if len(kept) else 0.0,
+        noise_std=math.sqrt(alone),
+        kept_by="estimates",
     )
 
 
@@ -212,30 +241,3 @@ def _selected(matrix: csc_array, target: _Floats, most: int) -> _Ints:
     counts = found.x[:-1]
     held = np.flatnonzero(counts > 0)
     return np.sort(held[np.argsort(-counts[held], kind="stable")][:most])
-
-
-def decoded_round(
-    own: State, reports: BloomReports, aggregate: Aggregate, found: Found, *, num_candidates: int
-) -> Heard[State]:
-    """Return what a round of filters says whose candidates are judged by a regression.
-
-    ``threshold`` is the estimate of the last word kept, in reports, and ``noise_std`` that of a
-    candidate that shares no bit with another.
-
-    Args:
-        own: What the protocol knows now.
-        reports: About the candidates.
-        aggregate: The answers.
-        found: The words that are credible.
-        num_candidates: Words that were looked up.
-    """
-    kept = len(found.codes)
-    alone = aggregate.num_reports * reports.response.bit_variance / reports.filters.num_hashes
-    return Heard(
-        own=own,
-        num_kept=kept,
-        num_candidates=num_candidates,
-        found=found,
-        threshold=round(found.estimate[-1]) if kept else 0,
-        noise_std=math.sqrt(alone),
-    )

@@ -12,13 +12,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.found import Found
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.bloom_reports import BloomRecords
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
-from fedhh.queries.ngrams import NgramQuery
+from fedhh.queries.blooms import NgramQuery
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.ngram_association import (
     BitChannel,
@@ -30,7 +29,7 @@ from fedhh.server.ngram_association import (
     joint_shares,
     pairs_of,
 )
-from fedhh.server.rappor_decoding import credible_words, decode, decoded_round
+from fedhh.server.rappor_decoding import decode, heard_filters
 from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
@@ -147,12 +146,10 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
 
     @property
     def longest_word(self) -> int:
-        """As many symbols as a padded string."""
         return self.length
 
     @property
     def mechanism(self) -> BloomRecords:
-        """A record of three reports for each contribution."""
         words = self._query().puzzle.names.num_keys
         return self.planned_reports(
             BloomRecords,
@@ -166,7 +163,6 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         return ()
 
     def ask(self, planned: PlannedLayer, run: RunState[tuple[int, ...]]) -> NgramQuery:
-        """Return the one broadcast."""
         return self._query(planned)
 
     def hear(
@@ -182,16 +178,11 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         """
         words, tables = query.split(aggregate.tally)
         codes, kept = self.candidates(query, tables)
-        found = Found.nothing(self.length)
-        if len(codes):
-            decoded = decode(query.words, words, query.puzzle.names.keys(codes))
-            found = credible_words(
-                decoded,
-                codes,
-                num_clients=aggregate.num_clients,
-                familywise_error=self.familywise_error,
-            )
-        return decoded_round(kept, query.words, aggregate, found, num_candidates=len(codes))
+        decoded = decode(query.words, words, query.puzzle.names.keys(codes))
+        heard = heard_filters(
+            query, query.words, aggregate, decoded, codes, familywise_error=self.familywise_error
+        )
+        return Heard(**{**vars(heard), "own": kept})
 
     def candidates(self, query: NgramQuery, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
         """Return the strings whose n-grams are all joined.
@@ -243,6 +234,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         naming, words, ngrams = self.seeds(_SEEDS)
         return NgramQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             puzzle=FragmentPuzzle(
                 alphabet_size=self.symbols.size,
                 length=self.length,

@@ -21,10 +21,9 @@ from fedhh.oracles import OracleSpec
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import FragmentQuery, Parts
-from fedhh.server.found import counted
 from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
-from fedhh.server.noise import Noise
-from fedhh.server.significance import above_noise
+from fedhh.server.noise import Noise, counted
+from fedhh.server.pruning import above_noise
 from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import require_epsilon
 from fedhh.words.trie import Codes
@@ -74,12 +73,10 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
 
     @property
     def longest_word(self) -> int:
-        """As many symbols as a padded string."""
         return self.length
 
     @property
     def mechanism(self) -> LocalReports:
-        """A record of two reports, whose epsilons add up."""
         query = self.records()
         return self.planned_reports(
             LocalReports,
@@ -89,11 +86,9 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
         )
 
     def begin(self) -> Told | None:
-        """Return nothing: what becomes of the parts is known after the round."""
         return None
 
     def ask(self, planned: PlannedLayer, run: RunState[Told | None]) -> FragmentQuery[Parts]:
-        """Return the one broadcast."""
         return self.records(planned)
 
     def hear(
@@ -153,21 +148,19 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
         """Return how strings are cut, with names and hashes of a seed."""
 
     @abstractmethod
-    def word_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the sketch of whole strings, with the hash functions of a seed."""
-
-    @abstractmethod
-    def part_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the parts' oracle, with the hash functions of a seed if it is a sketch."""
+    def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
+        """Return the sketch of whole strings and the parts' oracle, which hash by these seeds."""
 
     def records(self, planned: PlannedLayer | None = None) -> FragmentQuery[Parts]:
         """Return the broadcast of a planned round, or one that only tries the settings."""
-        naming, words, parts = self.seeds(_SEEDS)
+        naming, *hashing = self.seeds(_SEEDS)
+        words, parts = self.oracles(*hashing)
         return FragmentQuery(
             **self.addressed(planned),
+            sampler=self.sampler,
             puzzle=self.parts(naming),
-            word_oracle=self.word_oracle_spec(words),
-            fragment_oracle=self.part_oracle_spec(parts),
+            word_oracle=words,
+            fragment_oracle=parts,
         )
 
 
@@ -195,7 +188,7 @@ class SketchedRecords(RecordProtocol[Parts, tuple[int, ...]]):
         num_hashes: Rows of each sketch, k.
         num_cells: Cells of each row, m.
         noise_words: Most words that nobody holds in the result, in expectation over the noise; see
-            `significance.above_noise`.
+            `pruning.above_noise`.
     """
 
     num_hashes: Count = 64
@@ -204,27 +197,16 @@ class SketchedRecords(RecordProtocol[Parts, tuple[int, ...]]):
 
     @property
     @abstractmethod
-    def word_sketch(self) -> str:
-        """Name of the sketch of whole strings."""
+    def oracle_names(self) -> tuple[str, str]:
+        """Names of the sketch of whole strings, and of the parts' oracle."""
 
-    @property
-    @abstractmethod
-    def part_oracle(self) -> str:
-        """Name of the parts' oracle: a sketch, or Subset Selection."""
-
-    def word_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the sketch of whole strings, with the hash functions of a seed."""
-        return self._oracle(self.word_sketch, self.word_epsilon, seed)
-
-    def part_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the parts' oracle, with the hash functions of a seed if it is a sketch."""
-        return self._oracle(self.part_oracle, self.part_epsilon, seed)
+    def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
+        sizes = {"num_hashes": self.num_hashes, "num_cells": self.num_cells}
+        words, parts = self.oracle_names
+        return (
+            report_oracle(words, self.word_epsilon, seed=word_seed, **sizes),
+            report_oracle(parts, self.part_epsilon, seed=part_seed, **sizes),
+        )
 
     def credible(self, noise: Noise, support: Sums) -> Sums:
-        """Return the candidates that noise does not explain, most frequent first."""
         return above_noise(noise, support, noise_kept=self.noise_words, most=self.max_words)
-
-    def _oracle(self, name: str, epsilon: float, seed: int) -> OracleSpec:
-        return report_oracle(
-            name, epsilon, num_hashes=self.num_hashes, num_cells=self.num_cells, seed=seed
-        )

@@ -31,9 +31,6 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
     fragments with a common puzzle number (a small hash of the whole string), and asks the sketch
     of whole strings about them. There is one round.
 
-    Shorter words are padded with blanks and found; longer ones are truncated, and what is found
-    then is their beginning: a run's discoveries say of which words that is so (``is_truncated``).
-
     Attributes:
         word_share: Share of ``local_epsilon`` that goes to the report about the whole string, the
             paper's epsilon; the rest is the fragment's, the paper's epsilon'. Apple's 2 + 6 are 8
@@ -53,10 +50,8 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
             that is looked up: see `puzzle_decoding.assemble`. Infinite for the paper's rule, all
             strings from the T most frequent fragments.
         max_strings: Most strings put together per puzzle number; what is cut is reported.
-        max_words: Most words in the result.
         word_z: Least z of a word's count in the sketch of whole strings, against the noise of the
             randomizer alone.
-        hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
     name: ClassVar[str] = "sfp"
@@ -85,11 +80,9 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
 
     @property
     def part_epsilon(self) -> float:
-        """Privacy of the report about the fragment; the paper's epsilon'."""
         return self.local_epsilon * (1 - self.word_share)
 
     def parts(self, seed: int) -> FragmentPuzzle:
-        """Return the puzzle numbers and the fragments at each position."""
         return FragmentPuzzle(
             alphabet_size=self.symbols.size,
             length=self.length,
@@ -98,30 +91,26 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
             hash_seed=seed,
         )
 
-    def word_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the sketch of whole strings, with the hash functions of a seed."""
-        return report_oracle(
+    def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
+        words = report_oracle(
             self.word_oracle,
             self.word_epsilon,
             num_hashes=self.word_hashes,
             num_cells=self.word_cells,
-            seed=seed,
+            seed=word_seed,
         )
-
-    def part_oracle_spec(self, seed: int) -> OracleSpec:
-        """Return the fragments' oracle, with the hash functions of a seed if it is a sketch."""
-        return report_oracle(
+        fragments = report_oracle(
             self.fragment_oracle,
             self.part_epsilon,
             num_hashes=self.fragment_hashes,
             num_cells=self.fragment_cells,
-            seed=seed,
+            seed=part_seed,
         )
+        return words, fragments
 
     def candidates(
         self, query: FragmentQuery[FragmentPuzzle], sums: Sums, records: Sums
     ) -> tuple[Codes, PuzzleSummary]:
-        """Return the strings that frequent fragments make up, and what became of the fragments."""
         oracle = query.fragments
         return assemble(
             query.puzzle,

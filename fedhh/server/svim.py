@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Gt, Lt
 
 from fedhh.mechanisms.base import PlannedLayer
@@ -18,15 +17,9 @@ from fedhh.oracles import OracleSpec
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
-from fedhh.server.closed_domain import SetProtocol
-from fedhh.server.padded_sampling import (
-    judged_sample,
-    oracle_of_sample,
-    padded_size,
-    sample_counts,
-    set_sizes,
-)
-from fedhh.settings import AUTO, Count
+from fedhh.server.closed_domain import Floats, Ints, SetProtocol
+from fedhh.server.padded_sampling import judged_sample, oracle_of_sample, padded_size, set_sizes
+from fedhh.settings import AUTO
 from fedhh.validation import InputError
 
 Share = Annotated[float, Gt(0), Lt(1)]
@@ -34,7 +27,6 @@ Share = Annotated[float, Gt(0), Lt(1)]
 _CANDIDATES, _SIZES, _COUNTS = 1, 2, 3
 """The groups, by the round that asks each."""
 
-_CANDIDATES_PER_WORD = 2
 _MOST_OLH_SUPPORTS = 5e10
 """Candidates times reports: a tally by local hashing takes about 0.1 ns for each."""
 
@@ -46,13 +38,12 @@ class SvimState:
     Attributes:
         kept: ``(c,) int64``: candidates that the first group's reports left, as numbers in the
             domain; all before it was asked.
-        sizes: ``(c + 1,) float64``: clients of the second group by how many of them they hold.
-        padded_size: L of the third group; 0 before it is known.
+        sizes: ``(c + 1,) float64``: clients of the second group by how many of them they hold;
+            empty before it was asked.
     """
 
-    kept: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.float64]
-    padded_size: int
+    kept: Ints
+    sizes: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +61,6 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
     mean size of the three groups.
 
     Attributes:
-        keep: k, words in the result.
         candidate_share: Share of the clients in the first group.
         size_share: Share of the clients in the second.
         oracle: "olh" (the paper's) or "oue", which has the same variance, reports of a bit for each
@@ -82,7 +72,6 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
     title: ClassVar[str] = "SVIM"
     state_types: ClassVar[tuple[type[Any], ...]] = (SvimState,)
 
-    keep: Count = 100
     candidate_share: Share = 0.4
     size_share: Share = 0.1
     oracle: Literal["auto", "olh", "oue"] = AUTO
@@ -99,25 +88,17 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
 
     @property
     def num_cohorts(self) -> int:
-        """The three groups; N is their mean size."""
         return 3
 
     @property
     def group_sizes(self) -> tuple[int, int, int]:
-        """Clients of each group."""
         total = self.num_cohorts * self.cohort_clients
         first = min(max(1, round(self.candidate_share * total)), total - 2)
         second = min(max(1, round(self.size_share * total)), total - first - 1)
         return first, second, total - first - second
 
     @property
-    def num_kept(self) -> int:
-        """2 k, or all words if there are fewer: candidates of the later groups."""
-        return min(_CANDIDATES_PER_WORD * self.keep, len(self.domain))
-
-    @property
     def mechanism(self) -> LocalReports:
-        """One report of each client about its whole set."""
         first, second, third = self.group_sizes
         return self.planned_reports(
             LocalReports,
@@ -132,7 +113,6 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with all clients in groups, and the oracle."""
         settled = super().settle(num_clients=num_clients, seed=seed)
         if settled.oracle == AUTO:
             work = float(settled.group_sizes[0]) * len(settled.domain)
@@ -140,18 +120,12 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         return settled
 
     def begin(self) -> SvimState:
-        """Return what is known before the first group is asked."""
-        return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0), padded_size=0)
+        return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
     def ask(self, planned: PlannedLayer, run: RunState[SvimState]) -> HeldSetQuery:
-        """Return the broadcast to a group."""
         if planned.layer != _SIZES:
             return self._sample_query(run.own, planned)
-        return SetSizeQuery(
-            **self.addressed(planned),
-            **self.about_words(run.own.kept),
-            oracle_name=self._oracle_name,
-        )
+        return SetSizeQuery(**self.asked(planned, run.own.kept), oracle_name=self._oracle_name)
 
     def hear(
         self,
@@ -167,22 +141,11 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         """
         state = run.own
         if isinstance(query, SetSizeQuery):
-            sizes = set_sizes(query, aggregate)
-            state = replace(state, sizes=sizes, padded_size=padded_size(sizes))
+            state = replace(state, sizes=set_sizes(query, aggregate))
             return judged_sample(state, query, aggregate)
-        assert isinstance(query, PaddedSampleQuery)
-        counts = sample_counts(query, aggregate, state.sizes)
         is_last = planned.layer == _COUNTS
-        most = self.keep if is_last else self.num_kept
-        kept, threshold = self.most_supported(counts, most, ranked=is_last)
-        return judged_sample(
-            replace(state, kept=state.kept[kept]),
-            query,
-            aggregate,
-            threshold=threshold,
-            num_kept=len(kept),
-            found=self.found_words(query, aggregate, counts, kept) if is_last else None,
-        )
+        kept, heard = self.hear_sample(query, aggregate, is_last=is_last, sizes=state.sizes)
+        return replace(heard, own=replace(state, kept=state.kept[kept]))
 
     @property
     def _oracle_name(self) -> str:
@@ -192,13 +155,10 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         self, state: SvimState, planned: PlannedLayer | None = None
     ) -> PaddedSampleQuery:
         """Return the question for one word of the set, padded to L; to 1 in the first group."""
-        length = state.padded_size
-        oracle = self._oracle_name
-        if length:
+        oracle, length = self._oracle_name, 1
+        if len(state.sizes):
+            length = padded_size(state.sizes)
             oracle = oracle_of_sample(len(state.kept), length, self.local_epsilon, oracle)
         return PaddedSampleQuery(
-            **self.addressed(planned),
-            **self.about_words(state.kept),
-            oracle_name=oracle,
-            padded_size=max(length, 1),
+            **self.asked(planned, state.kept), oracle_name=oracle, padded_size=length
         )

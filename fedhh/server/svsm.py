@@ -53,8 +53,7 @@ class SvsmState:
         words: The words that SVIM found; a validation round may return fewer.
         itemsets: ``(c, 3) int64``: candidate sets, as places among the words that SVIM found; -1
             behind those of two words. Empty before SVIM is done.
-        sizes: ``(c + 1,) float64``: clients by how many of the sets they hold.
-        padded_size: L of the last group; 0 before it is known.
+        sizes: ``(c + 1,) float64``: clients by how many of the sets they hold; empty before.
         estimate: ``(c,) float64``: clients of the last group that hold each set; empty before.
         variance: ``(c,) float64``: of the estimate.
         set_clients: Clients of the last group.
@@ -64,7 +63,6 @@ class SvsmState:
     words: Found
     itemsets: Itemsets
     sizes: Floats
-    padded_size: int
     estimate: Floats
     variance: Floats
     set_clients: int
@@ -148,7 +146,6 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
 
     @property
     def mechanism(self) -> LocalReports:
-        """One report of each client about its whole set."""
         singles, sets = self.singles.mechanism, self.num_sets
         domains = ((sets + 1, sets + 1), (sets + 1, 2 * sets)) if sets else ()
         rounds = [
@@ -167,7 +164,6 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with all clients in groups, and the oracle."""
         settled = super().settle(num_clients=num_clients, seed=seed)
         if settled.oracle == AUTO:
             singles = settled.singles.settle(num_clients=num_clients, seed=seed)
@@ -175,14 +171,12 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
         return settled
 
     def begin(self) -> SvsmState:
-        """Return what is known before the first group is asked."""
         none = np.zeros(0)
         return SvsmState(
             singles=self.singles.begin(),
             words=Found.nothing(self.longest_word + 1),
             itemsets=np.zeros((0, _LARGEST_SET), dtype=np.int64),
             sizes=none,
-            padded_size=0,
             estimate=none,
             variance=none,
             set_clients=0,
@@ -214,8 +208,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
                 state = replace(state, words=heard.found, itemsets=sets)
             return Heard(**{**vars(heard), "own": state})
         if isinstance(query, SetSizeQuery):
-            sizes = set_sizes(query, aggregate)
-            state = replace(state, sizes=sizes, padded_size=padded_size(sizes))
+            state = replace(state, sizes=set_sizes(query, aggregate))
             return judged_sample(state, query, aggregate)
         assert isinstance(query, PaddedSampleQuery)
         counts = sample_counts(query, aggregate, state.sizes)
@@ -266,19 +259,17 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
     def _set_query(self, planned: PlannedLayer, state: SvsmState) -> HeldSetQuery:
         oracle: str = "olh" if self.oracle == AUTO else self.oracle
         shared: dict[str, Any] = {
-            **self.addressed(planned),
-            **self.about_words(state.singles.kept),
+            **self.asked(planned, state.singles.kept),
             "itemsets": state.itemsets,
         }
-        length = state.padded_size
-        if not length:
+        if not len(state.sizes):
             return SetSizeQuery(**shared, oracle_name=oracle)
+        length = padded_size(state.sizes)
         oracle = oracle_of_sample(len(state.itemsets), length, self.local_epsilon, oracle)
         return PaddedSampleQuery(**shared, oracle_name=oracle, padded_size=length)
 
 
 def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:
-    """Return where the run of its SVIM stands."""
     return RunState(**{**vars(run), "own": run.own.singles})
 
 

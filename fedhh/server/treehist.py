@@ -13,8 +13,8 @@ import numpy as np
 
 from fedhh.queries.sketches import FragmentQuery
 from fedhh.server.noise import Noise
+from fedhh.server.pruning import above_noise
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
-from fedhh.server.significance import above_noise
 from fedhh.settings import Count, Positive
 from fedhh.validation import InputError
 from fedhh.words.parts import PrefixParts, extensions
@@ -31,7 +31,7 @@ class TreeHist(SketchedRecords[PrefixParts]):
     twice: the prefix of that length and the whole word, each through a Hashtogram with its share of
     epsilon. The server walks the tree breadth first: it extends what it kept by ``step`` symbols,
     asks the level's sketch about all extensions, and keeps those that noise does not explain
-    (`significance.above_noise`). The last extensions, to whole words, are put to the words' own
+    (`pruning.above_noise`). The last extensions, to whole words, are put to the words' own
     sketch, which all contributions are in; it also counts what is returned.
 
     Where this differs from the paper: a level is of symbols, not of one bit. With A symbols that is
@@ -68,17 +68,10 @@ class TreeHist(SketchedRecords[PrefixParts]):
         _ = query.words, query.fragments
 
     @property
-    def word_sketch(self) -> str:
-        """The field ``oracle``."""
-        return self.oracle
-
-    @property
-    def part_oracle(self) -> str:
-        """The field ``oracle``."""
-        return self.oracle
+    def oracle_names(self) -> tuple[str, str]:
+        return self.oracle, self.oracle
 
     def parts(self, seed: int) -> PrefixParts:
-        """Return the prefixes that are reported."""
         return PrefixParts(
             alphabet_size=self.symbols.size, length=self.length, step=self.step, hash_seed=seed
         )
@@ -86,7 +79,6 @@ class TreeHist(SketchedRecords[PrefixParts]):
     def candidates(
         self, query: FragmentQuery[PrefixParts], sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
-        """Return the words that extend what the last level kept, and what each level kept."""
         size = query.alphabet.size
         prefixes = np.zeros((1, self.length), dtype=np.uint16)
         known, kept = 0, []

@@ -19,8 +19,7 @@ from fedhh.mechanisms.sampled_threshold import SampledThreshold, triehh_paramete
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import DiscoveryProtocol, Heard, RunState
 from fedhh.queries.base import Aggregate, WordVoteQuery
-from fedhh.server.found import counted
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Layers, check_settings, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END, Alphabet
@@ -78,7 +77,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
 
     @property
     def symbols(self) -> Alphabet:
-        """The alphabet as an object."""
         return Alphabet.named(self.alphabet)
 
     @property
@@ -93,7 +91,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
 
     @property
     def mechanism(self) -> SampledThreshold:
-        """Plain votes of a fresh sample in every round, and the threshold."""
         sample_size = decided(self.clients_per_layer, "clients_per_layer")
         alphabet = self.symbols.size
         return SampledThreshold(
@@ -132,7 +129,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
         return replace(self, central_epsilon=epsilon)
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with the sample and the threshold that the privacy target allows."""
         settled = self
         if self.clients_per_layer == AUTO:
             found = triehh_parameters(
@@ -150,7 +146,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
         return PrefixTrie(alphabet_size=self.symbols.size)
 
     def ask(self, planned: PlannedLayer, run: RunState[PrefixTrie]) -> WordVoteQuery | None:
-        """Return the broadcast of the kept prefixes, or None when nothing is left to extend."""
         if run.own.width == 0:
             return None
         nothing = np.zeros((0, self.num_rounds), dtype=np.uint16)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Aggregate
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX
 from fedhh.server.adaptive.state import AdaptiveState
@@ -417,15 +416,6 @@ def test_too_few_clients_for_the_layers_are_refused_with_their_number():
         InputError, match="16 clients, without the recount's part fewer than the 15"
     ):
         flat.settle(num_clients=16, seed=0)
-
-
-@pytest.mark.parametrize("is_over", [False, True])
-def test_a_tally_of_another_size_is_refused(clients, is_over):
-    settled, done = run(FULL, clients)
-    state = done[-2].state if is_over else settled.initialize()
-    query = settled.next_query(state)
-    with pytest.raises(ValueError, match="Expected a tally of"):
-        settled.finish_round(state, query, Aggregate.empty(query.tally_size - 1))
 
 
 def test_without_a_recount_likely_words_are_returned(clients):

@@ -14,12 +14,11 @@ from fedhh.experiments.run.privacy import privacy_of_plan, privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.queries.base import Aggregate
 from fedhh.server.blender import Blender
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
-from tests.zipf_words import answer_in_parts, final_state, six_letter_words
+from tests.zipf_words import final_state, six_letter_words
 
 SMALL = Blender(
     alphabet=LETTERS,
@@ -180,20 +179,6 @@ def test_what_holds_for_both_groups_has_the_larger_of_their_deltas(population, t
         assert report.best(unit, "central").delta == max(1e-6, target)
 
 
-def test_same_seed_gives_the_same_words_however_blocks_are_grouped(population):
-    whole = parts = SMALL.initialize()
-    for _ in range(3):
-        query = SMALL.next_query(whole)
-        answer = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
-        whole = SMALL.finish_round(whole, query, answer.aggregate)
-        parts = SMALL.finish_round(
-            parts, query, answer_in_parts(population, query, seed=3).aggregate
-        )
-    assert len(whole.found.codes) > 5
-    assert (whole.found.codes == parts.found.codes).all()
-    assert (whole.found.estimate == parts.found.estimate).all()
-
-
 def test_only_who_opted_in_is_asked_for_plain_words(population):
     state = SMALL.initialize()
     oracles = []
@@ -270,14 +255,6 @@ def test_a_word_without_votes_gets_the_variance_of_the_noise_alone():
     assert math.isclose(found.variance[place], blended * clients**2)
     # Without the floor, a variance of 0 would leave the curator's estimate no weight at all.
     assert found.estimate[place] > oracle.estimate(np.array([0]), clients)[0]
-
-
-def test_the_state_survives_a_checkpoint(population, tmp_path):
-    state = final_state(SMALL, population)
-    save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
-    assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
-    assert SMALL.next_query(loaded) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from fedhh.server.adaptive.cohort_sizes import cohort_sizes
+from fedhh.server.adaptive.cohorts import cohort_sizes
 from fedhh.validation import InputError
 
 TOTALS = [1_000, 1_800_000, 10**9 + 7, 10**12, 10**12 + 3, 7 * 10**15 + 1, 10**18 + 1]

@@ -9,9 +9,10 @@ import pytest
 import fedhh
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
+from fedhh.queries.base import Aggregate
 from fedhh.server import rappor_decoding
 from fedhh.server.rappor import Rappor
-from fedhh.server.rappor_decoding import Decoded, credible_words, decode
+from fedhh.server.rappor_decoding import Decoded, decode, heard_filters
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from fedhh.words.lexicon import Lexicon
@@ -113,7 +114,12 @@ def test_the_correction_counts_all_candidates_and_not_those_that_were_selected()
         others=0.0,
     )
     codes = np.arange(10, dtype=np.uint16)[:, None]
-    found = credible_words(decoded, codes, num_clients=100, familywise_error=0.05)
+    protocol = Rappor(candidates=Candidates(WORDS), clients_per_layer=100, hash_seed=1)
+    query = protocol.next_query(protocol.initialize())
+    none = Aggregate.empty(0)
+    heard = heard_filters(query, REPORTS, none, decoded, codes, familywise_error=0.05)
+    found = heard.found
+    assert heard.threshold_estimate == 30.0
     assert found.codes.ravel().tolist() == [7, 2]
     assert found.estimate.tolist() == [40.0, 30.0]
 

@@ -8,16 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
-from fedhh.queries.base import Aggregate
 from fedhh.server.rappor_unknown import RapporUnknown
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.validation import InputError
-from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
-from tests.zipf_words import answer_in_parts, final_state, recall_of_top, six_letter_words
+from tests.zipf_words import everybody_holds, final_state, recall_of_top, six_letter_words
 
 SMALL = RapporUnknown(
     alphabet=LETTERS,
@@ -30,21 +26,10 @@ SMALL = RapporUnknown(
 )
 
 
-def one_word_each(word: str, num_clients: int) -> StoredPopulation:
-    return StoredPopulation.from_rows(
-        name="one word",
-        lexicon=Lexicon(words=[word]),
-        clients=np.arange(num_clients),
-        word_ids=np.zeros(num_clients, dtype=np.int64),
-        counts=np.ones(num_clients, dtype=np.int64),
-        num_clients=num_clients,
-    )
-
-
 def test_without_noise_tables_hold_the_bits_of_both_ngrams():
     protocol = replace(SMALL, local_epsilon=240.0, clients_per_layer=3_000, max_items=1)
     query = protocol.next_query(protocol.initialize())
-    population = one_word_each("abcd", 3_000)
+    population = everybody_holds(["abcd"], 3_000)
     answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
     words, tables = query.split(answer.aggregate.tally)
     _, by_cohort = query.words.split(words)
@@ -63,7 +48,7 @@ def test_without_noise_tables_hold_the_bits_of_both_ngrams():
 def test_dummies_are_random_strings_and_ngrams():
     protocol = replace(SMALL, local_epsilon=240.0, clients_per_layer=3_000, max_items=4)
     query = protocol.next_query(protocol.initialize())
-    population = one_word_each("abcd", 3_000)
+    population = everybody_holds(["abcd"], 3_000)
     answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
     assert answer.aggregate.num_reports == 12_000
     assert answer.diagnostics.num_dummies == 9_000
@@ -120,29 +105,6 @@ def test_a_record_costs_the_sum_of_its_three_reports(population):
     assert (best.epsilon, best.delta) == (15.0, 0.0)
     assert "a record's 3 reports" in best.theorem
     assert report.best("user", "local").epsilon == 30.0
-
-
-def test_same_seed_gives_the_same_tally_however_blocks_are_grouped(population):
-    query = SMALL.next_query(SMALL.initialize())
-    whole = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
-    parts = answer_in_parts(population, query, seed=3)
-    assert (whole.aggregate.tally == parts.aggregate.tally).all()
-    assert whole.aggregate.num_reports == parts.aggregate.num_reports
-
-
-def test_the_state_survives_a_checkpoint(population, tmp_path):
-    state = final_state(SMALL, population)
-    save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
-    assert loaded.own == state.own
-    assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
-    assert SMALL.next_query(loaded) is None
-
-
-def test_a_tally_of_another_query_is_refused():
-    query = SMALL.next_query(SMALL.initialize())
-    with pytest.raises(ValueError, match=f"tally of {query.tally_size} numbers .*got 3"):
-        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(3))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import pytest
 from fedhh.queries.base import Aggregate
 from fedhh.server.bitstogram import Bitstogram, likeliest_strings
 from fedhh.server.treehist import TreeHist
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.validation import InputError
 from fedhh.words.puzzle import FragmentPuzzle
 from tests.conftest import LETTERS
@@ -171,23 +170,6 @@ def test_both_reports_share_the_budget(protocol):
     assert [spec.epsilon for spec in other.randomizers] == [2.0, 6.0]
     assert math.isclose(other.local_epsilon, 8.0)
     assert query.word_oracle.params["hash_seed"] != query.fragment_oracle.params["hash_seed"]
-
-
-@BOTH
-def test_the_state_survives_a_checkpoint(protocol, population, tmp_path):
-    state = final_state(protocol, population)
-    save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", protocol.checkpoint_types)
-    assert loaded.own == state.own
-    assert protocol.discoveries(loaded).words == protocol.discoveries(state).words
-    assert protocol.next_query(loaded) is None
-
-
-@BOTH
-def test_a_tally_of_another_query_is_refused(protocol):
-    query = protocol.next_query(protocol.initialize())
-    with pytest.raises(ValueError, match=f"tally of {query.tally_size} numbers .*got 3"):
-        protocol.finish_round(protocol.initialize(), query, Aggregate.empty(3))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.clients.populations.population import StoredPopulation
 from fedhh.found import Found
 from fedhh.oracles import SubsetSelection
 from fedhh.queries.base import Aggregate
@@ -23,8 +22,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.testing import ALPHA, LETTERS, small_population
-from fedhh.words.lexicon import Lexicon
-from tests.zipf_words import final_state
+from tests.zipf_words import everybody_holds, final_state
 
 NUM_WORDS, RATE, RUNS = 1_000, 0.05, 200
 REGIMES = {"few": 40, "half": 500, "nearly-all": 950}
@@ -189,18 +187,6 @@ def test_a_round_adds_up_to_what_the_oracle_says_of_it():
     np.testing.assert_allclose(found.interval_z, stats.norm.isf(0.025))
     assert found.num_clients.tolist() == [300] * 7
     assert np.isfinite(found.z).all()
-
-
-def everybody_holds(words, num_clients=2_000):
-    """Clients who hold the same words, so that no other is anybody's."""
-    return StoredPopulation.from_rows(
-        name="same",
-        lexicon=Lexicon(words=words),
-        clients=np.repeat(np.arange(num_clients), len(words)),
-        word_ids=np.tile(np.arange(len(words)), num_clients),
-        counts=np.ones(num_clients * len(words), dtype=np.int64),
-        num_clients=num_clients,
-    )
 
 
 # The only word has a symbol that the alphabet lacks: nobody has anything to say.

@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Aggregate
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.validation import InputError
 from tests.conftest import LETTERS
-from tests.zipf_words import answer_in_parts, final_state, recall_of_top, six_letter_words
+from tests.zipf_words import final_state, recall_of_top, six_letter_words
 
 SMALL = Sfp(
     alphabet=LETTERS,
@@ -141,16 +138,6 @@ def test_words_are_cut_by_count_and_by_z(population):
     assert (many.z[:kept] < many.estimate[:kept] / spread).all()
 
 
-def test_same_seed_gives_the_same_bits_however_blocks_are_grouped(population):
-    query = SMALL.next_query(SMALL.initialize())
-    whole = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
-    parts = answer_in_parts(population, query, seed=3)
-    assert (whole.aggregate.tally == parts.aggregate.tally).all()
-    assert whole.aggregate.num_reports == parts.aggregate.num_reports
-    other = ClientWorker(population, seed=4).answer(query, range(query.cohort.num_blocks))
-    assert (whole.aggregate.tally != other.aggregate.tally).any()
-
-
 def test_hash_functions_belong_to_the_hash_seed():
     first = SMALL.next_query(SMALL.initialize())
     again = replace(SMALL).next_query(SMALL.initialize())
@@ -181,22 +168,6 @@ def test_each_run_draws_its_hash_functions_from_its_seed(population, protocol):
     assert drawn == first_query(2, replace(protocol, hash_seed=1))
     result = fedhh.simulate(protocol, population, seed=5)
     assert result.protocol == replace(protocol, hash_seed=5)
-
-
-def test_the_state_survives_a_checkpoint(population, tmp_path):
-    state = final_state(SMALL, population)
-    save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
-    assert loaded.own == state.own
-    assert list(loaded.history) == list(state.history)
-    assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
-    assert SMALL.next_query(loaded) is None
-
-
-def test_a_tally_of_another_query_is_refused():
-    query = SMALL.next_query(SMALL.initialize())
-    with pytest.raises(ValueError, match=f"tally of {query.tally_size} numbers .*got 3"):
-        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(3))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def population_of(sets):
 def query_of(kind=PaddedSampleQuery, *, size, epsilon=1.0, oracle="grr", itemsets=None, **fields):
     return kind(
         pass_index=0, layer=1, cohort=Cohort(start=0, size=size), alphabet=ALPHABET,
-        max_items=1, sampler="random", words=DOMAIN,
+        max_items=1, words=DOMAIN,
         itemsets=singletons(len(WORDS)) if itemsets is None else itemsets,
         epsilon=epsilon, oracle_name=oracle, **fields,
     )  # fmt: skip
@@ -297,7 +297,7 @@ def test_the_last_group_is_corrected_for_the_sizes_that_the_second_reported():
         tally = np.rint(1_000 * oracle.q + np.array(truth) * (oracle.p - oracle.q))
         answers = Aggregate(tally=tally.astype(int), num_reports=1_000, num_clients=1_000)
         state = protocol.finish_round(state, query, answers)
-    assert state.own.padded_size == 1
+    assert padded_size(state.own.sizes) == 1
     found = protocol.discoveries(state)
     assert found.words == [WORDS[0], WORDS[1], WORDS[2]]
     assert found.estimate == pytest.approx([1_044, 69.6, 46.4], rel=0.02)

@@ -55,6 +55,11 @@ def test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing(name)
     for past, summary in zip(trial.run(3), trial.summaries(3), strict=True):
         decided_by_votes = summary.decides and summary.layer not in OTHERWISE.get(name, ())
         assert math.isnan(summary.threshold_z) != decided_by_votes
+        if summary.kept_by == "estimates":
+            assert name in {"rappor", "blender"}
+            assert summary.threshold == 0
+        else:
+            assert summary.threshold_estimate == 0
         if not decided_by_votes or not isinstance(past.query, PrefixQuery):
             continue
         stated += 1

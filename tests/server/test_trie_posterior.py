@@ -11,8 +11,7 @@ from scipy import stats
 from fedhh.oracles import SubsetSelection
 from fedhh.server.adaptive import trie_posterior
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.adaptive.posterior_pruning import likeliest
-from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior
+from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.alphabet import END
 from tests.zipf_words import final_state

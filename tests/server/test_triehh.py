@@ -8,20 +8,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from fedhh.clients.answers.plain_votes import draw_words
+from fedhh.clients.answers.prefixes import draw_words
 from fedhh.clients.populations.population import ClientBlock, StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.queries.base import Aggregate
 from fedhh.server.triehh import TrieHH, discovery_probability
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import follows_law
-from fedhh.testing.checks import first_difference
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
-from tests.zipf_words import answer_in_parts, final_state
+from tests.zipf_words import final_state
 
 SMALL = TrieHH(alphabet=LETTERS, clients_per_layer=2_000, threshold=10, depth=6)
 ALPHA = 1e-9
@@ -181,21 +179,6 @@ def test_votes_of_a_round_are_those_of_the_sampled_clients_words():
     got = {LETTERS[i - 1]: int(tally[i]) for i in range(1, 7) if tally[i]}
     assert got == expected
     assert tally[query.dummy] == 0
-
-
-def test_same_seed_gives_the_same_votes_however_blocks_are_grouped(population):
-    query = SMALL.next_query(SMALL.initialize())
-    whole = ClientWorker(population, seed=3).answer(query, range(query.cohort.num_blocks))
-    parts = answer_in_parts(population, query, seed=3)
-    assert (whole.aggregate.tally == parts.aggregate.tally).all()
-
-
-def test_the_state_survives_a_checkpoint(population, tmp_path):
-    state = final_state(SMALL, population)
-    save_checkpoint(tmp_path / "state.npz", state, {})
-    loaded, _ = load_checkpoint(tmp_path / "state.npz", SMALL.checkpoint_types)
-    assert SMALL.discoveries(loaded).words == SMALL.discoveries(state).words
-    assert first_difference(loaded.history, state.history, "history") is None
 
 
 def test_bad_settings_and_small_populations_are_refused():

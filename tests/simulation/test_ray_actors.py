@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedhh.clients.answers import base
+from fedhh.clients.answers import prefixes
 from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.rehearsal import rehearse
 from fedhh.clients.worker import ClientWorker
@@ -82,13 +82,13 @@ def test_an_actor_that_dies_in_the_rehearsal_is_replaced_and_one_that_fails_goes
 def test_a_rehearsal_loads_the_kernels_of_real_answers(monkeypatch):
     seen: set[tuple[object, ...]] = set()
     for name in ("choose_contributions", "count_contributions"):
-        kernel = getattr(base, name)
+        kernel = getattr(prefixes, name)
 
         def spy(*arguments, name=name, kernel=kernel):
             seen.add((name, *map(kernel.typeof_pyval, arguments)))
             return kernel(*arguments)
 
-        monkeypatch.setattr(base, name, spy)
+        monkeypatch.setattr(prefixes, name, spy)
     rehearse()
     rehearsed = set(seen)
     assert len(rehearsed) == 2

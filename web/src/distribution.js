@@ -127,6 +127,8 @@ export class Distribution {
     fill(this.picture, chart);
     const rule = {
       votes: "What has more votes than the dashed line was kept.",
+      estimates:
+        "No number of votes is a threshold here: the round decides by estimates, which follow from all answers together or have noise of the server's.",
       posterior:
         "No number of votes is a threshold here: the layer keeps candidates by their posterior probability, which weighs the votes of all layers so far.",
       recount: "Its candidates are the words that layers kept; those with fewer votes than the dashed line were not returned.",

@@ -44,7 +44,7 @@ export function byPosterior(layer) {
 
 /** Whether the votes of a round alone say what it kept. @param {Layer} layer */
 export function byVotes(layer) {
-  return !byPosterior(layer) && layer.kept_by !== "evidence";
+  return layer.kept_by === "votes" || layer.kept_by === "recount";
 }
 
 /** @param {Layer} layer */

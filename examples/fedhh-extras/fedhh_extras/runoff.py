@@ -11,9 +11,8 @@ from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import DiscoveryProtocol
 from fedhh.queries.base import PrefixQuery
-from fedhh.server.found import counted
 from fedhh.server.local_discovery import judged
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.settings import Count, CountOrAuto, FromConfig, Items, PrivacyBudget, check_settings
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import PrefixTrie

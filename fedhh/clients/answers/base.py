@@ -9,13 +9,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.clients.answers.matching import Values, WordMatcher
+from fedhh.clients.answers.sampling import add_noise_free_counts
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.kernels.sampling import choose_contributions, count_contributions
-from fedhh.queries.base import Messages, Query
+from fedhh.oracles import FrequencyOracle
+from fedhh.queries.base import ItemQuery, Messages, Query
 from fedhh.random import Stream, generator, kernel_state
-from fedhh.validation import InputError
-
-Values = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,19 +33,15 @@ class BlockCounts:
     num_clients_with_items: int
     messages: Messages | None = None
 
-
-class Answerer(ABC):
-    """Answers one query for blocks of clients."""
-
-    @abstractmethod
-    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Add the block's privatized reports to the tally; raw items end here.
-
-        Args:
-            rows: The block's clients and their items.
-            block: The block's number, which addresses its randomness.
-            tally: ``(query.tally_size,) int64``, changed in place.
-        """
+    @classmethod
+    def of(cls, sizes: Values, num_reports: int, messages: Messages | None = None) -> Self:
+        """Return the counts of clients that hold ``(n,) int64`` values; the rest are dummies."""
+        return cls(
+            num_reports=num_reports,
+            num_dummies=num_reports - int(sizes.sum()),
+            num_clients_with_items=int(np.count_nonzero(sizes)),
+            messages=messages,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,102 +63,77 @@ class WordValues:
         return cls(values=values, live=live if len(live) else np.zeros(1, dtype=np.uint8))
 
 
-def contributions(
-    query: Query,
-    rows: ClientBlock,
-    block: int,
-    word_values: WordValues,
-    *,
-    seed: int,
-    coded_values: Values | None = None,
-) -> tuple[Values, Values]:
-    """Return each client's sampled values, at most B.
+class Answerer(ABC):
+    """Answers one query for blocks of clients.
 
     Args:
         query: The broadcast.
-        rows: A block's clients and their items.
-        block: Its number.
-        word_values: The value of each word of the lexicon.
+        words: The population's words.
         seed: The run's seed.
-        coded_values: Those of the block's coded words.
-
-    Returns:
-        ``(n, B) int64``, -1 where a client has fewer than B values; and ``(n,) int64``, how many
-        it has.
-
-    Raises:
-        InputError: The block has coded words, and the caller has no values for them.
+        noise_free: Count contributions, see `fedhh.clients.answers.sampling`; make no reports.
     """
-    chosen: Values
-    sizes: Values
-    chosen, sizes = choose_contributions(
-        *_choices(query, rows, block, word_values, seed=seed, coded_values=coded_values)
-    )
-    return chosen, sizes
+
+    def __init__(
+        self, query: Query, words: WordMatcher, seed: int, *, noise_free: bool = False
+    ) -> None:
+        self._query = query
+        self._seed = seed
+        self._noise_free = noise_free
+
+    @abstractmethod
+    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
+        """Add the block's privatized reports to the tally; raw items end here.
+
+        Args:
+            rows: The block's clients and their items.
+            block: The block's number, which addresses its randomness.
+            tally: ``(query.tally_size,) int64``, changed in place.
+        """
+
+    def _rng(self, stream: Stream, block: int) -> np.random.Generator:
+        return generator(self._seed, stream, self._query.pass_index, self._query.layer, block)
+
+    def _add(
+        self, oracle: FrequencyOracle, values: Values, rng: np.random.Generator, out: Values
+    ) -> None:
+        """Add reports of some values to an aggregate, or their noise-free counts."""
+        if self._noise_free:
+            add_noise_free_counts(oracle, values, rng=rng, out=out)
+        else:
+            oracle.aggregate(values=values, rng=rng, out=out)
 
 
-def add_contributions(
-    query: Query,
-    rows: ClientBlock,
-    block: int,
-    word_values: WordValues,
-    tally: Values,
-    *,
-    seed: int,
-    coded_values: Values | None = None,
-) -> tuple[int, int]:
-    """Count the values that `contributions` would return, without keeping them.
+class ItemAnswerer(Answerer):
+    """Answers a query to which clients contribute items that they choose by themselves."""
 
-    Args:
-        query: As there, like all that follow.
-        rows: ...
-        block: ...
-        word_values: ...
-        tally: ``(query.tally_size,) int64``, changed in place.
-        seed: ...
-        coded_values: ...
+    _query: ItemQuery
 
-    Returns:
-        The number of values, and of clients that have any.
+    def choices(
+        self, rows: ClientBlock, block: int, word_values: WordValues, coded_values: Values
+    ) -> tuple[Any, ...]:
+        """Return how clients sample at most B of their values, as the kernels take it.
 
-    Raises:
-        InputError: As there.
-    """
-    sampled, holders = count_contributions(
-        *_choices(query, rows, block, word_values, seed=seed, coded_values=coded_values), tally
-    )
-    return int(sampled), int(holders)
+        `fedhh.kernels.sampling.choose_contributions` returns the values, ``(n, B) int64``, -1 where
+        a client has fewer, and ``(n,) int64``, how many it has; `count_contributions` counts them.
 
-
-def _choices(
-    query: Query,
-    rows: ClientBlock,
-    block: int,
-    word_values: WordValues,
-    *,
-    seed: int,
-    coded_values: Values | None,
-) -> tuple[Any, ...]:
-    """Return the kernels' arguments."""
-    if coded_values is None:
-        if len(rows.coded):
-            raise InputError(
-                f"Clients cannot answer a {type(query).__name__} from a population that is drawn "
-                "again when asked; set population.virtual = false, and use fewer clients."
-            )
-        coded_values = np.zeros(0, dtype=np.int64)
-    address = (query.pass_index, query.layer)
-    tie_key = generator(seed, Stream.TIE_BREAK, *address).integers(0, 2**64, dtype=np.uint64)
-    return (
-        rows.clients,
-        rows.offsets,
-        rows.word_ids,
-        rows.counts,
-        word_values.values,
-        word_values.live,
-        coded_values,
-        query.max_items,
-        query.sampler == "greedy",
-        tie_key,
-        kernel_state(generator(seed, Stream.SAMPLING, *address, block)),
-    )
+        Args:
+            rows: A block's clients and their items.
+            block: Its number.
+            word_values: The value of each word of the lexicon.
+            coded_values: Those of the block's coded words.
+        """
+        query = self._query
+        ties = generator(self._seed, Stream.TIE_BREAK, query.pass_index, query.layer)
+        return (
+            rows.clients,
+            rows.offsets,
+            rows.word_ids,
+            rows.counts,
+            word_values.values,
+            word_values.live,
+            coded_values,
+            query.max_items,
+            query.sampler == "greedy",
+            ties.integers(0, 2**64, dtype=np.uint64),
+            kernel_state(self._rng(Stream.SAMPLING, block)),
+        )

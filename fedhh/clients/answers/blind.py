@@ -6,28 +6,76 @@ per distinct word; a block then only draws which, where and the coins.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fedhh.clients.answers.base import Answerer, BlockCounts, Values, WordValues, contributions
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.sampling import add_noise_free_counts
+from fedhh.clients.answers.base import BlockCounts, ItemAnswerer, WordValues
+from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
 from fedhh.kernels.lookup import copy_entries, make_slots
-from fedhh.oracles import FrequencyOracle
+from fedhh.kernels.sampling import choose_contributions
 from fedhh.oracles.bloom_filters import NOTHING
-from fedhh.queries.base import Query
-from fedhh.queries.blooms import BloomQuery
+from fedhh.queries.base import Messages, Query
+from fedhh.queries.blooms import BloomQuery, NgramQuery
+from fedhh.queries.plain_words import PlainWordsQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
-from fedhh.random import Stream, generator
+from fedhh.random import Stream
 from fedhh.words.alphabet import END, FOREIGN, Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
+
+
+class BlindAnswerer(ItemAnswerer):
+    """Reports strings by their keys.
+
+    Keys, unlike numbers in a table of the population's strings, are the same in any population: a
+    greedy client's ties go by them.
+    """
+
+    def __init__(
+        self, query: Query, words: WordMatcher, seed: int, *, noise_free: bool = False
+    ) -> None:
+        super().__init__(query, words, seed, noise_free=noise_free)
+        self._keys, self._table = self._known(words.lexicon)
+
+    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
+        coded_keys, coded_table = self._known(Lexicon(words=coded_words(rows.coded)))
+        choices = self.choices(rows, block, self._keys, coded_keys.values)
+        chosen, sizes = choose_contributions(*choices)
+        keys = chosen.ravel() if self._query.pad else chosen[chosen >= 0]
+        rng = self._rng(Stream.RANDOMIZER, block)
+        messages = self._report(keys, (self._table, coded_table), rng, tally)
+        return BlockCounts.of(sizes, len(keys), messages)
+
+    def _known(self, lexicon: Lexicon) -> tuple[WordValues, Any]:
+        codes, usable, keys = self._named(lexicon)
+        keys = np.where(usable, keys, NOTHING)
+        return WordValues.of(keys), self._table_of(codes, keys)
+
+    @abstractmethod
+    def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
+        """Return each word's codes, whether it takes part, and its key if it does."""
+
+    def _table_of(self, codes: Codes, keys: Values) -> Any:
+        """Return what is computed once for each distinct string."""
+
+    @abstractmethod
+    def _report(
+        self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
+    ) -> Messages | None:
+        """Add reports about strings to the tally, or return them.
+
+        Args:
+            keys: ``(n,) int64``: of the strings, `NOTHING` for a dummy.
+            tables: `_table_of` the lexicon's strings, and of the block's coded words.
+            rng: Source of the coins.
+            tally: ``(query.tally_size,) int64``, changed in place.
+        """
 
 
 class FragmentTable:
@@ -58,44 +106,140 @@ class FragmentTable:
             copy_entries(self._slots, self._fragments, keys, positions, out)
 
 
-class FragmentAnswerer(Answerer):
+class FragmentAnswerer(BlindAnswerer):
     """Reports whole strings and parts of them: Apple (2017), Algorithm 9, for fragments."""
 
-    def __init__(
-        self, query: FragmentQuery[Any], words: WordMatcher, seed: int, *, noise_free: bool = False
+    _query: FragmentQuery[Any]
+
+    def _report(
+        self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
     ) -> None:
-        """Cut every word into fragments, once; answer with reports or noise-free counts."""
-        self._query = query
-        self._seed = seed
-        self._add = add_noise_free_counts if noise_free else _add_reports
-        codes, keys = self._strings(words.lexicon.words)
-        self._keys = WordValues.of(keys)
-        self._table = FragmentTable(query.puzzle, codes, keys)
-
-    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's strings, and add one record for each of them."""
         query = self._query
-        codes, coded_keys = self._strings(coded_words(rows.coded))
-        chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
-        rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
-        held = chosen >= 0
-        reported = rng.integers(query.puzzle.names.num_keys, size=len(chosen))
-        reported[held] = chosen[held]
-        positions = rng.integers(query.puzzle.num_positions, size=len(chosen))
-        pieces = rng.integers(query.puzzle.num_fragments, size=len(chosen))
-        for table in (self._table, FragmentTable(query.puzzle, codes, coded_keys)):
-            table.fill(chosen, positions, pieces)
-
+        reported = _or_random(keys, query.puzzle.names.num_keys, rng)
+        positions = rng.integers(query.puzzle.num_positions, size=len(keys))
+        pieces = rng.integers(query.puzzle.num_fragments, size=len(keys))
+        for table in tables:
+            table.fill(keys, positions, pieces)
         word_sums, fragment_sums, records = query.split(tally)
-        self._add(query.words, reported, rng=rng, out=word_sums)
+        self._add(query.words, reported, rng, word_sums)
         for position, sums in enumerate(fragment_sums):
-            here = pieces[positions == position]
-            self._add(query.fragments, here, rng=rng, out=sums)
+            self._add(query.fragments, pieces[positions == position], rng, sums)
         records += np.bincount(positions, minlength=query.puzzle.num_positions)
-        return counts
 
-    def _strings(self, words: Sequence[str]) -> tuple[Codes, Values]:
-        return padded_strings(self._query.alphabet, self._query.puzzle, words)
+    def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
+        codes, keys = padded_strings(self._query.alphabet, self._query.puzzle, lexicon.words)
+        return codes, keys >= 0, keys
+
+    def _table_of(self, codes: Codes, keys: Values) -> FragmentTable:
+        return FragmentTable(self._query.puzzle, codes, keys)
+
+
+class NgramAnswerer(FragmentAnswerer):
+    """Reports whole strings and pairs of their n-grams: Fanti et al. (2016), section 4."""
+
+    _query: NgramQuery  # type: ignore[assignment]
+
+    def _report(
+        self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
+    ) -> None:
+        query = self._query
+        reported = _or_random(keys, query.puzzle.names.num_keys, rng)
+        pairs = rng.integers(len(query.pairs), size=len(keys))
+        texts = rng.integers(query.puzzle.num_texts, size=(2, len(keys)))
+        positions = np.ascontiguousarray(query.pairs[pairs].T)
+        for table in tables:
+            for side in range(2):
+                table.fill(keys, positions[side], texts[side])
+        words, patterns = query.split(tally)
+        query.words.add_reports(reported, rng=rng, out=words)
+        cohorts = rng.integers(query.ngrams.filters.num_cohorts, size=len(keys))
+        first, second = (
+            self._patterns(cohorts, query.ngram_keys(positions[side], texts[side]), rng)
+            for side in range(2)
+        )
+        np.add.at(patterns, (pairs, cohorts, first, second), 1)
+
+    def _patterns(self, cohorts: Values, keys: Values, rng: np.random.Generator) -> Values:
+        """Return ``(n,) int64``: the noisy filters of n-grams, bit i as 2**i."""
+        reports = self._query.ngrams
+        bits = reports.response.answer(reports.filters.filters(cohorts, keys), rng=rng)
+        return np.asarray(bits @ (1 << np.arange(reports.filters.num_bits, dtype=np.int64)))
+
+
+class BlindPrefixAnswerer(BlindAnswerer):
+    """Reports prefixes of a given length, whatever they are."""
+
+    _query: BlindPrefixQuery
+
+    def _report(
+        self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
+    ) -> Messages | None:
+        query = self._query
+        reported = _or_random(keys, query.names.num_keys, rng)
+        if query.prefixes.aggregate_form != "sketch":
+            return np.asarray(query.prefixes.privatize(reported, rng=rng), dtype=np.int64)
+        self._add(query.prefixes, reported, rng, tally)
+        return None
+
+    def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
+        query = self._query
+        codes = query.alphabet.encode(lexicon.words, width=query.prefix_length)
+        usable = lexicon.reachable(query.alphabet, query.longest_word)
+        return codes, usable, query.names.keys(codes)
+
+
+class BloomAnswerer(BlindAnswerer):
+    """Reports words as noisy Bloom filters: Erlingsson, Pihur, Korolova (2014)."""
+
+    _query: BloomQuery
+
+    def _report(
+        self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
+    ) -> None:
+        reports = self._query.reports
+        add = reports.add_noise_free_counts if self._noise_free else reports.add_reports
+        add(keys, rng=rng, out=tally)
+
+    def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
+        return _whole_words(self._query, lexicon)
+
+
+class PlainWordsAnswerer(BlindAnswerer):
+    """Sends words as they are, for a curator whom these clients trust: Avent et al. (2017)."""
+
+    _query: PlainWordsQuery
+
+    def _report(
+        self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
+    ) -> Messages:
+        distinct, counts = np.unique(keys[keys >= 0], return_counts=True)
+        histogram = np.zeros((len(distinct), self._query.longest_word + 1), dtype=np.int64)
+        histogram[:, -1] = counts
+        for names in tables:
+            names.fill(distinct, histogram[:, :-1])
+        return histogram
+
+    def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
+        return _whole_words(self._query, lexicon)
+
+    def _table_of(self, codes: Codes, keys: Values) -> _Names:
+        return _Names(codes, keys)
+
+
+class _Names:
+    """Words, found by their keys."""
+
+    def __init__(self, codes: Codes, keys: Values) -> None:
+        usable = np.flatnonzero(keys >= 0)
+        self._keys, first = np.unique(keys[usable], return_index=True)
+        self._codes = codes[usable[first]]
+
+    def fill(self, keys: Values, out: Values) -> None:
+        """Write the codes of those keys that are known to the rows of ``out``."""
+        if len(self._keys):
+            places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            known = self._keys[places] == keys
+            out[known] = self._codes[places[known]]
 
 
 def padded_strings(
@@ -107,96 +251,15 @@ def padded_strings(
     return codes, np.where(usable, parts.names.keys(codes), -1)
 
 
-class BlindPrefixAnswerer(Answerer):
-    """Reports prefixes of a given length, whatever they are."""
-
-    def __init__(
-        self, query: BlindPrefixQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
-    ) -> None:
-        """Name every distinct prefix, once; answer with reports or noise-free counts."""
-        self._query = query
-        self._seed = seed
-        self._add = add_noise_free_counts if noise_free else _add_reports
-        self._keys = WordValues.of(self._prefixes(words.lexicon))
-
-    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's prefixes, and report each of them."""
-        query = self._query
-        coded_keys = self._prefixes(Lexicon(words=coded_words(rows.coded)))
-        chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
-        rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
-        held = chosen >= 0
-        reported = rng.integers(query.names.num_keys, size=len(chosen))
-        reported[held] = chosen[held]
-        if query.prefixes.aggregate_form == "sketch":
-            self._add(query.prefixes, reported, rng=rng, out=tally)
-            return counts
-        messages = np.asarray(query.prefixes.privatize(reported, rng=rng), dtype=np.int64)
-        return replace(counts, messages=messages)
-
-    def _prefixes(self, lexicon: Lexicon) -> Values:
-        """Return the key of each word's prefix, -1 for words too long to take part."""
-        query = self._query
-        codes = query.alphabet.encode(lexicon.words, width=query.prefix_length)
-        usable = lexicon.reachable(query.alphabet, query.longest_word)
-        return np.where(usable, query.names.keys(codes), -1)
+def _whole_words(
+    query: BloomQuery | PlainWordsQuery, lexicon: Lexicon
+) -> tuple[Codes, Any, Values]:
+    usable = lexicon.reachable(query.alphabet, query.longest_word)
+    codes = lexicon.encoded(query.alphabet, query.longest_word)
+    return codes, usable, query.names.keys(codes)
 
 
-class BloomAnswerer(Answerer):
-    """Reports words as noisy Bloom filters: Erlingsson, Pihur, Korolova (2014)."""
-
-    def __init__(
-        self, query: BloomQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
-    ) -> None:
-        """Name every distinct word, once; answer with reports or noise-free counts."""
-        self._query = query
-        self._seed = seed
-        reports = query.reports
-        self._add = reports.add_noise_free_counts if noise_free else reports.add_reports
-        self._keys = WordValues.of(self._names(words.lexicon))
-
-    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's words, and report each of them."""
-        query = self._query
-        coded_keys = self._names(Lexicon(words=coded_words(rows.coded)))
-        chosen, counts = chosen_strings(query, rows, block, self._keys, coded_keys, seed=self._seed)
-        rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
-        self._add(chosen, rng=rng, out=tally)
-        return counts
-
-    def _names(self, lexicon: Lexicon) -> Values:
-        """Return the key of each word, `NOTHING` for words that take no part."""
-        query = self._query
-        usable = lexicon.reachable(query.alphabet, query.longest_word)
-        codes = lexicon.encoded(query.alphabet, query.longest_word)
-        return np.where(usable, query.names.keys(codes), NOTHING)
-
-
-def _add_reports(
-    oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator, out: Values
-) -> None:
-    oracle.aggregate(values=values, rng=rng, out=out)
-
-
-def chosen_strings(
-    query: Query,
-    rows: ClientBlock,
-    block: int,
-    word_keys: WordValues,
-    coded_keys: Values,
-    *,
-    seed: int,
-) -> tuple[Values, BlockCounts]:
-    """Return the keys of strings that a block's clients report, -1 for a dummy, and the counts.
-
-    Keys, unlike numbers in a table of the population's strings, are the same in any population: a
-    greedy client's ties go by them.
-    """
-    chosen, sizes = contributions(query, rows, block, word_keys, seed=seed, coded_values=coded_keys)
-    flat = chosen.ravel() if query.pad else chosen[chosen >= 0]
-    counts = BlockCounts(
-        num_reports=len(flat),
-        num_dummies=int(len(flat) - sizes.sum()),
-        num_clients_with_items=int(np.count_nonzero(sizes)),
-    )
-    return flat, counts
+def _or_random(keys: Values, num_keys: int, rng: np.random.Generator) -> Values:
+    """Return the keys, with a uniformly random one for each dummy."""
+    random = rng.integers(num_keys, size=len(keys))
+    return np.where(keys >= 0, keys, random)

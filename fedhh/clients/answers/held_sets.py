@@ -9,41 +9,33 @@ from abc import abstractmethod
 
 import numpy as np
 
-from fedhh.clients.answers.base import Answerer, BlockCounts, Values
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.sampling import add_noise_free_counts
+from fedhh.clients.answers.base import Answerer, BlockCounts
+from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery
-from fedhh.random import Stream, generator
+from fedhh.random import Stream
 from fedhh.words.rows import match_rows
 
 
 class HeldSetAnswerer(Answerer):
     """Finds the candidates that clients hold, and reports one value about them."""
 
+    _query: HeldSetQuery
+
     def __init__(
         self, query: HeldSetQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        """Find every word among the query's, once; answer with reports or noise-free counts."""
-        self._query = query
-        self._seed = seed
-        self._noise_free = noise_free
+        super().__init__(query, words, seed, noise_free=noise_free)
         width = query.words.shape[1]
         self._places = match_rows(words.lexicon.encoded(query.alphabet, width), query.words)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Draw what each client reports, and add the reports."""
         query = self._query
         owners, candidates = self._held(rows)
         sizes = np.bincount(owners, minlength=len(rows.clients))
-        path = (query.pass_index, query.layer, block)
-        values = self._values(candidates, sizes, generator(self._seed, Stream.SAMPLING, *path))
-        rng = generator(self._seed, Stream.RANDOMIZER, *path)
-        if self._noise_free:
-            add_noise_free_counts(query.randomizer, values, rng=rng, out=tally)
-        else:
-            query.randomizer.aggregate(values=values, rng=rng, out=tally)
+        values = self._values(candidates, sizes, self._rng(Stream.SAMPLING, block))
+        self._add(query.randomizer, values, self._rng(Stream.RANDOMIZER, block), tally)
         return BlockCounts(
             num_reports=len(values),
             num_dummies=self._num_dummies(values),

@@ -8,7 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from fedhh.clients.answers.base import Answerer, BlockCounts, Values
+from fedhh.clients.answers.base import Answerer, BlockCounts
+from fedhh.clients.answers.matching import Values
 from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.queries.base import Aggregate, Answer, Diagnostics, PrefixQuery, Query
@@ -40,7 +41,6 @@ class JointQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """All tallies, and three counts behind each."""
         return sum(query.tally_size + _COUNTS for query in self.queries)
 
     @property
@@ -84,13 +84,13 @@ def can_join(query: Query) -> bool:
 class JointAnswerer(Answerer):
     """Answers each run's query from the same rows."""
 
+    _query: JointQuery
+
     def __init__(self, query: JointQuery, answerers: Sequence[Answerer]) -> None:
-        """Answer with one answerer for each of the query's questions."""
         self._query = query
         self._answerers = answerers
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Add the block's reports to each run's tally."""
         parts = self._query.parts(tally)
         for answerer, (part, behind) in zip(self._answerers, parts, strict=True):
             added = answerer.add_block(rows, block, part)

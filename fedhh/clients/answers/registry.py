@@ -8,89 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from fedhh.clients.answers.base import (
-    Answerer,
-    BlockCounts,
-    Values,
-    WordValues,
-    add_contributions,
-    contributions,
+from fedhh.clients.answers.base import Answerer
+from fedhh.clients.answers.blind import (
+    BlindPrefixAnswerer,
+    BloomAnswerer,
+    FragmentAnswerer,
+    NgramAnswerer,
+    PlainWordsAnswerer,
 )
-from fedhh.clients.answers.blind import BlindPrefixAnswerer, BloomAnswerer, FragmentAnswerer
-from fedhh.clients.answers.coded_words import CodedMatcher
 from fedhh.clients.answers.held_sets import PaddedSampleAnswerer, SetSizeAnswerer
 from fedhh.clients.answers.joint import JointAnswerer, JointQuery
 from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.ngrams import NgramAnswerer
-from fedhh.clients.answers.plain_votes import WordVoteAnswerer
-from fedhh.clients.answers.plain_words import PlainWordsAnswerer
+from fedhh.clients.answers.prefixes import PrefixAnswerer, WordVoteAnswerer
 from fedhh.clients.answers.sampling import NoiseFreeQuery
-from fedhh.clients.populations.population import ClientBlock
-from fedhh.oracles import make_oracle
-from fedhh.oracles.base import add_support
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
-from fedhh.queries.blooms import BloomQuery
-from fedhh.queries.ngrams import NgramQuery
+from fedhh.queries.blooms import BloomQuery, NgramQuery
 from fedhh.queries.plain_words import PlainWordsQuery
 from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
-from fedhh.random import Stream, generator
-
-
-class PrefixAnswerer(Answerer):
-    """Votes for prefixes: Gboard paper, Algorithm 2, lines 10-18."""
-
-    def __init__(
-        self, query: PrefixQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
-    ) -> None:
-        """Find every distinct word's candidate value, once.
-
-        Args:
-            query: The broadcast.
-            words: The population's words.
-            seed: The run's seed.
-            noise_free: Count contributions, see `fedhh.clients.answers.sampling`; make no reports.
-        """
-        self._query = query
-        self._seed = seed
-        self._noise_free = noise_free
-        self._oracle = make_oracle(query.oracle, query.domain_size)
-        self._word_values = WordValues.of(words.prefix_values(query))
-        self._coded = CodedMatcher(query)
-
-    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        """Sample each client's contributions, randomize them, and add the votes."""
-        query = self._query
-        coded = self._coded.values(rows.coded)
-        if self._noise_free:
-            sampled, holders = add_contributions(
-                query, rows, block, self._word_values, tally, seed=self._seed, coded_values=coded
-            )
-            dummies = len(rows.clients) * query.max_items - sampled if query.pad else 0
-            tally[query.dummy] += dummies
-            return BlockCounts(
-                num_reports=sampled + dummies,
-                num_dummies=dummies,
-                num_clients_with_items=holders,
-            )
-        chosen, sizes = contributions(
-            query, rows, block, self._word_values, seed=self._seed, coded_values=coded
-        )
-        if query.pad:
-            chosen[chosen < 0] = query.dummy
-            values = chosen.ravel()
-        else:
-            values = chosen[chosen >= 0]
-        rng = generator(self._seed, Stream.RANDOMIZER, query.pass_index, query.layer, block)
-        add_support(self._oracle, values, rng=rng, out=tally)
-        return BlockCounts(
-            num_reports=len(values),
-            num_dummies=int(len(values) - sizes.sum()),
-            num_clients_with_items=int(np.count_nonzero(sizes)),
-        )
-
 
 ANSWERERS: dict[type[Query], Any] = {
     PrefixQuery: PrefixAnswerer,

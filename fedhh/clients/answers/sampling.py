@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from fedhh.clients.answers.base import Values
+from fedhh.clients.answers.matching import Values
 from fedhh.oracles import FrequencyOracle, make_oracle, sampling
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
@@ -43,13 +43,7 @@ class NoiseFreeQuery(Query):
 
     @property
     def tally_size(self) -> int:
-        """Noise-free counts have the form of the tally."""
         return self.query.tally_size
-
-    @property
-    def local_epsilon(self) -> float:
-        """Infinite: these are the clients' values, for the simulator alone."""
-        return float("inf")
 
 
 def can_sample(query: Query) -> bool:

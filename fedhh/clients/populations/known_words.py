@@ -84,7 +84,6 @@ def load_known(source: str | Path) -> KnownWords:
 
 
 def _read_words(path: Path) -> frozenset[str]:
-    """Return the words of a file, one a line, in lower case."""
     if not os.path.lexists(path):
         raise InputError(
             f"Expected known words to be scowl70, none or a file, got {shown(str(path))}, which "

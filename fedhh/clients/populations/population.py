@@ -264,12 +264,10 @@ class StoredPopulation(Population):
 
     @property
     def num_clients(self) -> int:
-        """Number of clients, those without an item included."""
         return len(self._offsets) - 1
 
     @property
     def lexicon(self) -> Lexicon:
-        """The distinct words that clients hold."""
         return self._lexicon
 
     @property
@@ -283,11 +281,9 @@ class StoredPopulation(Population):
         )
 
     def fingerprint(self) -> str:
-        """Return a hash of all clients' items."""
         return self._hash_with(self._offsets, self._word_ids, self._counts)
 
     def block(self, clients: Ids) -> ClientBlock:
-        """Return the items of the given clients, in the given order."""
         starts = self._offsets[clients]
         sizes = self._offsets[clients + 1] - starts
         offsets = np.r_[0, np.cumsum(sizes)]

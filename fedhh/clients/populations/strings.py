@@ -218,7 +218,6 @@ def _real_and_changed_words() -> list[str]:
 
 
 def _unseen(words: Iterable[str], found: Container[str]) -> Iterator[str]:
-    """Yield words that are not found yet, each once."""
     seen = set()
     for word in words:
         if word not in found and word not in seen:
@@ -288,7 +287,6 @@ def _letter_chain(words: list[str]) -> npt.NDArray[np.float64]:
 
 
 def _names(chain: npt.NDArray[np.float64], draws: _Hashes) -> list[str]:
-    """Return a string of the chain for each draw, too short ones as the empty string."""
     codes = np.zeros((len(draws), _LONGEST_NAME + 2), dtype=np.int64)
     alive = np.ones(len(draws), dtype=bool)
     for place in range(_LONGEST_NAME):
@@ -302,7 +300,6 @@ def _names(chain: npt.NDArray[np.float64], draws: _Hashes) -> list[str]:
 
 
 def _draws(first: int, size: int) -> _Hashes:
-    """Return the keys of draws number ``first`` to ``first + size``."""
     return np.arange(first, first + size, dtype=np.uint64) * np.uint64(_FLOATS_PER_DRAW)
 
 

@@ -137,7 +137,6 @@ class VirtualPopulation(Population):
 
     @property
     def num_clients(self) -> int:
-        """Number of clients, those without an item included."""
         return self._num_clients
 
     @property
@@ -159,7 +158,6 @@ class VirtualPopulation(Population):
         return self._lexicon
 
     def block(self, clients: Ids) -> ClientBlock:
-        """Draw the items of the given clients, in the given order."""
         rows = self._drawer.draw(clients)
         word_ids, beyond = part_ranks(rows.ranks, self._lexicon_ranks)
         return ClientBlock(
@@ -179,41 +177,34 @@ class VirtualPopulation(Population):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the census is there."""
         return self._census is not None
 
     def count(
         self, progress: CountProgress | None = None, *, counted: Counted | None = None
     ) -> None:
-        """Make the census, unless it is there."""
         if self._census is None:
             self._census = self._take_census(progress or (lambda counted, of: None), counted)
 
     def counter(self, onto: Counted | None = None) -> ClientCounter:
-        """Return what counts clients as they are drawn."""
         if onto is None:
             words = np.zeros((self._lexicon_ranks, 2), dtype=np.int32)
             onto = Counted(clients=(), words=words, contributions=0, squares=0)
         return _Counter(onto, self._counted)
 
     def fingerprint(self) -> str:
-        """Return a hash of the model, the number of clients and what the first of them hold."""
         rows = self._first_clients()
         return self._hash_with(rows.offsets, rows.word_ids, rows.counts, rows.coded)
 
     @property
     def word_counts(self) -> Ids:
-        """``(V,) int64``: how often each word was typed by all clients together."""
         return self._scaled(self.census.words[:, 0])
 
     @property
     def word_clients(self) -> Ids:
-        """``(V,) int64``: how many clients hold each word."""
         return self._scaled(self.census.words[:, 1])
 
     @property
     def rare_words(self) -> RareWords:
-        """What clients hold beside the lexicon."""
         return RareWords(
             contributions=int(self._scaled(np.array([self.census.beyond]))[0]),
             sample=self.census.sample,
@@ -321,7 +312,6 @@ class _Counter(ClientCounter):
 
     @property
     def counted(self) -> Counted:
-        """What has been counted."""
         return Counted(
             clients=tuple(self._clients),
             words=self._words,
@@ -331,7 +321,6 @@ class _Counter(ClientCounter):
 
 
 def _missing(ranges: Sequence[tuple[int, int]], num_clients: int) -> list[tuple[int, int]] | None:
-    """Return the ranges between others, or None if a client stands in two of them."""
     gaps, end = [], 0
     for first, stop in [*sorted(ranges), (num_clients, num_clients)]:
         if first < end:

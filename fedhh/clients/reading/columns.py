@@ -235,7 +235,6 @@ def _proposed(
 
 
 def _guess(found: Sequence[str], given: Mapping[str, str], roles: Sequence[str]) -> dict[str, str]:
-    """Return the columns whose names say what they are."""
     guessed = dict(given)
     plain = {re.sub(r"[\W_]", "", name).lower(): name for name in reversed(found)}
     for role in roles:
@@ -247,7 +246,6 @@ def _guess(found: Sequence[str], given: Mapping[str, str], roles: Sequence[str])
 
 
 def _joined(columns: Mapping[str, str]) -> str:
-    """Return columns as `parse_columns` takes them."""
     line = io.StringIO(newline="")
     parts = [f"{role}={name}" for role, name in columns.items()]
     csv.writer(line, lineterminator="").writerow(parts)

@@ -79,7 +79,6 @@ def _json_text(value: Any) -> str:
 
 
 def _json_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line numbers and objects."""
     for line, text in enumerate(text_lines(path), start=1):
         if not text.strip():
             continue

@@ -32,6 +32,7 @@ from fedhh.clients.reading.tables import (
     has_free_records,
     read_columns,
     readable,
+    require_known_extension,
     require_type,
     write_rows,
 )
@@ -191,7 +192,6 @@ def _population_of(
     name: str,
     unit: str,
 ) -> StoredPopulation:
-    """Return the population of some rows; each counts once without counts."""
     if counts is not None and rows.offsets is not None and words_ascend(rows.offsets, word_ids):
         # As in files of our own: that is how a population is held.
         return StoredPopulation(
@@ -249,3 +249,29 @@ def write_population(population: StoredPopulation, path: str | Path) -> None:
         }
     )
     write_rows(Path(path), rows)
+
+
+def prepare_text(
+    in_path: str | Path,
+    out_path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    separator: str | None = None,
+) -> FileContent:
+    """Count the words of each user's texts, write them as user, word, count, and return them.
+
+    Users are numbers in the order of their first text, so that names do not go on.
+
+    Args:
+        in_path: A file with a row for each text, as in `read_population`.
+        out_path: Where to write, as in `write_population`.
+        columns: The file's names for ``user`` and ``text``, where they differ.
+        separator: What separates the columns of CSV, or "tab"; None: a comma.
+
+    Raises:
+        InputError: As `read_population` and `write_population` do.
+    """
+    require_known_extension(Path(out_path))
+    content = read_texts(in_path, Layout(columns=columns or {}, separator=separator))
+    write_population(content.population, out_path)
+    return content

@@ -273,13 +273,7 @@ def _of_sketch(
 
     The candidates that it dropped were never listed; they are only counted in the summary.
     """
-    oracle = query.prefixes
-    keys = query.names.keys(kept[:, : query.prefix_length])
-    if oracle.aggregate_form == "sketch":
-        votes = oracle.support(aggregate.tally, keys)
-    else:
-        assert aggregate.messages is not None
-        votes = oracle.support(reports=aggregate.messages, candidates=keys)
+    votes = query.support(aggregate, kept)
     width = kept.shape[1]
     everything = np.arange(len(kept))
     is_last = query.prefix_length == query.longest_word
@@ -287,7 +281,7 @@ def _of_sketch(
     return _heard(
         query,
         summary,
-        Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally),
+        Noise.of_aggregate(query.prefixes, aggregate.num_reports, aggregate.tally),
         votes,
         trie=PrefixTrie.empty(query.alphabet.size),
         finished=kept,

@@ -12,8 +12,8 @@ import numpy as np
 from fedhh.accounting.before_run import central_before_run, epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import Guarantee
+from fedhh.clients.populations.describe import Spelling, spelling_of
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.spelling import Spelling, spelling_of
 from fedhh.experiments.config.alphabet import settle_alphabet
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config

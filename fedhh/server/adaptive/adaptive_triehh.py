@@ -21,19 +21,21 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.server.adaptive import public_list
-from fedhh.server.adaptive.character_model import CharacterModel, contexts
-from fedhh.server.adaptive.cohorts import AdaptiveCohorts
-from fedhh.server.adaptive.eta_rule import fitting_eta, share_noise
+from fedhh.server.adaptive.character_model import (
+    LONGEST_CONTEXT,
+    CharacterModel,
+    PublicPrior,
+    contexts,
+    public_prior,
+)
+from fedhh.server.adaptive.cohorts import AdaptiveCohorts, fitting_eta, share_noise
 from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX, Guesses
-from fedhh.server.adaptive.posterior_pruning import likeliest
-from fedhh.server.adaptive.public_prior import LONGEST_CONTEXT, PublicPrior, public_prior
 from fedhh.server.adaptive.state import AdaptiveState
-from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior
+from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.server.evidence import Evidence
-from fedhh.server.found import counted, unheard
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
 from fedhh.server.local_discovery import FalseDiscoveryRate
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
@@ -122,7 +124,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     def settle(self, *, num_clients: int, seed: int) -> Self:
         """Return the settings for a population; decides ``eta_max`` and the cohorts.
 
-        See `eta_rule.fitting_eta` and `AdaptiveCohorts`.
+        See `cohorts.fitting_eta` and `AdaptiveCohorts`.
         """
         settled = self
         if self.eta_max == AUTO:
@@ -148,7 +150,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         return np.sort(np.concatenate([prefixes[kept], words])), threshold
 
     def begin(self) -> TrieState:
-        """Return the first layer that asks."""
         state = super().begin()
         if not self.has_posterior:
             return state
@@ -170,7 +171,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         )
 
     def ask(self, planned: PlannedLayer, run: RunState[TrieState]) -> PrefixQuery | None:
-        """Return the broadcast of a layer; None where the trie has ended before it."""
         query = super().ask(planned, run)
         if query is None or not (self.has_posterior and self._carries):
             return query
@@ -186,7 +186,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         query: PrefixQuery,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        """Return what a layer's votes say, after those of all layers before."""
         if not self.has_posterior:
             return super().hear(planned, run, query, aggregate)
         state = self._belief(run)
@@ -242,7 +241,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         )
 
     def earlier_evidence(self, own: TrieState) -> Evidence | None:
-        """Return the votes of later layers about found words, where they are asked for."""
         if not (self.has_posterior and self._carries):
             return None
         assert isinstance(own, AdaptiveState)
@@ -287,7 +285,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     @cached_property
     def _listed(self) -> Codes:
-        """The public words that may be candidates themselves."""
         width = self.depth + 1
         is_public = self.public_words not in ("none", self.known_words)
         if not (self.ask_public_words and is_public and self.has_posterior and self._carries):
@@ -306,7 +303,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         votes = aggregate.tally[first : first + len(self._sampled_list)]
         findable = public_list.findable(self._seen(votes, noise, aggregate))
         if public_list.pays(findable):
-            return unheard(query, self._listed[match_rows(self._listed, known) < 0])
+            return Found.in_round(query, self._listed[match_rows(self._listed, known) < 0])
         (likely,) = np.nonzero(findable > public_list.CREDIBLE)
         return counted(
             query, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
@@ -355,7 +352,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     @property
     def most_found(self) -> int:
-        """Words that layers find at most."""
         if not self.has_posterior:
             return super().most_found
         trie, finished = self._initial_trie(self.symbols)

@@ -168,7 +168,6 @@ def _by_context(spelled: Codes, law: Law, *, distinct: bool = False) -> tuple[_F
 
 
 def _largest(values: _Floats, most: int) -> _Counts:
-    """Return the places of the largest values, ascending, at most so many."""
     if len(values) <= most:
         return np.arange(len(values))
     return np.sort(np.argpartition(-values, most)[:most])

@@ -8,7 +8,7 @@ import pytest
 from fedhh.clients.answers.blind import FragmentTable
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
-from fedhh.clients.populations.population import ClientBlock, StoredPopulation
+from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
 from fedhh.oracles import OracleSpec, SketchOracle
 from fedhh.queries.cohort import Cohort
@@ -17,6 +17,7 @@ from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.puzzle import FragmentPuzzle
+from tests.zipf_words import everybody_holds
 
 LOWER = Alphabet(symbols="abcdefghijklmnopqrstuvwxyz")
 # One row and a great epsilon: sketches are true counts, but for shared cells.
@@ -25,50 +26,31 @@ SKETCH = {"num_hashes": 1, "num_cells": 2048, "hash_seed": 5}
 WORDS = ["lol", "lolabc", "lolabcd", "lolabzz", "x", "na\u00efve", "zz"]
 
 
-def fragment_query(**changes: object) -> FragmentQuery:
-    values: dict[str, object] = {
-        "pass_index": 0,
-        "layer": 1,
-        "cohort": Cohort(start=0, size=600),
-        "alphabet": LOWER,
-        "max_items": 7,
-        "sampler": "random",
+BLIND = {
+    "pass_index": 0,
+    "layer": 1,
+    "cohort": Cohort(start=0, size=600),
+    "alphabet": LOWER,
+    "max_items": 7,
+    "sampler": "random",
+}
+
+
+def fragment_query(**changes) -> FragmentQuery:
+    values = {
         "puzzle": FragmentPuzzle(
             alphabet_size=27, length=6, fragment_length=2, num_puzzles=16, hash_seed=1
         ),
         "word_oracle": OracleSpec(name="cms", epsilon=80.0, params=SKETCH),
         "fragment_oracle": OracleSpec(name="ss", epsilon=40.0),
     }
-    return FragmentQuery(**{**values, **changes})  # type: ignore[arg-type]
+    return FragmentQuery(**{**BLIND, **values, **changes})
 
 
-def prefix_query(**changes: object) -> BlindPrefixQuery:
-    values: dict[str, object] = {
-        "pass_index": 0,
-        "layer": 1,
-        "cohort": Cohort(start=0, size=600),
-        "alphabet": LOWER,
-        "max_items": 7,
-        "sampler": "random",
-        "prefix_length": 4,
-        "longest_word": 6,
-        "oracle": OracleSpec(name="cms", epsilon=80.0, params=SKETCH),
-        "hash_seed": 1,
-    }
-    return BlindPrefixQuery(**{**values, **changes})  # type: ignore[arg-type]
-
-
-def population_of(words: list[str], num_clients: int = 600) -> StoredPopulation:
-    """Every client holds every word."""
-    rows = num_clients * len(words)
-    return StoredPopulation.from_rows(
-        name="all",
-        lexicon=Lexicon(words=words),
-        clients=np.repeat(np.arange(num_clients), len(words)),
-        word_ids=np.tile(np.arange(len(words)), num_clients),
-        counts=np.ones(rows, dtype=np.int64),
-        num_clients=num_clients,
-    )
+def prefix_query(**changes) -> BlindPrefixQuery:
+    oracle = OracleSpec(name="cms", epsilon=80.0, params=SKETCH)
+    values = {"prefix_length": 4, "longest_word": 6, "oracle": oracle, "hash_seed": 1}
+    return BlindPrefixQuery(**{**BLIND, **values, **changes})
 
 
 def keys_of(query: FragmentQuery, words: list[str]) -> np.ndarray:
@@ -77,7 +59,7 @@ def keys_of(query: FragmentQuery, words: list[str]) -> np.ndarray:
 
 def test_a_record_reports_the_padded_or_truncated_string_and_one_of_its_fragments():
     query = fragment_query(pad=False)
-    population = population_of(WORDS)
+    population = everybody_holds(WORDS, 600)
     tally = np.zeros(query.tally_size, dtype=np.int64)
     answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)
@@ -105,7 +87,7 @@ def test_a_record_reports_the_padded_or_truncated_string_and_one_of_its_fragment
 
 def test_clients_pad_with_uniformly_random_strings_and_fragments():
     query = fragment_query(max_items=10)
-    population = population_of(["lol"], num_clients=2000)
+    population = everybody_holds(["lol"], num_clients=2000)
     tally = np.zeros(query.tally_size, dtype=np.int64)
     answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)
@@ -125,7 +107,7 @@ def test_clients_pad_with_uniformly_random_strings_and_fragments():
 
 def test_prefixes_are_padded_and_words_that_are_too_long_take_no_part():
     query = prefix_query(pad=False)
-    population = population_of(WORDS)
+    population = everybody_holds(WORDS, 600)
     answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
     tally = np.zeros(query.tally_size, dtype=np.int64)
     counts = answerer.add_block(population.items, 0, tally)
@@ -138,7 +120,7 @@ def test_prefixes_are_padded_and_words_that_are_too_long_take_no_part():
 
 def test_reports_themselves_reach_the_server_where_the_oracle_is_no_sketch():
     query = prefix_query(pad=False, oracle=OracleSpec(name="olh", epsilon=8.0))
-    population = population_of(WORDS)
+    population = everybody_holds(WORDS, 600)
     answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, np.zeros(0, dtype=np.int64))
     assert query.tally_size == 0
@@ -156,7 +138,7 @@ def test_reports_themselves_reach_the_server_where_the_oracle_is_no_sketch():
 def test_a_sketch_of_prefixes_adds_up_without_messages():
     oracle = OracleSpec(name="flh", epsilon=8.0, params={"num_hashes": 4})
     query = prefix_query(oracle=oracle)
-    population = population_of(WORDS)
+    population = everybody_holds(WORDS, 600)
     tally = np.zeros(query.tally_size, dtype=np.int64)
     answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedhh.clients.answers.coded_words import CodedMatcher
+from fedhh.clients.answers.matching import CodedMatcher
 from fedhh.clients.populations.strings import coded_words
 from fedhh.oracles import OracleSpec
 from fedhh.queries.base import PrefixQuery

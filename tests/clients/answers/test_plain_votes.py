@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.plain_votes import WordVoteAnswerer, draw_words
+from fedhh.clients.answers.prefixes import WordVoteAnswerer, draw_words
 from fedhh.clients.populations.population import ClientBlock, StoredPopulation
 from fedhh.oracles import OracleSpec
 from fedhh.queries.base import WordVoteQuery

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.describe import describe
+from fedhh.clients.populations.describe import describe, spelling_of
 from fedhh.clients.populations.known_words import KnownWords, load_known
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.spelling import spelling_of
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.words.lexicon import Lexicon
 

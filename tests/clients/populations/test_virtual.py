@@ -5,8 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from fedhh.clients.answers.coded_words import CodedMatcher
-from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
 from fedhh.clients.populations import virtual
 from fedhh.clients.populations.strings import NAMED_RANKS, coded_numbers, coded_words
 from fedhh.clients.populations.synthetic import synthetic_population

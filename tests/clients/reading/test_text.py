@@ -7,8 +7,7 @@ import pytest
 
 from fedhh.clients.reading import tokens as tokens_module
 from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.sources import read_file, read_population
-from fedhh.clients.reading.text import prepare_text
+from fedhh.clients.reading.sources import prepare_text, read_file, read_population
 from fedhh.clients.reading.tokens import EMOJI, tokenize, tokenize_all
 from fedhh.validation import InputError
 
