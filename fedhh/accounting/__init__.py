@@ -5,8 +5,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 
 * what `fedhh account` states, by the same names: `account_shuffle`, `account_user`,
   `account_anonymity`, `account_plan`
-* item level: `shuffle_epsilon`, `shuffle_delta`, and backwards `largest_local_epsilon`,
-  `smallest_num_reports`; `subset_selection_lower_bound` shows how tight they are
+* item level: `shuffle_epsilon`, `shuffle_delta`; how tight: `subset_selection_lower_bound`
 * user level: `user_level_epsilon`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * approximate k-anonymity: `anonymity`
@@ -52,7 +51,6 @@ from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
 from fedhh.accounting.oracle_audit import audit_oracle
 from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
-from fedhh.accounting.planner import largest_local_epsilon, smallest_num_reports
 from fedhh.accounting.report import PrivacyReport, account_local
 from fedhh.accounting.shuffle_accounts import (
     ShuffleAccount,
@@ -114,7 +112,6 @@ __all__ = [
     "disjoint_epsilon",
     "dominating_blanket",
     "group_epsilon",
-    "largest_local_epsilon",
     "local_epsilon_of_plan",
     "local_item_epsilon",
     "local_user_epsilon",
@@ -123,7 +120,6 @@ __all__ = [
     "shuffle_bound",
     "shuffle_delta",
     "shuffle_epsilon",
-    "smallest_num_reports",
     "subset_selection_blanket",
     "subset_selection_lower_bound",
     "triehh_epsilon",

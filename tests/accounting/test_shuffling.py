@@ -18,6 +18,7 @@ from fedhh.accounting import (
     Clones,
     Clones2023,
     NotApplicable,
+    Selection,
     blanket_jensen,
     closed_form_delta,
     closed_form_epsilon,
@@ -31,6 +32,7 @@ from fedhh.accounting import (
 )
 from fedhh.accounting.bounds import tightness
 from fedhh.accounting.bounds.blanket import worst_blankets
+from fedhh.oracles import SubsetSelection
 from fedhh.validation import InputError
 
 GBOARD = {"local_epsilon": 10.0, "num_reports": 30_000_000, "delta": 1e-10}
@@ -341,3 +343,18 @@ def test_the_mean_number_of_echoes_in_a_range_by_hand():
     found = tightness._echoes(2, 4, most=coins, fewest=coins, p=0.5, step=1.0)
     assert found.mean.ravel() == pytest.approx([(2 * 6 + 3 * 4) / 10, (2 * 10 + 3 * 10) / 20])
     assert found.probability == pytest.approx([10 / 16, 20 / 32])
+
+
+@pytest.mark.parametrize("local_epsilon", [0.1, 1.0, math.log(3), 4.0, math.log(100), 10.0, 16.0])
+@pytest.mark.parametrize("domain_size", [2, 4, 28, 101, 1351, 1_000_001])
+def test_the_law_of_subset_selection_is_the_oracles(local_epsilon, domain_size):
+    oracle = SubsetSelection(epsilon=local_epsilon, domain_size=domain_size)
+    law = Selection(
+        local_epsilon=local_epsilon,
+        domain_size=domain_size,
+        subset_size=paper_subset_size(local_epsilon, domain_size),
+    )
+    assert law.subset_size == oracle.d
+    assert law.p == pytest.approx(oracle.p, rel=1e-12)
+    assert law.q == pytest.approx(oracle.q, rel=1e-12)
+    assert law.blanket == pytest.approx(oracle.blanket_probability, rel=1e-12)
