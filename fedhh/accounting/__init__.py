@@ -20,20 +20,27 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 What a device loses over days and years is the subject of `fedhh.longitudinal`.
 """
 
-from fedhh.accounting.account import account
+from fedhh.accounting.account import account, account_local, central_before_run
 from fedhh.accounting.anonymity import (
     LayerAnonymity,
     account_anonymity,
     anonymity,
     probability_surfacing,
 )
-from fedhh.accounting.before_run import central_before_run
-from fedhh.accounting.bounds.blanket import Blanket, dominating_blanket, subset_selection_blanket
-from fedhh.accounting.bounds.clones import Clones, Clones2023
-from fedhh.accounting.bounds.closed_form import closed_form_delta, closed_form_epsilon
+from fedhh.accounting.bounds.blanket import Blanket
+from fedhh.accounting.bounds.clones import (
+    Clones,
+    Clones2023,
+    closed_form_delta,
+    closed_form_epsilon,
+)
 from fedhh.accounting.bounds.composition import Precision, Use, composed_epsilon, disjoint_epsilon
-from fedhh.accounting.bounds.group_privacy import group_epsilon
-from fedhh.accounting.bounds.selection import Selection, paper_subset_size
+from fedhh.accounting.bounds.selection import (
+    Selection,
+    dominating_blanket,
+    paper_subset_size,
+    subset_selection_blanket,
+)
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.bounds.tightness import (
     ShuffleLowerBound,
@@ -45,13 +52,12 @@ from fedhh.accounting.empirical_epsilon import (
     audit_epsilon,
     clopper_pearson,
 )
-from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
-from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable, PrivacyReport
+from fedhh.accounting.guess_audit import audit_oracle
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
-from fedhh.accounting.oracle_audit import audit_oracle
 from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
-from fedhh.accounting.report import PrivacyReport, account_local
+from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.shuffle_accounts import (
     ShuffleAccount,
     StatedBound,
@@ -60,8 +66,8 @@ from fedhh.accounting.shuffle_accounts import (
     account_user,
 )
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
-from fedhh.accounting.triehh import account_triehh
-from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
+from fedhh.accounting.trusted import account_triehh
+from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
 from fedhh.mechanisms.sampled_threshold import (
     TrieHHParameters,
     triehh_epsilon,

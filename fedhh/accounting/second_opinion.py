@@ -28,10 +28,16 @@ from dp_accounting.pld import pld_pmf
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from fedhh.accounting.bounds.blanket import Blanket
-from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
-from fedhh.accounting.bounds.dominated_losses import dominated_losses
+from fedhh.accounting.bounds.composition import (
+    FINE,
+    Precision,
+    Use,
+    composed_epsilon,
+    curve,
+    dominated_losses,
+)
 from fedhh.accounting.bounds.pure_composition import optimal_composition
-from fedhh.accounting.bounds.shuffle_bound import DELTA_RANGE, ShuffleBound
+from fedhh.accounting.bounds.shuffle_bound import DELTA_RANGE
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.privacy_loss.search import largest_epsilon_above, smallest_epsilon
@@ -144,15 +150,15 @@ def opinion_on_uses(
     )
     # Where nothing is left to compose, any grid will do.
     gap = max(largest, _SAME) / _DOTS
-    curves = [_curve(bound, gap) for bound in bounds]
+    curves = [curve(bound, gap=gap, points=_DOTS) for bound in bounds]
     counts = [use.times for use in uses]
-    upper = _composed([_dominating(curve, gap) for curve in curves], counts)
+    upper = _composed([_dominating(deltas, gap) for deltas in curves], counts)
     rounding = _rounding(times)
     whole = sum(use.times * use.bound.local_epsilon for use in uses)
     above = _smallest(upper, delta - rounding, whole)
     wide = min(above, whole)
     grid = min(gap, max(_LOSS_OF_GRID * wide / times, wide / _GRID_STEPS) or gap)
-    lower = _composed([_dominated(curve, gap, grid) for curve in curves], counts)
+    lower = _composed([_dominated(deltas, gap, grid) for deltas in curves], counts)
     return SecondOpinion(
         claim=claim,
         epsilon=stated,
@@ -320,14 +326,6 @@ def _composed(
         lambda one, other: one.compose(other),
         (each.self_compose(count) for each, count in zip(losses, counts, strict=True)),
     )
-
-
-def _curve(bound: ShuffleBound, gap: float) -> Floats:
-    """Return deltas from epsilon = -k to +k gaps, the same bound holding in both directions."""
-    epsilons = np.arange(_DOTS + 1) * gap
-    positive = np.minimum.accumulate([bound.delta(float(epsilon)) for epsilon in epsilons])
-    negative = -np.expm1(-epsilons) + np.exp(-epsilons) * positive
-    return np.minimum.accumulate(np.concatenate([negative[:0:-1], positive]))
 
 
 def _dominating(deltas: Floats, gap: float) -> PrivacyLossDistribution:

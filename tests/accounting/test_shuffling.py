@@ -31,7 +31,7 @@ from fedhh.accounting import (
     subset_selection_lower_bound,
 )
 from fedhh.accounting.bounds import tightness
-from fedhh.accounting.bounds.blanket import worst_blankets
+from fedhh.accounting.bounds.selection import worst_blankets
 from fedhh.oracles import SubsetSelection
 from fedhh.validation import InputError
 

@@ -14,8 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fedhh.accounting.bounds.blanket import subset_selection_blanket
-from fedhh.accounting.bounds.selection import Selection
+from fedhh.accounting.bounds.selection import Selection, subset_selection_blanket
 from fedhh.accounting.bounds.shuffle_bound import check_delta, check_epsilon
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.privacy_loss.binomial import (

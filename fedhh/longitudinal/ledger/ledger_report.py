@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedhh.accounting.guarantees import Guarantee, Unit
-from fedhh.accounting.report import PrivacyReport
+from fedhh.accounting.guarantees import Guarantee, PrivacyReport, Unit
 from fedhh.longitudinal.ledger.charge import Charge
 from fedhh.longitudinal.ledger.statements import guarantees
 from fedhh.validation import InputError, did_you_mean
