@@ -58,18 +58,6 @@ def account(
     )
 
 
-@account.register
-def _of_local_reports(
-    mechanism: LocalReports,
-    layers: Sequence[LayerRecord],
-    *,
-    num_clients: int,
-    delta: float,
-    alpha: float,
-) -> PrivacyReport:
-    return account_local(mechanism, layers, delta=delta, alpha=alpha)
-
-
 def account_local(
     mechanism: LocalReports, layers: Sequence[LayerRecord], *, delta: float, alpha: float
 ) -> PrivacyReport:
@@ -99,6 +87,14 @@ def account_local(
         anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha)),
         notes=tuple(_notes(run, layers, has_realised=bool(realised))),
     )
+
+
+account.register(
+    LocalReports,
+    lambda mechanism, layers, *, num_clients, delta, alpha: account_local(
+        mechanism, layers, delta=delta, alpha=alpha
+    ),
+)
 
 
 def _check_records(layers: Sequence[LayerRecord], *, max_items: int) -> None:

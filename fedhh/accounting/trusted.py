@@ -19,6 +19,7 @@ from fedhh.accounting.guarantees import (
     PrivacyReport,
     Trust,
     Unit,
+    or_infinite,
 )
 from fedhh.accounting.layer_anonymity import claim_of_validation
 from fedhh.accounting.run_facts import LayerRecord
@@ -31,24 +32,6 @@ _CURATOR = (
     "Avent et al. (2017), head list after Korolova et al. (2009) and Laplace counts; proof in "
     "fedhh.mechanisms.opt_in"
 )
-
-
-@account.register
-def _of_sampled_threshold(
-    mechanism: SampledThreshold,
-    layers: Sequence[LayerRecord],
-    *,
-    num_clients: int,
-    delta: float,
-    alpha: float,
-) -> PrivacyReport:
-    return account_triehh(
-        num_clients=num_clients,
-        sample_size=mechanism.sample_size,
-        threshold=mechanism.threshold,
-        num_rounds=len(mechanism.layers),
-        delta=delta,
-    )
 
 
 def account_triehh(
@@ -115,6 +98,18 @@ def account_triehh(
             "estimate and variance are for evaluation.",
         ),
     )
+
+
+account.register(
+    SampledThreshold,
+    lambda mechanism, layers, *, num_clients, delta, alpha: account_triehh(
+        num_clients=num_clients,
+        sample_size=mechanism.sample_size,
+        threshold=mechanism.threshold,
+        num_rounds=len(mechanism.layers),
+        delta=delta,
+    ),
+)
 
 
 @account.register
@@ -199,12 +194,12 @@ def _of_others(guarantee: Guarantee) -> Guarantee:
 def _of_all(opt_in: Guarantee, other: Guarantee) -> Guarantee:
     """Return what holds for a client of either group, readers of the results in view."""
     epsilon = other.epsilon
-    if not isinstance(epsilon, NotApplicable) and not isinstance(opt_in.epsilon, NotApplicable):
-        epsilon = max(epsilon, opt_in.epsilon)
     return replace(
         opt_in,
         method="either group",
-        epsilon=epsilon,
+        epsilon=epsilon
+        if isinstance(epsilon, NotApplicable)
+        else max(epsilon, or_infinite(opt_in.epsilon)),
         delta=max(opt_in.delta, other.delta),
         theorem=f"the larger of both groups': {opt_in.theorem}; {other.theorem}",
         assumptions=f"for every client; {other.assumptions}",
