@@ -44,7 +44,6 @@ from fedhh.accounting.bounds.selection import (
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.bounds.tightness import (
     ShuffleLowerBound,
-    blanket_jensen,
     subset_selection_lower_bound,
 )
 from fedhh.accounting.empirical_epsilon import (
@@ -108,7 +107,6 @@ __all__ = [
     "anonymity",
     "audit_epsilon",
     "audit_oracle",
-    "blanket_jensen",
     "central_before_run",
     "clients_of_plan",
     "clopper_pearson",
