@@ -137,7 +137,6 @@ class LayerAnonymity:
         return low, self._threshold_at_most(np.arange(low, high + 1, dtype=np.float64))
 
     def _first_count_with(self, probability: float) -> int:
-        """Return the smallest count with P(tau <= count) >= probability."""
         low, high = -1, self.num_reports
         while high - low > 1:
             middle = (low + high) // 2

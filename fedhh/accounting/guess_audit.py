@@ -153,7 +153,6 @@ def _best_rule(
     pairs: bool,
     rng: np.random.Generator,
 ) -> tuple[float, _GuessRule]:
-    """Return the rule about some values that seems to bound epsilon best, and its bound."""
     everything = tuple(range(len(values)))
     held = rng.integers(len(values), size=teachers)
     shown = _drawn(shows, values, held, rng=rng)
@@ -166,8 +165,12 @@ def _best_rule(
         _GuessRule(among=values, drawn=everything, score=scores[0], lists=Lists(rule=RULES[0])),
     )
 
-    def consider(score: ReportScore, drawn: tuple[int, ...], rules: Sequence[Rule]) -> None:
-        nonlocal best
+    tries: list[tuple[tuple[int, ...], tuple[Rule, ...]]] = []
+    if len(values) > 2:
+        tries.append((everything, RULES))
+    if pairs:
+        tries += [(pair, RULES_OF_PAIRS) for pair in itertools.combinations(everything, 2)]
+    for score, (drawn, rules) in itertools.product(scores, tries):
         of_drawn = np.isin(held, drawn)
         own = np.searchsorted(drawn, held[of_drawn])
         some = score.of(shown)[of_drawn][:, drawn]
@@ -176,21 +179,13 @@ def _best_rule(
                 bound = guesses.lower_bound(error=_CHOOSING_ERROR)
                 if bound > best[0]:
                     best = bound, _GuessRule(among=values, drawn=drawn, score=score, lists=lists)
-
-    for score in scores:
-        if len(values) > 2:
-            consider(score, everything, RULES)
-        if pairs:
-            for pair in itertools.combinations(everything, 2):
-                consider(score, pair, RULES_OF_PAIRS)
     return best
 
 
 def _tested(
     shows: ShowsReports, rule: _GuessRule, num_reports: int, *, rng: np.random.Generator
 ) -> Guesses:
-    """Return how often fresh reports' lists have the value."""
-    total = Guesses.none(len(rule.drawn))
+    total = Guesses(made=np.zeros(len(rule.drawn) - 1, dtype=np.int64), right=0)
     for start in range(0, num_reports, _AT_ONCE):
         own = rng.integers(len(rule.drawn), size=min(_AT_ONCE, num_reports - start))
         shown = _drawn(shows, rule.among, np.array(rule.drawn)[own], rng=rng)

@@ -155,5 +155,4 @@ def _anonymity_once(layers: tuple[LayerAnonymity, ...], alpha: float) -> Anonymi
 
 
 def _strength(claim: AnonymityGuarantee) -> int:
-    """Return k, -1 where there is none."""
     return claim.k if isinstance(claim.k, int) else -1

@@ -249,7 +249,6 @@ class _Search:
     def _next(
         self, last: list[_Point], lower: _Point | None, upper: _Point | None, *, halve: bool
     ) -> float:
-        """Return where to ask next."""
         aim = math.log(self._target * (1 - TOLERANCE / 2))
         (local, central) = last[-1]
         if len(last) == 2 and math.isclose(
@@ -269,7 +268,6 @@ class _Search:
 
 
 def _place(local: float) -> float:
-    """Return ln sinh(local / 2)."""
     half = local / 2
     return half + math.log(-math.expm1(-2 * half) / 2)
 

@@ -185,14 +185,12 @@ def _reachable(run: RunFacts) -> Blanket:
 
 
 def _name(run: RunFacts, bounds: Bounds) -> str:
-    """Return the method's name, which says where any domain is covered."""
     name = bounds[0].name
     any_domain = run.domains_vary and (run.uses > 1 or not run.realised)
     return REACHABLE if name == Blanket.name and any_domain else name
 
 
 def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
-    """Return the item-level guarantee by one kind of bound."""
     epsilon = _item_epsilon(bounds, delta=run.delta, num_reports=run.reports, uses=run.uses)
     kind = bounds[0]
     return _central(
@@ -206,7 +204,6 @@ def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
 
 
 def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
-    """Return the user-level guarantees by groups and by slots."""
     found = _user_epsilon(
         _dominating(bounds),
         num_clients=run.cohort,
@@ -261,7 +258,6 @@ def _central(
 
 
 def _dominating(bounds: Bounds) -> ShuffleBound:
-    """Return a bound at least as large as each of these."""
     blankets = [bound for bound in bounds if isinstance(bound, Blanket)]
     return dominating_blanket(blankets) if blankets else bounds[0]
 
@@ -287,7 +283,6 @@ def _user_epsilon(
     num_reports: int | None,
     uses: int,
 ) -> UserLevelEpsilon:
-    """Return the user-level epsilons; see `user_level_from`."""
     return user_level_from(
         lambda num_reports: replace(bound, num_reports=num_reports),
         num_clients=num_clients,
@@ -300,7 +295,6 @@ def _user_epsilon(
 
 
 def _with_best(guarantees: list[Guarantee]) -> list[Guarantee]:
-    """Return the guarantees, the one with the smallest epsilon marked."""
     known = [each for each in guarantees if not isinstance(each.epsilon, NotApplicable)]
     best = min(known, key=lambda each: or_infinite(each.epsilon), default=None)
     return [replace(each, best=each is best) for each in guarantees]

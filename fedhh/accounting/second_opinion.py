@@ -329,7 +329,6 @@ def _smallest(losses: PrivacyLossDistribution, delta: float, most: float) -> flo
 
 
 def _composed(losses: Sequence[PLDPmf], counts: Sequence[int]) -> PrivacyLossDistribution:
-    """Return the distribution of the sum of so many losses of each kind."""
     return reduce(
         lambda one, other: one.compose(other),
         (

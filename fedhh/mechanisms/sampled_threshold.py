@@ -172,7 +172,6 @@ class _Search:
         return None
 
     def _better(self, than: TrieHHParameters, step: int) -> TrieHHParameters | None:
-        """Return the parameters of a neighboring threshold if its share is smaller."""
         threshold = than.threshold + step
         # By more than samples are apart, so that the search ends.
         share = (1 - 2 / _PARTS) * than.threshold / than.sample_size
@@ -182,7 +181,6 @@ class _Search:
         return self._largest(threshold, sample_size)
 
     def _largest(self, threshold: int, enough: int) -> TrieHHParameters:
-        """Return a threshold with its largest sample, given one that does."""
         low, high = enough, self.num_clients
         tried = math.ceil(_GROWTH * low)
         while tried < high and self._enough(threshold, tried):
