@@ -1,4 +1,4 @@
-"""The privacy blanket of 2019, as Zhu et al. (2020) turned central into local epsilon with it.
+"""Local epsilons for a central one: by the privacy blanket of 2019, as of Zhu et al., and clones.
 
 Source: Balle, Bell, Gascon, Nissim (2019), "The privacy blanket of the shuffle model", CRYPTO, the
 bound for any local randomizer by Hoeffding's inequality, in the form of the authors' code of Zhu et
@@ -11,6 +11,7 @@ import math
 
 from scipy.optimize import brentq
 
+from fedhh.accounting import Clones
 from fedhh.validation import require_at_least, require_inside, require_positive
 
 _RANGE = (0.1, 16.0)
@@ -49,3 +50,29 @@ def hoeffding_blanket_local_epsilon(*, epsilon: float, delta: float, num_reports
         return math.log(max(found, 1e-300)) - math.log(delta)
 
     return float(brentq(excess, *_RANGE))
+
+
+def clones_local_epsilon(*, epsilon: float, delta: float, num_reports: int) -> float:
+    """Return the largest local epsilon, of 0.1 to 16, whose shuffle has this privacy by clones.
+
+    To 1e-8 relative, rounded down. The bound rises with it in every case computed.
+
+    Raises:
+        ValueError: None does.
+
+    >>> round(clones_local_epsilon(epsilon=4.0, delta=2.3e-12, num_reports=650_000), 3)
+    9.403
+    """
+
+    def holds(local_epsilon: float) -> bool:
+        return Clones(local_epsilon=local_epsilon, num_reports=num_reports).delta(epsilon) <= delta
+
+    low, high = _RANGE
+    if not holds(low):
+        raise ValueError(f"Expected a target that local_epsilon={low} meets, got {epsilon=:g}.")
+    if holds(high):
+        return high
+    while high - low > 1e-8 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

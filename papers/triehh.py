@@ -20,7 +20,6 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedhh.accounting.planner import largest_local_epsilon
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.report.panels import label_axes, open_figure
 from fedhh.experiments.report.style import STYLE, in_percent, series
@@ -33,7 +32,7 @@ from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH, discovery_probability
 from papers.one_word_clients import LETTERS, PrefixHolders, one_word_population
 from papers.reproduction import Reproduction, Say, by_number, published
-from papers.shuffled_blanket import hoeffding_blanket_local_epsilon
+from papers.shuffled_blanket import clones_local_epsilon, hoeffding_blanket_local_epsilon
 from papers.triehh_theorem import stated_parameters
 
 KS = np.arange(10, 300)
@@ -165,9 +164,10 @@ def local_epsilons(epsilon: float) -> dict[str, float]:
     """Return how much local epsilon a shuffled report may have, by the year of the bound."""
     setting = published()["triehh"]
     target = {"epsilon": epsilon, "delta": setting["delta"], "num_reports": setting["clients"]}
-    today = largest_local_epsilon("clones", **target)
-    assert isinstance(today, float)
-    return {_OLD: hoeffding_blanket_local_epsilon(**target), _TODAY: today}
+    return {
+        _OLD: hoeffding_blanket_local_epsilon(**target),
+        _TODAY: clones_local_epsilon(**target),
+    }
 
 
 def _triehh(epsilon: float) -> Rival:

@@ -5,8 +5,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 
 * what `fedhh account` states, by the same names: `account_shuffle`, `account_user`,
   `account_anonymity`, `account_plan`
-* item level: `shuffle_epsilon`, `shuffle_delta`, and backwards `largest_local_epsilon`,
-  `smallest_num_reports`; `subset_selection_lower_bound` shows how tight they are
+* item level: `shuffle_epsilon`, `shuffle_delta`; how tight: `subset_selection_lower_bound`
 * user level: `user_level_epsilon`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * approximate k-anonymity: `anonymity`
@@ -21,24 +20,30 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 What a device loses over days and years is the subject of `fedhh.longitudinal`.
 """
 
-from fedhh.accounting.account import account
+from fedhh.accounting.account import account, account_local, central_before_run
 from fedhh.accounting.anonymity import (
     LayerAnonymity,
     account_anonymity,
     anonymity,
     probability_surfacing,
 )
-from fedhh.accounting.before_run import central_before_run
-from fedhh.accounting.bounds.blanket import Blanket, dominating_blanket, subset_selection_blanket
-from fedhh.accounting.bounds.clones import Clones, Clones2023
-from fedhh.accounting.bounds.closed_form import closed_form_delta, closed_form_epsilon
+from fedhh.accounting.bounds.blanket import Blanket
+from fedhh.accounting.bounds.clones import (
+    Clones,
+    Clones2023,
+    closed_form_delta,
+    closed_form_epsilon,
+)
 from fedhh.accounting.bounds.composition import Precision, Use, composed_epsilon, disjoint_epsilon
-from fedhh.accounting.bounds.group_privacy import group_epsilon
-from fedhh.accounting.bounds.selection import Selection, paper_subset_size
+from fedhh.accounting.bounds.selection import (
+    Selection,
+    dominating_blanket,
+    paper_subset_size,
+    subset_selection_blanket,
+)
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.bounds.tightness import (
     ShuffleLowerBound,
-    blanket_jensen,
     subset_selection_lower_bound,
 )
 from fedhh.accounting.empirical_epsilon import (
@@ -46,14 +51,12 @@ from fedhh.accounting.empirical_epsilon import (
     audit_epsilon,
     clopper_pearson,
 )
-from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable
-from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable, PrivacyReport
+from fedhh.accounting.guess_audit import audit_oracle
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
-from fedhh.accounting.oracle_audit import audit_oracle
 from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
-from fedhh.accounting.planner import largest_local_epsilon, smallest_num_reports
-from fedhh.accounting.report import PrivacyReport, account_local
+from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.shuffle_accounts import (
     ShuffleAccount,
     StatedBound,
@@ -62,8 +65,8 @@ from fedhh.accounting.shuffle_accounts import (
     account_user,
 )
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
-from fedhh.accounting.triehh import account_triehh
-from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
+from fedhh.accounting.trusted import account_triehh
+from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
 from fedhh.mechanisms.sampled_threshold import (
     TrieHHParameters,
     triehh_epsilon,
@@ -104,7 +107,6 @@ __all__ = [
     "anonymity",
     "audit_epsilon",
     "audit_oracle",
-    "blanket_jensen",
     "central_before_run",
     "clients_of_plan",
     "clopper_pearson",
@@ -114,7 +116,6 @@ __all__ = [
     "disjoint_epsilon",
     "dominating_blanket",
     "group_epsilon",
-    "largest_local_epsilon",
     "local_epsilon_of_plan",
     "local_item_epsilon",
     "local_user_epsilon",
@@ -123,7 +124,6 @@ __all__ = [
     "shuffle_bound",
     "shuffle_delta",
     "shuffle_epsilon",
-    "smallest_num_reports",
     "subset_selection_blanket",
     "subset_selection_lower_bound",
     "triehh_epsilon",

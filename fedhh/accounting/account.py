@@ -1,19 +1,32 @@
-"""Accounting of a run, whatever its mechanism: one function that goes by the mechanism's type."""
+"""The privacy report of a run: every guarantee that holds, from what took part in it.
+
+`account` goes by the mechanism's type. Layers ask disjoint cohorts, so epsilons are maxima over
+layers; where clients are asked again, their rounds compose.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import singledispatch
 
-from fedhh.accounting.layer_record import LayerRecord
-from fedhh.accounting.opt_in import account_opt_in
-from fedhh.accounting.report import PrivacyReport, account_local
-from fedhh.accounting.triehh import account_triehh
+from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.guarantees import Guarantee, PrivacyReport, Unit, epsilon_text, or_infinite
+from fedhh.accounting.layer_anonymity import anonymity_of_run
+from fedhh.accounting.local import local_guarantees
+from fedhh.accounting.run_facts import LayerRecord, RunFacts
+from fedhh.accounting.run_guarantees import (
+    REACHABLE,
+    central_guarantees,
+    guarantee_before_run,
+    realised_guarantees,
+)
 from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.mechanisms.opt_in import OptInBlend
-from fedhh.mechanisms.sampled_threshold import SampledThreshold
-from fedhh.validation import InputError
+from fedhh.mechanisms.local_reports import LocalReports, RapporReports
+from fedhh.validation import InputError, require_choice, require_inside
+
+_ALPHA = 0.5
+"""Of approximate k-anonymity, which is not asked for before a run."""
 
 
 @singledispatch
@@ -45,43 +58,120 @@ def account(
     )
 
 
-@account.register
-def _of_local_reports(
-    mechanism: LocalReports,
-    layers: Sequence[LayerRecord],
-    *,
-    num_clients: int,
-    delta: float,
-    alpha: float,
+def account_local(
+    mechanism: LocalReports, layers: Sequence[LayerRecord], *, delta: float, alpha: float
 ) -> PrivacyReport:
-    return account_local(mechanism, layers, delta=delta, alpha=alpha)
+    """Return the privacy report of a run whose clients randomize what they contribute.
 
+    Subset Selection has bounds of its own; for other randomizers those that hold for all. All
+    claims are the plan's, and hold before the run, but for those that say that they are realised.
 
-@account.register
-def _of_sampled_threshold(
-    mechanism: SampledThreshold,
-    layers: Sequence[LayerRecord],
-    *,
-    num_clients: int,
-    delta: float,
-    alpha: float,
-) -> PrivacyReport:
-    return account_triehh(
-        num_clients=num_clients,
-        sample_size=mechanism.sample_size,
-        threshold=mechanism.threshold,
-        num_rounds=len(mechanism.layers),
-        delta=delta,
+    Args:
+        mechanism: How clients report, and the plan.
+        layers: What took part, one record for each round that took place; none before the run.
+        delta: Central target, from 1e-14 to 0.1.
+        alpha: Required probability that a rare value does not surface, in (0, 1).
+
+    Raises:
+        InputError: A value is out of range, or the records contradict the mechanism.
+    """
+    check_delta(delta)
+    require_inside(0, 1, alpha=alpha)
+    if mechanism.padded:
+        _check_records(layers, max_items=mechanism.max_items)
+    run = RunFacts.planned(mechanism, layers, delta=delta)
+    took_place = RunFacts(mechanism=mechanism, layers=tuple(layers), delta=delta, realised=True)
+    realised = realised_guarantees(took_place)
+    return PrivacyReport(
+        guarantees=(*local_guarantees(run), *central_guarantees(run), *realised),
+        anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha)),
+        notes=tuple(_notes(run, layers, has_realised=bool(realised))),
     )
 
 
-@account.register
-def _of_opt_in_blend(
-    mechanism: OptInBlend,
-    layers: Sequence[LayerRecord],
-    *,
-    num_clients: int,
-    delta: float,
-    alpha: float,
-) -> PrivacyReport:
-    return account_opt_in(mechanism, layers, delta=delta, alpha=alpha)
+account.register(
+    LocalReports,
+    lambda mechanism, layers, *, num_clients, delta, alpha: account_local(
+        mechanism, layers, delta=delta, alpha=alpha
+    ),
+)
+
+
+def _check_records(layers: Sequence[LayerRecord], *, max_items: int) -> None:
+    for record in layers:
+        if record.num_reports != record.num_clients * max_items:
+            raise InputError(
+                f"Expected num_reports = num_clients * max_items = "
+                f"{record.num_clients * max_items} in pass {record.pass_index}, layer "
+                f"{record.layer}, got {record.num_reports}; if clients do not send exactly "
+                "max_items reports, say padded=False."
+            )
+
+
+def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) -> list[str]:
+    uses, padded = run.uses, run.mechanism.padded
+    notes = ["Neighbors are swaps: one item, or all items of one client, replaced by others."]
+    if uses > 1:
+        notes.append(
+            f"A client may take part in up to {uses} rounds, all that the settings allow, so "
+            "as many are composed, however many took place; with disjoint cohorts the maximum "
+            "over rounds would hold."
+        )
+    else:
+        notes.append("Cohorts are disjoint and chosen without the data: maximum over layers.")
+    if has_realised:
+        before = f'"{REACHABLE}"' if padded else "the local epsilon"
+        notes.append(
+            "R: realised, for the rounds, domains and reports that this run had. Before the run, "
+            f"for all that the plan allows, {before} holds."
+        )
+    if not padded:
+        notes.append(
+            "Clients did not send exactly max_items reports each: the composition over slots "
+            "does not hold and is dropped, and how many reports a client sends is not hidden."
+        )
+    lost = sum(record.lost_clients for record in layers)
+    if lost:
+        notes.append(
+            f"{lost} clients' reports were lost; cohorts are counted without them, which is "
+            "valid if what is lost does not depend on the data."
+        )
+    if isinstance(run.mechanism, RapporReports):
+        bound = epsilon_text(run.mechanism.epsilon_of_all_reports)
+        notes.append(
+            "One report is collected about each contribution. Any number of reports made from the "
+            f"same permanent response would have epsilon {bound} together."
+        )
+    if run.local_epsilon == math.inf:
+        notes.append("Without a randomizer nothing is private.")
+    return notes
+
+
+def central_before_run(
+    mechanism: Mechanism, *, num_clients: int, unit: Unit, delta: float
+) -> Guarantee:
+    """Return the central guarantee of a plan that holds before the run, and compute no other.
+
+    Args:
+        mechanism: What a run of settled settings does.
+        num_clients: Clients of the population.
+        unit: "item" or "user".
+        delta: Of the guarantee, from 1e-14 to 0.1.
+
+    Raises:
+        InputError: A value is out of range, or no accounting is known for the mechanism.
+    """
+    require_choice(("item", "user"), unit=unit)
+    check_delta(delta)
+    if isinstance(mechanism, LocalReports):
+        return guarantee_before_run(RunFacts.planned(mechanism, (), delta=delta), unit)
+    report = account(mechanism, (), num_clients=num_clients, delta=delta, alpha=_ALPHA)
+    return report.before_run(unit)
+
+
+def epsilon_before_run(
+    mechanism: Mechanism, *, num_clients: int, unit: Unit, delta: float
+) -> float:
+    """Return the epsilon of `central_before_run`, infinite where there is none at this delta."""
+    found = central_before_run(mechanism, num_clients=num_clients, unit=unit, delta=delta)
+    return or_infinite(found.epsilon) if found.delta <= delta else math.inf

@@ -137,7 +137,6 @@ class LayerAnonymity:
         return low, self._threshold_at_most(np.arange(low, high + 1, dtype=np.float64))
 
     def _first_count_with(self, probability: float) -> int:
-        """Return the smallest count with P(tau <= count) >= probability."""
         low, high = -1, self.num_reports
         while high - low > 1:
             middle = (low + high) // 2
@@ -287,22 +286,14 @@ def _largest_integer(holds: Callable[[int], bool], *, guess: int, high: int) -> 
         guess: About that integer; the nearer, the fewer calls.
         high: Largest candidate.
     """
-    start, step = min(guess, high), 1
-    if holds(start):
-        low, above = start, high + 1
-        while low + step <= high:
-            if not holds(low + step):
-                above = low + step
-                break
-            low, step = low + step, 2 * step
-    else:
-        low, above = -1, start
-        while above - step >= 0:
-            if holds(above - step):
-                low = above - step
-                break
-            above, step = above - step, 2 * step
+    low, above = -1, high + 1
+    tried, step = min(guess, high), 1
     while above - low > 1:
-        middle = (low + above) // 2
-        low, above = (middle, above) if holds(middle) else (low, middle)
+        low, above = (tried, above) if holds(tried) else (low, tried)
+        if low < 0 or above > high:
+            # One end is not known yet: away from the guess, in growing steps.
+            tried = low + step if above > high else above - step
+            tried, step = min(max(tried, 0), high), 2 * step
+        else:
+            tried = (low + above) // 2
     return None if low < 0 else low

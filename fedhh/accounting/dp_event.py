@@ -55,6 +55,12 @@ MOST_REPORTS = 100_000
 
 _LARGEST_EPSILON = 700.0
 """Above, a randomized response's noise parameter is no double."""
+_WITHOUT_EVENT = {
+    SampledThreshold: "sampling with a threshold and without noise; it has none.",
+    OptInBlend: "a list of words above a noisy threshold; it has none. For the curator's counts of "
+    "that list, see fedhh.accounting.dp_event.event_of_curator_counts.",
+}
+"""What of a trusted server's or curator's results is said to have no event."""
 
 
 class NoDpEventError(InputError):
@@ -78,17 +84,14 @@ def event_of_reports(epsilons: Sequence[float], counts: Sequence[int]) -> DpEven
     >>> round(accountant.get_epsilon(1e-3), 2)
     9.98
     """
-    kinds: list[tuple[float, int]] = []
     for epsilon, count in zip(epsilons, counts, strict=True):
         require_at_least(0, count=count)
         if epsilon != math.inf:
             require_epsilon(epsilon=epsilon)
-        if count:
-            kinds.append((epsilon, count))
+    kinds = [(each, count) for each, count in zip(epsilons, counts, strict=True) if count]
     if any(epsilon == math.inf for epsilon, _ in kinds):
         return NonPrivateDpEvent()
-    total = sum(count for _, count in kinds)
-    if total > MOST_REPORTS:
+    if (total := sum(counts)) > MOST_REPORTS:
         raise NoDpEventError(
             f"Expected at most {MOST_REPORTS:,} reports of an event, got {total:,}: each stands in "
             "it by itself."
@@ -133,31 +136,18 @@ def _of_local_reports(
     return event_of_reports(epsilons, [contributions] * len(epsilons))
 
 
-@event_of_plan.register
-def _of_sampled_threshold(
-    mechanism: SampledThreshold, *, unit: Unit = "user", trust: Trust = "local"
+@event_of_plan.register(SampledThreshold)
+@event_of_plan.register(OptInBlend)
+def _of_trusted(
+    mechanism: SampledThreshold | OptInBlend, *, unit: Unit = "user", trust: Trust = "local"
 ) -> DpEvent:
     _check(unit, trust)
     if trust == "central":
         raise NoDpEventError(
-            "Expected a mechanism that dp-accounting has an event for, got sampling with a "
-            "threshold and without noise; it has none."
+            "Expected a mechanism that dp-accounting has an event for, got "
+            + _WITHOUT_EVENT[type(mechanism)]
         )
-    return NonPrivateDpEvent()
-
-
-@event_of_plan.register
-def _of_opt_in_blend(
-    mechanism: OptInBlend, *, unit: Unit = "user", trust: Trust = "local"
-) -> DpEvent:
-    _check(unit, trust)
-    if trust == "central":
-        raise NoDpEventError(
-            "Expected a mechanism that dp-accounting has an event for, got a list of words above a "
-            "noisy threshold; it has none. For the curator's counts of that list, see "
-            "fedhh.accounting.dp_event.event_of_curator_counts."
-        )
-    # A client that opted in sends plain words; for the others, ask for mechanism.local.
+    # Plain words are sent; for BLENDER's clients who did not opt in, ask for mechanism.local.
     return NonPrivateDpEvent()
 
 

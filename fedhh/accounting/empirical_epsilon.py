@@ -226,7 +226,6 @@ def result_of_event(
 
 
 def _log_ratio_of(low: float, high: float) -> float:
-    """Return the log-ratio of two probabilities, 0 if it is negative."""
     return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
 

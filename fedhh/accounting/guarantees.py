@@ -1,10 +1,14 @@
-"""What a run can claim: guarantees, each with its unit, neighbors, theorem and assumptions."""
+"""What a run can claim: guarantees, each with its unit, neighbors, theorem and assumptions.
+
+Central guarantees are for readers of everything that the server publishes (prefixes, words,
+estimates) and who see no single report.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 Unit = Literal["item", "event", "day", "24 hours", "user"]
@@ -13,6 +17,8 @@ Unit = Literal["item", "event", "day", "24 hours", "user"]
 One contribution, or all of one client's; of a device that lives for some days, also all that it
 sends about one event, in one day, or in any 24 hours.
 """
+UNITS: tuple[Unit, Unit] = ("item", "user")
+"""Those of a run."""
 
 Trust = Literal["local", "central"]
 """Who may be curious: the server that reads each report, or whoever reads what it publishes."""
@@ -32,6 +38,20 @@ class NotApplicable:
 
     def __str__(self) -> str:
         return f"not applicable: {self.reason}"
+
+
+def or_infinite(epsilon: float | NotApplicable) -> float:
+    """Return the epsilon, infinite where the theorem says nothing."""
+    return math.inf if isinstance(epsilon, NotApplicable) else epsilon
+
+
+def or_none(value: float | NotApplicable | None) -> float | None:
+    """Return the number, None where the theorem says nothing."""
+    return None if isinstance(value, NotApplicable) else value
+
+
+def _reason(value: object) -> str | None:
+    return value.reason if isinstance(value, NotApplicable) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,21 +91,12 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, object]:
         """Return a JSON-ready dictionary; an infinite epsilon becomes the string "inf"."""
+        epsilon = or_none(self.epsilon)
         return {
             "kind": "differential-privacy",
-            "unit": self.unit,
-            "trust": self.trust,
-            "method": self.method,
-            "epsilon": _json_number(self.epsilon),
-            "delta": self.delta,
-            "theorem": self.theorem,
-            "assumptions": self.assumptions,
-            "smallest_cohort": self.smallest_cohort,
-            "neighboring": self.neighboring,
-            "best": self.best,
-            "claimed_in_paper": self.claimed_in_paper,
-            "realised": self.realised,
-            "reason": self.epsilon.reason if isinstance(self.epsilon, NotApplicable) else None,
+            **asdict(self),
+            "epsilon": "inf" if epsilon == math.inf else epsilon,
+            "reason": _reason(self.epsilon),
         }
 
     @classmethod
@@ -95,6 +106,10 @@ class Guarantee:
         epsilon = content["epsilon"]
         known["epsilon"] = NotApplicable(content["reason"]) if epsilon is None else float(epsilon)
         return cls(**known)
+
+
+_KEYS = {"pass_index": "pass"}
+"""Keys of a dictionary where they are not the attributes' names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,22 +148,13 @@ class AnonymityGuarantee:
 
     def to_dict(self) -> dict[str, object]:
         """Return a JSON-ready dictionary."""
-        known = None if isinstance(self.k, NotApplicable) else self.k
+        content = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
         return {
             "kind": "approximate-k-anonymity",
             "unit": "item",
-            "k": known,
-            "alpha": self.alpha,
-            "variant": self.variant,
-            "probability": self.probability,
-            "theorem": self.theorem,
-            "assumptions": self.assumptions,
-            "pass": self.pass_index,
-            "layer": self.layer,
-            "smallest_cohort": self.smallest_cohort,
-            "claimed_in_paper": self.claimed_in_paper,
-            "realised": self.realised,
-            "reason": self.k.reason if isinstance(self.k, NotApplicable) else None,
+            **content,
+            "k": or_none(self.k),
+            "reason": _reason(self.k),
         }
 
     @classmethod
@@ -161,8 +167,103 @@ class AnonymityGuarantee:
         return cls(**known)
 
 
-def _json_number(value: float | NotApplicable) -> float | str | None:
-    """Return a number that JSON can hold."""
-    if isinstance(value, NotApplicable):
-        return None
-    return value if math.isfinite(value) else "inf"
+@dataclass(frozen=True, kw_only=True)
+class PrivacyReport:
+    """Everything that a run can claim, and what has to be known about the claims.
+
+    Attributes:
+        guarantees: Differential privacy; `Guarantee.best` marks the smallest valid epsilon of each
+            unit and trust, of those that hold before the run and of the realised ones.
+        anonymity: Approximate k-anonymity by layer, then over the run (no layer given), for each
+            variant.
+        notes: One line each.
+    """
+
+    guarantees: tuple[Guarantee, ...]
+    anonymity: tuple[AnonymityGuarantee, ...]
+    notes: tuple[str, ...]
+
+    def best(self, unit: str, trust: str) -> Guarantee:
+        """Return the guarantee with the smallest valid epsilon for a unit and a reader.
+
+        Central ones may be realised; `before_run` has the best of those that are not.
+        """
+        return min(self._marked(unit, trust), key=lambda each: or_infinite(each.epsilon))
+
+    def before_run(self, unit: str) -> Guarantee:
+        """Return the central guarantee with the smallest epsilon that holds before the run."""
+        return next(each for each in self._marked(unit, "central") if not each.realised)
+
+    def _marked(self, unit: str, trust: str) -> list[Guarantee]:
+        return [
+            each
+            for each in self.guarantees
+            if each.best and (each.unit, each.trust) == (unit, trust)
+        ]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return a JSON-ready dictionary."""
+        return {
+            "guarantees": [each.to_dict() for each in self.guarantees],
+            "anonymity": [each.to_dict() for each in self.anonymity],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> PrivacyReport:
+        """Return the report that `to_dict` made this of."""
+        return cls(
+            guarantees=tuple(Guarantee.from_dict(each) for each in content["guarantees"]),
+            anonymity=tuple(AnonymityGuarantee.from_dict(each) for each in content["anonymity"]),
+            notes=tuple(content["notes"]),
+        )
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return one row of text per guarantee; k-anonymity only over the whole run.
+
+        After the method, "*" marks the best of its unit and trust, "P" what the paper would claim,
+        "R" what is realised: it holds for the rounds, domains and reports that this run had.
+        """
+        rows = [
+            {
+                "unit": each.unit,
+                "trust": each.trust,
+                "method": each.method + (" *" if each.best else "") + _marks(each),
+                "epsilon": epsilon_text(each.epsilon),
+                "delta": f"{each.delta:g}",
+                "k": "",
+                "smallest cohort": str(each.smallest_cohort),
+                "theorem": each.theorem,
+                "note": each.assumptions,
+            }
+            for each in self.guarantees
+        ]
+        rows += [
+            {
+                "unit": "item",
+                "trust": "central",
+                "method": f"k-anonymity ({each.variant}), alpha={each.alpha:g}{_marks(each)}",
+                "epsilon": "",
+                "delta": "",
+                "k": "none" if each.k is None else str(each.k),
+                "smallest cohort": str(each.smallest_cohort),
+                "theorem": each.theorem,
+                "note": each.assumptions,
+            }
+            for each in self.anonymity
+            if each.layer is None
+        ]
+        return rows
+
+
+def _marks(claim: Guarantee | AnonymityGuarantee) -> str:
+    return (" P" if claim.claimed_in_paper else "") + (" R" if claim.realised else "")
+
+
+def epsilon_text(epsilon: float | NotApplicable) -> str:
+    """Return an epsilon for a table, rounded up."""
+    if isinstance(epsilon, NotApplicable) or not math.isfinite(epsilon):
+        return str(epsilon)
+    return (
+        f"{math.ceil(epsilon * 1e4 * (1 - 1e-12)) / 1e4:g}" if epsilon < 100 else f"{epsilon:.1f}"
+    )

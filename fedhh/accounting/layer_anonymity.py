@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from fedhh.accounting.anonymity import ASSUMPTIONS, THEOREMS, VARIANTS, LayerAnonymity, anonymity
 from fedhh.accounting.bounds.shuffle_bound import out_of_range
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
-from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.sources import VALIDATION
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles.registry import oracle_class
@@ -155,5 +155,4 @@ def _anonymity_once(layers: tuple[LayerAnonymity, ...], alpha: float) -> Anonymi
 
 
 def _strength(claim: AnonymityGuarantee) -> int:
-    """Return k, -1 where there is none."""
     return claim.k if isinstance(claim.k, int) else -1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from fedhh.accounting.guarantees import Guarantee
+from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import (
     APPLE_CMS,
     APPLE_HCMS,
@@ -12,8 +15,7 @@ from fedhh.accounting.sources import (
     RAPPOR,
     SUN_LOCAL,
 )
-from fedhh.mechanisms.bloom_reports import BloomRecords, RapporReports
-from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.mechanisms.local_reports import BloomRecords, LocalReports, RapporReports
 from fedhh.validation import InputError, require_at_least
 
 _ITEM_THEOREMS = {
@@ -25,6 +27,10 @@ _ITEM_THEOREMS = {
 _SEVERAL_REPORTS = f"basic composition: the epsilons of a record's reports add up; {APPLE_SFP}"
 _ANY_RANDOMIZER = "definition of the randomizer"
 USER_THEOREM = "basic composition over the reports of one client"
+_OF_ITEM = "an item enters one report of each round its client takes part in"
+_OF_WHOLE_SET = (
+    "a client sends one report in each round it takes part in, about one value drawn from its set"
+)
 
 
 def item_theorem(mechanism: LocalReports) -> str:
@@ -63,3 +69,31 @@ def local_user_epsilon(local_epsilon: float, *, max_items: int, uses: int = 1) -
     """
     require_at_least(1, max_items=max_items)
     return max_items * local_item_epsilon(local_epsilon, uses=uses)
+
+
+def local_guarantees(run: RunFacts) -> list[Guarantee]:
+    """Return what holds against the server, which reads every report."""
+    mechanism, uses = run.mechanism, run.uses
+    whole = mechanism.is_of_whole_set
+    item = Guarantee(
+        unit="item",
+        trust="local",
+        method="randomizer",
+        epsilon=local_item_epsilon(run.local_epsilon, uses=uses),
+        delta=0.0,
+        theorem=item_theorem(mechanism),
+        assumptions=(_OF_WHOLE_SET if whole else _OF_ITEM) + run.same_size,
+        smallest_cohort=run.cohort,
+        best=True,
+        claimed_in_paper=mechanism.is_subset_selection,
+    )
+    most = f"a client sends at most {mechanism.max_items} reports in one round{run.same_size}"
+    user = replace(
+        item,
+        unit="user",
+        epsilon=local_user_epsilon(run.local_epsilon, max_items=mechanism.max_items, uses=uses),
+        theorem=item.theorem if whole and uses == 1 else USER_THEOREM,
+        assumptions=item.assumptions if whole else most,
+        claimed_in_paper=False,
+    )
+    return [item, user]

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedhh.accounting.account import account
-from fedhh.accounting.guarantees import SWAP, Guarantee, NotApplicable, Unit
-from fedhh.accounting.plan_search import UNITS, clients_of_plan, local_epsilon_of_plan
-from fedhh.accounting.report import PrivacyReport
+from fedhh.accounting.guarantees import SWAP, UNITS, Guarantee, NotApplicable, PrivacyReport, Unit
+from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.mechanisms.base import Mechanism, PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, oracle_names

@@ -1,6 +1,6 @@
 """Searches over plans: the local epsilon, or the clients, with which a plan meets a central target.
 
-What a run of a plan can claim before it starts is asked for by `fedhh.accounting.before_run`.
+What a run of a plan can claim before it starts is asked for by `fedhh.accounting.account`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import itertools
 import math
 from collections.abc import Callable
 
-from fedhh.accounting.before_run import epsilon_before_run
+from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
-from fedhh.accounting.guarantees import NotApplicable, Unit
+from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.opt_in import OptInBlend
 from fedhh.validation import (
@@ -21,8 +21,6 @@ from fedhh.validation import (
     require_choice,
     require_positive,
 )
-
-UNITS: tuple[Unit, Unit] = ("item", "user")
 
 TOLERANCE = 1e-3
 """How far below a target the guarantee of a chosen local epsilon may stay, relative."""
@@ -251,7 +249,6 @@ class _Search:
     def _next(
         self, last: list[_Point], lower: _Point | None, upper: _Point | None, *, halve: bool
     ) -> float:
-        """Return where to ask next."""
         aim = math.log(self._target * (1 - TOLERANCE / 2))
         (local, central) = last[-1]
         if len(last) == 2 and math.isclose(
@@ -271,7 +268,6 @@ class _Search:
 
 
 def _place(local: float) -> float:
-    """Return ln sinh(local / 2)."""
     half = local / 2
     return half + math.log(-math.expm1(-2 * half) / 2)
 

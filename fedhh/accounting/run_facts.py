@@ -6,8 +6,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE
-from fedhh.accounting.layer_record import LayerRecord
 from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.validation import require_at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRecord:
+    """What took part in one layer.
+
+    Attributes:
+        pass_index: Pass, counted as the run counts.
+        layer: Layer within the pass.
+        num_clients: Clients whose reports arrived.
+        num_reports: Reports that arrived, dummies included.
+        domain_size: Values of the oracle, the dummy included.
+        num_kept: Candidates that the layer kept.
+        decides: Whether it dropped any.
+        lost_clients: Clients that were asked but whose reports were lost.
+        kept_by: What the candidates were kept by, see `fedhh.protocol.RoundSummary`.
+    """
+
+    pass_index: int
+    layer: int
+    num_clients: int
+    num_reports: int
+    domain_size: int
+    num_kept: int
+    decides: bool
+    lost_clients: int = 0
+    kept_by: str = "votes"
+
+    def __post_init__(self) -> None:
+        require_at_least(1, num_clients=self.num_clients, num_reports=self.num_reports)
+        require_at_least(2, domain_size=self.domain_size)
+        require_at_least(0, num_kept=self.num_kept, lost_clients=self.lost_clients)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,25 +99,10 @@ class RunFacts:
         return self.mechanism.local_epsilon
 
     @property
-    def max_items(self) -> int:
-        """B, most contributions of one client in one layer."""
-        return self.mechanism.max_items
-
-    @property
-    def padded(self) -> bool:
-        """Whether every client sent exactly B reports."""
-        return self.mechanism.padded
-
-    @property
     def domains_vary(self) -> bool:
         """Whether votes decide how large the domain of a later layer is."""
         planned = self.mechanism.layers
         return any(each.smallest_domain < each.largest_domain for each in planned)
-
-    @property
-    def is_subset_selection(self) -> bool:
-        """Whether a contribution is one report of Subset Selection, as in Sun et al. (2024)."""
-        return self.mechanism.is_subset_selection
 
     @property
     def cohort(self) -> int:
@@ -95,7 +112,7 @@ class RunFacts:
     @property
     def same_size(self) -> str:
         """What must be assumed of neighbors if the number of a client's reports tells of it."""
-        return "" if self.padded else "; neighbors send equally many reports"
+        return "" if self.mechanism.padded else "; neighbors send equally many reports"
 
     @property
     def reports(self) -> int:

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import cast
 
-from fedhh.accounting.bounds.blanket import (
-    Blanket,
-    dominating_blanket,
-    reachable_blanket,
-    subset_selection_blanket,
-    worst_blankets,
+from fedhh.accounting.bounds.blanket import Blanket
+from fedhh.accounting.bounds.clones import (
+    CLOSED_FORM_ASSUMPTIONS,
+    Clones,
+    Clones2023,
+    SelectionClones2023,
+    closed_form_epsilon,
 )
-from fedhh.accounting.bounds.clones import Clones, Clones2023, SelectionClones2023
-from fedhh.accounting.bounds.closed_form import CLOSED_FORM_ASSUMPTIONS, closed_form_epsilon
 from fedhh.accounting.bounds.composition import (
     QUICK,
     Use,
     composed_epsilon,
     disjoint_epsilon,
 )
-from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
-from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit
-from fedhh.accounting.local import (
-    USER_THEOREM,
-    item_theorem,
-    local_item_epsilon,
-    local_user_epsilon,
+from fedhh.accounting.bounds.selection import (
+    dominating_blanket,
+    reachable_blanket,
+    subset_selection_blanket,
+    worst_blankets,
 )
+from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
+from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit, or_infinite
+from fedhh.accounting.local import local_guarantees
 from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, COMPOSITION, GROUPS, SUN_CENTRAL
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
@@ -40,41 +39,8 @@ Bounds = tuple[ShuffleBound, ...]
 REACHABLE = "blanket, any domain"
 """The method of the guarantees by `reachable_blanket`, where votes decide domains."""
 
-_OF_ITEM = "an item enters one report of each round its client takes part in"
-_OF_WHOLE_SET = (
-    "a client sends one report in each round it takes part in, about one value drawn from its set"
-)
-
 _REMEMBERED = 256
 """Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
-
-
-def local_guarantees(run: RunFacts) -> list[Guarantee]:
-    """Return what holds against the server, which reads every report."""
-    whole = run.mechanism.is_of_whole_set
-    item = Guarantee(
-        unit="item",
-        trust="local",
-        method="randomizer",
-        epsilon=local_item_epsilon(run.local_epsilon, uses=run.uses),
-        delta=0.0,
-        theorem=item_theorem(run.mechanism),
-        assumptions=(_OF_WHOLE_SET if whole else _OF_ITEM) + run.same_size,
-        smallest_cohort=run.cohort,
-        best=True,
-        claimed_in_paper=run.is_subset_selection,
-    )
-    user = replace(
-        item,
-        unit="user",
-        epsilon=local_user_epsilon(run.local_epsilon, max_items=run.max_items, uses=run.uses),
-        theorem=item.theorem if whole and run.uses == 1 else USER_THEOREM,
-        assumptions=item.assumptions
-        if whole
-        else f"a client sends at most {run.max_items} reports in one round{run.same_size}",
-        claimed_in_paper=False,
-    )
-    return [item, user]
 
 
 def central_guarantees(run: RunFacts) -> list[Guarantee]:
@@ -90,7 +56,7 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
     )
     if run.uses > 1:
         closed = NotApplicable("clients take part in several rounds, the theorem covers one")
-    selection = run.is_subset_selection
+    selection = run.mechanism.is_subset_selection
     proven = _bounds_of_layers(run)
     of_2023 = SelectionClones2023 if selection else Clones2023
     later = [
@@ -127,7 +93,7 @@ def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
         return next(each for each in _without_amplification(run, problem) if each.unit == unit)
     bounds = _bounds_of_layers(run)[-1]
     found = _user(run, bounds) if unit == "user" else [_item(run, bounds)]
-    if unit == "item" and run.is_subset_selection:
+    if unit == "item" and run.mechanism.is_subset_selection:
         later = SelectionClones2023(local_epsilon=run.local_epsilon, num_reports=run.reports)
         found.append(_item(run, (later,)))
     return next(each for each in _with_best(found) if each.best)
@@ -142,14 +108,14 @@ def realised_guarantees(run: RunFacts) -> list[Guarantee]:
     Args:
         run: The rounds that took place.
     """
-    votes_decide = run.is_subset_selection and run.uses == 1 and run.domains_vary
-    if not run.layers or (run.padded and not votes_decide):
+    votes_decide = run.mechanism.is_subset_selection and run.uses == 1 and run.domains_vary
+    if not run.layers or (run.mechanism.padded and not votes_decide):
         return []
     num_reports = min(run.cohort, run.reports)
     if out_of_range(local_epsilon=run.local_epsilon, num_reports=num_reports):
         return []
     proven = _bounds_of_layers(run)
-    if run.padded:
+    if run.mechanism.padded:
         proven = [bounds for bounds in proven if isinstance(bounds[0], Blanket)]
     return [
         *_with_best([_item(run, bounds) for bounds in proven]),
@@ -162,7 +128,7 @@ def _not_computed(run: RunFacts) -> str | None:
     problem = out_of_range(
         local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
     )
-    if not run.padded:
+    if not run.mechanism.padded:
         problem = problem or "before the run it is not known how many reports clients send"
     return problem
 
@@ -187,7 +153,7 @@ def _bounds_of_layers(run: RunFacts) -> list[Bounds]:
     """
     local_epsilon, num_reports = run.local_epsilon, run.reports
     proven: list[Bounds] = [(Clones(local_epsilon=local_epsilon, num_reports=num_reports),)]
-    if not run.is_subset_selection:
+    if not run.mechanism.is_subset_selection:
         return proven
     if run.uses > 1 or (run.domains_vary and not run.realised):
         return [*proven, (_reachable(run),)]
@@ -219,14 +185,12 @@ def _reachable(run: RunFacts) -> Blanket:
 
 
 def _name(run: RunFacts, bounds: Bounds) -> str:
-    """Return the method's name, which says where any domain is covered."""
     name = bounds[0].name
     any_domain = run.domains_vary and (run.uses > 1 or not run.realised)
     return REACHABLE if name == Blanket.name and any_domain else name
 
 
 def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
-    """Return the item-level guarantee by one kind of bound."""
     epsilon = _item_epsilon(bounds, delta=run.delta, num_reports=run.reports, uses=run.uses)
     kind = bounds[0]
     return _central(
@@ -240,16 +204,15 @@ def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
 
 
 def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
-    """Return the user-level guarantees by groups and by slots."""
     found = _user_epsilon(
         _dominating(bounds),
         num_clients=run.cohort,
-        max_items=run.max_items,
+        max_items=run.mechanism.max_items,
         delta=run.delta,
-        num_reports=None if run.padded else run.reports,
+        num_reports=None if run.mechanism.padded else run.reports,
         uses=run.uses,
     )
-    kind, name = bounds[0], _name(run, bounds)
+    kind, name, max_items = bounds[0], _name(run, bounds), run.mechanism.max_items
     return [
         _central(
             run,
@@ -265,7 +228,7 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
             method=f"{name}, slots",
             epsilon=found.slots,
             theorem=f"{kind.theorem}; {COMPOSITION}",
-            assumptions=f"{kind.assumptions}; exactly {run.max_items} reports from every client",
+            assumptions=f"{kind.assumptions}; exactly {max_items} reports from every client",
         ),
     ]
 
@@ -279,6 +242,7 @@ def _central(
     theorem: str,
     assumptions: str,
 ) -> Guarantee:
+    of_paper = run.mechanism.is_subset_selection and unit == "item" and method in _CLAIMED
     return Guarantee(
         unit=unit,
         trust="central",
@@ -288,13 +252,12 @@ def _central(
         theorem=theorem,
         assumptions=assumptions + run.same_size,
         smallest_cohort=run.cohort,
-        claimed_in_paper=run.is_subset_selection and unit == "item" and method in _CLAIMED,
+        claimed_in_paper=of_paper,
         realised=run.realised,
     )
 
 
 def _dominating(bounds: Bounds) -> ShuffleBound:
-    """Return a bound at least as large as each of these."""
     blankets = [bound for bound in bounds if isinstance(bound, Blanket)]
     return dominating_blanket(blankets) if blankets else bounds[0]
 
@@ -320,7 +283,6 @@ def _user_epsilon(
     num_reports: int | None,
     uses: int,
 ) -> UserLevelEpsilon:
-    """Return the user-level epsilons; see `user_level_from`."""
     return user_level_from(
         lambda num_reports: replace(bound, num_reports=num_reports),
         num_clients=num_clients,
@@ -333,7 +295,6 @@ def _user_epsilon(
 
 
 def _with_best(guarantees: list[Guarantee]) -> list[Guarantee]:
-    """Return the guarantees, the one with the smallest epsilon marked."""
     known = [each for each in guarantees if not isinstance(each.epsilon, NotApplicable)]
-    best = min(known, key=lambda each: cast(float, each.epsilon), default=None)
+    best = min(known, key=lambda each: or_infinite(each.epsilon), default=None)
     return [replace(each, best=each is best) for each in guarantees]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedhh.accounting.bounds.blanket import (
-    Blanket,
+from fedhh.accounting.bounds.blanket import Blanket
+from fedhh.accounting.bounds.composition import QUICK, Use
+from fedhh.accounting.bounds.selection import (
     dominating_blanket,
     reachable_blanket,
     subset_selection_blanket,
 )
-from fedhh.accounting.bounds.composition import QUICK, Use
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound
-from fedhh.accounting.guarantees import Guarantee, NotApplicable
-from fedhh.accounting.report import PrivacyReport
+from fedhh.accounting.guarantees import Guarantee, NotApplicable, PrivacyReport
 from fedhh.accounting.second_opinion import SecondOpinion, opinion_on_uses
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.mechanisms.base import Mechanism

@@ -17,22 +17,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from functools import reduce
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from dp_accounting.pld import pld_pmf
+from dp_accounting.pld.pld_pmf import (
+    PLDPmf,
+    create_pmf,
+    create_pmf_pessimistic_connect_dots_fixed_gap,
+)
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from fedhh.accounting.bounds.blanket import Blanket
-from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
-from fedhh.accounting.bounds.dominated_losses import dominated_losses
-from fedhh.accounting.bounds.pure_composition import optimal_composition
-from fedhh.accounting.bounds.shuffle_bound import DELTA_RANGE, ShuffleBound
-from fedhh.accounting.guarantees import Guarantee, NotApplicable
+from fedhh.accounting.bounds.composition import (
+    FINE,
+    Precision,
+    Use,
+    composed_epsilon,
+    curve,
+    dominated_losses,
+)
+from fedhh.accounting.bounds.pure_composition import optimal_composition, whole_multiples
+from fedhh.accounting.bounds.shuffle_bound import DELTA_RANGE
+from fedhh.accounting.guarantees import Guarantee, NotApplicable, or_infinite, or_none
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.privacy_loss.search import largest_epsilon_above, smallest_epsilon
 from fedhh.validation import InputError, require_at_least, require_between
@@ -52,7 +61,6 @@ _GRID_STEPS = 400_000
 _LOSS_OF_GRID = 1e-3
 """Relative loss of the lower epsilon to its grid, where that many steps allow it."""
 _LARGEST_GRID = 1 << 21
-_LARGEST_RATIO = 64
 _SAME = 1e-12
 
 Floats = npt.NDArray[np.float64]
@@ -92,17 +100,16 @@ class SecondOpinion:
     @property
     def difference(self) -> float | None:
         """Return by how much fedhh's epsilon is above dp-accounting's upper bound."""
-        if isinstance(self.epsilon, NotApplicable) or not math.isfinite(self.upper):
-            return None
-        return self.epsilon - self.upper
+        difference = or_infinite(self.epsilon) - self.upper
+        return difference if math.isfinite(difference) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
-        stated = not isinstance(self.epsilon, NotApplicable)
+        reason = str(self.epsilon) if isinstance(self.epsilon, NotApplicable) else None
         return {
             **asdict(self),
-            "epsilon": self.epsilon if stated else None,
-            "reason": None if stated else str(self.epsilon),
+            "epsilon": or_none(self.epsilon),
+            "reason": reason,
             "upper": self.upper if math.isfinite(self.upper) else None,
             "difference": self.difference,
         }
@@ -144,20 +151,34 @@ def opinion_on_uses(
     )
     # Where nothing is left to compose, any grid will do.
     gap = max(largest, _SAME) / _DOTS
-    curves = [_curve(bound, gap) for bound in bounds]
+    curves = [curve(bound, gap=gap, points=_DOTS) for bound in bounds]
     counts = [use.times for use in uses]
-    upper = _composed([_dominating(curve, gap) for curve in curves], counts)
+    upper = _composed(
+        [
+            create_pmf_pessimistic_connect_dots_fixed_gap(gap, -_DOTS, _DOTS, deltas)
+            for deltas in curves
+        ],
+        counts,
+    )
     rounding = _rounding(times)
     whole = sum(use.times * use.bound.local_epsilon for use in uses)
     above = _smallest(upper, delta - rounding, whole)
     wide = min(above, whole)
     grid = min(gap, max(_LOSS_OF_GRID * wide / times, wide / _GRID_STEPS) or gap)
-    lower = _composed([_dominated(curve, gap, grid) for curve in curves], counts)
+    lower = _composed(
+        [
+            create_pmf(dominated_losses(deltas, gap=gap, grid=grid), grid, 0.0, False)
+            for deltas in curves
+        ],
+        counts,
+    )
     return SecondOpinion(
         claim=claim,
         epsilon=stated,
         delta=delta,
-        lower=_largest(lower, delta + rounding, whole),
+        lower=largest_epsilon_above(
+            lower.get_delta_for_epsilon, delta=delta + rounding, upper=whole
+        ),
         upper=above,
         version=version("dp-accounting"),
     )
@@ -239,7 +260,7 @@ def opinion_on_reports(
         for above in (True, False)
     )
     rounding = _rounding(times)
-    least = _largest(lower, delta + rounding, whole)
+    least = largest_epsilon_above(lower.get_delta_for_epsilon, delta=delta + rounding, upper=whole)
     for guarantee in others:
         if guarantee.delta <= delta and not isinstance(guarantee.epsilon, NotApplicable):
             _refuse_below(least, f"{claim}, {guarantee.method}", guarantee.epsilon, delta)
@@ -307,44 +328,17 @@ def _smallest(losses: PrivacyLossDistribution, delta: float, most: float) -> flo
     return smallest_epsilon(losses.get_delta_for_epsilon, delta=delta, upper=most)
 
 
-def _largest(losses: PrivacyLossDistribution, delta: float, most: float) -> float:
-    """Return the largest epsilon up to ``most`` with more than this delta, 0 if none."""
-    return largest_epsilon_above(losses.get_delta_for_epsilon, delta=delta, upper=most)
-
-
-def _composed(
-    losses: Sequence[PrivacyLossDistribution], counts: Sequence[int]
-) -> PrivacyLossDistribution:
-    """Return the distribution of the sum of so many losses of each kind."""
+def _composed(losses: Sequence[PLDPmf], counts: Sequence[int]) -> PrivacyLossDistribution:
     return reduce(
         lambda one, other: one.compose(other),
-        (each.self_compose(count) for each, count in zip(losses, counts, strict=True)),
+        (
+            PrivacyLossDistribution(each).self_compose(count)
+            for each, count in zip(losses, counts, strict=True)
+        ),
     )
 
 
-def _curve(bound: ShuffleBound, gap: float) -> Floats:
-    """Return deltas from epsilon = -k to +k gaps, the same bound holding in both directions."""
-    epsilons = np.arange(_DOTS + 1) * gap
-    positive = np.minimum.accumulate([bound.delta(float(epsilon)) for epsilon in epsilons])
-    negative = -np.expm1(-epsilons) + np.exp(-epsilons) * positive
-    return np.minimum.accumulate(np.concatenate([negative[:0:-1], positive]))
-
-
-def _dominating(deltas: Floats, gap: float) -> PrivacyLossDistribution:
-    """Return losses whose delta is at least the curve's, by dp-accounting."""
-    half = len(deltas) // 2
-    return PrivacyLossDistribution(
-        pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(gap, -half, half, deltas)
-    )
-
-
-def _dominated(deltas: Floats, gap: float, grid: float) -> PrivacyLossDistribution:
-    """Return losses whose delta is at most the curve's."""
-    masses = dominated_losses(deltas, gap=gap, grid=grid)
-    return PrivacyLossDistribution(pld_pmf.create_pmf(masses, grid, 0.0, False))
-
-
-def _responses(epsilon: float, gap: float, *, above: bool) -> PrivacyLossDistribution:
+def _responses(epsilon: float, gap: float, *, above: bool) -> PLDPmf:
     """Return the losses of a randomized response, rounded up or down to a grid."""
     steps = epsilon / gap
     near = round(steps)
@@ -356,18 +350,12 @@ def _responses(epsilon: float, gap: float, *, above: bool) -> PrivacyLossDistrib
         near if abs(steps - near) <= _SAME * steps else math.floor(steps) + math.ceil(steps) - near
     )
     masses = {near: true, -far: math.exp(-epsilon) * true}
-    return PrivacyLossDistribution(pld_pmf.create_pmf(masses, gap, 0.0, above))
+    return create_pmf(masses, gap, 0.0, above)
 
 
 def _common_gap(epsilons: Sequence[float], total: float) -> float:
     """Return a gap that divides all epsilons, or a narrow one where none is known."""
-    smallest = min(epsilons)
-    ratios = [Fraction(each / smallest).limit_denominator(_LARGEST_RATIO) for each in epsilons]
-    gap = smallest / math.lcm(*(ratio.denominator for ratio in ratios))
-    exact = all(
-        abs(float(ratio) * smallest - each) <= _SAME * each
-        for ratio, each in zip(ratios, epsilons, strict=True)
-    )
-    if exact and total / gap <= _LARGEST_GRID:
+    smallest, whole = min(epsilons), whole_multiples(epsilons)
+    if whole and total / (gap := smallest / min(whole)) <= _LARGEST_GRID:
         return gap
     return max(smallest / 1000, total / _LARGEST_GRID)

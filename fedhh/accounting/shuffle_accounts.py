@@ -8,11 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fedhh.accounting.bounds.blanket import Blanket
-from fedhh.accounting.bounds.clones import Clones, Clones2023, SelectionClones2023
-from fedhh.accounting.bounds.closed_form import CLOSED_FORM_ASSUMPTIONS
+from fedhh.accounting.bounds.clones import (
+    CLOSED_FORM_ASSUMPTIONS,
+    Clones,
+    Clones2023,
+    SelectionClones2023,
+)
 from fedhh.accounting.bounds.selection import paper_subset_size
 from fedhh.accounting.bounds.tightness import subset_selection_lower_bound
-from fedhh.accounting.guarantees import SWAP, NotApplicable
+from fedhh.accounting.guarantees import SWAP, NotApplicable, or_none
 from fedhh.accounting.shuffling import shuffle_epsilon
 from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, SUN_CENTRAL
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
@@ -63,7 +67,7 @@ class StatedBound:
         """Return a JSON-ready dictionary."""
         reason = str(self.epsilon) if isinstance(self.epsilon, NotApplicable) else None
         return {
-            "epsilon": self.epsilon if reason is None else None,
+            "epsilon": or_none(self.epsilon),
             "delta": self.delta,
             "applicable": reason is None,
             "proven": self.proven,
@@ -243,7 +247,7 @@ class UserAccount:
                 "epsilon": both.epsilon,
                 "method": both.method,
                 "groups": both.groups,
-                "slots": None if isinstance(both.slots, NotApplicable) else both.slots,
+                "slots": or_none(both.slots),
             }
             for name, both in self.bounds.items()
         }

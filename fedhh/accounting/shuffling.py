@@ -14,10 +14,13 @@ closed-form    Gboard's Theorem 2, looser than clones-2023 and proven where that
 
 from __future__ import annotations
 
-from fedhh.accounting.bounds.blanket import subset_selection_blanket
-from fedhh.accounting.bounds.clones import Clones, Clones2023
-from fedhh.accounting.bounds.closed_form import closed_form_delta, closed_form_epsilon
-from fedhh.accounting.bounds.selection import paper_subset_size
+from fedhh.accounting.bounds.clones import (
+    Clones,
+    Clones2023,
+    closed_form_delta,
+    closed_form_epsilon,
+)
+from fedhh.accounting.bounds.selection import paper_subset_size, subset_selection_blanket
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.validation import InputError, require_choice

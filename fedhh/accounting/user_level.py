@@ -4,7 +4,7 @@ A client sends exactly ``max_items`` reports. Two valid bounds on the shuffle of
 reports, of which the smaller counts:
 
 * groups: the N B reports are shuffled together; going from one client's items to any others takes
-  B steps between item-level neighbors (`fedhh.accounting.bounds.group_privacy`).
+  B steps between item-level neighbors.
 * slots: cut the N B reports into B shuffles, the i-th with the i-th report of every client. The
   sum of all votes is a post-processing of the B shuffles. Each has N reports, of which the client
   changes one, so B mechanisms compose, each with n = N.
@@ -12,19 +12,49 @@ reports, of which the smaller counts:
 Composing B times the pair for n = N B is *not* valid: the other reports cannot hide the client B
 times over. That is why the functions here take clients and items per client, never a number of
 reports.
+
+Group privacy, from one step between neighbors to many, each with an epsilon of its own:
+Let D_x(P, Q) = sup_A P(A) - x Q(A) be the hockey-stick divergence. For every event A,
+P(A) <= D_x(P, Q) + x Q(A) and Q(A) <= D_y(Q, R) + y R(A), so D_xy(P, R) <= D_x(P, Q) + x D_y(Q, R).
+Over B steps between neighbors with delta(epsilon) each, and any epsilon_1, ..., epsilon_B >= 0,
+
+    delta_B(epsilon_1 + ... + epsilon_B) <= sum over i of
+        e**(epsilon_1 + ... + epsilon_{i-1}) delta(epsilon_i).
+
+With equal epsilons this is the textbook's lemma. The best ones are not equal: an early step may
+take a smaller epsilon, since its delta is multiplied by less. They are the slopes that an event
+meets on its way: given a = P_B(A), the largest probability that neighbors allow is
+min over e of delta(e) + e**e a, the minimum gives epsilon_B, and so on down to P_0. The search
+starts from many values of a; what it returns is checked by the inequality alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
 
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
-from fedhh.accounting.bounds.group_privacy import group_epsilon
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
-from fedhh.accounting.guarantees import NotApplicable
+from fedhh.accounting.guarantees import NotApplicable, or_infinite
 from fedhh.accounting.shuffling import shuffle_bound
-from fedhh.validation import require_at_least, require_between
+from fedhh.privacy_loss.binomial import Floats
+from fedhh.privacy_loss.search import smallest_epsilon
+from fedhh.validation import require_at_least, require_between, require_positive
+
+Indices = npt.NDArray[np.intp]
+
+_COARSE, _TAIL, _REFINED = 0.16, 0.08, 0.24
+"""Shares of a precision's grid points: where delta is large, beyond, and again near the best."""
+_STARTS, _ZOOMS = 40, 5
+"""Probabilities from which a search sets out at once, and how often they are narrowed."""
+_ROUNDING = 1e-9
+"""Relative error of a sum of exponentials in double precision is far below this."""
+_LARGEST_EXPONENT = 600.0
+"""Beyond it what is left for the last step is below the smallest double."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +72,7 @@ class UserLevelEpsilon:
     @property
     def epsilon(self) -> float:
         """The smaller of the two."""
-        return (
-            self.groups if isinstance(self.slots, NotApplicable) else min(self.groups, self.slots)
-        )
+        return min(self.groups, or_infinite(self.slots))
 
     @property
     def method(self) -> str:
@@ -131,3 +159,99 @@ def user_level_from(
         precision=precision,
     )
     return UserLevelEpsilon(groups=groups, slots=slots)
+
+
+def group_epsilon(
+    bound: ShuffleBound, *, steps: int, delta: float, precision: Precision = FINE
+) -> float:
+    """Return the epsilon of ``steps`` steps between neighbors, by group privacy, rounded up.
+
+    Args:
+        bound: Bound for one step, the same in both directions.
+        steps: Size of a group, at least 1.
+        delta: Target, above 0.
+        precision: Its tolerance is that of the bound, its grid that of the epsilons to choose from.
+
+    Returns:
+        At most ``steps`` times the local epsilon.
+    """
+    require_positive(delta=delta)
+    require_at_least(1, steps=steps)
+    bound = replace(bound, tolerance=max(bound.tolerance, precision.tolerance))
+    most = bound.local_epsilon
+    coarse, tail, refined = (
+        round(share * precision.grid_points) + 2 for share in (_COARSE, _TAIL, _REFINED)
+    )
+    dense = smallest_epsilon(bound.delta, delta=1e-4 * delta / steps, upper=most)
+    epsilons = np.linspace(0.0, dense, coarse)
+    if dense < most:
+        epsilons = np.append(epsilons, np.geomspace(max(dense, 1e-9), most, tail)[1:])
+    deltas = _ask(bound, epsilons)
+    path = epsilons[_best_path(epsilons, deltas, steps=steps, delta=delta)]
+    reach = dense / coarse
+    near = np.linspace(max(0.0, path[0] - reach), min(most, path[-1] + reach), refined)
+    order = np.argsort(np.append(epsilons, near), kind="stable")
+    epsilons = np.append(epsilons, near)[order]
+    deltas = np.append(deltas, _ask(bound, near))[order]
+    chosen = _best_path(epsilons, deltas, steps=steps, delta=delta)
+    spent, last = math.fsum(epsilons[chosen[:-1]]), float(epsilons[chosen[-1]])
+    if spent < _LARGEST_EXPONENT:
+        # The last step takes exactly what the others leave.
+        left = delta * (1 - _ROUNDING) - _delta_of_group(epsilons[chosen[:-1]], deltas[chosen[:-1]])
+        left *= math.exp(-spent)
+        if left > 0:
+            last = min(last, smallest_epsilon(bound.delta, delta=left, upper=most))
+    return min(steps * most, spent + last)
+
+
+def _ask(bound: ShuffleBound, epsilons: Floats) -> Floats:
+    """Return delta at ascending epsilons; an earlier, smaller value holds at a later one, too."""
+    return np.minimum.accumulate([bound.delta(float(epsilon)) for epsilon in epsilons])
+
+
+def _delta_of_group(epsilons: Floats, deltas: Floats) -> float:
+    """Return the right-hand side of the inequality above, for exponents that do not overflow."""
+    paid = np.cumsum(epsilons) - epsilons
+    return math.fsum(deltas * np.exp(paid))
+
+
+def _best_path(epsilons: Floats, deltas: Floats, *, steps: int, delta: float) -> Indices:
+    """Return ``(steps,)`` indices of ascending epsilons that keep to ``delta``, of a small sum.
+
+    Args:
+        epsilons: ``(m,)``, ascending, the last one with delta 0.
+        deltas: ``(m,)``, of one step.
+        steps: Steps.
+        delta: Target.
+    """
+    target = math.log(delta) + math.log1p(-_ROUNDING)
+    with np.errstate(divide="ignore"):
+        log_deltas = np.log(deltas)
+    best, smallest = np.full(steps, epsilons.size - 1), steps * float(epsilons[-1])
+    low, high = target - smallest, 0.0
+    for _ in range(_ZOOMS):
+        starts = np.linspace(low, high, _STARTS)
+        chosen = _slopes(epsilons, log_deltas, starts, steps)
+        spent = np.cumsum(epsilons[chosen], axis=0)
+        paid = np.vstack([np.zeros(_STARTS), spent[:-1]])
+        reached = np.logaddexp.reduce(log_deltas[chosen] + paid, axis=0)
+        sums = np.where(reached <= target, spent[-1], math.inf)
+        i = int(np.argmin(sums))
+        if sums[i] < smallest:
+            best, smallest = chosen[:, i], float(sums[i])
+        low, high = float(starts[max(i - 1, 0)]), float(starts[min(i + 1, _STARTS - 1)])
+    return best
+
+
+def _slopes(epsilons: Floats, log_deltas: Floats, starts: Floats, steps: int) -> Indices:
+    """Return ``(steps, starts)`` indices of the epsilons that events of ln P_B(A) meet.
+
+    On the way from P_B to P_0 an event's probability rises, and the epsilons fall.
+    """
+    chosen = np.empty((steps, starts.size), dtype=np.intp)
+    log_probability = starts
+    for step in reversed(range(steps)):
+        reached = np.logaddexp(epsilons + log_probability[:, None], log_deltas)
+        chosen[step] = np.argmin(reached, axis=1)
+        log_probability = reached[np.arange(starts.size), chosen[step]]
+    return chosen

@@ -44,19 +44,12 @@ class Guesses:
     """How many lists had the value, by their size.
 
     Attributes:
-        num_values: m, at least 2.
         made: ``(m - 1,) int64``: lists of 1 .. m - 1 values.
         right: How many of all lists had the value.
     """
 
-    num_values: int
     made: Numbers
     right: int
-
-    @classmethod
-    def none(cls, num_values: int) -> Guesses:
-        """Return no guess at all."""
-        return cls(num_values=num_values, made=np.zeros(num_values - 1, dtype=np.int64), right=0)
 
     @classmethod
     def of(cls, sizes: Numbers, right: npt.NDArray[np.bool_], num_values: int) -> Guesses:
@@ -68,15 +61,11 @@ class Guesses:
             num_values: m.
         """
         made = np.bincount(sizes - 1, minlength=num_values - 1)
-        return cls(num_values=num_values, made=made, right=int(np.count_nonzero(right)))
+        return cls(made=made, right=int(np.count_nonzero(right)))
 
     def __add__(self, other: Guesses) -> Guesses:
         """Return both together."""
-        return Guesses(
-            num_values=self.num_values,
-            made=self.made + other.made,
-            right=self.right + other.right,
-        )
+        return Guesses(made=self.made + other.made, right=self.right + other.right)
 
     @property
     def num_made(self) -> int:
@@ -104,15 +93,14 @@ class Guesses:
         """Return what `lower_bound` would be if all lists had been right."""
         if not self.num_made:
             return 0.0
-        all_right = Guesses(num_values=self.num_values, made=self.made, right=self.num_made)
-        return all_right.lower_bound(error=error)
+        return Guesses(made=self.made, right=self.num_made).lower_bound(error=error)
 
     def _epsilon_at(self, mean: float) -> float:
         """Return the epsilon at which lists are right with this chance in the mean."""
         if mean >= 1:
             return math.inf
         sizes = np.flatnonzero(self.made) + 1
-        log_odds = np.log(sizes / (self.num_values - sizes))
+        log_odds = np.log(sizes / (len(self.made) + 1 - sizes))
         wanted = float(special.logit(mean))
         if sizes.size == 1:
             return wanted - float(log_odds[0])

@@ -104,27 +104,6 @@ def _crossing(
         part = min(max(part, smallest_part), 1 - smallest_part)
 
 
-def largest_true(holds: Callable[[float], bool], *, low: float, high: float) -> float | None:
-    """Return the largest x in [low, high] that holds, to 1e-8 relative, rounded down; else None.
-
-    Args:
-        holds: True up to some point and false beyond it.
-        low: Smallest candidate, above 0.
-        high: Largest candidate.
-    """
-    if holds(high):
-        return high
-    if not holds(low):
-        return None
-    while high - low > 1e-8 * high:
-        middle = (low + high) / 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 def smallest_true(holds: Callable[[int], bool], *, low: int, high: int) -> int | None:
     """Return the smallest integer in [low, high] that holds; None if ``high`` does not.
 

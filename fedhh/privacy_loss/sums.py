@@ -169,7 +169,6 @@ def _composed(
 
 
 def _any_infinite(parts: Parts) -> float:
-    """Return the probability that any of the losses is infinite."""
     if any(part.infinite >= 1 for part, _ in parts):
         return 1.0
     return -math.expm1(sum(times * math.log1p(-part.infinite) for part, times in parts))
@@ -222,7 +221,6 @@ def _tilt_of(parts: Parts, *, delta: float) -> _Moments:
 
 
 def _tilt_to(parts: Parts, mean: float) -> _Moments:
-    """Return the tilt, at least 0, whose mean is this one, that mean, and the deviation."""
     return _tilt_with(parts, lambda _, found: found[1] - mean)
 
 
@@ -266,6 +264,5 @@ def _window(parts: Parts, tilt: float, cut: float) -> tuple[int, int]:
 
 
 def _span(parts: Parts) -> tuple[int, int]:
-    """Return the least and the largest sum, in gaps."""
     low = sum(times * part.lowest for part, times in parts)
     return low, low + sum(times * (len(part.masses) - 1) for part, times in parts)

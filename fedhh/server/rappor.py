@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.bloom_reports import RapporReports
+from fedhh.mechanisms.local_reports import RapporReports
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate

@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.bloom_reports import BloomRecords
+from fedhh.mechanisms.local_reports import BloomRecords
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate

@@ -10,7 +10,7 @@ import pytest
 from fedhh.accounting import NotApplicable
 from fedhh.accounting.anonymity import VARIANTS
 from fedhh.accounting.layer_anonymity import anonymity_of_run, claim_of_validation
-from fedhh.accounting.layer_record import LayerRecord
+from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.sources import VALIDATION
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.mechanisms.base import PlannedLayer

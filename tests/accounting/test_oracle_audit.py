@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from fedhh.accounting import audit_oracle
-from fedhh.accounting.oracle_audit import messages_to_sample, value_sets
+from fedhh.accounting.guess_audit import messages_to_sample, value_sets
 from fedhh.oracles import OptimizedUnaryEncoding, OracleSpec, SubsetSelection, make_oracle
 from tests.wrong_oracles import SendsInstead, SupportsItsValue
 

@@ -18,7 +18,7 @@ from fedhh.accounting import (
     Clones,
     Clones2023,
     NotApplicable,
-    blanket_jensen,
+    Selection,
     closed_form_delta,
     closed_form_epsilon,
     dominating_blanket,
@@ -30,7 +30,8 @@ from fedhh.accounting import (
     subset_selection_lower_bound,
 )
 from fedhh.accounting.bounds import tightness
-from fedhh.accounting.bounds.blanket import worst_blankets
+from fedhh.accounting.bounds.selection import worst_blankets
+from fedhh.oracles import SubsetSelection
 from fedhh.validation import InputError
 
 GBOARD = {"local_epsilon": 10.0, "num_reports": 30_000_000, "delta": 1e-10}
@@ -90,7 +91,16 @@ def test_lower_bounds_are_close_to_an_independent_reference_and_below_the_blanke
         "domain_size": GBOARD_DOMAIN,
         "subset_size": paper_subset_size(local_epsilon, GBOARD_DOMAIN),
     }
-    assert blanket_jensen(**law).epsilon(delta) == pytest.approx(below, rel=1e-4)
+    # Below the blanket bound itself: given T, all other reports enter by their mean.
+    bound = blanket(local_epsilon, n)
+    jensen = tightness.ShuffleLowerBound(
+        local_epsilon=local_epsilon,
+        num_reports=n,
+        one=bound.one,
+        echo=0.0,
+        rest=bound.both + bound.neither,
+    )
+    assert jensen.epsilon(delta) == pytest.approx(below, rel=1e-4)
     lower = subset_selection_lower_bound(**law).epsilon(delta)
     assert truth * (1 - 1e-4) <= lower <= above
     assert lower == pytest.approx(truth, rel=0.035)
@@ -341,3 +351,18 @@ def test_the_mean_number_of_echoes_in_a_range_by_hand():
     found = tightness._echoes(2, 4, most=coins, fewest=coins, p=0.5, step=1.0)
     assert found.mean.ravel() == pytest.approx([(2 * 6 + 3 * 4) / 10, (2 * 10 + 3 * 10) / 20])
     assert found.probability == pytest.approx([10 / 16, 20 / 32])
+
+
+@pytest.mark.parametrize("local_epsilon", [0.1, 1.0, math.log(3), 4.0, math.log(100), 10.0, 16.0])
+@pytest.mark.parametrize("domain_size", [2, 4, 28, 101, 1351, 1_000_001])
+def test_the_law_of_subset_selection_is_the_oracles(local_epsilon, domain_size):
+    oracle = SubsetSelection(epsilon=local_epsilon, domain_size=domain_size)
+    law = Selection(
+        local_epsilon=local_epsilon,
+        domain_size=domain_size,
+        subset_size=paper_subset_size(local_epsilon, domain_size),
+    )
+    assert law.subset_size == oracle.d
+    assert law.p == pytest.approx(oracle.p, rel=1e-12)
+    assert law.q == pytest.approx(oracle.q, rel=1e-12)
+    assert law.blanket == pytest.approx(oracle.blanket_probability, rel=1e-12)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.triehh import account_triehh
+from fedhh.accounting.trusted import account_triehh
 from fedhh.mechanisms.sampled_threshold import triehh_epsilon
 
 SETTINGS = {"num_clients": 650_000, "sample_size": 14_286, "threshold": 15, "num_rounds": 10}

@@ -22,8 +22,7 @@ from fedhh.accounting import (
     user_level_epsilon,
 )
 from fedhh.accounting.bounds.composition import QUICK
-from fedhh.accounting.bounds.group_privacy import group_epsilon
-from fedhh.accounting.user_level import user_level_from
+from fedhh.accounting.user_level import group_epsilon, user_level_from
 from fedhh.privacy_loss.binomial import pmf
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick, multiset_law, subset_selection_law

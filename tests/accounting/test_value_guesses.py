@@ -17,18 +17,18 @@ TINY = [
 ]
 
 
-def guesses(num_values, made, right):
-    return Guesses(num_values=num_values, made=np.array(made), right=right)
+def guesses(made, right):
+    return Guesses(made=np.array(made), right=right)
 
 
 def test_one_right_list_says_nothing_where_lists_differ_in_size():
     # 1 of 10 lists of one value of a thousand, at an error of 5 %: 1 - 0.95^(1 / 10) at least.
     chance = 1 - 0.95**0.1
-    alike = guesses(1_000, [10, *[0] * 998], 1).lower_bound(error=0.05)
+    alike = guesses([10, *[0] * 998], 1).lower_bound(error=0.05)
     assert alike == pytest.approx(math.log(chance / (1 - chance) * 999))
     # Hoeffding's theorem about unequal chances begins one above the mean, which 1 is not.
-    assert guesses(1_000, [5, 5, *[0] * 997], 1).lower_bound(error=0.05) == 0
-    assert guesses(1_000, [5, 5, *[0] * 997], 2).lower_bound(error=0.05) > 0
+    assert guesses([5, 5, *[0] * 997], 1).lower_bound(error=0.05) == 0
+    assert guesses([5, 5, *[0] * 997], 2).lower_bound(error=0.05) > 0
 
 
 @pytest.mark.parametrize("oracle", TINY, ids=lambda o: f"{type(o).__name__}-{o.epsilon:g}")
@@ -55,35 +55,35 @@ def test_a_bound_exceeds_epsilon_no_more_often_than_stated(num_values, made, err
         odds = math.exp(epsilon) * size / (num_values - size)
         coins = stats.binom.pmf(np.arange(count + 1), count, odds / (1 + odds))
         law = np.convolve(law, coins)
-    bounds = [guesses(num_values, made, k).lower_bound(error=error) for k in range(len(law))]
+    bounds = [guesses(made, k).lower_bound(error=error) for k in range(len(law))]
     assert bounds == sorted(bounds)
     wrong = sum(p for p, bound in zip(law, bounds, strict=True) if bound > epsilon)
     assert wrong <= error
     if sum(made) > 20:
         # With an error ten times as large some outcome exceeds it: the bound is not idle.
-        looser = [guesses(num_values, made, k).lower_bound(error=0.4) for k in range(len(law))]
+        looser = [guesses(made, k).lower_bound(error=0.4) for k in range(len(law))]
         assert sum(p for p, bound in zip(law, looser, strict=True) if bound > epsilon) > error
 
 
 def test_estimates_are_the_epsilon_of_the_share_that_is_right():
-    assert guesses(2, [100], 75).estimate == pytest.approx(math.log(3))
-    assert guesses(4, [100, 0, 0], 50).estimate == pytest.approx(math.log(3))
-    assert guesses(4, [0, 0, 100], 90).estimate == pytest.approx(math.log(3))
-    mixed = guesses(4, [50, 50, 0], 60)
+    assert guesses([100], 75).estimate == pytest.approx(math.log(3))
+    assert guesses([100, 0, 0], 50).estimate == pytest.approx(math.log(3))
+    assert guesses([0, 0, 100], 90).estimate == pytest.approx(math.log(3))
+    mixed = guesses([50, 50, 0], 60)
     odds = [math.exp(mixed.estimate) * size / (4 - size) for size in (1, 2)]
     assert sum(50 * each / (1 + each) for each in odds) == pytest.approx(60)
-    assert guesses(2, [100], 100).estimate == math.inf
-    assert guesses(2, [100], 10).estimate == 0.0
-    assert guesses(2, [100], 0).lower_bound(error=0.1) == 0.0
-    largest = guesses(2, [100], 3).largest_bound(error=0.01)
-    assert largest == guesses(2, [100], 100).lower_bound(error=0.01)
+    assert guesses([100], 100).estimate == math.inf
+    assert guesses([100], 10).estimate == 0.0
+    assert guesses([100], 0).lower_bound(error=0.1) == 0.0
+    largest = guesses([100], 3).largest_bound(error=0.01)
+    assert largest == guesses([100], 100).lower_bound(error=0.01)
     assert largest == pytest.approx(math.log(0.01**0.01 / (1 - 0.01**0.01)))
 
 
 def test_one_right_list_of_several_sizes_says_nothing():
     # Hoeffding's condition: coins of different chances come up once more often than equal ones.
-    assert guesses(4, [1, 0, 1], 1).lower_bound(error=0.4) == 0.0
-    assert guesses(4, [9, 0, 1], 1).lower_bound(error=1e-9) == 0.0
+    assert guesses([1, 0, 1], 1).lower_bound(error=0.4) == 0.0
+    assert guesses([9, 0, 1], 1).lower_bound(error=1e-9) == 0.0
 
 
 @pytest.mark.parametrize(

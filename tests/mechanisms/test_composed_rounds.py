@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedhh.mechanisms.composed_rounds import composed_epsilon
+from fedhh.mechanisms.sampled_threshold import composed_epsilon
 
 
 def randomized_response(pure: float):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from fedhh.accounting import shuffle_epsilon
 from fedhh.oracles.bloom_filters import BitResponse
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
@@ -16,6 +17,7 @@ from papers.one_word_clients import PrefixHolders, one_word_population
 from papers.registry import PAPERS, reproduction_of
 from papers.reproduction import published, write_reproduction
 from papers.shuffled_blanket import (
+    clones_local_epsilon,
     hoeffding_blanket_delta,
     hoeffding_blanket_local_epsilon,
 )
@@ -131,6 +133,18 @@ def test_local_epsilons_of_2019_are_the_published_ones():
         assert delta == pytest.approx(setting["delta"], rel=1e-9)
         # What is known since allows more of it.
         assert triehh.local_epsilons(float(epsilon))["2021"] > ours
+
+
+def test_the_local_epsilon_by_clones_is_allowed_and_a_larger_one_is_not():
+    target = {"delta": 1e-8, "num_reports": 20_000}
+    found = clones_local_epsilon(**target, epsilon=0.5)
+    central = [
+        shuffle_epsilon("clones", **target, local_epsilon=each) for each in (found, found * 1.001)
+    ]
+    assert central[0] <= 0.5 * (1 + 1e-6) < central[1]
+    assert clones_local_epsilon(delta=1e-10, num_reports=2, epsilon=16.0) == 16.0
+    with pytest.raises(ValueError, match=r"local_epsilon=0\.1"):
+        clones_local_epsilon(delta=1e-14, num_reports=100, epsilon=1e-6)
 
 
 def test_f1_by_k_is_that_of_precision_and_recall():

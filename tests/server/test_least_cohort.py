@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedhh.accounting import LayerRecord, account
-from fedhh.accounting.bounds.blanket import reachable_blanket
+from fedhh.accounting.bounds.selection import reachable_blanket
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.testing import LETTERS, small_population

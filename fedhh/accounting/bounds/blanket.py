@@ -26,24 +26,24 @@ with T by the argument in `fedhh.accounting.bounds.clones`, and at its largest f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from fedhh.accounting.bounds.chords import chords
-from fedhh.accounting.bounds.selection import Selection
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.sources import BLANKET
-from fedhh.privacy_loss.binomial import Floats, fair_excess, lattice
+from fedhh.privacy_loss.binomial import Floats, fair_excess, lattice, lower_tail
 
 _ROWS_AT_ONCE = 400_000
-_MOST_DOMAINS = 20_000_000
-_ROUNDING = 1e-12
 _LARGEST_LOG_ODDS = 32.0
 """-ln of the smallest delta, about the slope of ln delta in ln(number of blanket reports)."""
+_RIGHT = 4.0
+"""Standard deviations right of the mean that nodes cover; a falling function needs no more."""
+_LEFT = 9.0
+"""Standard deviations left of the mean, of the law tilted by the function: what lies further left
+has probability e**-40, and the chord from there to 0 is harmless unless f grows by more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,21 +97,23 @@ class Blanket(ShuffleBound):
         outside = 1 - 2 * self.one
         slope = _LARGEST_LOG_ODDS / max(1.0, self.num_reports * (self.both + self.neither))
         spacing = min(0.75, max(0.25, 50 * math.sqrt(self.tolerance)))
-        both = chords(rest, self.both / growth / outside, slope=slope * growth, spacing=spacing)
-        left, row_of = np.unique(rest[:, None] - both.nodes, return_inverse=True)
-        neither = chords(
+        both_nodes, both_weights = chords(
+            rest, self.both / growth / outside, slope=slope * growth, spacing=spacing
+        )
+        left, row_of = np.unique(rest[:, None] - both_nodes, return_inverse=True)
+        nodes, weights = chords(
             left, self.neither / (outside - self.both / growth), slope=slope, spacing=spacing
         )
-        row_of = row_of.reshape(both.nodes.shape)
+        row_of = row_of.reshape(both_nodes.shape)
         shape = (rest.size, -1)
-        others = growth * both.nodes[:, :, None] + neither.nodes[row_of]
+        others = growth * both_nodes[:, :, None] + nodes[row_of]
         others[-1] = 0.0
         return _PairLattice(
             smallest=np.append(pairs.first, pairs.last[-1] + 1)[:, None] + 1,
             largest=np.append(pairs.last, trials)[:, None] + 1,
             probability=np.append(pairs.probability, pairs.above),
             others=others.reshape(shape),
-            weights=(both.weights[:, :, None] * neither.weights[row_of]).reshape(shape),
+            weights=(both_weights[:, :, None] * weights[row_of]).reshape(shape),
             below=pairs.below,
         )
 
@@ -133,139 +135,50 @@ class Blanket(ShuffleBound):
         return 2 * self.one * (slope * inside + pairs.below * (growth - x))
 
 
-def subset_selection_blanket(
-    *, local_epsilon: float, num_reports: int, domain_size: int, subset_size: int
-) -> Blanket:
-    """Return the blanket bound of Subset Selection with d = ``subset_size`` of s values.
+def chords(
+    trials: Floats, p: float, *, slope: float, spacing: float = 0.25
+) -> tuple[Floats, Floats]:
+    """Return nodes and weights with E f(X) <= sum of weights * f(nodes) for convex falling f.
+
+    X ~ Bin(trials, p), one row for each number of trials. Between nodes, f is replaced by its
+    chord; right of the last node by its value there.
 
     Args:
-        local_epsilon: Privacy of one report, from 0.1 to 16.
-        num_reports: Reports in one shuffle, the victim's included, from 2 to 10**9.
-        domain_size: s, the dummy included.
-        subset_size: d, from 1 to s - 1.
+        trials: ``(m,) float64``, whole numbers >= 0.
+        p: Success probability in [0, 1].
+        slope: Largest expected |d ln f / dX| at the mean: where it is large, nodes are dense, and
+            more of them lie to the left. It matters for tightness only.
+        spacing: Distance of nodes, in units over which ln f changes by 1, but at most two
+            standard deviations. The bound is larger by about ``spacing**2 / 12``, relatively.
+
+    Returns:
+        ``(m, j) float64`` each: whole numbers, non-decreasing along a row, 0 first; non-negative
+        weights, rows summing to 1.
     """
-    law = Selection(local_epsilon=local_epsilon, domain_size=domain_size, subset_size=subset_size)
-    return Blanket(
-        local_epsilon=local_epsilon,
-        num_reports=num_reports,
-        one=law.blanket * law.uniform_pattern(True, False),
-        both=math.exp(local_epsilon) * law.blanket * law.uniform_pattern(True, True),
-        neither=law.blanket * law.uniform_pattern(False, False),
-    )
+    mean = trials * p
+    deviation = np.sqrt(mean * (1 - p))
+    largest = float(deviation.max())
+    tilt = slope * largest
+    step = max(1.0, np.floor(largest * min(2.0, spacing / max(tilt, 1e-9))))
+    low = np.maximum(0.0, np.floor(mean - (_LEFT + tilt) * deviation - 1))
+    high = np.minimum(trials, np.ceil(mean + _RIGHT * deviation + 1))
+    count = int(np.ceil((high - low).max() / step)) + 1
+    dense = np.minimum(low[:, None] + step * np.arange(count), high[:, None])
+    nodes = np.concatenate([np.zeros((trials.size, 1)), dense], axis=1)
+    return nodes, _weights(nodes, trials[:, None], p)
 
 
-def reachable_blanket(
-    *, local_epsilon: float, num_reports: int, smallest_domain: int, largest_domain: int
-) -> Blanket:
-    """Return a blanket that dominates that of every domain size in a range.
-
-    It holds before a run, whose later domains earlier votes decide. d is either neighbor of
-    s / (e**eps0 + 1), so it covers both rules of `SubsetSelection.subset_size`.
-
-    Args:
-        local_epsilon: Privacy of one report, from 0.1 to 16.
-        num_reports: Fewest reports in one shuffle, from 2 to 10**9.
-        smallest_domain: Fewest values, the dummy included, at least 2.
-        largest_domain: Most values.
-    """
-    growth = math.exp(local_epsilon)
-    one, one_or_both = 1 / (growth + 1), 1.0
-    # In wider ranges, the pair that dominates every blanket (docs/accounting.md, section 2).
-    if largest_domain - smallest_domain < _MOST_DOMAINS:
-        sizes = _telling_sizes(growth, smallest_domain, largest_domain)
-        best = sizes / (growth + 1)
-        ones, sums = [], []
-        for rounded in (np.floor(best), np.ceil(best)):
-            members = np.clip(rounded, 1, sizes - 1)
-            weight = members / ((members * growth + sizes - members) * (sizes - 1))
-            ones.append(weight * (sizes - members))
-            sums.append((growth + 1) * ones[-1] + growth * weight * (members - 1))
-        one = float(np.max(ones)) * (1 + _ROUNDING)
-        one_or_both = min(1.0, float(np.max(sums)) * (1 + _ROUNDING))
-    return Blanket(
-        local_epsilon=local_epsilon,
-        num_reports=num_reports,
-        one=one,
-        both=max(0.0, one_or_both - (growth + 1) * one),
-        neither=max(0.0, 1 - one_or_both),
-    )
-
-
-def _telling_sizes(growth: float, smallest: int, largest: int) -> Floats:
-    """Return domain sizes of a range among which each rule's worst ones are.
-
-    d is the same for all s between two multiples of E + 1. There, with c = d (E - 1), both what
-    `reachable_blanket` maximizes are (u s - v) / ((s + c)(s - 1)) up to a factor: u = 1 and v = d
-    for ``one``, u = E + 1 and v = d + E for the other. The numerator of the derivative,
-    -u s**2 + 2 v s + v (c - 1) - u c, is concave in s, so that a largest value lies at an end of
-    the range of s or at the larger root.
-
-    Args:
-        growth: E.
-        smallest: Fewest values.
-        largest: Most values.
-    """
-    steps = np.arange(math.floor(smallest / (growth + 1)), math.ceil(largest / (growth + 1)) + 1)
-    if 8 * len(steps) >= largest - smallest:
-        return np.arange(smallest, largest + 1, dtype=np.float64)
-    near = [np.floor(steps * (growth + 1)) + offset for offset in (-1, 0, 1, 2)]
-    members = np.maximum(steps, 1)
-    for u, v in ((1.0, members), (growth + 1, members + growth)):
-        c = members * (growth - 1)
-        root = (v + np.sqrt(np.maximum(v * v + u * (v * (c - 1) - u * c), 0))) / u
-        near += [np.floor(root), np.floor(root) + 1]
-    return np.unique(np.clip(np.concatenate([*near, [smallest, largest]]), smallest, largest))
-
-
-def dominating_blanket(blankets: Sequence[Blanket]) -> Blanket:
-    """Return a blanket whose delta is at least that of each given one, at every epsilon.
-
-    Why: delta is (1 / n) E[(V_1 + ... + V_n)_+] for independent V_i with values E - x and 1 - x E
-    (probability ``one`` each), E (1 - x) (probability ``both`` / E), 1 - x (``neither``), else 0.
-    Moving weight from ``neither`` to ``both``, or from either to ``one`` at the rate E + 1, spreads
-    V_i out and keeps its mean 1 - x, so it increases the expectation. Fewer reports increase it
-    too, since a mean of fewer terms is more spread out.
-
-    Args:
-        blankets: At least one, all at the same local epsilon.
-    """
-    growth = math.exp(blankets[0].local_epsilon)
-    one = max(each.one for each in blankets)
-    one_or_both = max(_one_or_both(each) for each in blankets)
-    return Blanket(
-        local_epsilon=blankets[0].local_epsilon,
-        num_reports=min(each.num_reports for each in blankets),
-        one=one,
-        both=max(0.0, one_or_both - (growth + 1) * one),
-        neither=max(0.0, 1 - one_or_both),
-        tolerance=max(each.tolerance for each in blankets),
-    )
-
-
-def worst_blankets(blankets: Sequence[Blanket]) -> list[Blanket]:
-    """Return those that no other one dominates, by the order of `dominating_blanket`.
-
-    Their largest epsilon is the largest of all. The first is likely to be the worst.
-
-    Args:
-        blankets: At least one, all at the same local epsilon.
-    """
-    ordered = sorted(
-        blankets, key=lambda each: (each.one, _one_or_both(each), -each.num_reports), reverse=True
-    )
-    kept: list[Blanket] = []
-    for each in ordered:
-        dominated = any(
-            other.num_reports <= each.num_reports
-            and other.one >= each.one
-            and _one_or_both(other) >= _one_or_both(each)
-            for other in kept
-        )
-        if not dominated:
-            kept.append(each)
-    return kept
-
-
-def _one_or_both(blanket: Blanket) -> float:
-    """Return (E + 1) one + both, the weight that is not on ``neither``."""
-    return (math.exp(blanket.local_epsilon) + 1) * blanket.one + blanket.both
+def _weights(nodes: Floats, trials: Floats, p: float) -> Floats:
+    """Return what each node receives when every count is split between its two neighbors."""
+    below = lower_tail(nodes - 1, trials, p)
+    partial_mean = trials * p * lower_tail(nodes - 2, trials - 1, p)
+    probability = np.diff(below, axis=1)
+    width = np.diff(nodes, axis=1)
+    offset = np.diff(partial_mean, axis=1) - nodes[:, :-1] * probability
+    to_right = np.divide(offset, width, out=np.zeros_like(width), where=width > 0)
+    to_right = np.clip(to_right, 0.0, np.maximum(probability, 0.0))
+    weights = np.zeros_like(nodes)
+    weights[:, 1:] += to_right
+    weights[:, :-1] += probability - to_right
+    weights[:, -1] += 1 - below[:, -1]
+    return weights

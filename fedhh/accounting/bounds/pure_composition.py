@@ -67,7 +67,8 @@ def early_advanced_composition(
     each = np.asarray(epsilons, dtype=np.float64)
     with np.errstate(over="ignore"):
         means = each * np.expm1(each)
-    return _weighted(counts, means) + _spread(counts, each, math.log(1 / delta))
+    squares = _weighted(counts, each**2)
+    return _weighted(counts, means) + np.sqrt(2 * math.log(1 / delta) * squares)
 
 
 def advanced_composition(epsilons: Sequence[float], counts: Numbers, *, delta: float) -> Floats:
@@ -130,17 +131,13 @@ def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float | NotA
     share = _LOST_SHARE * delta / len(kinds) / 2
     lies = [likely_lies(epsilon, count, cut=share) for epsilon, count in kinds]
     gap, steps = _grid([epsilon for epsilon, _ in kinds], [most - least for least, most in lies])
+    of_kind = PrivacyLossDistribution.of_randomized_responses
     losses = [
-        (
-            PrivacyLossDistribution.of_randomized_responses(
-                count, steps=step, gap=gap, lies=between
-            ),
-            1,
-        )
+        of_kind(count, steps=step, gap=gap, lies=between)
         for (_, count), between, step in zip(kinds, lies, steps, strict=True)
     ]
     try:
-        composed = epsilon_of_sum(losses, delta=delta)
+        composed = epsilon_of_sum([(each, 1) for each in losses], delta=delta)
     except UncertifiedError as reason:
         return NotApplicable(str(reason))
     return min(composed, math.fsum(epsilon * count for epsilon, count in kinds))
@@ -153,20 +150,25 @@ def _grid(epsilons: list[float], widths: list[int]) -> tuple[float, list[int]]:
         epsilons: Ascending, distinct.
         widths: Numbers of lies that are kept of each, less 1.
     """
-    smallest = epsilons[0]
+    whole = whole_multiples(epsilons)
+    if whole and sum(2 * n * w for n, w in zip(whole, widths, strict=True)) <= _LARGEST_EXACT_GRID:
+        # No epsilon is rounded down.
+        return max(each / n for each, n in zip(epsilons, whole, strict=True)) * _UP, whole
+    span = sum(2 * width * each for width, each in zip(widths, epsilons, strict=True))
+    gap = max(epsilons[0] / _STEPS, span / _LARGEST_GRID)
+    return gap * _UP, [math.ceil(each / gap * (1 - _SAME)) for each in epsilons]
+
+
+def whole_multiples(epsilons: Sequence[float]) -> list[int]:
+    """Return how many times a common divisor each epsilon is, empty if no large one is known."""
+    smallest = min(epsilons)
     ratios = [Fraction(each / smallest).limit_denominator(_LARGEST_RATIO) for each in epsilons]
     parts = math.lcm(*(ratio.denominator for ratio in ratios))
-    whole = [int(ratio * parts) for ratio in ratios]
     exact = all(
         abs(float(ratio) * smallest - each) <= _SAME * each
         for ratio, each in zip(ratios, epsilons, strict=True)
     )
-    if exact and sum(2 * n * w for n, w in zip(whole, widths, strict=True)) <= _LARGEST_EXACT_GRID:
-        # No epsilon is rounded down.
-        return max(each / n for each, n in zip(epsilons, whole, strict=True)) * _UP, whole
-    span = sum(2 * width * each for width, each in zip(widths, epsilons, strict=True))
-    gap = max(smallest / _STEPS, span / _LARGEST_GRID)
-    return gap * _UP, [math.ceil(each / gap * (1 - _SAME)) for each in epsilons]
+    return [int(ratio * parts) for ratio in ratios] if exact else []
 
 
 def _weighted(counts: Numbers, values: Floats) -> Floats:
@@ -176,8 +178,3 @@ def _weighted(counts: Numbers, values: Floats) -> Floats:
     if infinite.any():
         sums = np.where(counts[..., infinite].any(axis=-1), np.inf, sums)
     return np.asarray(sums, dtype=np.float64)
-
-
-def _spread(counts: Numbers, epsilons: Floats, log: float) -> Floats:
-    """Return sqrt(2 log sum epsilon**2)."""
-    return np.asarray(np.sqrt(2 * log * _weighted(counts, epsilons**2)), dtype=np.float64)

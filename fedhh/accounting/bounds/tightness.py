@@ -1,6 +1,6 @@
-"""How tight the blanket bound of Subset Selection is: lower bounds to set beside it.
+"""How tight the blanket bound of Subset Selection is: a lower bound to compare it with.
 
-Both lower bounds have one form. Reports are independent, and the hockey-stick divergence is
+Reports are independent, and the hockey-stick divergence is
 (1 / n) E[(V_1 + ... + V_n)_+] with V = L - x L', the likelihoods of a report under the victim's two
 values relative to the law of the other reports. Replacing part of the sum by its conditional
 expectation can only lower the result (Jensen), so delta computed here is never above the truth.
@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 
-from fedhh.accounting.bounds.blanket import subset_selection_blanket
 from fedhh.accounting.bounds.selection import Selection
 from fedhh.accounting.bounds.shuffle_bound import check_delta, check_epsilon
 from fedhh.accounting.guarantees import NotApplicable
@@ -165,29 +164,6 @@ def _bin_masses(edges: Floats, trials: int) -> Floats:
     left = np.diff(lower_tail(edges - 1, trials, 0.5))
     right = -np.diff(upper_tail(edges, trials, 0.5))
     return np.asarray(np.where(edges[:-1] > trials / 2, right, left), dtype=np.float64)
-
-
-def blanket_jensen(
-    *, local_epsilon: float, num_reports: int, domain_size: int, subset_size: int
-) -> ShuffleLowerBound:
-    """Return a lower bound on the *blanket bound* itself, to show its numerical slack.
-
-    Given the number T of reports with exactly one of the pair, all others enter by their mean.
-    It says nothing about the mechanism: the blanket bound may be above the truth.
-    """
-    bound = subset_selection_blanket(
-        local_epsilon=local_epsilon,
-        num_reports=num_reports,
-        domain_size=domain_size,
-        subset_size=subset_size,
-    )
-    return ShuffleLowerBound(
-        local_epsilon=local_epsilon,
-        num_reports=num_reports,
-        one=bound.one,
-        echo=0.0,
-        rest=bound.both + bound.neither,
-    )
 
 
 def subset_selection_lower_bound(

@@ -10,7 +10,7 @@ from typing import Any
 
 from fedhh.accounting import AuditResult, NotApplicable, account_shuffle
 from fedhh.accounting.guarantees import SWAP
-from fedhh.accounting.oracle_audit import audit_oracle, messages_to_sample
+from fedhh.accounting.guess_audit import audit_oracle, messages_to_sample
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.config.built_in import preset_names
 from fedhh.experiments.config.population import build_population

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from fedhh.accounting.before_run import epsilon_before_run
+from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
-from fedhh.accounting.guarantees import NotApplicable, Unit
-from fedhh.accounting.plan_search import UNITS, local_epsilon_of_plan
+from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
+from fedhh.accounting.plan_search import local_epsilon_of_plan
 from fedhh.experiments.run.privacy import DEFAULT_DELTA
 from fedhh.mechanisms.base import Mechanism
 from fedhh.protocol import AnyProtocol

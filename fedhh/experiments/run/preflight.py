@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedhh.accounting.before_run import central_before_run, epsilon_before_run
+from fedhh.accounting.account import central_before_run, epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.clients.populations.describe import Spelling, spelling_of

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from fedhh.accounting.plan_search import UNITS
+from fedhh.accounting.guarantees import UNITS
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.protocol_section import borrowed_settings
 from fedhh.experiments.config.schema import Config

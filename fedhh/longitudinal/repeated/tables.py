@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.report import PrivacyReport
+from fedhh.accounting.guarantees import NotApplicable, PrivacyReport
 from fedhh.longitudinal.ledger import Charge, Ledger
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.repeated.config import YEAR, Arm

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.accounting.bounds.blanket import reachable_blanket, subset_selection_blanket
+from fedhh.accounting.bounds.selection import reachable_blanket, subset_selection_blanket
 
 EPSILONS = (0.05, 0.3, 1.0, 2.0)
 
