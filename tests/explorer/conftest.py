@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.config.schema import load_config
-from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.config.load import load_config
+from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.checkpoint import CHECKPOINT
 from fedhh.experiments.run.run import run_config

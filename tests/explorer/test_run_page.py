@@ -11,7 +11,7 @@ import pytest
 
 from fedhh.experiments.report.explorer import document
 from fedhh.experiments.report.explorer.chunks import packed, unpacked
-from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.report.explorer.document import write_report
 from tests.explorer.conftest import HOSTILE, LONG
 
 

@@ -10,7 +10,7 @@ import sys
 import pandas as pd
 import pytest
 
-from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.report.explorer.document import write_report
 from fedhh.validation import InputError
 from tests.explorer.conftest import HOSTILE
 from tests.explorer.test_run_page import quiet

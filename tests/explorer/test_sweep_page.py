@@ -9,7 +9,7 @@ import tomllib
 import numpy as np
 import pytest
 
-from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.directory import read_results
 from fedhh.experiments.sweep.intervals import summarize

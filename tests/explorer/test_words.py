@@ -11,10 +11,10 @@ import pytest
 
 from fedhh.clients.populations.known_words import load_known
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.config.schema import load_config
-from fedhh.experiments.report.explorer import known_list as shipped
+from fedhh.experiments.config.load import load_config
+from fedhh.experiments.report.explorer import chunks as shipped
+from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.report.explorer.run_page import run_page
-from fedhh.experiments.report.explorer.write import write_report
 from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.checkpoint import CHECKPOINT

@@ -17,10 +17,11 @@ from fedhh.experiments.report.style import (
     ORANGE,
     STYLE,
     VERMILION,
+    check_figure,
+    legend_entries,
     write_one,
 )
 from fedhh.experiments.report.titles import name_panel
-from fedhh.validation import InputError
 
 _BOUNDS = (
     ("closed-form", "closed form (2024, Theorem 2)", GREY, ":"),
@@ -35,20 +36,9 @@ _STEP = 2.0
 _TOLERANCE = 1e-3
 """Bounds on wide bins are upper bounds too, and a picture shows no difference."""
 _WIDEST = (2, 10**9)
-_SUFFIXES = (".png", ".pdf", ".svg")
 _PAPER = {"local_epsilon": 10.0, "num_reports": 30_000_000, "delta": 1e-10}
 _PAPER_CLAIM = 0.315
 """Sun et al. (2024), section 4.1: the central epsilon of their production run."""
-
-
-def check_figure(path: Path) -> None:
-    """Raise InputError unless a figure can be written under this name; looks only."""
-    if path.suffix.lower() not in _SUFFIXES:
-        raise InputError(
-            f"Expected a figure that ends in {', '.join(_SUFFIXES)}, got {str(path)!r}."
-        )
-    if path.is_dir():
-        raise InputError(f"{path} is a directory; give the name of a figure.")
 
 
 def plot_shuffle(
@@ -106,11 +96,7 @@ def plot_shuffle(
             name_panel(axes, f"local epsilon {epsilon:g}", size=12)
             axes.set_xlabel("reports in one shuffle")
         panels[0].set_ylabel(f"central epsilon at delta {delta:g} (item level)")
-        named = {
-            label: handle
-            for axes in panels
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
+        named = legend_entries(figure)
         figure.legend(
             named.values(), named.keys(), loc="outside lower center", ncols=min(3, len(named))
         )

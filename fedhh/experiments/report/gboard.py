@@ -13,7 +13,7 @@ import pandas as pd
 
 from fedhh.experiments.config.labels import value_text
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.report.cells import (
+from fedhh.experiments.report.measures import (
     note_of,
     points,
     points_with_interval,

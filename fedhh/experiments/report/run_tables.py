@@ -12,7 +12,7 @@ from fedhh.accounting import PrivacyReport
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.labels import round_up
-from fedhh.experiments.report.comparison import whole_bytes
+from fedhh.experiments.report.measures import whole_bytes
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run

@@ -1,4 +1,4 @@
-"""A metric of a sweep as lines over a setting, or as points where no setting makes a line."""
+"""A sweep as lines: a metric over a setting, or as points, and coverage by central epsilon."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from fedhh.experiments.config.labels import axis_label
 from fedhh.experiments.report.gboard import Published
 from fedhh.experiments.report.panels import (
+    LOG_SPAN,
     ROW_LENGTH,
     combination,
     finish,
@@ -43,6 +46,10 @@ _ALL = "all"
 _OURS = "this sweep"
 _ASIDE = 0.13
 """By how much marks of others stand aside, of the distance of two points."""
+_CENTRAL = ("central_epsilon_before_run", "central_epsilon")
+"""What can be claimed before the run; results of earlier versions have what holds after it."""
+_LOCAL = "privacy.local_epsilon"
+_WIDE_LOG_SPAN = 1000
 
 
 def draw_metric(
@@ -72,7 +79,7 @@ def draw_metric(
         rows = summarize(grid, layout.settings or [_ALL], metric)
         parts = list(panels_of(rows, layout))
         # One name has one look in all panels.
-        names = list(dict.fromkeys(_names(rows, layout)))
+        names = list(dict.fromkeys(label for label, _ in _lines_of(rows, layout)))
         if layout.x and len(names) > MOST_LINES:
             raise InputError(
                 f"{len(names)} lines are too many for one figure of {layout.x} (at most "
@@ -114,7 +121,71 @@ def draw_gains(gains: pd.DataFrame, layout: Layout, *, title: str, failed: int =
     return figure
 
 
-def lines_of(rows: pd.DataFrame, layout: Layout) -> list[tuple[str | None, pd.DataFrame]]:
+def has_tradeoff(grid: pd.DataFrame) -> bool:
+    """Return whether there are finite central epsilons that differ by more than a percent."""
+    central = _central(grid)
+    if central is None:
+        return False
+    finite = grid[central][np.isfinite(grid[central].astype(float))]
+    return bool(len(finite) and finite.max() > 1.01 * finite.min())
+
+
+def _central(table: pd.DataFrame) -> str | None:
+    """Return the column of the central epsilon to draw; None if there is none."""
+    return next((name for name in _CENTRAL if name in table), None)
+
+
+def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: int = 0) -> Figure:
+    """Return coverage against central epsilon, one line per combination of ``layout.by``.
+
+    Raises:
+        InputError: There are too many lines or panels for one figure.
+    """
+    central = _central(table)
+    assert central is not None
+    finite = table[np.isfinite(table[central].astype(float)) & ~table["beside_grid"]]
+    rows = summarize(finite, layout.settings, "coverage")
+    rows["central"] = summarize(finite, layout.settings, central)["mean"]
+    names = [label for label, _ in _lines_of(rows, layout)]
+    if len(names) > MOST_LINES:
+        raise InputError(
+            f"{len(names)} kinds of points are too many for one figure (at most {MOST_LINES}); "
+            "choose panels with --facet SETTING or cells with --where KEY=VALUE."
+        )
+    with mpl.rc_context(STYLE):
+        parts = list(panels_of(rows, layout))
+        figure, panels = open_figure(len(parts), sharex=True, sharey=True)
+        for axes, (panel, part) in zip(panels, parts, strict=True):
+            for label, line in _lines_of(part, layout):
+                ordered = line.sort_values("central")
+                look = series(names.index(label), len(names))
+                # Along other settings central epsilon hardly moves, and a line would only zigzag.
+                if layout.x != _LOCAL:
+                    look["linestyle"] = "none"
+                axes.errorbar(
+                    ordered["central"], ordered["mean"], yerr=_reach(ordered), fmt="none",
+                    elinewidth=0.8, color=look["color"], alpha=0.6,
+                )  # fmt: skip
+                axes.plot(ordered["central"], ordered["mean"], label=label, **look)
+            if panel:
+                name_panel(axes, panel)
+        least, most = rows["central"].min(), rows["central"].max()
+        for axes in panels:
+            if most >= LOG_SPAN * least > 0:
+                axes.set_xscale("log")
+                steps = (1.0,) if most > _WIDE_LOG_SPAN * least else (1.0, 2.0, 5.0)
+                axes.xaxis.set_major_locator(LogLocator(subs=steps))
+                axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+        deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
+        label_axes(panels, f"{axis_label(central)} (delta = {deltas})", axis_label("coverage"))
+        scale_y(panels, "coverage")
+        put_legend(figure, layout)
+        finish(figure, rows["seeds"], title, failed)
+    return figure
+
+
+def _lines_of(rows: pd.DataFrame, layout: Layout) -> list[tuple[str | None, pd.DataFrame]]:
     """Return a label and the rows for each line, in the order of the file."""
     if not layout.by:
         return [(None, rows)]
@@ -127,10 +198,6 @@ def lines_of(rows: pd.DataFrame, layout: Layout) -> list[tuple[str | None, pd.Da
     ]
 
 
-def _names(rows: pd.DataFrame, layout: Layout) -> list[str | None]:
-    return [label for label, _ in lines_of(rows, layout)]
-
-
 def _draw_lines(
     axes: Axes,
     rows: pd.DataFrame,
@@ -140,7 +207,7 @@ def _draw_lines(
     unnamed: str | None,
 ) -> None:
     """Draw a line for each combination of settings, with a band for its intervals."""
-    for label, part in lines_of(rows, layout):
+    for label, part in _lines_of(rows, layout):
         ordered = part.sort_values(layout.x)
         look = series(names.index(label), len(names))
         axes.plot(ordered[layout.x], ordered["mean"], label=label or unnamed, **look)
@@ -156,10 +223,9 @@ def _draw_points(axes: Axes, rows: pd.DataFrame, layout: Layout, *, label: str |
     if layout.by:
         settings = rows.to_dict("records")
         names = shown_labels((combination(row, layout.by) for row in settings), _LONGEST_TICK)
-    error = np.nan_to_num([rows["mean"] - rows["low"], rows["high"] - rows["mean"]])
     axes.errorbar(
-        range(len(rows)), rows["mean"], yerr=error, fmt="o", color=BLUE, markersize=6, capsize=4,
-        label=label,
+        range(len(rows)), rows["mean"], yerr=_reach(rows), fmt="o", color=BLUE, markersize=6,
+        capsize=4, label=label,
     )  # fmt: skip
     broken = [name.replace(", ", "\n") for name in names]
     length = letters([max(name.split("\n"), key=len) for name in broken])
@@ -177,17 +243,20 @@ def _draw_points(axes: Axes, rows: pd.DataFrame, layout: Layout, *, label: str |
     axes.grid(visible=False, axis="x")
 
 
+def _reach(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
+    return np.nan_to_num([rows["mean"] - rows["low"], rows["high"] - rows["mean"]])
+
+
 def _of_panel(table: pd.DataFrame, part: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     """Return the cells beside the grid of a panel; those that belong to none are in all."""
     beside, grid = table[table["beside_grid"]], table[~table["beside_grid"]]
     if beside.empty or not layout.facet:
         return beside
     facet = list(layout.facet)
-    own, all_panels = (set(map(tuple, frame[facet].to_numpy().tolist())) for frame in (part, grid))
-    kept = [
-        key in own or key not in all_panels for key in map(tuple, beside[facet].to_numpy().tolist())
-    ]
-    return beside[kept]
+    of_each, own, all_panels = (
+        list(map(tuple, frame[facet].to_numpy().tolist())) for frame in (beside, part, grid)
+    )
+    return beside[[key in own or key not in all_panels for key in of_each]]
 
 
 def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:

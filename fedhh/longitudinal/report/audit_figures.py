@@ -11,8 +11,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedhh.experiments.report.account_figures import check_figure
-from fedhh.experiments.report.style import BLUE, GREY, STYLE, VERMILION, in_percent, write_one
+from fedhh.experiments.report.style import (
+    BLUE,
+    GREY,
+    STYLE,
+    VERMILION,
+    check_figure,
+    in_percent,
+    write_one,
+)
 from fedhh.experiments.report.titles import name_panel
 from fedhh.longitudinal.audit import Answers, ShownAnswers, TradeOff
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from fedhh.experiments.report.account_figures import check_figure
 from fedhh.experiments.report.style import (
     BLACK,
     BLUE,
@@ -20,6 +19,7 @@ from fedhh.experiments.report.style import (
     SKY,
     STYLE,
     VERMILION,
+    check_figure,
     write_one,
 )
 from fedhh.experiments.report.titles import name_panel, put_heading, wrapped

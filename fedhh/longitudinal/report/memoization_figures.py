@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from fedhh.experiments.report.account_figures import check_figure
 from fedhh.experiments.report.style import (
     BLUE,
     GREEN,
@@ -22,6 +21,7 @@ from fedhh.experiments.report.style import (
     PURPLE,
     STYLE,
     VERMILION,
+    check_figure,
     in_percent,
     write_one,
 )

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.config.alphabet import NOT_PRIVATE, settle_alphabet
+from fedhh.experiments.config.domain import NOT_PRIVATE, settle_alphabet
+from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import build_protocol
-from fedhh.experiments.config.schema import load_config, parse_config
 from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.run.run import check_config, run_config
 from fedhh.validation import InputError

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from fedhh.experiments.config.candidates import CLOSED_DOMAIN
+from fedhh.experiments.config.domain import CLOSED_DOMAIN
+from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import build_protocol, settle
-from fedhh.experiments.config.schema import load_config, parse_config
 from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.run.run import check_config, run_config
 from fedhh.validation import InputError

@@ -9,8 +9,9 @@ import pytest
 
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.experiments.config.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
+from fedhh.experiments.config.load import change_config
 from fedhh.experiments.config.protocol import settle
-from fedhh.experiments.config.schema import Config, change_config
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run.directory import result_record, write_result
 from fedhh.experiments.run.run import run_config, simulate

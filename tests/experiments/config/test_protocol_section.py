@@ -9,10 +9,10 @@ from dataclasses import fields
 
 import pytest
 
-from fedhh.experiments.config.json_schema import json_schema
+from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.protocol import build_protocol, settle
-from fedhh.experiments.config.protocol_section import own_settings, section_class
-from fedhh.experiments.config.schema import load_config, parse_config
+from fedhh.experiments.config.schema import json_schema
+from fedhh.experiments.config.section import own_settings, section_class
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.mechanisms.sampled_threshold import triehh_parameters
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH

@@ -5,8 +5,8 @@ import tomllib
 import pytest
 
 from fedhh.experiments.config.built_in import preset_names, preset_text
+from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.protocol import build_protocol, settle
-from fedhh.experiments.config.schema import load_config, parse_config
 from fedhh.experiments.sweep.plan import load_sweep_table, parse_sweep
 from fedhh.validation import InputError
 

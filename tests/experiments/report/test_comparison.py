@@ -14,9 +14,9 @@ import pytest
 
 from fedhh.cli.comparison import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
-from fedhh.experiments.config.changes import apply_settings
-from fedhh.experiments.config.schema import load_config
-from fedhh.experiments.report.comparison import SERVER_SECONDS, comparison_of_runs, comparison_table
+from fedhh.experiments.config.load import apply_settings, load_config
+from fedhh.experiments.report.comparison import comparison_of_runs, comparison_table
+from fedhh.experiments.report.measures import SERVER_SECONDS
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.server.registry import PROTOCOLS

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.report import style
 from fedhh.experiments.report.run_figures import figures, plot, plot_run, write_figures
 from fedhh.experiments.report.titles import restyle

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fedhh.experiments.report.heat_map import draw_map
 from fedhh.experiments.report.style import FORMATS, png_bytes
-from fedhh.experiments.report.sweep_lines import draw_metric
+from fedhh.experiments.report.sweep_lines import draw_metric, draw_tradeoff
 from fedhh.experiments.report.titles import (
     name_panel,
     put_heading,
@@ -21,7 +21,6 @@ from fedhh.experiments.report.titles import (
     shortened,
     wrapped,
 )
-from fedhh.experiments.report.tradeoff import draw_tradeoff
 from fedhh.experiments.study.look import Look, parse_size
 from fedhh.experiments.sweep.columns import Layout
 from fedhh.longitudinal.ledger.curve import Curve

@@ -9,12 +9,28 @@ from typing import Any
 import pandas as pd
 
 from fedhh.experiments.config.labels import axis_label, is_share, short_label
-from fedhh.experiments.report.explorer.chunks import columns_of
-from fedhh.experiments.report.explorer.tables import plain_table
+from fedhh.experiments.report.explorer.chunks import columns_of, plain_table
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.stored_files import read_text
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.system.files import is_there
+
+EMPTY_SWEEP: dict[str, Any] = {
+    "kind": "sweep",
+    "title": "",
+    "clients": "",
+    "failed": 0,
+    "axes": [],
+    "metrics": [],
+    "best": "",
+    "layout": {},
+    "rows": {},
+    "tables": [],
+    "config": "",
+    "opens": {},
+    "live": False,
+}
+"""A page's results by settings, before there is one."""
 
 
 def study_page(
@@ -71,11 +87,9 @@ def chart(
     varied = [name for name in axes if name in axes[:2] or table[name].nunique() > 1]
     known = [name for name in metrics if table[name].notna().any()]
     return {
-        "kind": "sweep",
+        **EMPTY_SWEEP,
         "title": heading[0],
         "lead": heading[1],
-        "clients": "",
-        "failed": 0,
         "axes": [{"path": name, "label": _name(name, names)} for name in varied],
         "metrics": [
             {"path": name, "label": _name(name, names), "share": name in shares or is_share(name)}
@@ -84,10 +98,6 @@ def chart(
         "best": metrics[0],
         "layout": {"x": varied[0], "color": varied[1], "facet": next(iter(varied[2:]), "")},
         "rows": columns_of(table[[*varied, *known]]),
-        "tables": [],
-        "config": "",
-        "opens": {},
-        "live": False,
     }
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from fedhh.experiments.config.labels import is_share, metric_label, short_label
-from fedhh.experiments.report.explorer.chunks import columns_of
-from fedhh.experiments.report.explorer.tables import plain_table
+from fedhh.experiments.report.explorer.chunks import columns_of, plain_table
+from fedhh.experiments.report.explorer.study_page import EMPTY_SWEEP
 from fedhh.experiments.report.tables import make_table, usual_table
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.study.page import REPORT, PageData
@@ -36,11 +36,12 @@ def sweep_page(directory: Path) -> PageData:
     usual = usual_table(directory)
     names = [usual, *(["summary"] if usual.startswith("gboard") else [])]
     shown = [plain_table(make_table(name, directory)) for name in names]
+    runs, known = [run.name for run in cell_runs(directory)], set(table["cell"].astype(str))
     manifest = {
         **sweep_data(table, description),
         "tables": shown,
-        "config": _text(directory / results.SWEEP_FILE),
-        "opens": {cell: f"{results.CELLS}/{cell}/{REPORT}" for cell in _opened(directory, table)},
+        "config": read_text(file) if (file := directory / results.SWEEP_FILE).exists() else "",
+        "opens": {cell: f"{results.CELLS}/{cell}/{REPORT}" for cell in runs if cell in known},
     }
     title = description["title"] or "Sweep"
     return PageData(title=title, manifest=manifest, chunks={})
@@ -60,11 +61,14 @@ def sweep_data(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, An
     metrics = [name for name in metrics if table[name].nunique() > 1 or name == "coverage"]
     columns = ["cell", "seed", *settings, *metrics]
     return {
-        "kind": "sweep",
+        **EMPTY_SWEEP,
         "title": description["title"] or "Sweep",
         "clients": description.get("clients") or "",
         "failed": description.get("failed", 0),
-        "axes": [{"path": path, "label": _label(path)} for path in settings],
+        "axes": [
+            {"path": path, "label": "beside the grid" if path == EXTRA else short_label(path)}
+            for path in settings
+        ],
         "metrics": [
             {"path": name, "label": metric_label(name), "share": bool(is_share(name))}
             for name in metrics
@@ -72,10 +76,6 @@ def sweep_data(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, An
         "best": description["best"],
         "layout": _layout(table, description),
         "rows": columns_of(table[columns]),
-        "tables": [],
-        "config": "",
-        "opens": {},
-        "live": False,
     }
 
 
@@ -90,22 +90,9 @@ def _layout(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, str]:
     return {**places, "facet": next(iter(rest), "")}
 
 
-def _label(path: str) -> str:
-    return "beside the grid" if path == EXTRA else short_label(path)
-
-
 def cell_runs(directory: Path) -> list[Path]:
     """Return the directories of a sweep's cells that hold a finished run."""
     cells = directory / results.CELLS
     if not cells.is_dir():
         return []
     return sorted(each for each in cells.iterdir() if each.is_dir() and output.is_finished(each))
-
-
-def _opened(directory: Path, table: pd.DataFrame) -> list[str]:
-    known = set(table["cell"].astype(str))
-    return [run.name for run in cell_runs(directory) if run.name in known]
-
-
-def _text(path: Path) -> str:
-    return read_text(path) if path.exists() else ""
