@@ -159,7 +159,6 @@ def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: s
 
 
 def _sections_with(key: str) -> list[str]:
-    """Return the paths that end in a key, in the sections of a configuration."""
     others = (name for name in Config.model_fields if name not in (PROTOCOL, BASELINE))
     sections = {name: [Config.model_fields[name].annotation] for name in others}
     sections[PROTOCOL] = list(known_sections().values())
@@ -171,7 +170,6 @@ def _sections_with(key: str) -> list[str]:
 
 
 def _keys_beside(loc: Sequence[str | int], section: type[BaseModel]) -> list[str]:
-    """Return the keys of the table that an error's last key is in."""
     for part in loc[:-1]:
         field = section.model_fields.get(str(part))
         annotation = None if field is None else field.annotation

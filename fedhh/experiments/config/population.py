@@ -220,7 +220,6 @@ def expected_tokens(config: PopulationConfig, seed: int) -> float:
 def _virtual(
     model: PopulationModel, config: PopulationConfig, seed: int
 ) -> tuple[VirtualPopulation, Mapping[str, Any]]:
-    """Return a population whose clients are drawn when asked; its words are all new ones."""
     if config.known not in _WITHOUT:
         raise InputError(
             f"population.known = {config.known!r}: expected scowl70 or none for a population "

@@ -215,7 +215,6 @@ def _means(
 def _record(
     means: Sequence[dict[str, Any] | None], measures: Sequence[Measure]
 ) -> dict[str, float | None]:
-    """Return mean, low and high of every measure as numbers, by the columns of the results."""
     record: dict[str, float | None] = {}
     for measure, mean in zip(measures, means, strict=True):
         if mean is not None and math.isinf(mean["mean"]):
@@ -226,7 +225,6 @@ def _record(
 
 
 def _cell(mean: dict[str, Any] | None, measure: Measure) -> str:
-    """Return a measure's mean over seeds, and half its interval if seeds differ."""
     if mean is None:
         return "-"
     text_of, half_of = measure.formats

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
@@ -18,10 +17,10 @@ from fedhh.experiments.report.style import (
     GREY,
     ORANGE,
     PURPLE,
-    STYLE,
     VERMILION,
     check_figure,
     series,
+    styled,
     write_one,
 )
 from fedhh.experiments.report.titles import put_heading, put_title
@@ -39,6 +38,7 @@ _ROOM_FOR_LEGEND = 8.0
 _Floats = npt.NDArray[np.float64]
 
 
+@styled
 def plot_oracles(path: Path, *, epsilon: float, domain_size: int) -> None:
     """Draw V0 of every oracle for epsilons from 0.5 to 10 or beyond the asked one, which is marked.
 
@@ -61,22 +61,21 @@ def plot_oracles(path: Path, *, epsilon: float, domain_size: int) -> None:
     }
     here = int(np.argmin(np.abs(epsilons - epsilon)))
     groups = sorted(_alike(lines), key=lambda group: -np.nan_to_num(group[1][here], nan=0.0))
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(8.6, 5.2), layout="constrained")
-        axes = figure.subplots()
-        for number, (names, line) in enumerate(groups):
-            look = series(len(groups) - 1 - number, len(groups)) | {"marker": "none"}
-            axes.plot(epsilons, line, label=", ".join(names), **look)
-        axes.axvline(epsilon, color=GREY, linewidth=0.8)
-        axes.set_yscale("log")
-        least = min(float(np.nanmin(line)) for _, line in groups)
-        most = max(float(np.nanmax(line)) for _, line in groups)
-        axes.set_ylim(least / 2, min(most * 2, max(_MOST_NOISE * least, 100.0)))
-        axes.set_xlabel("epsilon of one report")
-        axes.set_ylabel("V0, variance of a count of 0 per report")
-        put_title(axes, f"{domain_size:,} values")
-        figure.legend(loc="outside right center", title="most noise at the line first")
-        write_one(figure, path)
+    figure = Figure(figsize=(8.6, 5.2), layout="constrained")
+    axes = figure.subplots()
+    for number, (names, line) in enumerate(groups):
+        look = series(len(groups) - 1 - number, len(groups)) | {"marker": "none"}
+        axes.plot(epsilons, line, label=", ".join(names), **look)
+    axes.axvline(epsilon, color=GREY, linewidth=0.8)
+    axes.set_yscale("log")
+    least = min(float(np.nanmin(line)) for _, line in groups)
+    most = max(float(np.nanmax(line)) for _, line in groups)
+    axes.set_ylim(least / 2, min(most * 2, max(_MOST_NOISE * least, 100.0)))
+    axes.set_xlabel("epsilon of one report")
+    axes.set_ylabel("V0, variance of a count of 0 per report")
+    put_title(axes, f"{domain_size:,} values")
+    figure.legend(loc="outside right center", title="most noise at the line first")
+    write_one(figure, path)
 
 
 def _alike(lines: dict[str, _Floats]) -> list[tuple[list[str], _Floats]]:
@@ -95,6 +94,7 @@ def _alike(lines: dict[str, _Floats]) -> list[tuple[list[str], _Floats]]:
     return groups
 
 
+@styled
 def plot_sketch_errors(path: Path, errors: SketchErrors) -> None:
     """Draw the standard deviations of a count by the size of the sketch, as a map and as lines.
 
@@ -106,13 +106,12 @@ def plot_sketch_errors(path: Path, errors: SketchErrors) -> None:
         InputError: The figure cannot be written.
     """
     check_figure(path)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(10.6, 4.4), layout="constrained")
-        put_heading(figure, f"Count Mean Sketch: standard deviation of a count\n{errors.title}")
-        left, right = figure.subplots(1, 2)
-        _draw_map(figure, left, errors)
-        _draw_lines(right, errors)
-        write_one(figure, path)
+    figure = Figure(figsize=(10.6, 4.4), layout="constrained")
+    put_heading(figure, f"Count Mean Sketch: standard deviation of a count\n{errors.title}")
+    left, right = figure.subplots(1, 2)
+    _draw_map(figure, left, errors)
+    _draw_lines(right, errors)
+    write_one(figure, path)
 
 
 def _draw_map(figure: Figure, axes: Axes, errors: SketchErrors) -> None:

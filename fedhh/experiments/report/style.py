@@ -32,6 +32,9 @@ STYLE: Any = {
     "legend.frameon": False,
 }
 
+styled = mpl.rc_context(STYLE)
+"""Decorates what draws figures in this style."""
+
 SIZE = (6.4, 4.0)
 FORMATS = ("png", "pdf", "svg")
 _SUFFIXES = tuple(f".{kind}" for kind in FORMATS)

@@ -130,7 +130,6 @@ def figures_of(
 
 
 def _of_whom(table: pd.DataFrame, description: dict[str, Any], where: Sequence[str]) -> str:
-    """Return the protocol and epsilon that all cells share, and which cells are shown."""
     grid = table[~table["beside_grid"]]
     differ = varying(grid)
     parts = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -28,7 +27,7 @@ from fedhh.experiments.report.panels import (
     scale_x,
     scale_y,
 )
-from fedhh.experiments.report.style import BLACK, BLUE, GREY, SIZE, STYLE, VERMILION, series
+from fedhh.experiments.report.style import BLACK, BLUE, GREY, SIZE, VERMILION, series, styled
 from fedhh.experiments.report.titles import NOTE, letters_wide, name_panel, shown_labels
 from fedhh.experiments.sweep.columns import EXTRA, MOST_LINES, Layout, has_numbers
 from fedhh.experiments.sweep.intervals import GAIN, SAMPLER, summarize
@@ -52,6 +51,7 @@ _LOCAL = "privacy.local_epsilon"
 _WIDE_LOG_SPAN = 1000
 
 
+@styled
 def draw_metric(
     table: pd.DataFrame,
     layout: Layout,
@@ -74,37 +74,36 @@ def draw_metric(
     Raises:
         InputError: There are too many lines or panels for one figure.
     """
-    with mpl.rc_context(STYLE):
-        grid = table[~table["beside_grid"]].assign(**{_ALL: _ALL})
-        rows = summarize(grid, layout.settings or [_ALL], metric)
-        parts = list(panels_of(rows, layout))
-        # One name has one look in all panels.
-        names = list(dict.fromkeys(label for label, _ in _lines_of(rows, layout)))
-        if layout.x and len(names) > MOST_LINES:
-            raise InputError(
-                f"{len(names)} lines are too many for one figure of {layout.x} (at most "
-                f"{MOST_LINES}): one for each combination of {', '.join(layout.by)}; choose "
-                "panels with --facet SETTING, cells with --where KEY=VALUE, another --x, or use "
-                "fedhh table DIR summary."
-            )
-        figure, panels = open_figure(len(parts), sharex=True, sharey=True)
-        seeds = list(rows["seeds"])
-        for axes, (label, part) in zip(panels, parts, strict=True):
-            unnamed = _OURS if beside else None
-            if layout.x:
-                _draw_lines(axes, part, layout, names, unnamed=unnamed)
-            else:
-                _draw_points(axes, part, layout, label=unnamed)
-            seeds += _draw_references(axes, _of_panel(table, part, layout), metric)
-            _draw_published(axes, part, layout, beside)
-            if label:
-                name_panel(axes, label)
+    grid = table[~table["beside_grid"]].assign(**{_ALL: _ALL})
+    rows = summarize(grid, layout.settings or [_ALL], metric)
+    parts = list(panels_of(rows, layout))
+    # One name has one look in all panels.
+    names = list(dict.fromkeys(label for label, _ in _lines_of(rows, layout)))
+    if layout.x and len(names) > MOST_LINES:
+        raise InputError(
+            f"{len(names)} lines are too many for one figure of {layout.x} (at most "
+            f"{MOST_LINES}): one for each combination of {', '.join(layout.by)}; choose "
+            "panels with --facet SETTING, cells with --where KEY=VALUE, another --x, or use "
+            "fedhh table DIR summary."
+        )
+    figure, panels = open_figure(len(parts), sharex=True, sharey=True)
+    seeds = list(rows["seeds"])
+    for axes, (label, part) in zip(panels, parts, strict=True):
+        unnamed = _OURS if beside else None
         if layout.x:
-            scale_x(panels, grid[layout.x].unique())
-        label_axes(panels, axis_label(layout.x) if layout.x else "", axis_label(metric))
-        scale_y(panels, metric)
-        put_legend(figure, layout)
-        finish(figure, seeds, title, failed)
+            _draw_lines(axes, part, layout, names, unnamed=unnamed)
+        else:
+            _draw_points(axes, part, layout, label=unnamed)
+        seeds += _draw_references(axes, _of_panel(table, part, layout), metric)
+        _draw_published(axes, part, layout, beside)
+        if label:
+            name_panel(axes, label)
+    if layout.x:
+        scale_x(panels, grid[layout.x].unique())
+    label_axes(panels, axis_label(layout.x) if layout.x else "", axis_label(metric))
+    scale_y(panels, metric)
+    put_legend(figure, layout)
+    finish(figure, seeds, title, failed)
     return figure
 
 
@@ -131,10 +130,10 @@ def has_tradeoff(grid: pd.DataFrame) -> bool:
 
 
 def _central(table: pd.DataFrame) -> str | None:
-    """Return the column of the central epsilon to draw; None if there is none."""
     return next((name for name in _CENTRAL if name in table), None)
 
 
+@styled
 def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: int = 0) -> Figure:
     """Return coverage against central epsilon, one line per combination of ``layout.by``.
 
@@ -152,41 +151,39 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: in
             f"{len(names)} kinds of points are too many for one figure (at most {MOST_LINES}); "
             "choose panels with --facet SETTING or cells with --where KEY=VALUE."
         )
-    with mpl.rc_context(STYLE):
-        parts = list(panels_of(rows, layout))
-        figure, panels = open_figure(len(parts), sharex=True, sharey=True)
-        for axes, (panel, part) in zip(panels, parts, strict=True):
-            for label, line in _lines_of(part, layout):
-                ordered = line.sort_values("central")
-                look = series(names.index(label), len(names))
-                # Along other settings central epsilon hardly moves, and a line would only zigzag.
-                if layout.x != _LOCAL:
-                    look["linestyle"] = "none"
-                axes.errorbar(
-                    ordered["central"], ordered["mean"], yerr=_reach(ordered), fmt="none",
-                    elinewidth=0.8, color=look["color"], alpha=0.6,
-                )  # fmt: skip
-                axes.plot(ordered["central"], ordered["mean"], label=label, **look)
-            if panel:
-                name_panel(axes, panel)
-        least, most = rows["central"].min(), rows["central"].max()
-        for axes in panels:
-            if most >= LOG_SPAN * least > 0:
-                axes.set_xscale("log")
-                steps = (1.0,) if most > _WIDE_LOG_SPAN * least else (1.0, 2.0, 5.0)
-                axes.xaxis.set_major_locator(LogLocator(subs=steps))
-                axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
-        deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
-        label_axes(panels, f"{axis_label(central)} (delta = {deltas})", axis_label("coverage"))
-        scale_y(panels, "coverage")
-        put_legend(figure, layout)
-        finish(figure, rows["seeds"], title, failed)
+    parts = list(panels_of(rows, layout))
+    figure, panels = open_figure(len(parts), sharex=True, sharey=True)
+    for axes, (panel, part) in zip(panels, parts, strict=True):
+        for label, line in _lines_of(part, layout):
+            ordered = line.sort_values("central")
+            look = series(names.index(label), len(names))
+            # Along other settings central epsilon hardly moves, and a line would only zigzag.
+            if layout.x != _LOCAL:
+                look["linestyle"] = "none"
+            axes.errorbar(
+                ordered["central"], ordered["mean"], yerr=_reach(ordered), fmt="none",
+                elinewidth=0.8, color=look["color"], alpha=0.6,
+            )  # fmt: skip
+            axes.plot(ordered["central"], ordered["mean"], label=label, **look)
+        if panel:
+            name_panel(axes, panel)
+    least, most = rows["central"].min(), rows["central"].max()
+    for axes in panels:
+        if most >= LOG_SPAN * least > 0:
+            axes.set_xscale("log")
+            steps = (1.0,) if most > _WIDE_LOG_SPAN * least else (1.0, 2.0, 5.0)
+            axes.xaxis.set_major_locator(LogLocator(subs=steps))
+            axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
+    label_axes(panels, f"{axis_label(central)} (delta = {deltas})", axis_label("coverage"))
+    scale_y(panels, "coverage")
+    put_legend(figure, layout)
+    finish(figure, rows["seeds"], title, failed)
     return figure
 
 
 def _lines_of(rows: pd.DataFrame, layout: Layout) -> list[tuple[str | None, pd.DataFrame]]:
-    """Return a label and the rows for each line, in the order of the file."""
     if not layout.by:
         return [(None, rows)]
     parts = [part for _, part in rows.groupby(list(layout.by), sort=False, dropna=False)]
@@ -218,7 +215,6 @@ def _draw_lines(
 
 
 def _draw_points(axes: Axes, rows: pd.DataFrame, layout: Layout, *, label: str | None) -> None:
-    """Draw a point for each combination of settings without an order."""
     names = ["all seeds"]
     if layout.by:
         settings = rows.to_dict("records")
@@ -281,7 +277,6 @@ def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
 def _draw_published(
     axes: Axes, rows: pd.DataFrame, layout: Layout, beside: Sequence[Published]
 ) -> None:
-    """Draw what others state for cells of a panel, where these are on its axis."""
     settings: list[dict[Any, Any]] = rows.to_dict("records")
     for number, (published, look) in enumerate(zip(beside, _PUBLISHED, strict=False), start=1):
         marker, color, size = look

@@ -126,7 +126,6 @@ def _labeled(table: pd.DataFrame, axes: list[str]) -> tuple[pd.DataFrame, list[s
 
 
 def _sampling(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return greedy and random sampling beside each other."""
     gains = sampling_gains(table, description["axes"])
     if gains.empty:
         raise InputError(

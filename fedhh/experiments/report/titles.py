@@ -139,11 +139,12 @@ def restyle(figure: Figure, look: Look) -> None:
         figure.set_size_inches(*look.size)
     for artist in figure.findobj(Text):
         assert isinstance(artist, Text)
-        written = _WRITTEN.get(artist)
-        if written is not None and written.is_title and not look.title:
+        if (written := _WRITTEN.get(artist)) is None:
+            continue
+        if written.is_title and not look.title:
             artist.set_text("")
             artist.set_in_layout(False)
-        elif written is not None:
+        else:
             _fit(artist, figure, written)
     if look.size is not None:
         _check_room(figure, look.size)
@@ -156,12 +157,7 @@ def _center(artist: Text, axes: Axes) -> None:
 
 
 def _write(
-    artist: Text,
-    figure: object,
-    text: str,
-    *,
-    share: float = 1.0,
-    is_title: bool = False,
+    artist: Text, figure: object, text: str, *, share: float = 1.0, is_title: bool = False
 ) -> None:
     assert isinstance(figure, Figure)
     written = _Written(text=text, share=share, is_title=is_title)

@@ -154,7 +154,6 @@ def _names(results: Sequence[RunResult], directories: Sequence[Path]) -> list[st
 def _measures(
     names: Sequence[str], records: Sequence[dict[str, Any]], runs: Sequence[RunResult]
 ) -> TextTable:
-    """Return every measure of some runs beside each other."""
     rows = []
     for name, record, run in zip(names, records, runs, strict=True):
         guarantees = record["privacy"]["guarantees"]
@@ -171,7 +170,6 @@ def _measures(
 
 
 def _claims(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every guarantee with its unit, reader, delta, theorem and assumptions, as text."""
     rows = []
     for each in record["privacy"]["guarantees"]:
         known = each["epsilon"] is not None
