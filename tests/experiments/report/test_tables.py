@@ -266,6 +266,10 @@ def test_a_table_without_a_title_begins_with_its_head():
     assert "\\caption{N.}" in table.render("latex")
 
 
+def csv_of(directory: Path, name: str = "summary") -> pd.DataFrame:
+    return pd.read_csv(io.StringIO(make_table(name, directory).render("csv")))
+
+
 def test_a_list_is_a_setting_as_any_other(tmp_path):
     lists = '[sweep.axes]\n"metrics.top_k" = [[10, 20], [5]]\n'
     extra = '[[sweep.extra]]\n"metrics.top_k" = [7]\n"protocol.eta_max" = 50\n'
@@ -291,7 +295,7 @@ def test_rows_are_in_the_order_of_the_file_whatever_its_values_are(tmp_path):
 
 def test_csv_has_one_row_per_setting_with_plain_numbers(tmp_path):
     directory = made(tmp_path / "a", EPSILONS + NO_LDP)
-    table = pd.read_csv(io.StringIO(make_table("summary", directory).render("csv")))
+    table = csv_of(directory)
     assert list(table.columns) == [
         EPSILON, "protocol.oracle", "seeds", "coverage_mean", "coverage_low", "coverage_high",
         "precision_mean", "precision_low", "precision_high",
@@ -307,13 +311,11 @@ def test_csv_has_one_row_per_setting_with_plain_numbers(tmp_path):
 def test_csv_of_samplers_and_of_labels_has_plain_numbers_too(tmp_path):
     protocols = '[sweep.protocols."=one"]\n[sweep.protocols.two]\n"sampler" = "random"\n'
     directory = made(tmp_path / "a", protocols + EPSILONS)
-    table = pd.read_csv(io.StringIO(make_table("summary", directory).render("csv")))
+    table = csv_of(directory)
     assert table["protocol"].tolist() == ["'=one"] * 3 + ["two"] * 3
     assert table[EPSILON].tolist() == [4, 6, 8] * 2
     sampling = made(tmp_path / "b", "[sweep.axes]\n" + EPSILON_4)
-    (row,) = pd.read_csv(io.StringIO(make_table("sampling", sampling).render("csv"))).to_dict(
-        "records"
-    )
+    (row,) = csv_of(sampling, "sampling").to_dict("records")
     assert row["gain_mean"] == pytest.approx(0.1)
     assert (row["greedy_mean"], row["seeds"]) == (pytest.approx(0.231), 3)
 
