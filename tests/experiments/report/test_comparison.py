@@ -15,10 +15,11 @@ import pytest
 from fedhh.cli.comparison import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
 from fedhh.experiments.config.load import apply_settings, load_config
+from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.report.comparison import comparison_of_runs, comparison_table
 from fedhh.experiments.report.measures import SERVER_SECONDS
 from fedhh.experiments.run.run import run_config
-from fedhh.experiments.sweep.plan import parse_sweep
+from fedhh.experiments.sweep.plan import Cell, parse_sweep
 from fedhh.server.registry import PROTOCOLS
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
@@ -186,14 +187,17 @@ def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
     assert rows_of(table)["central epsilon after the run, item"] == ("inf",)
 
 
+def cells_of_one_seed(name: str) -> list[Cell]:
+    table = tomllib.loads(preset_text(name, SWEEPS))
+    table["sweep"]["seeds"] = 1
+    return parse_sweep(table, name).to_run
+
+
 @pytest.mark.parametrize("name", ["sfp-vs-triehh", "sfp-vs-triehh-zipf", DEFAULT_COMPARISON])
 def test_presets_ask_the_same_clients_for_the_same_contributions(name):
-    plan = parse_sweep(tomllib.loads(preset_text(name, SWEEPS)), name)
-    cells = [cell.config for cell in plan.to_run]
+    cells = [cell.config for cell in cells_of_one_seed(name)]
     assert len({cell.protocol.max_items for cell in cells}) == 1
     assert len({cell.population for cell in cells}) == 1
-    from fedhh.experiments.config.protocol import build_protocol
-
     for cell in cells:
         protocol = build_protocol(cell)
         assert protocol.mechanism.local_epsilon == pytest.approx(cell.privacy.local_epsilon)
@@ -203,9 +207,9 @@ def test_presets_ask_the_same_clients_for_the_same_contributions(name):
 
 @pytest.mark.parametrize("name", ["field", "field-quick"])
 def test_the_whole_field_asks_for_one_word_of_everybody_in_each_population(name):
-    plan = parse_sweep(tomllib.loads(preset_text(name, SWEEPS)), name)
+    all_cells = cells_of_one_seed(name)
     for source in ("chat", "zipf"):
-        cells = [cell for cell in plan.to_run if cell.config.population.source == source]
+        cells = [cell for cell in all_cells if cell.config.population.source == source]
         assert len({cell.config.population for cell in cells}) == 1
         one_word = [cell for cell in cells if hasattr(cell.config.protocol, "max_items")]
         assert {cell.config.protocol.max_items for cell in one_word} == {1}
@@ -347,7 +351,7 @@ def test_a_wrong_epsilon_is_refused_in_one_line(settings, message: str):
 
 
 TWO_PROTOCOLS = """
-population = { source = "chat", clients = 6_000 }
+population = { source = "chat", clients = 2_000 }
 protocol = { max_items = 3, depth = 6, eta_max = 50 }
 execution = { workers = 0 }
 

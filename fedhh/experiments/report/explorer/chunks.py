@@ -58,25 +58,10 @@ def values_of(column: pd.Series[Any], digits: int = 6) -> list[Any]:
     if pd.api.types.is_bool_dtype(column):
         return column.astype(int).tolist()
     if pd.api.types.is_float_dtype(column):
-        return _all_rounded(column.to_numpy(dtype=np.float64), digits)
+        return [_rounded(value, digits) for value in column.tolist()]
     if pd.api.types.is_integer_dtype(column):
         return column.tolist()
     return [_of_object(value, digits) for value in column.tolist()]
-
-
-def _all_rounded(values: npt.NDArray[np.float64], digits: int) -> list[Any]:
-    finite = np.isfinite(values)
-    sizes = np.where(finite & (values != 0), np.abs(values), 1.0)
-    scale = 10.0 ** (digits - 1 - np.floor(np.log10(sizes)))
-    usual = finite & np.isfinite(scale) & (scale < 1e300) & (scale > 0)
-    rounded = np.round(np.where(usual, values, 0.0) * np.where(usual, scale, 1.0))
-    # Dividing by a whole number gives the number that its digits say.
-    up, down = np.maximum(scale, 1.0), np.maximum(1 / scale, 1.0)
-    short = np.where(usual, rounded / np.where(usual, up, 1.0) * np.where(usual, down, 1.0), values)
-    listed: list[Any] = short.tolist()
-    for i in np.flatnonzero(~usual):
-        listed[i] = _rounded(float(values[i]), digits)
-    return listed
 
 
 def _rounded(value: float, digits: int) -> float | int | None:
