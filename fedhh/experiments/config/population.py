@@ -114,12 +114,12 @@ def synthetic_population(
 
 def check_population(config: PopulationConfig) -> None:
     """Raise InputError if the settings contradict each other; nothing is drawn or read."""
-    if says_its_size(config) and config.clients is None:
-        raise InputError(
-            f"population.clients is missing: source = {config.source!r} is synthetic; say "
-            "how many clients to draw."
-        )
     if says_its_size(config):
+        if config.clients is None:
+            raise InputError(
+                f"population.clients is missing: source = {config.source!r} is synthetic; say "
+                "how many clients to draw."
+            )
         refuse_layout(config)
     if is_synthetic(config):
         population_model(config)

@@ -95,7 +95,7 @@ def published_beside(table: pd.DataFrame, description: dict[str, Any]) -> list[P
         epsilons = dict.fromkeys(x for curve in curves for x in curve)
         rows = [({_EPSILON: float(x)}, [curve.get(x) for curve in curves]) for x in epsilons]
     beside = [
-        (label, [(cell, each[i]) for cell, each in rows if each[i] is not None])
+        (label, [(cell, value) for cell, each in rows if (value := each[i]) is not None])
         for i, label in enumerate(labels[: len(_others(config))])
     ]
     return [Published(label=label, values=tuple(values)) for label, values in beside if values]
@@ -109,10 +109,10 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
             "fedhh sweep --preset gboard-table1-quick."
         )
     grid = table[~table["beside_grid"]]
-    if others := _not_of_table_1(grid):
+    if varied := _not_of_table_1(grid):
         raise InputError(
             f"Table 1 has one setting per sampler and passes, and these results also vary "
-            f"{', '.join(others)}; use fedhh table DIR summary, or run a sweep without them."
+            f"{', '.join(varied)}; use fedhh table DIR summary, or run a sweep without them."
         )
     config = base_config(description)
     words, others = _VOCABULARY if config is None else _vocabulary(config), _others(config)

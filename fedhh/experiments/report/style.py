@@ -91,13 +91,13 @@ def in_percent(axis: Axis) -> None:
 def write_figure(
     figure: Figure, stem: Path, formats: Sequence[str] = FORMATS, *, look: Look | None = None
 ) -> Path:
-    """Write a figure in some formats beside each other, and return the first file.
+    """Write a figure in some of `FORMATS` beside each other, and return the first file.
 
     Args:
-        figure: What is written, in the look that is asked for from then on.
+        figure: In the look that is asked for from then on; in its own if there is none.
         stem: Its path without an extension.
-        formats: Of `FORMATS`.
-        look: What a user asks of it; its own look if None.
+        formats: Which ones.
+        look: What a user asks of it.
 
     Raises:
         InputError: The size that is asked for leaves no room for what is drawn.

@@ -67,7 +67,7 @@ def draw_metric(
         table: Results of the grid and of cells beside it.
         layout: Which setting goes where.
         metric: A column of numbers.
-        title: What is shown; further lines say of whom.
+        title: Its further lines say of whom.
         failed: How many cells are missing because they failed.
         beside: What others state for the same cells.
 

@@ -78,12 +78,9 @@ def put_note(figure: Figure, note: str) -> None:
 
 
 def wrapped(text: str, inches: float, *, size: float = _TITLE) -> str:
-    """Return text broken so that no line is wider, without any formula in it.
+    """Return text, of a size in points, broken so that no line is wider, without any formula in it.
 
-    Args:
-        text: Its line breaks stay; each of its lines becomes `_MOST_LINES` at most.
-        inches: The widest line's width.
-        size: Of the letters, in points.
+    Its line breaks stay; each of its lines becomes `_MOST_LINES` at most.
     """
     lines = [part for line in text.split("\n") for part in _broken(line, inches, size)]
     return unmathed("\n".join(lines))

@@ -14,7 +14,6 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fedhh.experiments.run.candidates import DROPPED, KEPT, WORD
@@ -102,11 +101,7 @@ def has_validation(protocol: AnyProtocol) -> bool:
 
 
 def round_chunk(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return a round's candidates; what votes say stands once for each number of votes.
-
-    Args:
-        rows: Of one round, see `fedhh.experiments.run.candidates.CandidateRecord`.
-    """
+    """Return a round's rows of `CandidateRecord`; what votes say stands once for each number."""
     # In order, prefixes repeat what stands before them, which compresses well.
     prefixes, is_word = rows["prefix"].tolist(), rows["is_word"].tolist()
     order = sorted(range(len(rows)), key=lambda i: (prefixes[i], is_word[i]))
@@ -144,10 +139,9 @@ def round_chunks(candidates: pd.DataFrame) -> dict[tuple[int, int], dict[str, An
 
 
 def known_list(name: str) -> tuple[dict[str, str | None] | None, dict[str, Any]]:
-    """Return what a page says of a run's list of known words, and its piece of data.
+    """Return what a page says of `population.known`, and its piece of data.
 
-    Args:
-        name: `population.known`. A file of the user's is named; its words are not read again.
+    A file of the user's is named; its words are not read again.
     """
     if name == "none":
         return None, {}

@@ -35,8 +35,7 @@ def asset(name: str) -> str:
 def policy(*, connect: str) -> str:
     """Return the content security policy of a page.
 
-    Args:
-        connect: Where its script may ask for data: "'none'", or "'self'" for a page that is served.
+    Its script may ask for data where ``connect`` says: "'none'", or "'self'" if it is served.
     """
     digest = hashlib.sha256(asset("explorer.js").encode("utf-8")).digest()
     script = base64.b64encode(digest).decode("ascii")
@@ -47,13 +46,9 @@ def policy(*, connect: str) -> str:
 
 
 def document(title: str, manifest: Any, chunks: Mapping[str, Any], *, connect: str) -> str:
-    """Return a whole page.
+    """Return a whole page that shows what its manifest says; see `policy` for ``connect``.
 
-    Args:
-        title: Of the page.
-        manifest: What it shows.
-        chunks: Further pieces of its data by name, of letters, digits and hyphens.
-        connect: See `policy`.
+    Further pieces of its data have names of letters, digits and hyphens.
     """
     pieces = {MANIFEST: manifest, **chunks}
     data = "\n".join(

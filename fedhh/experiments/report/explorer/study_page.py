@@ -45,9 +45,9 @@ def study_page(
     """Return a page.
 
     Args:
-        title: Of the page.
+        title: What it is of.
         cards: A label, a value, and a note on it.
-        tables: Its tables.
+        tables: Shown below the charts.
         charts: See `chart`.
         notes: Further lines.
         config: The file of its configuration, shown if it is there.
