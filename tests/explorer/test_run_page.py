@@ -138,18 +138,6 @@ def test_the_numbers_and_guarantees_stand_above_all_tables_of_words(opened):
     assert float(cards["central epsilon, item"]) <= 10
 
 
-@pytest.mark.parametrize("width", [1400, 390])
-def test_epsilons_are_in_sight(opened, width):
-    opened.size(width)
-    right = opened.wait(
-        lambda: opened.script(
-            "return Math.max(...[...document.querySelectorAll('.claims thead th')]"
-            ".map((it) => it.getBoundingClientRect().right))"
-        )
-    )
-    assert 0 < right <= width
-
-
 def test_the_address_keeps_what_the_reader_chose(page, run_page):
     page.size(1400)
     page.open(run_page, ready=".words tbody tr")
@@ -181,8 +169,15 @@ def test_deep_prefixes_have_labels(opened):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_nothing_sticks_out_and_nothing_jumps(opened, width):
+def test_epsilons_are_in_sight_nothing_sticks_out_and_nothing_jumps(opened, width):
     opened.size(width)
+    right = opened.wait(
+        lambda: opened.script(
+            "return Math.max(...[...document.querySelectorAll('.claims thead th')]"
+            ".map((it) => it.getBoundingClientRect().right))"
+        )
+    )
+    assert 0 < right <= width
     assert opened.wait(
         lambda: opened.script("return document.documentElement.scrollWidth <= innerWidth")
     )

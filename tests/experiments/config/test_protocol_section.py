@@ -166,12 +166,6 @@ def test_wrong_protocols_are_refused_with_path_and_value(settings, message):
     assert ".sfp." not in str(caught.value)
 
 
-def test_a_file_with_an_unknown_protocol_is_refused():
-    message = r"mine\.toml: protocol\.name = \"pam\": Unknown protocol 'pam'; did you mean 'pem'"
-    with pytest.raises(InputError, match=message):
-        parse_config({"protocol": {"name": "pam"}}, "mine.toml")
-
-
 def test_switching_keeps_what_a_client_contributes_and_nothing_else():
     settings = ["protocol.max_items=3", "protocol.sampler=greedy", "protocol.depth=4"]
     for order in (["protocol.name=sfp", *settings[:2]], [*settings[:2], "protocol.name=sfp"]):

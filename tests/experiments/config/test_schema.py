@@ -92,6 +92,10 @@ def test_a_config_file_is_read_and_its_faults_name_it(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("seed = 4\n[protocol]\npasses = 1\n")
     assert load_config(file=path).seed == 4
+    path.write_text("[protocol]\nname = 'pam'\n")
+    message = r"mine\.toml: protocol\.name = \"pam\": Unknown protocol 'pam'; did you mean 'pem'"
+    with pytest.raises(InputError, match=message):
+        load_config(file=path)
     path.write_text("seed = \n")
     with pytest.raises(InputError, match=r"mine\.toml: not valid TOML"):
         load_config(file=path)

@@ -257,7 +257,9 @@ def test_notes_and_captions_say_how_many_cells_failed_and_how_many_seeds_are_lef
     assert description["failed"] == 2
     layout = Layout(x=EPSILON, by=())
     figure = draw_metric(table, layout, "coverage", title="t", failed=description["failed"])
-    assert figure._supxlabel.get_text() == f"mean and 95 % t interval over seeds (1 to 3); {note}"
+    assert figure.get_supxlabel() == f"mean and 95 % t interval over seeds (1 to 3); {note}"
+    two = draw_metric(table[table["seed"] < 2], layout, "coverage", title="t")
+    assert two.get_supxlabel() == "mean and range of 2 seeds; of 1, none"
 
 
 def test_a_table_without_a_title_begins_with_its_head():
@@ -318,14 +320,6 @@ def test_csv_of_samplers_and_of_labels_has_plain_numbers_too(tmp_path):
     (row,) = csv_of(sampling, "sampling").to_dict("records")
     assert row["gain_mean"] == pytest.approx(0.1)
     assert (row["greedy_mean"], row["seeds"]) == (pytest.approx(0.231), 3)
-
-
-def test_two_seeds_are_said_to_be_two(tmp_path):
-    directory = made(tmp_path / "a", EPSILONS)
-    table, _ = read_labeled_results(directory)
-    two = table[table["seed"] < 2]
-    figure = draw_metric(two, Layout(x=EPSILON, by=()), "coverage", title="t")
-    assert figure._supxlabel.get_text() == "mean and range of 2 seeds"
 
 
 def test_dollars_of_a_title_are_no_formula(tmp_path):
