@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.experiments.report.explorer.sweep_page import cell_runs, sweep_page
+from fedhh.experiments.report.explorer.study_page import cell_runs, sweep_page
 from fedhh.experiments.report.tables import TABLES, make_table, usual_table
 from fedhh.experiments.study.kinds import Asked, Drawing, Drawn, Kind
 from fedhh.experiments.study.page import PageData

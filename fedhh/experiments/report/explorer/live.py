@@ -11,8 +11,7 @@ from fedhh.clients.populations.population import Population
 from fedhh.experiments.report.explorer.chunks import columns_of, round_chunk
 from fedhh.experiments.report.explorer.run_page import EMPTY_RUN, facts_of
 from fedhh.experiments.report.explorer.server import LiveServer
-from fedhh.experiments.report.explorer.study_page import EMPTY_SWEEP
-from fedhh.experiments.report.explorer.sweep_page import sweep_data
+from fedhh.experiments.report.explorer.study_page import EMPTY_SWEEP, sweep_data
 from fedhh.experiments.run.candidates import survivors, vote_ranges
 from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
