@@ -45,12 +45,49 @@ def rows_of(table) -> dict[str, tuple[str, ...]]:
 DESCRIPTION = {"title": "T", "axes": ["protocol"]}
 
 
-def test_a_cell_is_the_mean_and_half_its_interval():
-    table = comparison_table(results(), DESCRIPTION)
-    assert table.columns == ("", "A", "B")
-    # Student's t at 2 degrees of freedom is 4.303; 0.1 / sqrt(3) * 4.303 = 0.248.
-    assert rows_of(table)["coverage"] == ("60.0% ± 24.8", "20.0%")
-    assert "95 % t interval over seeds (3)" in table.note
+def measured(**columns) -> dict[str, tuple[str, ...]]:
+    return rows_of(comparison_table(results(**columns), DESCRIPTION))
+
+
+AFTER, CUT = "central epsilon after the run, item", "cut words among the false"
+MOST_UP, MOST_DOWN = "upload per client, at most", "download per client, at most"
+
+
+@pytest.mark.parametrize(
+    ("columns", "label", "cells"),
+    [
+        # Student's t at 2 degrees of freedom is 4.303; 0.1 / sqrt(3) * 4.303 = 0.248.
+        ({}, "coverage", ("60.0% ± 24.8", "20.0%")),
+        # An epsilon is never rounded down and may be infinite.
+        ({}, AFTER, ("0.447", "inf")),
+        ({}, "local epsilon, item", ("8", "8")),
+        # An interval that rounds to nothing is left out.
+        ({"central_epsilon": [0.0931, 0.0931001, 0.0931, 2.0, 2.1, 2.2]}, AFTER,
+         ("0.094", "2.1 ± 0.248")),
+        ({"precision": [None] * 3 + [0.5] * 3}, "precision", ("-", "50.0%")),
+        # What is at most is never rounded down.
+        ({"upload_bits_per_client_max": [379.5] * 3 + [384.0] * 3}, MOST_UP, ("48 B", "48 B")),
+        # The mean is 1,016.7 bytes; Student's t makes 124.2 of the standard error of 28.9.
+        ({"download_bits_per_client_max": [8_000.0, 8_400.0, 8_000.0] + [192.1] * 3}, MOST_DOWN,
+         ("1,017 B ± 72 B", "25 B")),
+        ({"discovered_truncated": [0, 1, 0, 0, 0, 0]}, CUT, ("0.3 ± 1.4", "0.0")),
+        ({"discovered_truncated": [0] * 6}, CUT, None),
+    ],
+)  # fmt: skip
+def test_a_cell_is_the_mean_and_half_its_interval(columns, label, cells):
+    assert measured(**columns).get(label) == cells
+
+
+def test_few_seeds_have_their_range_or_no_interval():
+    table = comparison_table(results()[lambda rows: rows["seed"] > 0], DESCRIPTION)
+    assert rows_of(table)["coverage"] == ("65.0% ± 5.0", "20.0%")
+    assert table.note.startswith("Mean ± half the range of 2 seeds.")
+    one = comparison_table(results().drop_duplicates("protocol"), DESCRIPTION)
+    assert rows_of(one)["coverage"] == ("50.0%", "20.0%")
+    three = comparison_table(results(), DESCRIPTION)
+    assert three.columns == ("", "A", "B")
+    assert "95 % t interval over seeds (3)" in three.note
+    assert "delta 1e-10" in three.note
 
 
 def test_every_other_setting_repeats_the_rows_and_csv_has_plain_numbers():
@@ -70,19 +107,6 @@ def test_every_other_setting_repeats_the_rows_and_csv_has_plain_numbers():
     assert csv["central_epsilon_mean"].tolist() == [0.44611, math.inf] * 2
 
 
-def test_of_two_seeds_a_cell_has_half_their_range():
-    table = comparison_table(results()[lambda rows: rows["seed"] > 0], DESCRIPTION)
-    assert rows_of(table)["coverage"] == ("65.0% ± 5.0", "20.0%")
-    assert table.note.startswith("Mean ± half the range of 2 seeds.")
-
-
-def test_an_epsilon_is_never_rounded_down_and_may_be_infinite():
-    table = comparison_table(results(), DESCRIPTION)
-    assert rows_of(table)["central epsilon after the run, item"] == ("0.447", "inf")
-    assert rows_of(table)["local epsilon, item"] == ("8", "8")
-    assert "delta 1e-10" in table.note
-
-
 def test_precision_recall_and_f1_of_every_k_have_a_row_in_order():
     columns = {f"{m}_top_{k}": [0.5] * 6 for k in (100, 20) for m in ("precision", "recall", "f1")}
     labels = [row[0] for row in comparison_table(results(**columns), DESCRIPTION).rows]
@@ -90,30 +114,6 @@ def test_precision_recall_and_f1_of_every_k_have_a_row_in_order():
         "precision of the top 20", "recall of the top 20", "F1 of the top 20",
         "precision of the top 100", "recall of the top 100", "F1 of the top 100",
     ]  # fmt: skip
-
-
-def test_an_interval_that_rounds_to_nothing_is_left_out():
-    epsilons = [0.0931, 0.0931001, 0.0931, 2.0, 2.1, 2.2]
-    table = comparison_table(results(central_epsilon=epsilons), DESCRIPTION)
-    assert rows_of(table)["central epsilon after the run, item"] == ("0.094", "2.1 ± 0.248")
-    one = comparison_table(results().drop_duplicates("protocol"), DESCRIPTION)
-    assert rows_of(one)["coverage"] == ("50.0%", "20.0%")
-
-
-def test_a_missing_number_is_a_dash():
-    table = comparison_table(results(precision=[None] * 3 + [0.5] * 3), DESCRIPTION)
-    assert rows_of(table)["precision"] == ("-", "50.0%")
-
-
-def test_what_is_at_most_is_never_rounded_down():
-    columns = {
-        "upload_bits_per_client_max": [379.5] * 3 + [384.0] * 3,
-        "download_bits_per_client_max": [8_000.0, 8_400.0, 8_000.0] + [192.1] * 3,
-    }
-    rows = rows_of(comparison_table(results(**columns), DESCRIPTION))
-    assert rows["upload per client, at most"] == ("48 B", "48 B")
-    # The mean is 1,016.7 bytes; Student's t makes 124.2 of the standard error of 28.9.
-    assert rows["download per client, at most"] == ("1,017 B ± 72 B", "25 B")
 
 
 def test_the_note_says_what_the_rows_mean_that_it_has():
@@ -130,14 +130,6 @@ def test_the_note_says_what_the_rows_mean_that_it_has():
     ):
         assert said in note
         assert said not in bare
-
-
-def test_cut_words_have_a_row_where_there_are_any():
-    label = "cut words among the false"
-    some = comparison_table(results(discovered_truncated=[0, 1, 0, 0, 0, 0]), DESCRIPTION)
-    assert rows_of(some)[label] == ("0.3 ± 1.4", "0.0")
-    none = comparison_table(results(discovered_truncated=[0] * 6), DESCRIPTION)
-    assert label not in rows_of(none)
 
 
 def test_clients_that_are_asked_again_are_said_to_count_again():

@@ -91,38 +91,36 @@ def made(directory: Path, text: str, *, fails: Callable[[Cell], bool] = lambda c
     return directory
 
 
-def test_cells_beside_the_grid_are_rows_of_their_own_named_by_what_they_set(tmp_path):
-    table = make_table("summary", made(tmp_path / "a", EPSILONS + NO_LDP + RANDOM + FEW_KEPT))
-    assert table.columns == ("epsilon", "beside the grid", "coverage", "precision")
-    assert [(*row[:2], row[2].split()[0]) for row in table.rows] == [
-        ("4", "", "23.1%"),
-        ("6", "", "27.1%"),
-        ("8", "", "31.1%"),
-        ("-", "no LDP (true counts)", "61.1%"),
-        ("8", "sampler random", "41.1%"),
-        ("8", "eta_max 50, clients per layer auto", "26.1%"),
-    ]
+PROTOCOLS = '[sweep.protocols.one]\n[sweep.protocols.two]\n"sampler" = "random"\n'
+FEWER = "eta_max 50, clients per layer auto"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        # Cells beside the grid are rows of their own, named by what they set.
+        (EPSILONS + NO_LDP + RANDOM + FEW_KEPT, ("epsilon", "beside the grid"), [
+            ("4", "", "23.1%"), ("6", "", "27.1%"), ("8", "", "31.1%"),
+            ("-", "no LDP (true counts)", "61.1%"), ("8", "sampler random", "41.1%"),
+            ("8", FEWER, "26.1%"),
+        ]),
+        # A single extra stands in the columns of what it sets.
+        (EPSILONS + RANDOM, ("epsilon", "sampler"), [
+            ("4", "greedy", "23.1%"), ("6", "greedy", "27.1%"), ("8", "greedy", "31.1%"),
+            ("8", "random", "41.1%"),
+        ]),
+        # Extras of whole protocols are told apart without columns of theirs.
+        (PROTOCOLS + NO_LDP + FEW_KEPT, ("protocol", "beside the grid"), [
+            ("one", "", "31.1%"), ("two", "", "41.1%"), ("", "no LDP (true counts)", "61.1%"),
+            ("", FEWER, "26.1%"),
+        ]),
+    ],
+)  # fmt: skip
+def test_every_cell_has_a_row_that_says_what_it_is(tmp_path, text, columns, rows):
+    table = make_table("summary", made(tmp_path / "a", text))
+    assert table.columns == (*columns, "coverage", "precision")
+    assert [(*row[:2], row[2].split()[0]) for row in table.rows] == rows
     assert table.note == "Mean and 95 % t interval over seeds (3)."
-
-
-def test_a_single_extra_stands_in_the_columns_of_what_it_sets(tmp_path):
-    table = make_table("summary", made(tmp_path / "a", EPSILONS + RANDOM))
-    assert table.columns[:2] == ("epsilon", "sampler")
-    assert [row[:2] for row in table.rows] == [
-        ("4", "greedy"), ("6", "greedy"), ("8", "greedy"), ("8", "random"),
-    ]  # fmt: skip
-    assert [row[2].split()[0] for row in table.rows[2:]] == ["31.1%", "41.1%"]
-
-
-def test_extras_of_whole_protocols_are_told_apart_without_columns_of_theirs(tmp_path):
-    protocols = '[sweep.protocols.one]\n[sweep.protocols.two]\n"sampler" = "random"\n'
-    table = make_table("summary", made(tmp_path / "a", protocols + NO_LDP + FEW_KEPT))
-    assert [(*row[:2], row[2].split()[0]) for row in table.rows] == [
-        ("one", "", "31.1%"),
-        ("two", "", "41.1%"),
-        ("", "no LDP (true counts)", "61.1%"),
-        ("", "eta_max 50, clients per layer auto", "26.1%"),
-    ]
 
 
 def test_a_metric_that_a_setting_lacks_is_a_dash_in_its_own_row(tmp_path):
