@@ -49,7 +49,7 @@ _OF_LISTS = ("base", "vocabulary", "tail_mass", "exponent", "word_length")
 _WITHOUT = ("scowl70", "none")
 """Lists that no word of a synthetic population is in."""
 
-_STORED_TOKENS = 2**26
+STORED_TOKENS = 2**26
 """Populations of more new words than that are not held in memory, unless asked for."""
 
 
@@ -206,7 +206,7 @@ def is_virtual(config: PopulationConfig, seed: int) -> bool:
     """Return whether a synthetic population's clients are drawn again whenever they are asked."""
     if config.virtual != "auto":
         return config.virtual
-    return expected_tokens(config, seed) > _STORED_TOKENS
+    return expected_tokens(config, seed) > STORED_TOKENS
 
 
 def expected_tokens(config: PopulationConfig, seed: int) -> float:

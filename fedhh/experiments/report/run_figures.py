@@ -30,11 +30,7 @@ from fedhh.experiments.report.style import (
 )
 from fedhh.experiments.report.titles import put_heading, put_note, put_title
 from fedhh.experiments.run.directory import runs_in
-from fedhh.experiments.run.privacy import (
-    central_before_run,
-    central_epsilon,
-    local_epsilon,
-)
+from fedhh.experiments.run.privacy import central_before_run, central_epsilon, local_epsilon
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import read_result
 from fedhh.experiments.study.look import Look

@@ -51,7 +51,7 @@ def test_a_virtual_population_gives_the_result_of_the_stored_one():
 
 def test_large_synthetic_populations_are_virtual_and_small_ones_are_stored(monkeypatch):
     assert isinstance(build()[0], StoredPopulation)
-    monkeypatch.setattr("fedhh.experiments.config.population._STORED_TOKENS", 500_000)
+    monkeypatch.setattr("fedhh.experiments.config.population.STORED_TOKENS", 500_000)
     assert isinstance(build()[0], VirtualPopulation)
     assert isinstance(build(source="chat")[0], StoredPopulation)
     assert isinstance(build(virtual=False)[0], StoredPopulation)
