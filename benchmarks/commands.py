@@ -20,8 +20,8 @@ from pathlib import Path
 import psutil
 
 from benchmarks.measuring import Family, add_options, medians, save
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import load_config
 
 COMMANDS = {
     "run --workers 0": ["run", "--workers", "0"],

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from benchmarks.measuring import add_options, save
 from fedhh.cli.live import followed_run
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.run.listener import Listener, Silence
 from fedhh.experiments.run.run import run_config
 

@@ -42,11 +42,8 @@ from fedhh.version import __version__
 
 if TYPE_CHECKING:
     from fedhh.clients.populations.population import StoredPopulation
-    from fedhh.experiments.config.population import (
-        load_population,
-        population_from,
-        synthetic_population,
-    )
+    from fedhh.experiments.config.client_file import load_population, population_from
+    from fedhh.experiments.config.population import synthetic_population
     from fedhh.experiments.report.notebook import plot, table
     from fedhh.experiments.run.equal_privacy import at_central_epsilon
     from fedhh.experiments.run.preflight import preflight
@@ -92,8 +89,8 @@ _HOMES = {
     "TreeHist": "fedhh.server.treehist",
     "TrieHH": "fedhh.server.triehh",
     "at_central_epsilon": "fedhh.experiments.run.equal_privacy",
-    "load_population": "fedhh.experiments.config.population",
-    "population_from": "fedhh.experiments.config.population",
+    "load_population": "fedhh.experiments.config.client_file",
+    "population_from": "fedhh.experiments.config.client_file",
     "preflight": "fedhh.experiments.run.preflight",
     "plot": "fedhh.experiments.report.notebook",
     "rounds": "fedhh.experiments.run.run",

@@ -15,7 +15,7 @@ from fedhh.cli.console import SafeConsole
 from fedhh.cli.sweep_request import DoneSweep
 from fedhh.cli.text_tables import print_table
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
-from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL
+from fedhh.experiments.config.section import DEFAULT_PROTOCOL
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.report.tables import make_table
 from fedhh.experiments.study.text_table import TextTable

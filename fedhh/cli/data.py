@@ -58,9 +58,9 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     from fedhh.cli.preflight import print_wrapped
     from fedhh.clients.populations.describe import describe as summarize
     from fedhh.clients.populations.known_words import load_known, remove_known
-    from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.client_file import load_content
-    from fedhh.experiments.config.schema import load_config
+    from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
+    from fedhh.experiments.config.load import load_config
 
     options = changes(
         None,
@@ -104,7 +104,7 @@ def _verdict(
     config: Config, depth: int | None, target: StoredPopulation, content: FileContent
 ) -> Preflight | str:
     """Return what is known before a run with the default settings, or why there can be none."""
-    from fedhh.experiments.config.schema import change_config
+    from fedhh.experiments.config.load import change_config
     from fedhh.experiments.run.preflight import preflight_of_configs
 
     try:
@@ -134,8 +134,8 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     from fedhh.clients.populations.describe import spelling_of
     from fedhh.clients.reading.columns import parse_columns
     from fedhh.clients.reading.sources import prepare_text
-    from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
-    from fedhh.experiments.config.schema import load_config
+    from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
+    from fedhh.experiments.config.load import load_config
 
     config = load_config(settings=changes(None, alphabet=alphabet))
     longest, symbols = _longest_word(config, depth), config.population.alphabet

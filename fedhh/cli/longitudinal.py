@@ -158,7 +158,7 @@ def _plan(
     resume: bool,
 ) -> Plan:
     """Return what is asked for; a resumed discovery's is the one in its directory."""
-    from fedhh.experiments.config.changes import apply_settings
+    from fedhh.experiments.config.load import apply_settings
     from fedhh.experiments.study.resume import resumed_directory
     from fedhh.longitudinal.repeated.config import load_plan, parse_plan
     from fedhh.longitudinal.repeated.directory import WHAT, stored_table

@@ -113,6 +113,6 @@ def schema() -> None:
     Example: fedhh presets schema > fedhh.schema.json
     """
     from fedhh.cli.console import print_json
-    from fedhh.experiments.config.json_schema import json_schema
+    from fedhh.experiments.config.schema import json_schema
 
     print_json(json_schema())

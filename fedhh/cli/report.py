@@ -30,7 +30,7 @@ def report(
     Example: fedhh report runs/mine
     """
     from fedhh.cli.console import print_written
-    from fedhh.experiments.report.explorer.write import write_report
+    from fedhh.experiments.report.explorer.document import write_report
     from fedhh.experiments.study.stored_files import reading
 
     with reading(directory):

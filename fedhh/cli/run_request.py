@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedhh.experiments.config.alphabet import FROM_DATA
-from fedhh.experiments.config.schema import Config, change_config, load_config
+from fedhh.experiments.config.domain import FROM_DATA
+from fedhh.experiments.config.load import change_config, load_config
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.study.directory import check_output
 from fedhh.experiments.study.resume import require_same, require_unfinished, resumed_directory

@@ -14,8 +14,8 @@ from fedhh.cli.console import open_console, print_json
 from fedhh.cli.preflight import print_preflight
 from fedhh.cli.sweep_progress import LiveSweep
 from fedhh.cli.sweep_tables import cell_rows, print_cells, print_plan
-from fedhh.experiments.config.changes import apply_settings
-from fedhh.experiments.config.schema import Config, ExecutionConfig, parse_config
+from fedhh.experiments.config.load import apply_settings, parse_config
+from fedhh.experiments.config.schema import Config, ExecutionConfig
 from fedhh.experiments.study.directory import check_directory, check_writable, unused_directory
 from fedhh.experiments.study.resume import resumed_directory
 from fedhh.experiments.sweep import directory as results

@@ -13,7 +13,7 @@ from fedhh.cli.console import SafeConsole, open_console, print_line, print_place
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.text_tables import print_table
 from fedhh.experiments.config.labels import is_share, short_label, value_text
-from fedhh.experiments.report.cells import setting_text
+from fedhh.experiments.report.measures import setting_text
 from fedhh.experiments.report.tables import make_table, usual_table
 from fedhh.experiments.run.workers import Workers
 from fedhh.experiments.sweep.axes import PROTOCOL

@@ -12,8 +12,8 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
 
 from fedhh.accounting import UserLevelEpsilon, user_level_epsilon
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
-from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
 from fedhh.oracles import ORACLES
 

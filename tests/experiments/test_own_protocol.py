@@ -10,8 +10,8 @@ import pytest
 
 from fedhh import doors
 from fedhh.cli.app import app
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
-from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.run.run import run_config
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError

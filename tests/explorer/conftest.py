@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +13,8 @@ import numpy as np
 import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.config.schema import load_config
-from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.config.load import load_config
+from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.checkpoint import CHECKPOINT
 from fedhh.experiments.run.run import run_config
@@ -90,6 +89,56 @@ class Page:
         )
         return str(self.wait(lambda: self.text(".answer")))
 
+    def slide(self, step: int) -> None:
+        """Move the slider of layers."""
+        self.script(
+            "const slider = document.querySelector('.player input'); slider.value = arguments[0];"
+            "slider.dispatchEvent(new Event('input'))",
+            step,
+        )
+
+    def last_step(self) -> int:
+        return int(self.script("return +document.querySelector('.player input').max"))
+
+    def press(self, text: str) -> None:
+        """Click the button of a text."""
+        self.script(
+            "[...document.querySelectorAll('button')]"
+            ".find((it) => it.textContent === arguments[0]).click()",
+            text,
+        )
+
+    def saved(self, button: str, kind: str) -> bytes:
+        """Press a button that saves, and return the file of a type without keeping it."""
+        self.script(
+            "window.saved = []; const made = URL.createObjectURL.bind(URL);"
+            "URL.createObjectURL = (blob) => { blob.arrayBuffer().then((bytes) =>"
+            "window.saved.push([blob.type, [...new Uint8Array(bytes)]])); return made(blob); };"
+            "HTMLAnchorElement.prototype.click = () => {}"
+        )
+        self.press(button)
+        found = self.wait(
+            lambda: [
+                content for each, content in self.script("return window.saved") if kind in each
+            ]
+        )
+        return bytes(found[0])
+
+    def cards(self) -> dict[str, str]:
+        """Return what the cards say, by their labels."""
+        shown = self.script(
+            "return Object.fromEntries([...document.querySelectorAll('.card')].map((it) => "
+            "[it.querySelector('dt').textContent, it.querySelector('dd').firstChild.textContent]))"
+        )
+        return dict(shown)
+
+    def quiet(self, *asked: str) -> None:
+        """Nothing was said on the console, nobody asked, and nothing that a word said was run."""
+        messages, addresses = self.logs()
+        assert messages == []
+        assert [url for url in addresses if url not in asked] == []
+        assert self.script("return window.hacked") is None
+
     def size(self, width: int) -> None:
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -143,43 +192,38 @@ def hostile_population(words: list[str]) -> StoredPopulation:
     )
 
 
-def run_in(directory: Path, *settings: str) -> Path:
-    """A run whose clients hold hostile words, in a directory."""
-    config = load_config(
-        settings=[
-            f"population.alphabet={SYMBOLS}", "population.known=none", "protocol.max_items=9",
-            "protocol.depth=9", "protocol.clients_per_layer=auto", "privacy.local_epsilon=10",
-            "baseline=none", "execution.workers=0", *settings,
-        ]
-    )  # fmt: skip
-    population = hostile_population([*HOSTILE, LONG])
+def run_in(directory: Path, population: StoredPopulation, *settings: str) -> Path:
+    """A run that records its candidates, in a directory."""
+    config = load_config(settings=["baseline=none", "execution.workers=0", *settings])
     checkpoint = directory / "unfinished"
     settled, result = run_config(config, population, checkpoint_in=lambda _: checkpoint)
     shutil.rmtree(checkpoint / CHECKPOINT.parent)
     output.new_directory(settled, directory / "run", name="")
-    output.write_result(directory / "run", result, settled, {})
+    output.write_result(directory / "run", result, settled, {"known": settled.population.known})
     return directory / "run"
+
+
+def hostile_run(directory: Path, *settings: str) -> Path:
+    """A run whose clients hold hostile words, in a directory."""
+    return run_in(
+        directory, hostile_population([*HOSTILE, LONG]),
+        f"population.alphabet={SYMBOLS}", "population.known=none", "protocol.max_items=9",
+        "protocol.depth=9", "protocol.clients_per_layer=auto", "privacy.local_epsilon=10",
+        *settings,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def adaptive(tmp_path_factory) -> Path:
-    return run_in(tmp_path_factory.mktemp("adaptive"), "protocol.eta_max=60")
+    return hostile_run(tmp_path_factory.mktemp("adaptive"), "protocol.eta_max=60")
 
 
 @pytest.fixture(scope="session")
 def ldp(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("ldp")
-    return run_in(
-        folder, "protocol.name=ldp-triehh", "protocol.eta_max=40", "protocol.passes=2",
-    )  # fmt: skip
+    settings = ("protocol.name=ldp-triehh", "protocol.eta_max=40", "protocol.passes=2")
+    return hostile_run(tmp_path_factory.mktemp("ldp"), *settings)
 
 
 @pytest.fixture(scope="session")
 def run_page(adaptive) -> Path:
     return write_report(adaptive)
-
-
-def in_background(work: Callable[[], Any]) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread

@@ -11,16 +11,8 @@ import pytest
 
 from fedhh.experiments.report.explorer import document
 from fedhh.experiments.report.explorer.chunks import packed, unpacked
-from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.report.explorer.document import write_report
 from tests.explorer.conftest import HOSTILE, LONG
-
-
-def quiet(page, *asked) -> None:
-    """Nothing was said on the console, nobody asked, and nothing that a word said was run."""
-    messages, addresses = page.logs()
-    assert messages == []
-    assert [url for url in addresses if url not in asked] == []
-    assert page.script("return window.hacked") is None
 
 
 @pytest.fixture
@@ -28,19 +20,15 @@ def opened(page, run_page):
     page.size(1400)
     page.open(run_page, ready=".words tbody tr")
     yield page
-    quiet(page, run_page.as_uri())
+    page.quiet(run_page.as_uri())
 
 
 def test_the_slider_shows_layer_after_layer(opened):
-    last = int(opened.script("return +document.querySelector('.player input').max"))
+    last = opened.last_step()
     assert last >= 6
     painted = []
     for step in (0, last):
-        opened.script(
-            "const slider = document.querySelector('.player input'); slider.value = arguments[0];"
-            "slider.dispatchEvent(new Event('input'))",
-            step,
-        )
+        opened.slide(step)
         opened.wait(lambda: opened.script("return new Promise(requestAnimationFrame)"))
         opened.script("return new Promise((go) => setTimeout(go, 200))")
         painted.append(opened.script("return document.querySelector('.icicle').toDataURL()"))
@@ -82,7 +70,7 @@ def test_votes_stand_against_the_threshold(page, ldp):
     page.open(file, ready=".words tbody tr")
     page.wait(lambda: page.script("return document.querySelector('.plot svg') !== null"))
     assert "threshold" in page.text(".plot")
-    quiet(page, file.as_uri())
+    page.quiet(file.as_uri())
 
 
 def test_search_says_where_a_word_was_lost_and_why(opened):
@@ -119,16 +107,7 @@ def test_words_sort_filter_and_are_saved_as_csv(opened):
     opened.choose("Show", "missed")
     assert "missed" in opened.text(".words tbody")
     opened.choose("Show", "found")
-    opened.script(
-        "window.saved = []; URL.createObjectURL = (blob) => { blob.text().then((text) => "
-        "window.saved.push(text)); return 'data:,'; }; HTMLAnchorElement.prototype.click = () => {}"
-    )
-    opened.script(
-        "[...document.querySelectorAll('.words button')]"
-        ".find((it) => it.textContent === 'Save CSV').click()"
-    )
-    (saved,) = opened.wait(lambda: opened.script("return window.saved"))
-    lines = saved.splitlines()
+    lines = opened.saved("Save CSV", "csv").decode().splitlines()
     assert lines[0].startswith("word,state,estimated_clients")
     assert len(lines) > 2
     assert any(line.startswith("'=cmd()") for line in lines)
@@ -153,25 +132,10 @@ def test_the_numbers_and_guarantees_stand_above_all_tables_of_words(opened):
         "document.querySelector(each).getBoundingClientRect().top)"
     )
     assert order == sorted(order)
-    cards = opened.script(
-        "return Object.fromEntries([...document.querySelectorAll('.card')].map((it) => "
-        "[it.querySelector('dt').textContent, it.querySelector('dd').firstChild.textContent]))"
-    )
+    cards = opened.cards()
     assert cards["local epsilon, item"] == "10"
     assert cards["clients"] == "4,000"
     assert float(cards["central epsilon, item"]) <= 10
-
-
-@pytest.mark.parametrize("width", [1400, 390])
-def test_epsilons_are_in_sight(opened, width):
-    opened.size(width)
-    right = opened.wait(
-        lambda: opened.script(
-            "return Math.max(...[...document.querySelectorAll('.claims thead th')]"
-            ".map((it) => it.getBoundingClientRect().right))"
-        )
-    )
-    assert 0 < right <= width
 
 
 def test_the_address_keeps_what_the_reader_chose(page, run_page):
@@ -182,7 +146,7 @@ def test_the_address_keeps_what_the_reader_chose(page, run_page):
     page.search("play")
     assert page.wait(lambda: "word=play" in page.script("return location.hash"))
     kept = page.script("return location.hash")
-    last = int(page.script("return +document.querySelector('.player input').max"))
+    last = page.last_step()
     assert set(kept[1:].split("&")) == {"show=missed", f"layer={last - 1}", "word=play"}
     page.open(f"{run_page.as_uri()}{kept}", ready=".words tbody tr")
     assert page.wait(lambda: "play" in page.text(".answer"))
@@ -192,19 +156,12 @@ def test_the_address_keeps_what_the_reader_chose(page, run_page):
     assert page.script("return location.hash") == kept
     page.open(f"{run_page.as_uri()}#layer=x&show=%3Cimg%3E&tab=9&more=1", ready=".words tbody tr")
     assert page.script("return document.querySelector('.words select').value") == "found"
-    quiet(page, run_page.as_uri())
+    page.quiet(run_page.as_uri())
 
 
 def test_deep_prefixes_have_labels(opened):
     """Labels of the saved picture stand in rows beyond the first two symbols."""
-    opened.script(
-        "window.saved = []; URL.createObjectURL = (blob) => { blob.text().then((text) => "
-        "window.saved.push(text)); return 'data:,'; };"
-        "HTMLAnchorElement.prototype.click = () => {};"
-        "[...document.querySelectorAll('.trie button')]"
-        ".find((it) => it.textContent === 'Save SVG').click()"
-    )
-    (svg,) = opened.wait(lambda: opened.script("return window.saved"))
+    svg = opened.saved("Save SVG", "svg").decode()
     labels = re.findall(r'<text[^>]* y="([0-9.]+)"[^>]*>([^<]*)<', svg)
     rows = {int(float(y)) // 30 for y, _ in labels}
     assert {1, 2, 3, 4} <= rows
@@ -212,8 +169,15 @@ def test_deep_prefixes_have_labels(opened):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_nothing_sticks_out_and_nothing_jumps(opened, width):
+def test_epsilons_are_in_sight_nothing_sticks_out_and_nothing_jumps(opened, width):
     opened.size(width)
+    right = opened.wait(
+        lambda: opened.script(
+            "return Math.max(...[...document.querySelectorAll('.claims thead th')]"
+            ".map((it) => it.getBoundingClientRect().right))"
+        )
+    )
+    assert 0 < right <= width
     assert opened.wait(
         lambda: opened.script("return document.documentElement.scrollWidth <= innerWidth")
     )
@@ -256,7 +220,7 @@ def test_two_runs_are_laid_over_each_other(page, adaptive, ldp, tmp_path):
     page.open(f"{file.as_uri()}#tab=1&1.show=all", ready=".words tbody tr")
     assert page.script("return document.querySelector('[aria-selected=true]').dataset.view") == "1"
     assert page.script("return document.querySelector('.words select').value") == "all"
-    quiet(page, file.as_uri())
+    page.quiet(file.as_uri())
 
 
 def test_an_old_directory_still_has_a_page(page, adaptive, tmp_path):
@@ -267,7 +231,7 @@ def test_an_old_directory_still_has_a_page(page, adaptive, tmp_path):
     page.open(file, ready=".words tbody tr")
     assert "does not say what became of its candidates" in page.text()
     assert page.script("return document.querySelectorAll('.icicle').length") == 0
-    quiet(page, file.as_uri())
+    page.quiet(file.as_uri())
 
 
 def test_what_is_packed_is_compressed_and_means_nothing_to_html():

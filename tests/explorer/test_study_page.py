@@ -10,10 +10,9 @@ import sys
 import pandas as pd
 import pytest
 
-from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.report.explorer.document import write_report
 from fedhh.validation import InputError
 from tests.explorer.conftest import HOSTILE
-from tests.explorer.test_run_page import quiet
 from tests.explorer.test_sweep_page import labels
 
 PIPELINE = ("pipeline", "run", "--preset", "pipeline-small", "--days", "2", "--devices", "400")
@@ -40,13 +39,6 @@ def months(tmp_path_factory):
     return finished(tmp_path_factory.mktemp("months") / "out", *MONTHS)
 
 
-def cards(page):
-    return page.script(
-        "return Object.fromEntries([...document.querySelectorAll('.card')].map((it) => "
-        "[it.querySelector('dt').textContent, it.querySelector('dd').firstChild.textContent]))"
-    )
-
-
 def test_a_pipeline_has_its_table_its_days_and_its_losses(page, pipeline):
     file = write_report(pipeline)
     assert file == pipeline / "report.html"
@@ -57,15 +49,15 @@ def test_a_pipeline_has_its_table_its_days_and_its_losses(page, pipeline):
     assert len(shown) == len(days) == 4 * 2
     first = days.iloc[0]
     assert f"day 1, use case {first['use_case']}, records sent {first['sent']:,}" in shown
-    assert cards(page)["devices"] == "400"
-    assert cards(page)["records sent"] == f"{days['sent'].sum():,}"
+    assert page.cards()["devices"] == "400"
+    assert page.cards()["records sent"] == f"{days['sent'].sum():,}"
     assert "all together" in page.text("table")
     page.choose("y", "error")
     assert page.wait(lambda: "chart1.metric=error" in page.script("return location.hash"))
     before = labels(page)
     page.open(f"{file.as_uri()}#chart1.metric=error", ready=".plot svg [data-points] > *")
     assert page.wait(lambda: labels(page) == before)
-    quiet(page, file.as_uri())
+    page.quiet(file.as_uri())
 
 
 @pytest.mark.parametrize("width", [1400, 390])
@@ -79,10 +71,10 @@ def test_a_repeated_collection_has_its_periods_and_losses(page, months, width):
     for (_, row), each in zip(periods.iterrows(), shown, strict=True):
         assert f"coverage of what was typed in the period {100 * row['coverage']:.1f} %" in each
     losses = pd.read_parquet(months / "losses.parquet")
-    assert cards(page)["local epsilon in a year"] == f"{losses['year_basic'][0]:g}"
+    assert page.cards()["local epsilon in a year"] == f"{losses['year_basic'][0]:g}"
     assert "Privacy loss of a device" in page.text()
     assert page.script("return document.documentElement.scrollWidth <= innerWidth")
-    quiet(page, file.as_uri())
+    page.quiet(file.as_uri())
 
 
 def test_text_of_a_directory_is_text(page, months, tmp_path):
@@ -97,7 +89,7 @@ def test_text_of_a_directory_is_text(page, months, tmp_path):
     assert page.text("h1") == HOSTILE[0]
     assert page.text().count(HOSTILE[1]) == 3
     assert HOSTILE[1] not in file.read_text(encoding="utf-8")
-    quiet(page, file.as_uri())
+    page.quiet(file.as_uri())
 
 
 def test_a_damaged_table_is_one_line(months, tmp_path):

@@ -6,16 +6,14 @@ import re
 import shutil
 import tomllib
 
-import numpy as np
 import pytest
 
-from fedhh.experiments.report.explorer.write import write_report
+from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.directory import read_results
 from fedhh.experiments.sweep.intervals import summarize
 from fedhh.experiments.sweep.plan import parse_sweep
 from tests.explorer.conftest import INSTALL
-from tests.explorer.test_run_page import quiet
 
 EPSILON, CLIENTS = "privacy.local_epsilon", "protocol.clients_per_layer"
 
@@ -53,7 +51,7 @@ def opened(page, directory):
     page.size(1400)
     page.open(file, ready=".plot svg [data-points] > *")
     yield page
-    quiet(page, file.as_uri())
+    page.quiet(file.as_uri())
 
 
 def labels(page) -> list[str]:
@@ -123,10 +121,7 @@ def test_axes_and_metric_are_the_readers_choice(opened):
 
 def test_coverage_stands_over_central_epsilon_a_point_for_each_setting(opened, directory):
     table, _ = read_results(directory)
-    opened.script(
-        "[...document.querySelectorAll('.controls button')]"
-        ".find((it) => it.textContent === 'Coverage over central epsilon').click()"
-    )
+    opened.press("Coverage over central epsilon")
     shown = opened.wait(lambda: [each for each in labels(opened) if "central epsilon" in each])
     assert len(shown) == 4
     central = "central_epsilon_before_run"
@@ -139,22 +134,9 @@ def test_coverage_stands_over_central_epsilon_a_point_for_each_setting(opened, d
     assert labels(opened) == shown
 
 
-@pytest.mark.parametrize("kind", ["SVG", "PNG"])
-def test_the_picture_is_saved(opened, kind):
-    opened.script(
-        "window.saved = []; const made = URL.createObjectURL.bind(URL);"
-        "URL.createObjectURL = (blob) => { blob.arrayBuffer().then((bytes) => window.saved.push("
-        "[blob.type, [...new Uint8Array(bytes).slice(0, 400)]])); return made(blob); };"
-        "HTMLAnchorElement.prototype.click = () => {};"
-        "[...document.querySelectorAll('button')]"
-        f".find((it) => it.textContent === 'Save {kind}').click()"
-    )
-    wanted = "image/svg+xml" if kind == "SVG" else "image/png"
-    saved = opened.wait(
-        lambda: [each for each in opened.script("return window.saved") if each[0] == wanted]
-    )
-    head = bytes(np.array(saved[0][1], dtype=np.uint8))
-    assert head.startswith(b"<svg" if kind == "SVG" else b"\x89PNG")
+@pytest.mark.parametrize(("kind", "head"), [("SVG", b"<svg"), ("PNG", b"\x89PNG")])
+def test_the_picture_is_saved(opened, kind: str, head: bytes):
+    assert opened.saved(f"Save {kind}", kind.lower()).startswith(head)
 
 
 def test_skipping_says_what_to_install():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,22 +12,18 @@ import pytest
 
 from fedhh.clients.populations.known_words import load_known
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.config.schema import load_config
-from fedhh.experiments.report.explorer import known_list as shipped
+from fedhh.experiments.report.explorer.chunks import front_coded
+from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.report.explorer.run_page import run_page
-from fedhh.experiments.report.explorer.write import write_report
 from fedhh.experiments.run import candidates as recording
-from fedhh.experiments.run import directory as output
-from fedhh.experiments.run.checkpoint import CHECKPOINT
-from fedhh.experiments.run.run import run_config
 from fedhh.words.lexicon import Lexicon
-from tests.explorer.conftest import Page
+from tests.explorer.conftest import Page, run_in
 
 CLIENTS = 4_000
 WORDS = ["lol", "haha", "xdx", "omgg", "qqq", "jkl", "brbb", "ikr", "smh", "zzq", "wtfx", "yolo"]
 BASE = (
     "population.alphabet=lower", "protocol.max_items=3", "protocol.depth=4",
-    "protocol.clients_per_layer=auto", "baseline=none", "execution.workers=0",
+    "protocol.clients_per_layer=auto",
 )  # fmt: skip
 ADAPTIVE = ("privacy.local_epsilon=5", "protocol.eta_max=80")
 VALIDATED_LDP = (
@@ -52,16 +49,10 @@ def population() -> StoredPopulation:
 
 def sampled_run(directory: Path, *settings: str) -> Path:
     """A run that records few of the candidates that it dropped."""
-    config = load_config(settings=[*BASE, *settings])
-    checkpoint = directory / "unfinished"
     with pytest.MonkeyPatch.context() as patched:
         for name in ("NEAREST", "SAMPLED", "MISSED"):
             patched.setattr(recording, name, 4)
-        settled, result = run_config(config, population(), checkpoint_in=lambda _: checkpoint)
-    shutil.rmtree(checkpoint / CHECKPOINT.parent)
-    output.new_directory(settled, directory / "run", name="")
-    output.write_result(directory / "run", result, settled, {"known": settled.population.known})
-    return directory / "run"
+        return run_in(directory, population(), *BASE, *settings)
 
 
 @pytest.fixture(scope="module")
@@ -145,10 +136,7 @@ def test_a_layer_that_keeps_by_the_posterior_has_no_threshold_of_votes(page, pos
     kept = table.query("fate == 'kept'")
     layer = int(kept["layer"].min())
     least = kept.query(f"layer == {layer}")["posterior"].min()
-    page.script(
-        "const slider = document.querySelector('.player input'); slider.value = 0;"
-        "slider.dispatchEvent(new Event('input'))"
-    )
+    page.slide(0)
     page.wait(lambda: page.script("return !document.querySelector('.posterior').hidden"))
     page.wait(lambda: page.text(".step") == f"layer {layer}")
     page.has("The test of the validation round decides at the end", "main")
@@ -159,12 +147,7 @@ def test_a_layer_that_keeps_by_the_posterior_has_no_threshold_of_votes(page, pos
     assert float(shown.split("\n")[0].strip("> ")) == pytest.approx(least, rel=0.01)
     # The validation round's chart has neither.
     page.click(".player button:nth-of-type(3)")
-    last = int(page.script("return +document.querySelector('.player input').max"))
-    page.script(
-        "const slider = document.querySelector('.player input'); slider.value = arguments[0];"
-        "slider.dispatchEvent(new Event('input'))",
-        last,
-    )
+    page.slide(page.last_step())
     page.wait(lambda: page.script("return document.querySelector('.posterior').hidden"))
     page.has("No number of votes is a threshold here: the test adds up", "main")
     assert page.logs()[0] == []
@@ -299,29 +282,18 @@ def test_a_page_knows_whether_a_validation_round_decides(tmp_path, settings, val
 
 
 def test_protocols_of_other_mechanisms_have_pages(tmp_path):
-    config = load_config(
-        settings=[
-            "population.alphabet=lower", "protocol.name=triehh", "protocol.central_epsilon=20",
-            "privacy.delta=0.01", "baseline=none", "execution.workers=0",
-        ]
+    directory = run_in(
+        tmp_path, population(), "population.alphabet=lower", "protocol.name=triehh",
+        "protocol.central_epsilon=20", "privacy.delta=0.01",
     )  # fmt: skip
-    settled, result = run_config(config, population())
-    output.new_directory(settled, tmp_path / "run", name="")
-    output.write_result(tmp_path / "run", result, settled, {"known": "none"})
-    (run,) = run_page([tmp_path / "run"]).manifest["runs"]
+    (run,) = run_page([directory]).manifest["runs"]
     assert run["validates"] is False
 
 
 def test_front_coding_keeps_every_word():
     words = {"a", "ab", "b" * 40, "b" * 39 + "c", "don't", ""}
-    text = shipped.front_coded(words)
     again, before = [], ""
-    for piece in _pieces(text):
+    for piece in re.findall("[A-Z][^A-Z]*", front_coded(words)):
         before = before[: ord(piece[0]) - ord("A")] + piece[1:]
         again.append(before)
     assert again == sorted(words)
-
-
-def _pieces(text: str) -> list[str]:
-    starts = [i for i, symbol in enumerate(text) if symbol.isupper()]
-    return [text[i:j] for i, j in zip(starts, [*starts[1:], None], strict=True)]

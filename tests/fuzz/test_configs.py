@@ -13,9 +13,10 @@ import pytest
 import tomli_w
 
 from fedhh.experiments.config.built_in import LONGITUDINAL, PIPELINES, preset_text
+from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.population import check_population
 from fedhh.experiments.config.protocol import build_protocol, settle
-from fedhh.experiments.config.schema import Config, load_config, parse_config
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.sweep.plan import load_sweep_table, parse_sweep
 from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.longitudinal.repeated.config import load_plan

@@ -21,36 +21,13 @@ from tests.conftest import LETTERS, zipf_population
 
 GOLDEN = json.loads(Path(__file__).with_name("ldp_triehh.json").read_text())
 
+COMMON = {"alphabet": LETTERS, "clients_per_layer": 600, "max_items": 2, "local_epsilon": 4.0}
 OUE = LdpTrieHH(
-    alphabet=LETTERS,
-    clients_per_layer=400,
-    depth=4,
-    passes=1,
-    eta_max=9,
-    max_items=3,
-    local_epsilon=5.0,
-    oracle="oue",
-)
-SFP = Sfp(
-    alphabet=LETTERS,
-    clients_per_layer=600,
-    max_items=2,
-    local_epsilon=4.0,
-    length=4,
-    word_hashes=4,
-    fragment_hashes=4,
-    hash_seed=5,
-)
-PEM = Pem(
-    alphabet=LETTERS,
-    clients_per_layer=600,
-    max_items=2,
-    local_epsilon=4.0,
-    length=4,
-    oracle="cms",
-    num_hashes=2,
-    hash_seed=5,
-)
+    alphabet=LETTERS, clients_per_layer=400, depth=4, passes=1, eta_max=9, max_items=3,
+    local_epsilon=5.0, oracle="oue",
+)  # fmt: skip
+SFP = Sfp(**COMMON, length=4, word_hashes=4, fragment_hashes=4, hash_seed=5)
+PEM = Pem(**COMMON, length=4, oracle="cms", num_hashes=2, hash_seed=5)
 
 
 def tallies(protocol, population):

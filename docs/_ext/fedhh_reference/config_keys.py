@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fedhh.experiments.config.json_schema import json_schema
+from fedhh.experiments.config.schema import json_schema
 from fedhh.longitudinal.pipeline.config import PipelineConfig
 from fedhh.longitudinal.repeated.config import SECTION, LongitudinalSection
 from fedhh_reference.markdown import code, entries, prose, table

@@ -31,7 +31,7 @@ def cms_variance(  # noqa: PLR0917 - typer makes these options, none is position
 
     found = errors_of(epsilon=epsilon, num_reports=reports, num_values=values, rank=rank, seed=seed)
     if plot is not None:
-        from fedhh.experiments.report.sketch_figure import plot_sketch_errors
+        from fedhh.experiments.report.oracle_figures import plot_sketch_errors
 
         plot_sketch_errors(plot, found)
     if output_format is Format.JSON:

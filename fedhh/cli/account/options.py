@@ -29,7 +29,7 @@ AccountFormatOption = Annotated[
 def _checked(path: Path | None) -> Path | None:
     """Return a figure's name; InputError unless one can be written under it."""
     if path is not None:
-        from fedhh.experiments.report.account_figures import check_figure
+        from fedhh.experiments.report.style import check_figure
 
         check_figure(path)
     return path

@@ -32,7 +32,7 @@ def oracles(
 
     found = compare_oracles(epsilon=epsilon, domain_size=domain_size)
     if plot is not None:
-        from fedhh.experiments.report.oracle_figure import plot_oracles
+        from fedhh.experiments.report.oracle_figures import plot_oracles
 
         plot_oracles(plot, epsilon=epsilon, domain_size=domain_size)
     if output_format is Format.JSON:

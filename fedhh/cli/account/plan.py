@@ -91,8 +91,8 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
                 "Expected the plan from --preset or --config, or from --layers, --passes and the "
                 "like, got both; change a preset's by --set protocol.KEY=VALUE."
             )
+        from fedhh.experiments.config.load import load_config
         from fedhh.experiments.config.protocol import build_protocol
-        from fedhh.experiments.config.schema import load_config
         from fedhh.experiments.run.equal_privacy import plans_of
 
         changed = [*(settings or ()), *([] if delta is None else [f"privacy.delta={delta!r}"])]

@@ -1,14 +1,19 @@
-"""A file of clients as a config's `[population]` names it, and how it is laid out."""
+"""Clients of a file or a DataFrame, how it is laid out, and their words without the known ones."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.validation import InputError, shown
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fedhh.clients.populations.population import StoredPopulation
     from fedhh.clients.reading.columns import Layout
     from fedhh.clients.reading.sources import FileContent
@@ -71,3 +76,94 @@ def refuse_layout(config: PopulationConfig) -> None:
                 f"population.{key} = {shown(value)}: expected a file as population.source, got "
                 f"{shown(config.source)}; remove the key."
             )
+
+
+def load_population(
+    path: str | Path,
+    *,
+    known: str = "scowl70",
+    columns: Mapping[str, str] | None = None,
+    separator: str | None = None,
+    fold_case: bool = False,
+) -> StoredPopulation:
+    """Return the clients of a file with the words that a device would not know.
+
+    Args:
+        path: Parquet, CSV, CSV.gz or JSON Lines with columns (user, word, count) or (user, text).
+        known: Known words: "scowl70", "none", or a file with a word per line.
+        columns: The file's names of columns, by "user", "word", "count" and "text", where they
+            differ.
+        separator: What separates the columns of CSV, or "tab"; None: a comma.
+        fold_case: Bring counted words to the form that texts have: plain apostrophes, NFKC, lower
+            case. The counts of words that become one are added up.
+
+    Raises:
+        InputError: The file or the list cannot be read, or holds no client.
+    """
+    from fedhh.clients.reading.sources import read_population
+
+    population = read_population(
+        Path(path), columns=columns, separator=separator, fold_case=fold_case
+    )
+    return without_known(population, known)[0]
+
+
+def population_from(
+    frame: pd.DataFrame,
+    *,
+    columns: Mapping[str, str] | None = None,
+    known: str = "scowl70",
+    fold_case: bool = False,
+    name: str = "dataframe",
+) -> StoredPopulation:
+    """Return the clients of a pandas DataFrame with the words that a device would not know.
+
+    Args:
+        frame: A row for each (user, word, count), where the count may be left out, or for each
+            (user, text); its index is not used. See `fedhh.clients.reading.sources`.
+        columns: The frame's names of columns, by "user", "word", "count" and "text", where they
+            differ.
+        known: Known words: "scowl70", "none", or a file with a word per line.
+        fold_case: As for `load_population`.
+        name: Of the population, in titles.
+
+    Raises:
+        InputError: A column is missing, of another type, or has a value that cannot be read.
+
+    >>> import fedhh, pandas
+    >>> frame = pandas.DataFrame({"who": ["ann", "bob"], "text": ["lol brb", "lol"]})
+    >>> fedhh.population_from(frame, columns={"user": "who"}).num_clients
+    2
+    """
+    import pyarrow as pa
+
+    from fedhh.clients.reading.sources import population_of_table
+
+    if not hasattr(frame, "columns"):
+        raise InputError(f"Expected a pandas DataFrame, got a {type(frame).__name__}.")
+    named = {str(column): frame[column] for column in frame.columns}
+    try:
+        rows = pa.table({column: pa.Array.from_pandas(named[column]) for column in named})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as problem:
+        raise InputError(
+            f"Expected columns of one type each in {name}, got {str(problem).splitlines()[0]}"
+        ) from None
+    population = population_of_table(rows, columns=columns, fold_case=fold_case, name=name)
+    return without_known(population, known)[0]
+
+
+def removal_facts(facts: KnownRemoval) -> dict[str, Any]:
+    """Return how much a list of known words removed."""
+    return {
+        **asdict(facts),
+        "known_token_share": facts.known_token_share,
+        "known_word_share": facts.known_word_share,
+    }
+
+
+def without_known(
+    population: StoredPopulation, known: str
+) -> tuple[StoredPopulation, Mapping[str, Any]]:
+    """Return the clients with the words that no list knows, and facts about what was removed."""
+    target, facts = remove_known(population, load_known(known))
+    return target, removal_facts(facts)

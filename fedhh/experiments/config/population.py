@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fedhh import doors
 from fedhh.clients.populations import synthetic
-from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
+from fedhh.clients.populations.known_words import KnownRemoval
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, population_presets
 from fedhh.clients.populations.virtual import VirtualPopulation
@@ -20,15 +20,16 @@ from fedhh.clients.populations.wordfreq_tail import SOURCE as WORDFREQ_TAIL
 from fedhh.clients.populations.wordfreq_tail import wordfreq_tail
 from fedhh.clients.populations.zipf_words import SOURCE as ZIPF
 from fedhh.clients.populations.zipf_words import zipf_words
-from fedhh.experiments.config.client_file import load_file, refuse_layout
+from fedhh.experiments.config.client_file import (
+    load_file,
+    refuse_layout,
+    removal_facts,
+    without_known,
+)
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.random import Stream, generator
 from fedhh.system.files import is_there
 from fedhh.validation import InputError, require_choice, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _VOCABULARY = 60_000
 
@@ -48,7 +49,7 @@ _OF_LISTS = ("base", "vocabulary", "tail_mass", "exponent", "word_length")
 _WITHOUT = ("scowl70", "none")
 """Lists that no word of a synthetic population is in."""
 
-_STORED_TOKENS = 2**26
+STORED_TOKENS = 2**26
 """Populations of more new words than that are not held in memory, unless asked for."""
 
 
@@ -77,7 +78,7 @@ def build_population(
         population = synthetic.synthetic_population(model, config.clients, seed=seed)
         if config.known in _WITHOUT:
             return population, _AllNew(population, config.known)
-        return _without_known(population, config.known)
+        return without_known(population, config.known)
     if (kind := population_class(config.source)) is not None:
         assert config.clients is not None
         return _made(kind(config.clients, seed=seed), config)
@@ -85,7 +86,7 @@ def build_population(
     if config.clients is not None:
         rng = generator(seed, Stream.SUBSAMPLE)
         population = population.sample_clients(config.clients, rng=rng)
-    return _without_known(population, config.known)
+    return without_known(population, config.known)
 
 
 def synthetic_population(
@@ -111,88 +112,14 @@ def synthetic_population(
     return synthetic.synthetic_population(preset, num_clients, seed=seed)
 
 
-def load_population(
-    path: str | Path,
-    *,
-    known: str = "scowl70",
-    columns: Mapping[str, str] | None = None,
-    separator: str | None = None,
-    fold_case: bool = False,
-) -> StoredPopulation:
-    """Return the clients of a file with the words that a device would not know.
-
-    Args:
-        path: Parquet, CSV, CSV.gz or JSON Lines with columns (user, word, count) or (user, text).
-        known: Known words: "scowl70", "none", or a file with a word per line.
-        columns: The file's names of columns, by "user", "word", "count" and "text", where they
-            differ.
-        separator: What separates the columns of CSV, or "tab"; None: a comma.
-        fold_case: Bring counted words to the form that texts have: plain apostrophes, NFKC, lower
-            case. The counts of words that become one are added up.
-
-    Raises:
-        InputError: The file or the list cannot be read, or holds no client.
-    """
-    from fedhh.clients.reading.sources import read_population
-
-    population = read_population(
-        Path(path), columns=columns, separator=separator, fold_case=fold_case
-    )
-    return _without_known(population, known)[0]
-
-
-def population_from(
-    frame: pd.DataFrame,
-    *,
-    columns: Mapping[str, str] | None = None,
-    known: str = "scowl70",
-    fold_case: bool = False,
-    name: str = "dataframe",
-) -> StoredPopulation:
-    """Return the clients of a pandas DataFrame with the words that a device would not know.
-
-    Args:
-        frame: A row for each (user, word, count), where the count may be left out, or for each
-            (user, text); its index is not used. See `fedhh.clients.reading.sources`.
-        columns: The frame's names of columns, by "user", "word", "count" and "text", where they
-            differ.
-        known: Known words: "scowl70", "none", or a file with a word per line.
-        fold_case: As for `load_population`.
-        name: Of the population, in titles.
-
-    Raises:
-        InputError: A column is missing, of another type, or has a value that cannot be read.
-
-    >>> import fedhh, pandas
-    >>> frame = pandas.DataFrame({"who": ["ann", "bob"], "text": ["lol brb", "lol"]})
-    >>> fedhh.population_from(frame, columns={"user": "who"}).num_clients
-    2
-    """
-    import pyarrow as pa
-
-    from fedhh.clients.reading.sources import population_of_table
-
-    if not hasattr(frame, "columns"):
-        raise InputError(f"Expected a pandas DataFrame, got a {type(frame).__name__}.")
-    named = {str(column): frame[column] for column in frame.columns}
-    try:
-        rows = pa.table({column: pa.Array.from_pandas(named[column]) for column in named})
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as problem:
-        raise InputError(
-            f"Expected columns of one type each in {name}, got {str(problem).splitlines()[0]}"
-        ) from None
-    population = population_of_table(rows, columns=columns, fold_case=fold_case, name=name)
-    return _without_known(population, known)[0]
-
-
 def check_population(config: PopulationConfig) -> None:
     """Raise InputError if the settings contradict each other; nothing is drawn or read."""
-    if says_its_size(config) and config.clients is None:
-        raise InputError(
-            f"population.clients is missing: source = {config.source!r} is synthetic; say "
-            "how many clients to draw."
-        )
     if says_its_size(config):
+        if config.clients is None:
+            raise InputError(
+                f"population.clients is missing: source = {config.source!r} is synthetic; say "
+                "how many clients to draw."
+            )
         refuse_layout(config)
     if is_synthetic(config):
         population_model(config)
@@ -279,7 +206,7 @@ def is_virtual(config: PopulationConfig, seed: int) -> bool:
     """Return whether a synthetic population's clients are drawn again whenever they are asked."""
     if config.virtual != "auto":
         return config.virtual
-    return expected_tokens(config, seed) > _STORED_TOKENS
+    return expected_tokens(config, seed) > STORED_TOKENS
 
 
 def expected_tokens(config: PopulationConfig, seed: int) -> float:
@@ -293,7 +220,6 @@ def expected_tokens(config: PopulationConfig, seed: int) -> float:
 def _virtual(
     model: PopulationModel, config: PopulationConfig, seed: int
 ) -> tuple[VirtualPopulation, Mapping[str, Any]]:
-    """Return a population whose clients are drawn when asked; its words are all new ones."""
     if config.known not in _WITHOUT:
         raise InputError(
             f"population.known = {config.known!r}: expected scowl70 or none for a population "
@@ -308,7 +234,7 @@ def _virtual(
 def _made(population: Population, config: PopulationConfig) -> tuple[Population, Mapping[str, Any]]:
     """Return somebody else's population without known words, which one in memory can lose."""
     if isinstance(population, StoredPopulation):
-        return _without_known(population, config.known)
+        return without_known(population, config.known)
     if config.known != "none":
         raise InputError(
             f'population.known = {shown(config.known)}: expected "none", since the clients of '
@@ -333,7 +259,7 @@ class _AllNew(Mapping[str, Any]):
         rare = population.rare_words
         tokens = int(population.word_counts.sum()) + (0 if rare is None else rare.contributions)
         held = int((population.word_clients > 0).sum())
-        return _facts(
+        return removal_facts(
             KnownRemoval(
                 known=self._known, tokens=tokens, words=held, known_tokens=0, known_words=0
             )
@@ -347,18 +273,3 @@ class _AllNew(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._all)
-
-
-def _facts(facts: KnownRemoval) -> dict[str, Any]:
-    return {
-        **asdict(facts),
-        "known_token_share": facts.known_token_share,
-        "known_word_share": facts.known_word_share,
-    }
-
-
-def _without_known(
-    population: StoredPopulation, known: str
-) -> tuple[StoredPopulation, Mapping[str, Any]]:
-    target, facts = remove_known(population, load_known(known))
-    return target, _facts(facts)

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from fedhh.experiments.config.alphabet import alphabet_or_stand_in
-from fedhh.experiments.config.candidates import PATH as CANDIDATES
-from fedhh.experiments.config.candidates import candidates_of
+from fedhh.experiments.config.domain import CANDIDATES, alphabet_or_stand_in, candidates_of
 from fedhh.experiments.config.fidelity import Fidelity
-from fedhh.experiments.config.protocol_section import borrowed_settings
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.config.section import borrowed_settings
 from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError

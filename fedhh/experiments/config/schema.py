@@ -8,40 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+import operator
+from functools import reduce
+from typing import Annotated, Any, Literal
 
 import tomli_w
 from annotated_types import Ge
-from pydantic import BaseModel, Field, SerializeAsAny, ValidationError
+from pydantic import Field, SerializeAsAny, create_model
 
-from fedhh import doors
-from fedhh.experiments.config.built_in import DEFAULT_PRESET, preset_text
-from fedhh.experiments.config.changes import (
-    BASELINE,
-    PROTOCOL,
-    apply_settings,
-    listed_baselines,
-)
-from fedhh.experiments.config.protocol_section import (
+from fedhh.experiments.config.section import (
     DEFAULT_PROTOCOL,
+    CountOrAuto,
     ProtocolSection,
+    Section,
     known_sections,
+    one_of,
     section_class,
-    switch_protocol,
-)
-from fedhh.experiments.config.section import CountOrAuto, Section, one_of, text_or_texts
-from fedhh.experiments.config.toml_file import (
-    literal,
-    read_toml,
+    text_or_texts,
 )
 from fedhh.settings import Count
-from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
-
-_SWEEP = "sweep"
-_LONGITUDINAL = "longitudinal"
+from fedhh.validation import SMALLEST_EPSILON
 
 _BoolOrAuto = bool | Literal["auto"]
 _CountOrAll = Count | Literal["all"]
@@ -216,8 +202,7 @@ class OutputConfig(Section):
     keep_checkpoint: bool = False
 
 
-def default_protocol() -> ProtocolSection:
-    """Return the table of the default protocol, its settings all defaults."""
+def _default_protocol() -> ProtocolSection:
     return section_class(DEFAULT_PROTOCOL)(name=DEFAULT_PROTOCOL)
 
 
@@ -240,7 +225,7 @@ class Config(Section):
 
     seed: Annotated[int, Field(ge=0)] = 0
     population: PopulationConfig = PopulationConfig()
-    protocol: SerializeAsAny[ProtocolSection] = Field(default_factory=default_protocol)
+    protocol: SerializeAsAny[ProtocolSection] = Field(default_factory=_default_protocol)
     baseline: tuple[SerializeAsAny[ProtocolSection], ...] | None = None
     privacy: PrivacyConfig = PrivacyConfig()
     simulation: SimulationConfig = SimulationConfig()
@@ -268,154 +253,18 @@ class Config(Section):
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
 
 
-def load_config(
-    *,
-    preset: str | None = None,
-    file: Path | None = None,
-    settings: Sequence[str] = (),
-    data: Path | None = None,
-) -> Config:
-    """Return a preset's or a file's configuration with some settings changed.
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of a configuration, with the table of every protocol that has a name.
 
-    Args:
-        preset: Name of a preset; "default" if neither it nor a file is given.
-        file: A TOML file; modules beside it may be named as "module:Class". Without one, those of
-            the current folder.
-        settings: ``section.key=value`` each; the value is read as TOML, else taken as text.
-        data: A file of clients, in place of the configured ones. A preset's cohorts, which were
-            chosen for its own population, become "auto".
-
-    Raises:
-        InputError: One line with the setting's path, its value, and what is allowed.
+    A protocol from a file, "module:Class", has a table of its own, which no schema can know.
     """
-    if preset is not None and file is not None:
-        raise InputError("Expected --preset or --config, got both; choose one.")
-    doors.offer_folder(Path() if file is None else file.parent)
-    if file is not None:
-        table, origin = read_toml(file), str(file)
-        if _SWEEP in table:
-            raise InputError(
-                f"{file} has a table [{_SWEEP}], so it is many runs; give it to fedhh sweep."
-            )
-        if _LONGITUDINAL in table:
-            raise InputError(
-                f"{file} has a table [{_LONGITUDINAL}], so it is runs over months; give it to "
-                "fedhh longitudinal run."
-            )
-    else:
-        name = preset or DEFAULT_PRESET
-        table, origin = tomllib.loads(preset_text(name)), f"preset {name}"
-    if data is not None:
-        use_data(table, data)
-        if file is None:
-            table.setdefault("protocol", {})["clients_per_layer"] = "auto"
-    apply_settings(table, settings)
-    return parse_config(table, origin)
-
-
-def parse_config(table: dict[str, Any], origin: str) -> Config:
-    """Return the configuration of a parsed TOML table; ``origin`` names it in errors.
-
-    An alphabet that is "auto" is settled, so that the configuration says which symbols it has.
-    """
-    table, protocol = dict(table), table.get("protocol", {})
-    if PROTOCOL in table:
-        table[PROTOCOL] = _parse_protocol(protocol, PROTOCOL, origin)
-    if baselines := listed_baselines(table.pop(BASELINE, "none")):
-        table[BASELINE] = tuple(
-            _parse_baseline(
-                each, f"{BASELINE}.{i}" if len(baselines) > 1 else BASELINE, origin, protocol
-            )
-            for i, each in enumerate(baselines)
-        )
-    try:
-        config = Config.model_validate(table)
-    except ValidationError as error:
-        raise InputError(f"{origin}: {explain(error)}") from None
-    # The known words take a while to load, which only a run needs.
-    from fedhh.experiments.config.alphabet import settle_public
-    from fedhh.experiments.config.candidates import read_candidates
-
-    try:
-        population = read_candidates(settle_public(config.population))
-    except InputError as error:
-        raise InputError(f"{origin}: {error}") from None
-    return config.model_copy(update={"population": population})
-
-
-def _parse_baseline(table: Any, key: str, origin: str, protocol: dict[str, Any]) -> ProtocolSection:
-    """Return a baseline, which contributes as the protocol does where it says nothing of that."""
-    if isinstance(table, dict) and "name" in table:
-        try:
-            table = {**switch_protocol(protocol, table["name"]), **table}
-        except InputError as error:
-            raise InputError(f"{origin}: {key}.name = {literal(table['name'])}: {error}") from None
-    return _parse_protocol(table, key, origin)
-
-
-def _parse_protocol(table: Any, key: str, origin: str) -> ProtocolSection:
-    if not isinstance(table, dict):
-        raise InputError(f"{origin}: {key} = {literal(table)}: expected a table.")
-    name = table.get("name", DEFAULT_PROTOCOL)
-    try:
-        section = section_class(name)
-    except InputError as error:
-        raise InputError(f"{origin}: {key}.name = {literal(name)}: {error}") from None
-    try:
-        return section.model_validate({"name": name, **table})
-    except ValidationError as error:
-        raise InputError(f"{origin}: {explain(error, section, key)}") from None
-
-
-def use_data(table: dict[str, Any], data: Path) -> None:
-    """Put a file of clients in the place of a table's population."""
-    population = table.setdefault("population", {})
-    for key in ("clients", "model", "virtual"):
-        population.pop(key, None)
-    population["source"] = str(data)
-
-
-def change_config(config: Config, settings: Sequence[str], origin: str) -> Config:
-    """Return a configuration with some ``section.key=value`` settings changed."""
-    table = config.model_dump(mode="json", exclude_none=True)
-    apply_settings(table, settings)
-    return parse_config(table, origin)
-
-
-def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: str = "") -> str:
-    """Return the first finding as one line: path, value, and what is expected."""
-    first = error.errors()[0]
-    path = ".".join(str(part) for part in (prefix, *first["loc"]) if part != "")
-    if first["type"] == "extra_forbidden":
-        unknown = str(first["loc"][-1])
-        if len(first["loc"]) == 1 and section is Config and (homes := _sections_with(unknown)):
-            return f"unknown key {path}; did you mean {' or '.join(homes)}?"
-        return f"unknown key {path}{did_you_mean(unknown, _keys_beside(first['loc'], section))}"
-    expected = first["msg"].removeprefix("Input should be ")
-    return f"{path} = {literal(first['input'])}: expected {expected}."
-
-
-def _sections_with(key: str) -> list[str]:
-    """Return the paths that end in a key, in the sections of a configuration."""
-    sections = {
-        name: [field.annotation]
-        for name, field in Config.model_fields.items()
-        if name not in (PROTOCOL, BASELINE)
-    }
-    sections[PROTOCOL] = list(known_sections().values())
-    return [
-        f"{name}.{key}"
-        for name, models in sections.items()
-        if any(key in getattr(model, "model_fields", ()) for model in models)
-    ]
-
-
-def _keys_beside(loc: Sequence[str | int], section: type[BaseModel]) -> list[str]:
-    """Return the keys of the table that an error's last key is in."""
-    for part in loc[:-1]:
-        field = section.model_fields.get(str(part))
-        annotation = None if field is None else field.annotation
-        for option in (annotation, *get_args(annotation)):
-            if isinstance(option, type) and issubclass(option, BaseModel):
-                section = option
-    return list(section.model_fields)
+    union: Any = reduce(operator.or_, known_sections().values())
+    protocol = Annotated[union, Field(discriminator="name")]
+    whole = create_model(
+        "Config",
+        __base__=Config,
+        __doc__=Config.__doc__,
+        protocol=(protocol, _default_protocol()),
+        baseline=(list[protocol | str] | protocol | Literal["none"] | None, None),
+    )
+    return whole.model_json_schema()

@@ -1,18 +1,28 @@
-"""What all tables of a configuration file have in common."""
+"""Tables of a configuration: what all have in common, and a protocol's, made from its class."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import dataclasses
+import math
+from functools import cache
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from annotated_types import Gt, Lt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic_core import PydanticCustomError
 
-from fedhh import settings
-from fedhh.settings import described
+from fedhh import doors, settings
+from fedhh.protocol import AnyProtocol
+from fedhh.server.registry import protocol_class, protocol_names
+from fedhh.settings import alternatives, bounds_of, config_path, described, settings_of
+
+DEFAULT_PROTOCOL = "ldp-triehh"
+
+CLIENT_SETTINGS = ("max_items", "sampler", "pad")
+"""What a client contributes, which protocols must share to be compared."""
 
 
 def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
-    """Put what the docstring says of each key into a JSON schema."""
     for key, text in described(model).items():
         if key in schema.get("properties", {}):
             schema["properties"][key]["description"] = text
@@ -28,10 +38,10 @@ def one_of(annotation: Any) -> BeforeValidator:
     """Return what makes a union's error say in one line what a key may hold."""
 
     def check(value: Any) -> Any:
-        if any(settings.fits(value, each) for each in settings.alternatives(annotation)):
+        members = alternatives(annotation)
+        if any(settings.fits(value, each) for each in members):
             return value
-        members = settings.alternatives(annotation)
-        expected = ", or ".join(settings.expectation(each) for each in members)
+        expected = ", or ".join(map(settings.expectation, members))
         raise PydanticCustomError("one_of", "{expected}", {"expected": expected})
 
     return BeforeValidator(check)
@@ -51,3 +61,105 @@ def text_or_texts(expected: str) -> BeforeValidator:
 
 
 CountOrAuto = Annotated[settings.CountOrAuto, one_of(settings.CountOrAuto)]
+
+
+class ProtocolSection(Section):
+    """The settings of one protocol, without those that a configuration keeps elsewhere.
+
+    Attributes:
+        name: Which protocol: a name of fedhh's or of an installed package, or "module:Class" of a
+            module beside the configuration.
+    """
+
+    name: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The class is made when it is needed, so a process that unpickles this makes it, too.
+        return _restored, (self.name, dict(self))
+
+    def changed(self, values: dict[str, Any]) -> ProtocolSection:
+        """Return the section with those of some values that it holds."""
+        known = {key: value for key, value in values.items() if key in type(self).model_fields}
+        return self.model_copy(update=known)
+
+
+class UncheckedSection(ProtocolSection):
+    """The settings of a protocol whose code is not to be imported, as they stand."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def section_class(name: Any) -> type[ProtocolSection]:
+    """Return the class of a protocol's table; InputError if there is no such protocol.
+
+    Within `fedhh.doors.closed` the table of a protocol that is not fedhh's is not checked.
+    """
+    try:
+        return _section_of(protocol_class(name), name)
+    except doors.ClosedError:
+        return UncheckedSection
+
+
+def known_sections() -> dict[str, type[ProtocolSection]]:
+    """Return the tables of all protocols that have a name without a file."""
+    return {name: section_class(name) for name in protocol_names()}
+
+
+def switch_protocol(table: dict[str, Any], name: Any) -> dict[str, Any]:
+    """Return a `[protocol]` table for another protocol.
+
+    It keeps what a client contributes, `CLIENT_SETTINGS`; all else was chosen for the other
+    protocol and becomes the default. A table that names the protocol already stays as it is.
+
+    Raises:
+        InputError: There is no such protocol.
+    """
+    fields = section_class(name).model_fields
+    if table.get("name", DEFAULT_PROTOCOL) == name:
+        return table
+    return {"name": name} | {k: table[k] for k in CLIENT_SETTINGS if k in table and k in fields}
+
+
+def own_settings(kind: type[AnyProtocol]) -> dict[str, Any]:
+    """Return the annotations of the settings that stand in a protocol's own table."""
+    return {key: each for key, each in settings_of(kind).items() if config_path(each) is None}
+
+
+def borrowed_settings(kind: type[AnyProtocol]) -> dict[str, str]:
+    """Return the settings that stand elsewhere in a configuration, with their paths there."""
+    paths = {key: config_path(each) for key, each in settings_of(kind).items()}
+    return {key: path for key, path in paths.items() if path is not None}
+
+
+@cache
+def _section_of(kind: type[Any], name: str) -> type[ProtocolSection]:
+    own = own_settings(kind)
+    fields: dict[str, Any] = {"name": (Literal[name], name)}
+    for field in dataclasses.fields(kind):
+        if field.name in own:
+            default = ... if field.default is dataclasses.MISSING else field.default
+            fields[field.name] = (_key_type(own[field.name]), default)
+    texts = "\n".join(f"    {key}: {text}" for key, text in described(kind).items())
+    section: type[ProtocolSection] = create_model(
+        f"{kind.__name__}Section",
+        __base__=ProtocolSection,
+        __doc__=f"Settings of {kind.title}.\n\nAttributes:\n{texts}\n",
+        **fields,
+    )
+    return section
+
+
+def _key_type(annotation: Any) -> Any:
+    """Return a setting's type for pydantic, which says finite in words and not in bounds."""
+    if len(alternatives(annotation)) > 1:
+        return Annotated[annotation, one_of(annotation)]
+    infinite = {Gt(-math.inf), Lt(math.inf)}
+    bounds = bounds_of(annotation)
+    if infinite.isdisjoint(bounds):
+        return annotation
+    kept = [bound for bound in bounds if bound not in infinite]
+    return Annotated[(get_args(annotation)[0], *kept, Field(allow_inf_nan=False))]
+
+
+def _restored(name: str, values: dict[str, Any]) -> ProtocolSection:
+    return section_class(name).model_validate(values)

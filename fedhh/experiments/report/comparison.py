@@ -4,169 +4,40 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fedhh.experiments.config.labels import listed, round_up, short_label, value_text
+from fedhh.experiments.config.labels import listed, short_label, value_text
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.report.cells import record_of
+from fedhh.experiments.report.measures import (
+    CEILING,
+    CENTRAL,
+    CLAIMED_K,
+    COUNT_ERROR,
+    SERVER_SECONDS,
+    TOP,
+    Measure,
+    measures_of,
+    record_of,
+)
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
-from fedhh.experiments.sweep.central_target import LOCAL_EPSILON, TARGETS
+from fedhh.experiments.sweep.central_target import TARGETS
 from fedhh.experiments.sweep.columns import follows
 from fedhh.experiments.sweep.directory import flat_result
 from fedhh.experiments.sweep.intervals import interval_text, summarize
 from fedhh.validation import InputError
 
-CENTRAL = "central_epsilon"
-CLAIMED_K = "claimed_k"
-
 _HALF = "Mean ± half the"
-
-SERVER_SECONDS = "server"
-"""Column of the server's processor time; of the timings, not of the results."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measure:
-    """A row of the table.
-
-    Attributes:
-        column: Column of the results.
-        label: What the table calls it.
-        text: Returns a mean as text.
-        half: Returns half an interval's width as text.
-    """
-
-    column: str
-    label: str
-    text: Callable[[float], str]
-    half: Callable[[float], str]
-
-
-def _share(column: str, label: str) -> Measure:
-    return Measure(column=column, label=label, text="{:.1%}".format, half=_points)
-
-
-def _points(half: float) -> str:
-    return f"{100 * half:.1f}"
-
-
-def _epsilon(column: str, label: str) -> Measure:
-    return Measure(column=column, label=label, text=round_up, half="{:.3f}".format)
-
-
-def _count(column: str, label: str) -> Measure:
-    return Measure(column=column, label=label, text="{:,.0f}".format, half="{:,.0f}".format)
-
-
-def _bytes_at_most(column: str, label: str) -> Measure:
-    def text(bits: float) -> str:
-        return f"{whole_bytes(bits):,} B"
-
-    def half(bits: float) -> str:
-        return f"{bits / 8:,.0f} B"
-
-    return Measure(column=column, label=f"{label}, at most", text=text, half=half)
-
-
-def whole_bytes(bits: float) -> int:
-    """Return how many bytes hold at most so many bits, an expected length.
-
-    >>> whole_bytes(379.5), whole_bytes(384)
-    (48, 48)
-    """
-    # A mean of equal numbers may lie above them by its last digit.
-    return math.ceil(bits / 8 * (1 - 1e-12))
-
-
-_TRUNCATED = "discovered_truncated"
-_CEILING = "ceiling_coverage"
-_OF_CEILING = "share_of_ceiling"
-_COUNT_ERROR = "count_error_relative_significant"
-_QUALITY = (
-    _share("coverage", "coverage"),
-    _share(_CEILING, "ceiling of coverage"),
-    _share(_OF_CEILING, "share of the ceiling"),
-    _share("precision", "precision"),
-    _share("precision_significant", "precision of the significant"),
-    Measure(
-        column=_TRUNCATED,
-        label="cut words among the false",
-        text="{:,.1f}".format,
-        half="{:,.1f}".format,
-    ),
-    _share("recall", "recall"),
-    _share("f1", "F1"),
-)
-_COST = (
-    _share(_COUNT_ERROR, "count error of the significant"),
-    _epsilon("local_epsilon", "local epsilon, item"),
-    _epsilon("local_epsilon_user", "local epsilon, user"),
-    _epsilon("central_epsilon_before_run", "central epsilon before the run, item"),
-    _epsilon(CENTRAL, "central epsilon after the run, item"),
-    _epsilon("central_epsilon_user_before_run", "central epsilon before the run, user"),
-    _epsilon("central_epsilon_user", "central epsilon after the run, user"),
-    _count(CLAIMED_K, "k-anonymity, claimed"),
-    _count("clients_asked", "clients asked"),
-    _count("rounds", "rounds"),
-    _bytes_at_most("upload_bits_per_client_max", "upload per client"),
-    _bytes_at_most("download_bits_per_client_max", "download per client"),
-    Measure(
-        column=SERVER_SECONDS,
-        label="server, CPU seconds",
-        text="{:.2f}".format,
-        half="{:.2f}".format,
-    ),
-)
-_CHOSEN = (
-    _epsilon(LOCAL_EPSILON, "local epsilon, chosen"),
-    Measure(column="delta", label="delta", text="{:g}".format, half="{:g}".format),
-)
-"""Rows of a comparison at one central epsilon."""
-_SHORT = {
-    "coverage", _CEILING, _OF_CEILING, "precision", "recall", _COUNT_ERROR,
-    "central_epsilon_before_run", CENTRAL, "central_epsilon_user_before_run",
-    "central_epsilon_user", CLAIMED_K, "rounds", "upload_bits_per_client_max",
-    "download_bits_per_client_max", SERVER_SECONDS, _TRUNCATED,
-}  # fmt: skip
 _NOT_ZERO = re.compile(r"[1-9]")
-_TOP = re.compile(r"(?:precision|recall|f1)_top_(\d+)")
-
-
-def measures_of(table: pd.DataFrame) -> list[Measure]:
-    """Return the measures that some results have numbers for, in the order of the rows."""
-    tops = sorted({int(match[1]) for column in table if (match := _TOP.fullmatch(str(column)))})
-    by_k = [
-        _share(f"{metric}_top_{k}", f"{label} of the top {k:,}")
-        for k in tops
-        for metric, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
-    ]
-    chosen = _CHOSEN if any(axis in table for axis in TARGETS) else ()
-    return [
-        each
-        for each in (*_QUALITY, *by_k, *chosen, *_COST)
-        if each.column in table and _says_something(table[each.column])
-    ]
-
-
-def _says_something(column: pd.Series[Any]) -> bool:
-    """Return whether a row would: few protocols cut words, and ceilings are seldom asked for."""
-    if column.name == _TRUNCATED:
-        return bool((column > 0).any())
-    return column.name not in (_CEILING, _OF_CEILING) or bool(column.notna().any())
 
 
 def comparison_table(
-    table: pd.DataFrame,
-    description: dict[str, Any],
-    *,
-    chosen: Callable[[str], bool] = lambda column: True,
+    table: pd.DataFrame, description: dict[str, Any], *, short: bool = False
 ) -> TextTable:
     """Return a column for each protocol, and a row for each measure.
 
@@ -176,7 +47,7 @@ def comparison_table(
         description: ``title`` and ``axes`` of the sweep; if other settings vary than the protocol,
             rows are repeated for each combination of them; those that follow from others have no
             column, but are in the records.
-        chosen: Says of a column of the results whether it gets a row.
+        short: Whether only what a run's summary compares gets a row.
 
     Raises:
         InputError: The results are not of several protocols.
@@ -190,13 +61,14 @@ def comparison_table(
     # What goes with another setting, as clients with a population, says nothing in a column.
     named = [path for i, path in enumerate(others) if not follows(table, others[:i], path)]
     labels = list(dict.fromkeys(table[PROTOCOL]))
-    measures = [measure for measure in measures_of(table) if chosen(measure.column)]
-    parts = _parts(table, others)
+    measures = measures_of(table, short=short)
+    groups = table.groupby(others, sort=False, dropna=False) if others else [((), table)]
+    parts: list[tuple[Any, pd.DataFrame]] = list(groups)
     runs = {
-        (number, label): chosen
+        (number, label): own
         for number, (_, part) in enumerate(parts)
         for label in labels
-        if not (chosen := part[part[PROTOCOL] == label]).empty
+        if not (own := part[part[PROTOCOL] == label]).empty
     }
     means = _means(list(runs.values()), measures)
     texts = {
@@ -217,10 +89,10 @@ def comparison_table(
         {
             **dict(zip(others, parts[number][0], strict=True)),
             PROTOCOL: label,
-            "seeds": chosen["seed"].nunique(),
+            "seeds": own["seed"].nunique(),
             **_record(row, measures),
         }
-        for ((number, label), chosen), row in zip(runs.items(), means, strict=True)
+        for ((number, label), own), row in zip(runs.items(), means, strict=True)
     ]
     counts = [record["seeds"] for record in records]
     over = "One seed." if max(counts) == 1 else f"{interval_text(counts, mean=_HALF)}."
@@ -229,14 +101,7 @@ def comparison_table(
         columns=(*(short_label(path) for path in named), "", *labels),
         rows=tuple(rows),
         note=" ".join(
-            [
-                over,
-                *filter(None, [description.get("clients", "")]),
-                *_meanings(table, measures),
-                *_equal_note(table),
-                _central_note(table),
-                *_anonymity_notes(table, measures),
-            ]
+            filter(None, [over, description.get("clients", ""), *_meanings(table, measures)])
         ),
         labels=len(named) + 1,
         records=tuple(records),
@@ -247,24 +112,23 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
     """Return sentences that say what the rows' words mean, see `metrics.measure`."""
     shown = {measure.column for measure in measures}
     notes = []
-    if _CEILING in shown:
+    if CEILING in shown:
         notes.append(
             "Ceiling: coverage of one round of Subset Selection that asks all clients about the "
             "held words alone, with the same epsilon and B, after Benjamini-Hochberg at 5 %."
         )
     if "recall" in shown and "min_clients" in table:
-        numbers = sorted(table["min_clients"].dropna().unique())
-        fewest = " or ".join(f"{number:,.0f}" for number in numbers)
+        fewest = _each(table["min_clients"], "{:,.0f}", " or ")
         notes.append(f"Recall is over the words held by at least {fewest} clients.")
     if any(column.startswith("f1") for column in shown):
         notes.append("F1 is the harmonic mean of precision and recall.")
-    if any(_TOP.search(column) for column in shown):
+    if any(map(TOP.fullmatch, shown)):
         notes.append(
             "Of the top K: the K largest estimates against the K words held by most clients."
         )
     if "precision" in shown:
         notes.append("Words cut to the longest length that a protocol spells count as false.")
-    if _COUNT_ERROR in shown:
+    if COUNT_ERROR in shown:
         notes.append(
             "Count error: mean of |estimated - true| / true clients over significant discoveries "
             "that somebody holds."
@@ -273,46 +137,32 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
         "clients_asked" in shown and (table["clients_asked"] > table["population_clients"]).any()
     ):
         notes.append("Clients asked in several rounds count in each.")
+    deltas = _each(table["delta"])
+    for axis, unit in TARGETS.items():
+        if axis in table:
+            equal = " or ".join(value_text(each) for each in dict.fromkeys(table[axis]))
+            notes.append(
+                "Equal privacy: every protocol's epsilons are chosen so that the central epsilon "
+                f"before the run, of one {unit} (neighbors swap one {unit}), is at most {equal} at "
+                f"delta {deltas}, and as near to it as the accounting comes."
+            )
+    unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table[CENTRAL])
+    notes.append(
+        f"Central epsilons are at delta {deltas}, against readers of the results, for neighbors "
+        "that swap one item or one user; before the run for any domains that its votes may decide, "
+        "after it for those that they did"
+        + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
+    )
+    if CLAIMED_K in shown and "alpha" in table and (alphas := _each(table["alpha"])):
+        notes.append(
+            f"k-anonymity at alpha {alphas}: a word that at most k clients hold returns with "
+            "probability at most 1 - alpha."
+        )
     return notes
 
 
-def _equal_note(table: pd.DataFrame) -> list[str]:
-    """Return what is equal where epsilons were chosen for one central epsilon."""
-    return [
-        f"Equal privacy: every protocol's epsilons are chosen so that the central epsilon before "
-        f"the run, of one {unit} (neighbors swap one {unit}), is at most "
-        f"{' or '.join(value_text(each) for each in dict.fromkeys(table[axis]))} at delta "
-        f"{_deltas(table)}, and as near to it as the accounting comes."
-        for axis, unit in TARGETS.items()
-        if axis in table
-    ]
-
-
-def _deltas(table: pd.DataFrame) -> str:
-    return ", ".join(f"{delta:g}" for delta in sorted(table["delta"].unique()))
-
-
-def _central_note(table: pd.DataFrame) -> str:
-    note = (
-        f"Central epsilons are at delta {_deltas(table)}, against readers of the results, for "
-        "neighbors that swap one item or one user; before the run for any domains that its votes "
-        "may decide, after it for those that they did"
-    )
-    unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table[CENTRAL])
-    return note + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
-
-
-def _anonymity_notes(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
-    """Return what k means, where some run claims one."""
-    if CLAIMED_K not in {measure.column for measure in measures} or "alpha" not in table:
-        return []
-    alphas = ", ".join(f"{alpha:g}" for alpha in sorted(table["alpha"].dropna().unique()))
-    if not alphas:
-        return []
-    return [
-        f"k-anonymity at alpha {alphas}: a word that at most k clients hold returns with "
-        "probability at most 1 - alpha."
-    ]
+def _each(column: pd.Series[Any], shown: str = "{:g}", between: str = ", ") -> str:
+    return between.join(map(shown.format, sorted(column.dropna().unique())))
 
 
 def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]]) -> TextTable:
@@ -327,28 +177,12 @@ def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]]) -> TextTable:
         for config, run in runs
     ]
     title = f"{listed([row[PROTOCOL] for row in rows])} on the same clients"
-    return comparison_table(
-        pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}, chosen=_is_short
-    )
+    return comparison_table(pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}, short=True)
 
 
 def numbers_of(record: dict[str, Any]) -> dict[str, Any]:
     """Return a flat result with infinities as numbers again."""
     return {name: math.inf if value == "inf" else value for name, value in record.items()}
-
-
-def _is_short(column: str) -> bool:
-    """Return whether a measure belongs to the short table of runs."""
-    return column in _SHORT or column.startswith("f1_top_")
-
-
-def _parts(
-    table: pd.DataFrame, others: Sequence[str]
-) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
-    """Return the values of all settings but the protocol, and the rows that have them."""
-    if not others:
-        return [((), table)]
-    return list(table.groupby(list(others), sort=False, dropna=False))
 
 
 def _means(
@@ -381,7 +215,6 @@ def _means(
 def _record(
     means: Sequence[dict[str, Any] | None], measures: Sequence[Measure]
 ) -> dict[str, float | None]:
-    """Return mean, low and high of every measure as numbers, by the columns of the results."""
     record: dict[str, float | None] = {}
     for measure, mean in zip(measures, means, strict=True):
         if mean is not None and math.isinf(mean["mean"]):
@@ -392,12 +225,12 @@ def _record(
 
 
 def _cell(mean: dict[str, Any] | None, measure: Measure) -> str:
-    """Return a measure's mean over seeds, and half its interval if seeds differ."""
     if mean is None:
         return "-"
-    text = measure.text(float(mean["mean"]))
+    text_of, half_of = measure.formats
+    text = text_of(float(mean["mean"]))
     if math.isinf(mean["mean"]):
         return text
-    half = measure.half(float(mean["half"]))
+    half = half_of(float(mean["half"]))
     # What rounds to nothing, and the missing interval of one seed, are left out.
     return f"{text} ± {half}" if _NOT_ZERO.search(half) else text

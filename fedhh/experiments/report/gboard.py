@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,7 +13,7 @@ import pandas as pd
 
 from fedhh.experiments.config.labels import value_text
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.report.cells import (
+from fedhh.experiments.report.measures import (
     note_of,
     points,
     points_with_interval,
@@ -30,6 +30,8 @@ _EPSILON, _SAMPLER, _PASSES, _COHORT = (
     "privacy.local_epsilon", "protocol.sampler", "protocol.passes", "protocol.clients_per_layer",
 )  # fmt: skip
 _TABLE_1_SETTINGS = {_SAMPLER, _PASSES, _COHORT}
+_KEYS = ("paper", "independent", "full")
+_OTHERS = ("paper", "independent", "full size")
 _FULL_SIZE = 15_000_000
 _SOURCE = "wordfreq-tail"
 _FIGURE_1_WORDS = 100_000
@@ -79,23 +81,24 @@ def published_beside(table: pd.DataFrame, description: dict[str, Any]) -> list[P
         return []
     is_table = name == "gboard-table1"
     words = _vocabulary(config) if is_table else _FIGURE_1_WORDS
-    paper: list[tuple[dict[str, Any], float]] = []
-    independent, full = list(paper), list(paper)
-    for key, values in (("paper", paper), ("independent", independent), ("full", full)):
-        if not is_table:
-            stated = published()["figure_1"][key]
-            values += [({_EPSILON: float(x)}, value) for x, value in stated.items()]
-            continue
-        for row in published()["table_1"]:
-            value = row[key] if key == "paper" else row[key].get(str(words))
-            if value is not None:
-                values.append(({_SAMPLER: row["sampler"], _PASSES: row["passes"]}, value))
-    of_whom = {
-        "paper": paper,
-        f"independent, {words:,} words": independent,
-        f"fedhh, full size, {words:,} words": [] if _is_full(config) else full,
-    }
-    return [Published(label=x, values=tuple(values)) for x, values in of_whom.items() if values]
+    labels = (
+        "paper", f"independent, {words:,} words", f"fedhh, full size, {words:,} words",
+    )  # fmt: skip
+    rows: list[tuple[dict[str, Any], Sequence[float | None]]]
+    if is_table:
+        rows = [
+            ({_SAMPLER: row["sampler"], _PASSES: row["passes"]}, _stated_of(row, words))
+            for row in published()["table_1"]
+        ]
+    else:
+        curves = [published()["figure_1"][key] for key in _KEYS]
+        epsilons = dict.fromkeys(x for curve in curves for x in curve)
+        rows = [({_EPSILON: float(x)}, [curve.get(x) for curve in curves]) for x in epsilons]
+    beside = [
+        (label, [(cell, value) for cell, each in rows if (value := each[i]) is not None])
+        for i, label in enumerate(labels[: len(_others(config))])
+    ]
+    return [Published(label=label, values=tuple(values)) for label, values in beside if values]
 
 
 def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
@@ -106,35 +109,34 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
             "fedhh sweep --preset gboard-table1-quick."
         )
     grid = table[~table["beside_grid"]]
-    if others := _not_of_table_1(grid):
+    if varied := _not_of_table_1(grid):
         raise InputError(
             f"Table 1 has one setting per sampler and passes, and these results also vary "
-            f"{', '.join(others)}; use fedhh table DIR summary, or run a sweep without them."
+            f"{', '.join(varied)}; use fedhh table DIR summary, or run a sweep without them."
         )
     config = base_config(description)
-    words = str(_VOCABULARY if config is None else _vocabulary(config))
-    rows, records, seeds = [], [], []
-    earlier: tuple[Mask, dict[str, Any]] | None = None
+    words, others = _VOCABULARY if config is None else _vocabulary(config), _others(config)
+    rows, records = [], []
+    earlier: tuple[Mask, float] | None = None
     for stated in published()["table_1"]:
         sampler, passes, paper = stated["sampler"], stated["passes"], stated["paper"]
         mask = _is_row(grid, sampler, passes)
         if not mask.any():
             raise InputError(f"These results lack sampler={sampler!r} with passes={passes}.")
-        chosen = grid[mask]
-        ours = summarize(chosen.assign(all="all"), ["all"], "coverage").iloc[0].to_dict()
-        seeds.append(ours["seeds"])
-        independent, full = stated["independent"].get(words), stated["full"].get(words)
-        paper_gain = gain = None
-        if earlier is not None:
-            paper_gain = paper - earlier[1]["paper"]
-            gain = paired_gain(grid, mask, earlier[0], "coverage")
-        earlier = mask, stated
+        cohort, ours, values = (
+            grid[mask][_COHORT].iloc[0],
+            _mean(grid[mask]),
+            _stated_of(stated, words),
+        )
+        paper_gain = None if earlier is None else paper - earlier[1]
+        gain = None if earlier is None else paired_gain(grid, mask, earlier[0], "coverage")
+        earlier = mask, paper
         rows.append(
             (
                 sampler,
                 str(passes),
-                value_text(chosen[_COHORT].iloc[0]),
-                *(_share(value) for value in (paper, independent, full)),
+                value_text(cohort),
+                *map(_share, values[: len(others)]),
                 with_interval(ours, share=True),
                 "" if paper_gain is None else points(paper_gain),
                 "" if gain is None else points_with_interval(gain),
@@ -142,33 +144,26 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
         )
         records.append(
             {
-                _SAMPLER: sampler,
-                _PASSES: passes,
-                _COHORT: chosen[_COHORT].iloc[0],
-                "seeds": ours["seeds"],
-                "paper": paper,
-                "independent": independent,
-                "full_size": full,
-                **record_of("coverage", ours),
+                **{_SAMPLER: sampler, _PASSES: passes, _COHORT: cohort},
+                **_record(ours, values),
                 "paper_gain": paper_gain,
                 **record_of("gain", gain),
             }
         )
-    made = TextTable(
+    return TextTable(
         title="Coverage as in Table 1 of Sun et al. (2024)",
         columns=(
-            "sampling", "passes", "clients per layer", "paper", "independent", "full size",
-            "fedhh", "paper's gain", "fedhh's gain",
+            "sampling", "passes", "clients per layer", *others, "fedhh", "paper's gain",
+            "fedhh's gain",
         ),
         rows=tuple(rows),
         note=(
-            f"fedhh: {_population(table)}. {_beside(int(words), config)} {note_of(seeds)} Gains "
-            "are over the row above, seed by seed."
+            f"fedhh: {_population(table)}. {_beside(words, config)} {_note_of(records)} Gains are "
+            "over the row above, seed by seed."
         ),
         labels=2,
         records=tuple(records),
     )  # fmt: skip
-    return _without_empty(made, config)
 
 
 def figure_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
@@ -182,48 +177,54 @@ def figure_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
             f"{', '.join(varying(grid)) or 'nothing'} on {source}; use fedhh table DIR summary, or "
             "make them with fedhh sweep --preset gboard-figure1-quick."
         )
-    stated = published()["figure_1"]
-    rows, records, seeds = [], [], []
+    stated, others = published()["figure_1"], _others(config)
+    rows, records = [], []
     for _, part in table.groupby([_EPSILON, EXTRA], sort=False):
-        ours = summarize(part.assign(all="all"), ["all"], "coverage").iloc[0].to_dict()
-        seeds.append(ours["seeds"])
-        epsilon, extra = part[_EPSILON].iloc[0], part[EXTRA].iloc[0]
-        if not extra:
-            others = [stated[key].get(f"{epsilon:g}") for key in ("paper", "independent", "full")]
-        else:
+        epsilon, extra, ours = part[_EPSILON].iloc[0], part[EXTRA].iloc[0], _mean(part)
+        values = [stated[key].get(f"{epsilon:g}") for key in _KEYS]
+        if extra:
             unrandomized = set(part.get("protocol.oracle", [])) == {"none"}
-            others = [None, None, stated["full_without_ldp"] if unrandomized else None]
+            values = [None, None, stated["full_without_ldp"] if unrandomized else None]
         rows.append(
             (
                 extra or value_text(epsilon),
-                *(_share(value) for value in others),
+                *map(_share, values[: len(others)]),
                 with_interval(ours, share=True),
             )
         )
-        records.append(
-            {
-                _EPSILON: None if extra else epsilon,
-                EXTRA: extra,
-                "seeds": ours["seeds"],
-                **dict(zip(("paper", "independent", "full_size"), others, strict=True)),
-                **record_of("coverage", ours),
-            }
-        )
-    made = TextTable(
+        setting = {_EPSILON: None if extra else epsilon, EXTRA: extra}
+        records.append({**setting, **_record(ours, values)})
+    return TextTable(
         title="Coverage as in Figure 1 of Sun et al. (2024)",
-        columns=("epsilon", "paper", "independent", "full size", "fedhh"),
+        columns=("epsilon", *others, "fedhh"),
         rows=tuple(rows),
         note=(
             f"fedhh: {_population(table)}. {_beside(_FIGURE_1_WORDS, config)} The paper's figure "
-            f"has no numbers; the one at epsilon 10 is that of its Table 1. {note_of(seeds)}"
+            f"has no numbers; the one at epsilon 10 is that of its Table 1. {_note_of(records)}"
         ),
         records=tuple(records),
     )
-    return _without_empty(made, config)
+
+
+def _stated_of(row: dict[str, Any], words: int) -> list[float | None]:
+    """Return what others state of a row of Table 1: the paper, and those with so many words."""
+    return [row["paper"], *(row[key].get(str(words)) for key in _KEYS[1:])]
+
+
+def _mean(rows: pd.DataFrame) -> dict[Any, Any]:
+    return summarize(rows.assign(all="all"), ["all"], "coverage").iloc[0].to_dict()
+
+
+def _record(ours: dict[Any, Any], values: Sequence[float | None]) -> dict[str, Any]:
+    stated = zip(("paper", "independent", "full_size"), values, strict=True)
+    return {"seeds": ours["seeds"], **dict(stated), **record_of("coverage", ours)}
+
+
+def _note_of(records: Sequence[dict[str, Any]]) -> str:
+    return note_of(record["seeds"] for record in records)
 
 
 def _beside(words: int, config: Config | None) -> str:
-    """Return what the columns beside ours are."""
     text = (
         f"Paper: 15,000,000 clients; {_NO_SUCH}. Independent: a simulation with other code and "
         f"clients, {words:,} words."
@@ -237,16 +238,9 @@ def _beside(words: int, config: Config | None) -> str:
     )
 
 
-def _without_empty(table: TextTable, config: Config | None) -> TextTable:
-    """Return a table without the column of the full size where it is that itself."""
-    if config is None or not _is_full(config):
-        return table
-    at = table.columns.index("full size")
-
-    def kept(cells: Sequence[str]) -> tuple[str, ...]:
-        return (*cells[:at], *cells[at + 1 :])
-
-    return replace(table, columns=kept(table.columns), rows=tuple(kept(row) for row in table.rows))
+def _others(config: Config | None) -> tuple[str, ...]:
+    """Return the columns of others; results of the full size are not beside themselves."""
+    return _OTHERS[:-1] if config is not None and _is_full(config) else _OTHERS
 
 
 def _not_of_table_1(grid: pd.DataFrame) -> list[str]:

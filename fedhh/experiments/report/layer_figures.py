@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,11 +10,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fedhh.experiments.report.style import (
     GREY,
-    STYLE,
     VERMILION,
     NotebookFigure,
     in_percent,
     series,
+    styled,
 )
 from fedhh.experiments.report.titles import put_heading, put_note
 from fedhh.experiments.run.result import RunResult
@@ -65,50 +64,49 @@ def draw_coverage(axes: Axes, result: RunResult) -> None:
     axes.legend(loc="best")
 
 
+@styled
 def draw_trie(result: RunResult, title: str) -> Figure:
     """Return the trie's width and, below it, the threshold of the layers that votes decide."""
     layers, validation = _layers_and_validation(result)
     voted = layers[(layers["kept_by"] == "votes") & np.isfinite(layers["threshold_z"])]
     thresholds = len(voted) > 0
-    with mpl.rc_context(STYLE):
-        figure = NotebookFigure(figsize=(6.8, 5.8 if thresholds else 3.8), layout="constrained")
-        panels = figure.subplots(1 + thresholds, 1, sharex=True, squeeze=False)[:, 0]
-        upper, bottom = panels[0], panels[-1]
-        passes = layers["pass"].nunique()
-        for number, rows in layers.groupby("pass"):
-            look = series(int(str(number)) - 1, passes)
-            upper.plot(
-                rows["layer"], rows["num_candidates"], label=f"candidates, pass {number}",
-                **{**look, "markerfacecolor": "white", "markeredgecolor": look["color"],
-                   "markeredgewidth": 1.2},
-            )  # fmt: skip
-            upper.plot(rows["layer"], rows["num_kept"], label=f"kept, pass {number}", **look)
-            if thresholds:
-                own = rows["threshold_z"].where(rows["kept_by"] == "votes")
-                bottom.plot(rows["layer"], own, label=f"pass {number}", **look)
-        if len(validation):
-            for column, label, filled in (
-                ("num_candidates", "words validated", False), ("num_kept", "words returned", True),
-            ):  # fmt: skip
-                _mark_validation(upper, layers, validation, column, label=label, filled=filled)
-        upper.set_yscale("log")
-        upper.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        upper.set_ylabel("prefixes")
-        upper.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure = NotebookFigure(figsize=(6.8, 5.8 if thresholds else 3.8), layout="constrained")
+    panels = figure.subplots(1 + thresholds, 1, sharex=True, squeeze=False)[:, 0]
+    upper, bottom = panels[0], panels[-1]
+    passes = layers["pass"].nunique()
+    for number, rows in layers.groupby("pass"):
+        look = series(int(str(number)) - 1, passes)
+        upper.plot(
+            rows["layer"], rows["num_candidates"], label=f"candidates, pass {number}",
+            **{**look, "markerfacecolor": "white", "markeredgecolor": look["color"],
+               "markeredgewidth": 1.2},
+        )  # fmt: skip
+        upper.plot(rows["layer"], rows["num_kept"], label=f"kept, pass {number}", **look)
         if thresholds:
-            bottom.set_ylabel("threshold (standard\ndeviations of the noise)")
-            bottom.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        _name_layers(bottom, layers, validation)
-        put_heading(figure, title)
-        note = [_BELIEVED] if (layers["kept_by"] == "posterior").any() else []
-        note += [_VALIDATED[kind] for kind in validation["kept_by"].unique()]
-        if note:
-            put_note(figure, " ".join(note))
+            own = rows["threshold_z"].where(rows["kept_by"] == "votes")
+            bottom.plot(rows["layer"], own, label=f"pass {number}", **look)
+    if len(validation):
+        for column, label, filled in (
+            ("num_candidates", "words validated", False), ("num_kept", "words returned", True),
+        ):  # fmt: skip
+            _mark_validation(upper, layers, validation, column, label=label, filled=filled)
+    upper.set_yscale("log")
+    upper.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    upper.set_ylabel("prefixes")
+    upper.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    if thresholds:
+        bottom.set_ylabel("threshold (standard\ndeviations of the noise)")
+        bottom.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    _name_layers(bottom, layers, validation)
+    put_heading(figure, title)
+    note = [_BELIEVED] if (layers["kept_by"] == "posterior").any() else []
+    note += [_VALIDATED[kind] for kind in validation["kept_by"].unique()]
+    if note:
+        put_note(figure, " ".join(note))
     return figure
 
 
 def _layers_and_validation(result: RunResult) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows of layers, and that of the validation round, if there is one."""
     validates = result.layers["kept_by"].isin(_VALIDATES)
     return result.layers[~validates], result.layers[validates]
 
@@ -128,7 +126,6 @@ def _mark_validation(
     label: str,
     filled: bool = True,
 ) -> None:
-    """Mark a column's value in the validation round, with a line from the last layer's."""
     places = [int(layers["layer"].iloc[-1]), _place_of_validation(layers)]
     values = [layers[column].iloc[-1], validation[column].iloc[-1]]
     if column == "coverage":
@@ -140,7 +137,6 @@ def _mark_validation(
 
 
 def _name_layers(axes: Axes, layers: pd.DataFrame, validation: pd.DataFrame) -> None:
-    """Put ticks at layers, and at the validation round its name."""
     axes.set_xlabel("layer (symbols in a word, end symbol apart)")
     if not len(validation):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from fedhh.experiments.report import run_figures
-from fedhh.experiments.report.markup import table_tag
 from fedhh.experiments.report.sweep_figures import figures_of
 from fedhh.experiments.report.tables import table_of
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.study.kinds import Drawing
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import varied_settings
 from fedhh.experiments.sweep.directory import DESCRIPTION, label_results
-from fedhh.validation import InputError
+from fedhh.validation import InputError, printable
 
 _ORIGIN = "results"
 _NEEDED = ("cell", "beside_grid", "seed", "status")
@@ -27,7 +28,7 @@ class NotebookTable(TextTable):
     """A table that notebooks show as the value of a cell, and that prints as Markdown."""
 
     def _repr_html_(self) -> str:
-        return table_tag(self)
+        return _table_tag(self)
 
     def __str__(self) -> str:
         return self.render("markdown")
@@ -61,9 +62,8 @@ def plot(
         return run_figures.plot(result)
     table, description = label_results(*_described(result), _ORIGIN)
     metrics = ("coverage",) if metric == "tradeoff" else (metric,)
-    drawn = figures_of(
-        table, description, _ORIGIN, x=x, by=by, facet=facet, where=where, metrics=metrics
-    )
+    drawing = Drawing(x=x, by=by, facet=facet, where=where, metrics=metrics)
+    drawn = figures_of(table, description, _ORIGIN, drawing)
     # Too many lines become a map.
     figure = drawn.get(metric, drawn.get(f"{metric}_map", "Nothing to draw."))
     if isinstance(figure, str):
@@ -97,3 +97,20 @@ def _described(results: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
         )
     derived = {"title": "", "axes": varied_settings(results), "clients": "", "sweep": ""}
     return results, {**derived, **results.attrs.get(DESCRIPTION, {})}
+
+
+def _table_tag(table: TextTable) -> str:
+    """Return a table and its note as markup; what users typed is text in it."""
+
+    def cell(tag: str, number: int, text: str) -> str:
+        kind = ' class="label"' if number < table.labels else ""
+        return f"<{tag}{kind}>{html.escape(printable(text))}</{tag}>"
+
+    def row(tag: str, texts: Iterable[str]) -> str:
+        return "<tr>" + "".join(cell(tag, i, text) for i, text in enumerate(texts)) + "</tr>"
+
+    body = "\n".join(row("td", cells) for cells in table.rows)
+    return (
+        f"<table>\n{row('th', table.columns)}\n{body}\n</table>\n"
+        f'<p class="note">{html.escape(printable(table.note))}</p>'
+    )

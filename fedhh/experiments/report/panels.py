@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedhh.experiments.config.labels import is_share, short_label, value_text
-from fedhh.experiments.report.style import SIZE, NotebookFigure, in_percent
+from fedhh.experiments.report.style import SIZE, NotebookFigure, in_percent, legend_entries
 from fedhh.experiments.report.titles import (
     letters_wide,
     put_heading,
@@ -96,19 +96,10 @@ def label_axes(panels: Sequence[Axes], x: str, y: str) -> None:
     for axes in panels:
         place = axes.get_subplotspec()
         assert place is not None
-        first, last = place.is_first_col(), place.is_last_row()
-        rows, columns = place.get_gridspec().nrows, place.get_gridspec().ncols
-        lowest = last or place.num1 + columns >= (rows - 1) * columns + _in_last_row(panels)
-        if first:
+        if place.is_first_col():
             axes.set_ylabel(y)
-        if lowest:
+        if place.num1 + place.get_gridspec().ncols >= len(panels):
             axes.set_xlabel(x)
-
-
-def _in_last_row(panels: Sequence[Axes]) -> int:
-    place = panels[-1].get_subplotspec()
-    assert place is not None
-    return place.num1 % place.get_gridspec().ncols + 1
 
 
 def combination(row: dict[Any, Any], paths: Sequence[str], *, named: bool = False) -> str:
@@ -156,11 +147,7 @@ def scale_y(panels: Sequence[Axes], metric: str) -> None:
 
 def put_legend(figure: Figure, layout: Layout) -> None:
     """Put the legend beside the axes, or above them if its labels are long."""
-    named = {
-        label: handle
-        for axes in figure.axes
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
+    named = legend_entries(figure)
     if not named:
         return
     # Points are named below the axis.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -24,18 +23,14 @@ from fedhh.experiments.report.style import (
     GREY,
     ORANGE,
     SIZE,
-    STYLE,
     VERMILION,
     NotebookFigure,
+    styled,
     write_figure,
 )
 from fedhh.experiments.report.titles import put_heading, put_note, put_title
 from fedhh.experiments.run.directory import runs_in
-from fedhh.experiments.run.privacy import (
-    central_before_run,
-    central_epsilon,
-    local_epsilon,
-)
+from fedhh.experiments.run.privacy import central_before_run, central_epsilon, local_epsilon
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import read_result
 from fedhh.experiments.study.look import Look
@@ -114,17 +109,17 @@ def of_whom(result: RunResult) -> str:
     return f"{', '.join(parts)}\n{clients}"
 
 
+@styled
 def plot(result: RunResult) -> Figure:
     """Return a figure of coverage by layer, where there is a trie, and estimates against truth."""
     if not _has_trie(result):
         return _single(draw_estimates, result, "Estimated and true holders")
-    with mpl.rc_context(STYLE):
-        figure = NotebookFigure(figsize=(11, 4.4), layout="constrained")
-        put_heading(figure, of_whom(result))
-        left, right = figure.subplots(1, 2)
-        draw_coverage(left, result)
-        draw_estimates(right, result)
-        _put_sources(figure, result)
+    figure = NotebookFigure(figsize=(11, 4.4), layout="constrained")
+    put_heading(figure, of_whom(result))
+    left, right = figure.subplots(1, 2)
+    draw_coverage(left, result)
+    draw_estimates(right, result)
+    _put_sources(figure, result)
     return figure
 
 
@@ -221,12 +216,12 @@ def _has_trie(result: RunResult) -> bool:
     return bool((result.layers["num_prefixes"] > 0).any())
 
 
+@styled
 def _single(draw: Callable[[Axes, RunResult], None], result: RunResult, title: str) -> Figure:
-    with mpl.rc_context(STYLE):
-        figure = NotebookFigure(figsize=(SIZE[0], SIZE[1] + 0.5), layout="constrained")
-        axes = figure.subplots()
-        draw(axes, result)
-        put_title(axes, f"{title}\n{of_whom(result)}")
-        if draw is draw_estimates:
-            _put_sources(figure, result)
+    figure = NotebookFigure(figsize=(SIZE[0], SIZE[1] + 0.5), layout="constrained")
+    axes = figure.subplots()
+    draw(axes, result)
+    put_title(axes, f"{title}\n{of_whom(result)}")
+    if draw is draw_estimates:
+        _put_sources(figure, result)
     return figure

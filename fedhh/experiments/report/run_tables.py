@@ -12,7 +12,7 @@ from fedhh.accounting import PrivacyReport
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.labels import round_up
-from fedhh.experiments.report.comparison import whole_bytes
+from fedhh.experiments.report.measures import whole_bytes
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
@@ -23,14 +23,12 @@ from fedhh.experiments.study.text_table import TextTable
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
 
+_Row = tuple[str, str, str]
+"""What, its value, and a note."""
+
 
 def run_parts(result: RunResult, *, num_words: int) -> Iterator[Part]:
-    """Yield a run's summary, its first words, its layers and its privacy.
-
-    Args:
-        result: The run.
-        num_words: How many words at most.
-    """
+    """Yield a run's summary, its first words, at most so many, its layers and its privacy."""
     yield Facts(
         title=f"{result.protocol.title} on {result.population['name']}", rows=summary_rows(result)
     )
@@ -39,7 +37,7 @@ def run_parts(result: RunResult, *, num_words: int) -> Iterator[Part]:
     yield from _privacy(result.privacy, measured=_measured_anonymity(result))
 
 
-def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
+def summary_rows(result: RunResult) -> list[_Row]:
     """Return the summary as rows (what, value, note)."""
     metrics, cost = result.metrics, result.cost
     mechanism = result.protocol.mechanism
@@ -52,12 +50,16 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
     else:
         each = "client"
         who = ("clients", asked, f"asked, of {clients}")
+    cut = ""
+    if truncated := metrics.discovered_truncated:
+        length = result.protocol.longest_word
+        cut = f"; {truncated:,} are longer words, cut to {length} symbols, and count as false"
     return [
         (*who[:2], f"{who[2]}; a client is a {unit}"),
         *fidelity_rows(result.simulation),
         ("reports", f"{cost['reports']:,}", f"at most {items} per {each}"),
         ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
-        ("discovered", f"{metrics.discovered:,}", _discovered_note(result)),
+        ("discovered", f"{metrics.discovered:,}", f"{metrics.significant:,} significant{cut}"),
         *regime_rows(result),
         (
             "coverage",
@@ -97,30 +99,17 @@ def summary_rows(result: RunResult) -> list[tuple[str, str, str]]:
     ]
 
 
-def _ceiling_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
-    """Return how far a run is from what is possible, where that was asked."""
+def _ceiling_rows(metrics: Metrics) -> list[_Row]:
     if metrics.ceiling_coverage is None:
         return []
-    return [
-        (
-            "ceiling",
-            f"{metrics.ceiling_coverage:.1%}",
-            f"coverage of the {metrics.ceiling_words:,} words that one round finds which knows all "
-            f"held words; {_share(metrics.share_of_ceiling)} of it covered",
-        )
-    ]
-
-
-def _discovered_note(result: RunResult) -> str:
-    note = f"{result.metrics.significant:,} significant"
-    if cut := result.metrics.discovered_truncated:
-        length = result.protocol.longest_word
-        note += f"; {cut:,} are longer words, cut to {length} symbols, and count as false"
-    return note
+    note = (
+        f"coverage of the {metrics.ceiling_words:,} words that one round finds which knows all "
+        f"held words; {_share(metrics.share_of_ceiling)} of it covered"
+    )
+    return [("ceiling", f"{metrics.ceiling_coverage:.1%}", note)]
 
 
 def _share(value: float | None) -> str:
-    """Return a share as text, a dash where there is nothing to have a share of."""
     return "-" if value is None else f"{value:.1%}"
 
 
@@ -130,7 +119,7 @@ def _bytes(bits: float) -> str:
     return f"{size:,} B" if size < 10_000 else f"{math.ceil(size / 100) / 10:,.1f} kB"
 
 
-def fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
+def fidelity_rows(simulation: dict[str, Any]) -> list[_Row]:
     """Return how clients were simulated, where not every report was drawn."""
     if simulation["fidelity"] == PER_REPORT:
         return []
@@ -147,48 +136,34 @@ def fidelity_rows(simulation: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [("fidelity", simulation["fidelity"], note)]
 
 
-def _local_rows(result: RunResult) -> list[tuple[str, str, str]]:
+def _local_rows(result: RunResult) -> list[_Row]:
     mechanism = result.protocol.mechanism
-    items = mechanism.max_items
     uses = mechanism.most_rounds_per_client
     rounds = f", in all {uses} layers" if uses > 1 else ""
-    whole = _is_of_whole_set(mechanism)
+    one, several = "contribution", f"{mechanism.max_items} contributions of a client"
+    if _is_of_whole_set(mechanism):
+        one, several = "word of a client", "that a client holds"
+    item, user = (round_up(local_epsilon(result.privacy, unit)) for unit in ("item", "user"))
     return [
-        (
-            "local epsilon",
-            round_up(local_epsilon(result.privacy, "item")),
-            f"item level: one {'word of a client' if whole else 'contribution'}{rounds}",
-        ),
-        (
-            "",
-            round_up(local_epsilon(result.privacy, "user")),
-            "user level: all "
-            + ("that a client holds" if whole else f"{items} contributions of a client")
-            + rounds,
-        ),
+        ("local epsilon", item, f"item level: one {one}{rounds}"),
+        ("", user, f"user level: all {several}{rounds}"),
     ]
 
 
-def _central_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
+def _central_rows(report: PrivacyReport) -> list[_Row]:
     """Return what holds before the run and, where that is less, after it, for its domains."""
-    rows: list[tuple[str, str, str]] = []
+    rows: list[_Row] = []
     for unit in ("item", "user"):
         best, before = report.best(unit, "central"), report.before_run(unit)
         stated = [(before, "before the run"), (best, "for this run's domains")]
         for each, when in stated if best.realised else [(best, "")]:
-            rows.append(
-                (
-                    "" if rows else "central epsilon",
-                    round_up(epsilon_of(each)),
-                    f"{unit} level{', ' if when else ''}{when} at delta {each.delta:g}, "
-                    f"{each.method}, against readers of results",
-                )
-            )
+            note = f"{unit} level{', ' if when else ''}{when} at delta {each.delta:g}, "
+            note += f"{each.method}, against readers of results"
+            rows.append(("" if rows else "central epsilon", round_up(epsilon_of(each)), note))
     return rows
 
 
-def _anonymity_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
-    """Return the claim of k-anonymity over the run, if there is one."""
+def _anonymity_rows(report: PrivacyReport) -> list[_Row]:
     claim = claim_over_run(report.anonymity)
     if claim is None:
         return []
@@ -197,7 +172,7 @@ def _anonymity_rows(report: PrivacyReport) -> list[tuple[str, str, str]]:
     return [("k-anonymity", f"k = {claim.k:,}", f"{note}{1 - claim.alpha:.2g}, claimed {when}")]
 
 
-def regime_rows(result: RunResult) -> list[tuple[str, str, str]]:
+def regime_rows(result: RunResult) -> list[_Row]:
     """Return what limits a run, and what to do about it, where that is known."""
     regime = regime_of_run(result.layers)
     if regime is None:
@@ -216,11 +191,8 @@ def _words(result: RunResult, num_words: int) -> TextTable:
         ),
         rows=tuple(
             (
-                row["word"],
-                str(row["pass"]),
-                f"{row['estimated_clients']:,.0f}",
-                f"{2 * row['std_error']:,.0f}",
-                f"{row['true_clients']:,}",
+                row["word"], str(row["pass"]), f"{row['estimated_clients']:,.0f}",
+                f"{2 * row['std_error']:,.0f}", f"{row['true_clients']:,}",
                 f"{row['true_count']:,}",
             )
             for row in shown.to_dict("records")
@@ -248,22 +220,18 @@ def _is_of_whole_set(mechanism: Mechanism) -> TypeGuard[LocalReports]:
 
 
 def _layers(layers: pd.DataFrame) -> TextTable:
-    rows = []
-    for row in layers.to_dict("records"):
-        kept_by = row["kept_by"]
-        rows.append(
-            (
-                str(row["pass"]),
-                "validation" if kept_by in ("recount", "evidence") else str(row["layer"]),
-                *(
-                    f"{row[key]:,}"
-                    for key in ("num_clients", "num_reports", "num_candidates", "num_kept")
-                ),
-                # Where votes of several rounds decide, no number of one round's votes does.
-                f"{row['threshold']:,}" if kept_by in ("votes", "recount") else "-",
-                f"{row['coverage']:.1%}",
-            )
+    counts = ("num_clients", "num_reports", "num_candidates", "num_kept")
+    rows = [
+        (
+            str(row["pass"]),
+            "validation" if row["kept_by"] in ("recount", "evidence") else str(row["layer"]),
+            *(f"{row[key]:,}" for key in counts),
+            # Where votes of several rounds decide, no number of one round's votes does.
+            f"{row['threshold']:,}" if row["kept_by"] in ("votes", "recount") else "-",
+            f"{row['coverage']:.1%}",
         )
+        for row in layers.to_dict("records")
+    ]
     return TextTable(
         title="layers",
         columns=(
@@ -277,12 +245,6 @@ def _layers(layers: pd.DataFrame) -> TextTable:
 
 
 def _privacy(report: PrivacyReport, *, measured: str) -> Iterator[Line]:
-    """Yield every guarantee with its unit, epsilon, delta, theorem and assumptions.
-
-    Args:
-        report: The claims.
-        measured: What a simulator knows of the anonymity of the discoveries, one line.
-    """
     smallest = min(each.smallest_cohort for each in report.guarantees)
     yield Line("")
     yield Line("privacy: what this run can claim", "italic")
@@ -304,7 +266,6 @@ def _privacy(report: PrivacyReport, *, measured: str) -> Iterator[Line]:
 
 
 def _measured_anonymity(result: RunResult) -> str:
-    """Return how many clients really hold the discovered words."""
     metrics = result.metrics
     fewest, significant = metrics.fewest_holders, metrics.fewest_holders_significant
     share = metrics.share_held_by_at_most_k

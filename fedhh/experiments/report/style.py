@@ -32,8 +32,12 @@ STYLE: Any = {
     "legend.frameon": False,
 }
 
+styled = mpl.rc_context(STYLE)
+"""Decorates what draws figures in this style."""
+
 SIZE = (6.4, 4.0)
 FORMATS = ("png", "pdf", "svg")
+_SUFFIXES = tuple(f".{kind}" for kind in FORMATS)
 DPI = 160
 
 _COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
@@ -70,6 +74,15 @@ def series(number: int, of: int) -> dict[str, Any]:
     }
 
 
+def legend_entries(figure: Figure) -> dict[str, Any]:
+    """Return what a legend of all axes shows, by label; of equal labels the last one."""
+    return {
+        label: handle
+        for axes in figure.axes
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+
+
 def in_percent(axis: Axis) -> None:
     """Show the values of an axis of shares in percent, none of them rounded to another."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g}%"))
@@ -78,13 +91,13 @@ def in_percent(axis: Axis) -> None:
 def write_figure(
     figure: Figure, stem: Path, formats: Sequence[str] = FORMATS, *, look: Look | None = None
 ) -> Path:
-    """Write a figure in some formats beside each other, and return the first file.
+    """Write a figure in some of `FORMATS` beside each other, and return the first file.
 
     Args:
-        figure: What is written, in the look that is asked for from then on.
+        figure: In the look that is asked for from then on; in its own if there is none.
         stem: Its path without an extension.
-        formats: Of `FORMATS`.
-        look: What a user asks of it; its own look if None.
+        formats: Which ones.
+        look: What a user asks of it.
 
     Raises:
         InputError: The size that is asked for leaves no room for what is drawn.
@@ -95,6 +108,16 @@ def write_figure(
         with whole_file(stem.with_name(f"{stem.name}.{kind}")) as temporary:
             save(figure, temporary, kind)
     return stem.with_name(f"{stem.name}.{formats[0]}")
+
+
+def check_figure(path: Path) -> None:
+    """Raise InputError unless a figure can be written under this name; looks only."""
+    if path.suffix.lower() not in _SUFFIXES:
+        raise InputError(
+            f"Expected a figure that ends in {', '.join(_SUFFIXES)}, got {str(path)!r}."
+        )
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; give the name of a figure.")
 
 
 def write_one(figure: Figure, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,13 @@ from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.report.gboard import published_beside
 from fedhh.experiments.report.heat_map import draw_map, map_layout
 from fedhh.experiments.report.style import write_figure
-from fedhh.experiments.report.sweep_lines import draw_gains, draw_metric
-from fedhh.experiments.report.tradeoff import draw_tradeoff, has_tradeoff
-from fedhh.experiments.study.look import Look
+from fedhh.experiments.report.sweep_lines import (
+    draw_gains,
+    draw_metric,
+    draw_tradeoff,
+    has_tradeoff,
+)
+from fedhh.experiments.study.kinds import Drawing
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import (
     MOST_LINES,
@@ -35,43 +40,27 @@ METRICS = ("coverage", "precision", "recall", "f1")
 _EPSILON = "privacy.local_epsilon"
 
 
-def plot_sweep(
-    directory: Path,
-    *,
-    out: Path | None = None,
-    x: str | None = None,
-    by: str | None = None,
-    facet: Sequence[str] = (),
-    where: Sequence[str] = (),
-    metrics: Sequence[str] = METRICS,
-) -> list[Path]:
+def plot_sweep(directory: Path, **asked: Any) -> list[Path]:
     """Write a sweep's figures as PNG, PDF and SVG, and return the PNG files.
 
     Args:
-        directory: A sweep's directory.
-        out: Where the figures go; the same directory if None.
-        x: See `sweep_figures`, as for all that follows.
-        by: Likewise.
-        facet: Likewise.
-        where: Likewise.
-        metrics: Likewise.
+        directory: A sweep's directory, where the figures go if ``out`` is None.
+        asked: The fields of `Drawing`.
 
     Raises:
-        InputError: As `sweep_figures`, or no figure can be drawn.
+        InputError: As `figures_of`, or no figure can be drawn.
     """
-    drawn = sweep_figures(directory, x=x, by=by, facet=facet, where=where, metrics=metrics)
-    return write_figures(drawn, out or directory)
+    drawing = Drawing(**asked)
+    return write_figures(sweep_figures(directory, **asked), directory, drawing)
 
 
-def write_figures(
-    drawn: dict[str, Figure | str], out: Path, *, look: Look | None = None
-) -> list[Path]:
+def write_figures(drawn: dict[str, Figure | str], directory: Path, drawing: Drawing) -> list[Path]:
     """Write those figures that could be drawn, and return their PNG files.
 
     Args:
         drawn: Figures by name, or why there is none.
-        out: Where they go.
-        look: What a user asks of them; their own look if None.
+        directory: Where they go if the drawing says nothing of it.
+        drawing: What a user asks of them.
 
     Raises:
         InputError: None could; why the first one could not. Or the size that is asked for is too
@@ -80,94 +69,67 @@ def write_figures(
     figures = {name: figure for name, figure in drawn.items() if isinstance(figure, Figure)}
     if not figures:
         raise InputError(str(next(iter(drawn.values()))))
-    return [write_figure(figure, out / name, look=look) for name, figure in figures.items()]
+    out = drawing.out or directory
+    return [write_figure(each, out / name, look=drawing.look) for name, each in figures.items()]
 
 
-def sweep_figures(
-    directory: Path,
-    *,
-    x: str | None = None,
-    by: str | None = None,
-    facet: Sequence[str] = (),
-    where: Sequence[str] = (),
-    metrics: Sequence[str] = METRICS,
+def sweep_figures(directory: Path, **asked: Any) -> dict[str, Figure | str]:
+    """Return the figures of a sweep's directory, as `figures_of`; ``asked`` as `plot_sweep`."""
+    return figures_of(*read_labeled_results(directory), str(directory), Drawing(**asked))
+
+
+def figures_of(
+    table: pd.DataFrame, description: dict[str, Any], origin: str, drawing: Drawing
 ) -> dict[str, Figure | str]:
     """Return a sweep's figures by name; in place of one that cannot be drawn, why.
 
     Args:
-        directory: A sweep's directory.
-        x: Setting along the horizontal axis; the number with the most values if None.
-        by: Setting with a line for each value; all others together if None. Settings that x and
-            it leave open make lines of their own.
-        facet: Settings with a panel for each value; chosen where there are too many lines if none.
-        where: ``KEY=VALUE`` of the cells to draw.
-        metrics: Columns of the results to draw.
+        table: Labeled results.
+        description: Of them.
+        origin: Where they are from, for errors.
+        drawing: Settings that ``x`` and ``by`` leave open make lines of their own, or panels where
+            there are too many. Of metrics, `METRICS` if there are none.
 
     Raises:
         InputError: There are no results, or no such column of numbers or setting in them.
     """
-    table, description = read_labeled_results(directory)
-    return figures_of(
-        table, description, str(directory), x=x, by=by, facet=facet, where=where, metrics=metrics
-    )
-
-
-def figures_of(
-    table: pd.DataFrame,
-    description: dict[str, Any],
-    origin: str,
-    *,
-    x: str | None = None,
-    by: str | None = None,
-    facet: Sequence[str] = (),
-    where: Sequence[str] = (),
-    metrics: Sequence[str] = METRICS,
-) -> dict[str, Figure | str]:
-    """Return the figures of labeled results, named in errors; all else as `sweep_figures`."""
+    metrics, where = drawing.metrics or METRICS, drawing.where
     failed = description["failed"]
     require_numbers(table, [metric for metric in metrics if metric not in METRICS])
     table = keep_where(table, where)
     title = "\n".join(filter(None, (description["title"], _of_whom(table, description, where))))
-    layout = choose_layout(table, description["axes"], x=x, by=by, facet=facet)
+    layout = choose_layout(
+        table, description["axes"], x=drawing.x, by=drawing.by, facet=drawing.facet
+    )
     grid = table[~table["beside_grid"]]
     shown = [metric for metric in metrics if has_numbers(grid, metric)]
     if not shown:
         raise InputError(f"{origin}: no numbers to draw in {', '.join(metrics)}.")
     beside = published_beside(table, description)
-    over = map_layout(grid, layout, asked=bool(facet))
+    over = map_layout(grid, layout, asked=bool(drawing.facet))
     in_place_of_lines = over is not None and num_combinations(grid, layout.by) > MOST_LINES
-    drawn: dict[str, Callable[[], Figure]] = {}
+    drawn: dict[str, Callable[..., Figure]] = {}
     for metric in shown:
         if not in_place_of_lines:
-            drawn[metric] = _later(
-                draw_metric, table, layout, metric, title=title, failed=failed,
-                beside=beside if metric == "coverage" else (),
-            )  # fmt: skip
+            stated = beside if metric == "coverage" else ()
+            drawn[metric] = partial(draw_metric, table, layout, metric, beside=stated)
         if over is not None and (in_place_of_lines or metric == shown[0]):
-            drawn[f"{metric}_map"] = _later(
-                draw_map, grid, over, metric, title=title, failed=failed
-            )
+            drawn[f"{metric}_map"] = partial(draw_map, grid, over, metric)
     if not in_place_of_lines and layout.settings and has_tradeoff(grid):
-        drawn["tradeoff"] = _later(draw_tradeoff, table, layout, title=title, failed=failed)
+        drawn["tradeoff"] = partial(draw_tradeoff, table, layout)
     gains = sampling_gains(table, description["axes"])
     if layout.x and SAMPLER in (*layout.by, *layout.facet) and not gains.empty:
-        drawn["sampling_gain"] = _later(draw_gains, gains, layout, title=title, failed=failed)
-    return {name: _or_reason(draw) for name, draw in drawn.items()}
-
-
-def _later(draw: Callable[..., Figure], *arguments: Any, **options: Any) -> Callable[[], Figure]:
-    return lambda: draw(*arguments, **options)
-
-
-def _or_reason(draw: Callable[[], Figure]) -> Figure | str:
-    try:
-        return draw()
-    except InputError as error:
-        return str(error)
+        drawn["sampling_gain"] = partial(draw_gains, gains, layout)
+    figures: dict[str, Figure | str] = {}
+    for name, draw in drawn.items():
+        try:
+            figures[name] = draw(title=title, failed=failed)
+        except InputError as error:
+            figures[name] = str(error)
+    return figures
 
 
 def _of_whom(table: pd.DataFrame, description: dict[str, Any], where: Sequence[str]) -> str:
-    """Return the protocol and epsilon that all cells share, and which cells are shown."""
     grid = table[~table["beside_grid"]]
     differ = varying(grid)
     parts = []

@@ -9,12 +9,17 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.experiments.report.explorer.sweep_page import cell_runs, sweep_page
+from fedhh.experiments.report.explorer.study_page import cell_runs, sweep_page
 from fedhh.experiments.report.tables import TABLES, make_table, usual_table
 from fedhh.experiments.study.kinds import Asked, Drawing, Drawn, Kind
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.experiments.sweep.directory import RESULTS, SWEEP_FILE, read_results
+from fedhh.experiments.sweep.directory import (
+    RESULTS,
+    SWEEP_FILE,
+    read_labeled_results,
+    read_results,
+)
 from fedhh.system.files import is_there
 from fedhh.validation import InputError
 
@@ -59,17 +64,10 @@ class SweepKind(Kind):
 
     def plot(self, directory: Path, drawing: Drawing) -> Drawn:
         """Write those figures that can be drawn."""
-        from fedhh.experiments.report.sweep_figures import METRICS, sweep_figures, write_figures
+        from fedhh.experiments.report.sweep_figures import figures_of, write_figures
 
-        drawn = sweep_figures(
-            directory,
-            x=drawing.x,
-            by=drawing.by,
-            facet=drawing.facet,
-            where=drawing.where,
-            metrics=drawing.metrics or METRICS,
-        )
-        paths = write_figures(drawn, drawing.out or directory, look=drawing.look)
+        drawn = figures_of(*read_labeled_results(directory), str(directory), drawing)
+        paths = write_figures(drawn, directory, drawing)
         missing = {name: reason for name, reason in drawn.items() if isinstance(reason, str)}
         return Drawn(paths=paths, missing=missing)
 

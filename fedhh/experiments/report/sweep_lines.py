@@ -1,19 +1,21 @@
-"""A metric of a sweep as lines over a setting, or as points where no setting makes a line."""
+"""A sweep as lines: a metric over a setting, or as points, and coverage by central epsilon."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from fedhh.experiments.config.labels import axis_label
 from fedhh.experiments.report.gboard import Published
 from fedhh.experiments.report.panels import (
+    LOG_SPAN,
     ROW_LENGTH,
     combination,
     finish,
@@ -25,7 +27,7 @@ from fedhh.experiments.report.panels import (
     scale_x,
     scale_y,
 )
-from fedhh.experiments.report.style import BLACK, BLUE, GREY, SIZE, STYLE, VERMILION, series
+from fedhh.experiments.report.style import BLACK, BLUE, GREY, SIZE, VERMILION, series, styled
 from fedhh.experiments.report.titles import NOTE, letters_wide, name_panel, shown_labels
 from fedhh.experiments.sweep.columns import EXTRA, MOST_LINES, Layout, has_numbers
 from fedhh.experiments.sweep.intervals import GAIN, SAMPLER, summarize
@@ -43,8 +45,13 @@ _ALL = "all"
 _OURS = "this sweep"
 _ASIDE = 0.13
 """By how much marks of others stand aside, of the distance of two points."""
+_CENTRAL = ("central_epsilon_before_run", "central_epsilon")
+"""What can be claimed before the run; results of earlier versions have what holds after it."""
+_LOCAL = "privacy.local_epsilon"
+_WIDE_LOG_SPAN = 1000
 
 
+@styled
 def draw_metric(
     table: pd.DataFrame,
     layout: Layout,
@@ -60,44 +67,43 @@ def draw_metric(
         table: Results of the grid and of cells beside it.
         layout: Which setting goes where.
         metric: A column of numbers.
-        title: What is shown; further lines say of whom.
+        title: Its further lines say of whom.
         failed: How many cells are missing because they failed.
         beside: What others state for the same cells.
 
     Raises:
         InputError: There are too many lines or panels for one figure.
     """
-    with mpl.rc_context(STYLE):
-        grid = table[~table["beside_grid"]].assign(**{_ALL: _ALL})
-        rows = summarize(grid, layout.settings or [_ALL], metric)
-        parts = list(panels_of(rows, layout))
-        # One name has one look in all panels.
-        names = list(dict.fromkeys(_names(rows, layout)))
-        if layout.x and len(names) > MOST_LINES:
-            raise InputError(
-                f"{len(names)} lines are too many for one figure of {layout.x} (at most "
-                f"{MOST_LINES}): one for each combination of {', '.join(layout.by)}; choose "
-                "panels with --facet SETTING, cells with --where KEY=VALUE, another --x, or use "
-                "fedhh table DIR summary."
-            )
-        figure, panels = open_figure(len(parts), sharex=True, sharey=True)
-        seeds = list(rows["seeds"])
-        for axes, (label, part) in zip(panels, parts, strict=True):
-            unnamed = _OURS if beside else None
-            if layout.x:
-                _draw_lines(axes, part, layout, names, unnamed=unnamed)
-            else:
-                _draw_points(axes, part, layout, label=unnamed)
-            seeds += _draw_references(axes, _of_panel(table, part, layout), metric)
-            _draw_published(axes, part, layout, beside)
-            if label:
-                name_panel(axes, label)
+    grid = table[~table["beside_grid"]].assign(**{_ALL: _ALL})
+    rows = summarize(grid, layout.settings or [_ALL], metric)
+    parts = list(panels_of(rows, layout))
+    # One name has one look in all panels.
+    names = list(dict.fromkeys(label for label, _ in _lines_of(rows, layout)))
+    if layout.x and len(names) > MOST_LINES:
+        raise InputError(
+            f"{len(names)} lines are too many for one figure of {layout.x} (at most "
+            f"{MOST_LINES}): one for each combination of {', '.join(layout.by)}; choose "
+            "panels with --facet SETTING, cells with --where KEY=VALUE, another --x, or use "
+            "fedhh table DIR summary."
+        )
+    figure, panels = open_figure(len(parts), sharex=True, sharey=True)
+    seeds = list(rows["seeds"])
+    for axes, (label, part) in zip(panels, parts, strict=True):
+        unnamed = _OURS if beside else None
         if layout.x:
-            scale_x(panels, grid[layout.x].unique())
-        label_axes(panels, axis_label(layout.x) if layout.x else "", axis_label(metric))
-        scale_y(panels, metric)
-        put_legend(figure, layout)
-        finish(figure, seeds, title, failed)
+            _draw_lines(axes, part, layout, names, unnamed=unnamed)
+        else:
+            _draw_points(axes, part, layout, label=unnamed)
+        seeds += _draw_references(axes, _of_panel(table, part, layout), metric)
+        _draw_published(axes, part, layout, beside)
+        if label:
+            name_panel(axes, label)
+    if layout.x:
+        scale_x(panels, grid[layout.x].unique())
+    label_axes(panels, axis_label(layout.x) if layout.x else "", axis_label(metric))
+    scale_y(panels, metric)
+    put_legend(figure, layout)
+    finish(figure, seeds, title, failed)
     return figure
 
 
@@ -114,8 +120,70 @@ def draw_gains(gains: pd.DataFrame, layout: Layout, *, title: str, failed: int =
     return figure
 
 
-def lines_of(rows: pd.DataFrame, layout: Layout) -> list[tuple[str | None, pd.DataFrame]]:
-    """Return a label and the rows for each line, in the order of the file."""
+def has_tradeoff(grid: pd.DataFrame) -> bool:
+    """Return whether there are finite central epsilons that differ by more than a percent."""
+    central = _central(grid)
+    if central is None:
+        return False
+    finite = grid[central][np.isfinite(grid[central].astype(float))]
+    return bool(len(finite) and finite.max() > 1.01 * finite.min())
+
+
+def _central(table: pd.DataFrame) -> str | None:
+    return next((name for name in _CENTRAL if name in table), None)
+
+
+@styled
+def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: int = 0) -> Figure:
+    """Return coverage against central epsilon, one line per combination of ``layout.by``.
+
+    Raises:
+        InputError: There are too many lines or panels for one figure.
+    """
+    central = _central(table)
+    assert central is not None
+    finite = table[np.isfinite(table[central].astype(float)) & ~table["beside_grid"]]
+    rows = summarize(finite, layout.settings, "coverage")
+    rows["central"] = summarize(finite, layout.settings, central)["mean"]
+    names = [label for label, _ in _lines_of(rows, layout)]
+    if len(names) > MOST_LINES:
+        raise InputError(
+            f"{len(names)} kinds of points are too many for one figure (at most {MOST_LINES}); "
+            "choose panels with --facet SETTING or cells with --where KEY=VALUE."
+        )
+    parts = list(panels_of(rows, layout))
+    figure, panels = open_figure(len(parts), sharex=True, sharey=True)
+    for axes, (panel, part) in zip(panels, parts, strict=True):
+        for label, line in _lines_of(part, layout):
+            ordered = line.sort_values("central")
+            look = series(names.index(label), len(names))
+            # Along other settings central epsilon hardly moves, and a line would only zigzag.
+            if layout.x != _LOCAL:
+                look["linestyle"] = "none"
+            axes.errorbar(
+                ordered["central"], ordered["mean"], yerr=_reach(ordered), fmt="none",
+                elinewidth=0.8, color=look["color"], alpha=0.6,
+            )  # fmt: skip
+            axes.plot(ordered["central"], ordered["mean"], label=label, **look)
+        if panel:
+            name_panel(axes, panel)
+    least, most = rows["central"].min(), rows["central"].max()
+    for axes in panels:
+        if most >= LOG_SPAN * least > 0:
+            axes.set_xscale("log")
+            steps = (1.0,) if most > _WIDE_LOG_SPAN * least else (1.0, 2.0, 5.0)
+            axes.xaxis.set_major_locator(LogLocator(subs=steps))
+            axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
+    label_axes(panels, f"{axis_label(central)} (delta = {deltas})", axis_label("coverage"))
+    scale_y(panels, "coverage")
+    put_legend(figure, layout)
+    finish(figure, rows["seeds"], title, failed)
+    return figure
+
+
+def _lines_of(rows: pd.DataFrame, layout: Layout) -> list[tuple[str | None, pd.DataFrame]]:
     if not layout.by:
         return [(None, rows)]
     parts = [part for _, part in rows.groupby(list(layout.by), sort=False, dropna=False)]
@@ -127,10 +195,6 @@ def lines_of(rows: pd.DataFrame, layout: Layout) -> list[tuple[str | None, pd.Da
     ]
 
 
-def _names(rows: pd.DataFrame, layout: Layout) -> list[str | None]:
-    return [label for label, _ in lines_of(rows, layout)]
-
-
 def _draw_lines(
     axes: Axes,
     rows: pd.DataFrame,
@@ -140,7 +204,7 @@ def _draw_lines(
     unnamed: str | None,
 ) -> None:
     """Draw a line for each combination of settings, with a band for its intervals."""
-    for label, part in lines_of(rows, layout):
+    for label, part in _lines_of(rows, layout):
         ordered = part.sort_values(layout.x)
         look = series(names.index(label), len(names))
         axes.plot(ordered[layout.x], ordered["mean"], label=label or unnamed, **look)
@@ -151,15 +215,13 @@ def _draw_lines(
 
 
 def _draw_points(axes: Axes, rows: pd.DataFrame, layout: Layout, *, label: str | None) -> None:
-    """Draw a point for each combination of settings without an order."""
     names = ["all seeds"]
     if layout.by:
         settings = rows.to_dict("records")
         names = shown_labels((combination(row, layout.by) for row in settings), _LONGEST_TICK)
-    error = np.nan_to_num([rows["mean"] - rows["low"], rows["high"] - rows["mean"]])
     axes.errorbar(
-        range(len(rows)), rows["mean"], yerr=error, fmt="o", color=BLUE, markersize=6, capsize=4,
-        label=label,
+        range(len(rows)), rows["mean"], yerr=_reach(rows), fmt="o", color=BLUE, markersize=6,
+        capsize=4, label=label,
     )  # fmt: skip
     broken = [name.replace(", ", "\n") for name in names]
     length = letters([max(name.split("\n"), key=len) for name in broken])
@@ -177,17 +239,20 @@ def _draw_points(axes: Axes, rows: pd.DataFrame, layout: Layout, *, label: str |
     axes.grid(visible=False, axis="x")
 
 
+def _reach(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
+    return np.nan_to_num([rows["mean"] - rows["low"], rows["high"] - rows["mean"]])
+
+
 def _of_panel(table: pd.DataFrame, part: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     """Return the cells beside the grid of a panel; those that belong to none are in all."""
     beside, grid = table[table["beside_grid"]], table[~table["beside_grid"]]
     if beside.empty or not layout.facet:
         return beside
     facet = list(layout.facet)
-    own, all_panels = (set(map(tuple, frame[facet].to_numpy().tolist())) for frame in (part, grid))
-    kept = [
-        key in own or key not in all_panels for key in map(tuple, beside[facet].to_numpy().tolist())
-    ]
-    return beside[kept]
+    of_each, own, all_panels = (
+        list(map(tuple, frame[facet].to_numpy().tolist())) for frame in (beside, part, grid)
+    )
+    return beside[[key in own or key not in all_panels for key in of_each]]
 
 
 def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
@@ -212,7 +277,6 @@ def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
 def _draw_published(
     axes: Axes, rows: pd.DataFrame, layout: Layout, beside: Sequence[Published]
 ) -> None:
-    """Draw what others state for cells of a panel, where these are on its axis."""
     settings: list[dict[Any, Any]] = rows.to_dict("records")
     for number, (published, look) in enumerate(zip(beside, _PUBLISHED, strict=False), start=1):
         marker, color, size = look

@@ -11,7 +11,8 @@ import pandas as pd
 
 from fedhh.experiments.config.labels import is_share, short_label, value_text
 from fedhh.experiments.report import gboard
-from fedhh.experiments.report.cells import (
+from fedhh.experiments.report.comparison import comparison_table
+from fedhh.experiments.report.measures import (
     note_of,
     points_with_interval,
     record_of,
@@ -19,7 +20,6 @@ from fedhh.experiments.report.cells import (
     setting_value,
     with_interval,
 )
-from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import EXTRA, varied_settings
@@ -126,7 +126,6 @@ def _labeled(table: pd.DataFrame, axes: list[str]) -> tuple[pd.DataFrame, list[s
 
 
 def _sampling(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return greedy and random sampling beside each other."""
     gains = sampling_gains(table, description["axes"])
     if gains.empty:
         raise InputError(

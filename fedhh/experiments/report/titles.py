@@ -78,12 +78,9 @@ def put_note(figure: Figure, note: str) -> None:
 
 
 def wrapped(text: str, inches: float, *, size: float = _TITLE) -> str:
-    """Return text broken so that no line is wider, without any formula in it.
+    """Return text, of a size in points, broken so that no line is wider, without any formula in it.
 
-    Args:
-        text: Its line breaks stay; each of its lines becomes `_MOST_LINES` at most.
-        inches: The widest line's width.
-        size: Of the letters, in points.
+    Its line breaks stay; each of its lines becomes `_MOST_LINES` at most.
     """
     lines = [part for line in text.split("\n") for part in _broken(line, inches, size)]
     return unmathed("\n".join(lines))
@@ -139,11 +136,12 @@ def restyle(figure: Figure, look: Look) -> None:
         figure.set_size_inches(*look.size)
     for artist in figure.findobj(Text):
         assert isinstance(artist, Text)
-        written = _WRITTEN.get(artist)
-        if written is not None and written.is_title and not look.title:
+        if (written := _WRITTEN.get(artist)) is None:
+            continue
+        if written.is_title and not look.title:
             artist.set_text("")
             artist.set_in_layout(False)
-        elif written is not None:
+        else:
             _fit(artist, figure, written)
     if look.size is not None:
         _check_room(figure, look.size)
@@ -156,12 +154,7 @@ def _center(artist: Text, axes: Axes) -> None:
 
 
 def _write(
-    artist: Text,
-    figure: object,
-    text: str,
-    *,
-    share: float = 1.0,
-    is_title: bool = False,
+    artist: Text, figure: object, text: str, *, share: float = 1.0, is_title: bool = False
 ) -> None:
     assert isinstance(figure, Figure)
     written = _Written(text=text, share=share, is_title=is_title)

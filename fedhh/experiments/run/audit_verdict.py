@@ -13,8 +13,8 @@ from fedhh.accounting.guarantees import SWAP
 from fedhh.accounting.guess_audit import audit_oracle, messages_to_sample
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.config.built_in import preset_names
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.run.layer_audit import audit_layer, audit_run, audit_votes, votes_to_sample
 from fedhh.experiments.run.run import check_config
 from fedhh.oracles import OracleSpec, make_oracle

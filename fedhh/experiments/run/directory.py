@@ -12,7 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fedhh.experiments.config.schema import Config, parse_config
+from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.privacy import (
     MEASURED_ANONYMITY,
     central_before_run,

@@ -14,7 +14,7 @@ from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.clients.populations.describe import Spelling, spelling_of
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.config.alphabet import settle_alphabet
+from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run import preflight_sentences as sentences

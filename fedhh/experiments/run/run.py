@@ -16,8 +16,13 @@ import pandas as pd
 
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.config.alphabet import NOT_PRIVATE, is_from_data, settle_alphabet
-from fedhh.experiments.config.candidates import CLOSED_DOMAIN, is_closed
+from fedhh.experiments.config.domain import (
+    CLOSED_DOMAIN,
+    NOT_PRIVATE,
+    is_closed,
+    is_from_data,
+    settle_alphabet,
+)
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config

@@ -11,9 +11,8 @@ from typing import Any
 import tomli_w
 from pydantic import BaseModel, Field
 
-from fedhh.experiments.config.protocol_section import known_sections, section_class
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.config.section import Section
+from fedhh.experiments.config.section import Section, known_sections, section_class
 from fedhh.experiments.config.toml_file import literal
 from fedhh.experiments.sweep.central_target import TARGETS, check_one_target
 from fedhh.experiments.sweep.totals import COHORT, TOTAL
@@ -48,7 +47,7 @@ class SweepSection(Section):
         seeds: Every cell runs with so many seeds: ``seed``, ``seed + 1``, ...
         protocols: An axis of whole protocols: a table of `[protocol]` settings for each label. A
             table with the name of the base's protocol changes it; another one keeps of the base
-            what a client contributes (`protocol_section.CLIENT_SETTINGS`).
+            what a client contributes (`section.CLIENT_SETTINGS`).
         axes: Values by path, all combined with one another: a list, or ``{from, to, step}``.
         linked: Groups of axes that go together: lists of one length, taken row by row.
         extra: Cells beside the grid: settings on top of the base alone.

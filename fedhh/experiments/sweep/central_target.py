@@ -12,8 +12,8 @@ from typing import Any
 
 from fedhh.accounting.guarantees import UNITS
 from fedhh.experiments.config.protocol import build_protocol
-from fedhh.experiments.config.protocol_section import borrowed_settings
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.config.section import borrowed_settings
 from fedhh.experiments.run.equal_privacy import at_central_epsilon, chosen_settings
 from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError, shown

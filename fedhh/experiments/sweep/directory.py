@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 
 from fedhh import doors
 from fedhh.accounting.layer_anonymity import claim_over_run
-from fedhh.experiments.config.schema import Config, parse_config
+from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.run.privacy import (
     central_before_run,

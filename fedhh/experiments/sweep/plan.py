@@ -19,11 +19,17 @@ from pydantic import ValidationError
 
 from fedhh import doors
 from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text
-from fedhh.experiments.config.changes import apply_settings, put_settings
+from fedhh.experiments.config.load import (
+    apply_settings,
+    explain,
+    parse_config,
+    put_settings,
+    use_data,
+)
 from fedhh.experiments.config.population import check_population, says_its_size
 from fedhh.experiments.config.protocol import build_protocol, settle
-from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL, switch_protocol
-from fedhh.experiments.config.schema import Config, explain, parse_config, use_data
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.config.section import DEFAULT_PROTOCOL, switch_protocol
 from fedhh.experiments.config.toml_file import literal, read_toml
 from fedhh.experiments.run.equal_privacy import OutOfReachError
 from fedhh.experiments.sweep.axes import (

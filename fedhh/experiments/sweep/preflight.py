@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.config.alphabet import settle_alphabet
+from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.config.population import says_its_size
 from fedhh.experiments.config.protocol import settle

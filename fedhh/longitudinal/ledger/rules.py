@@ -211,7 +211,7 @@ def rules_of_source(
     """
     from fedhh.experiments.config.built_in import preset_names
     from fedhh.experiments.config.population import build_population
-    from fedhh.experiments.config.schema import load_config
+    from fedhh.experiments.config.load import load_config
     from fedhh.experiments.run.run import check_config
     from fedhh.experiments.run.stored_result import read_protocol
 

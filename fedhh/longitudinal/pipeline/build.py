@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.protocol_section import own_settings
+from fedhh.experiments.config.section import own_settings
 from fedhh.hashing import derived_seeds
 from fedhh.longitudinal.aggregation.aggregator import (
     Aggregator,

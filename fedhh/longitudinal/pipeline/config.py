@@ -16,13 +16,8 @@ from pydantic_core import PydanticCustomError
 
 from fedhh import doors
 from fedhh.experiments.config.built_in import PIPELINES, preset_text
-from fedhh.experiments.config.changes import apply_settings
-from fedhh.experiments.config.schema import (
-    ExecutionConfig,
-    OutputConfig,
-    PopulationConfig,
-    explain,
-)
+from fedhh.experiments.config.load import apply_settings, explain
+from fedhh.experiments.config.schema import ExecutionConfig, OutputConfig, PopulationConfig
 from fedhh.experiments.config.section import Section, one_of
 from fedhh.experiments.config.toml_file import literal, read_toml
 from fedhh.longitudinal.ledger.cap import Cap

@@ -17,15 +17,20 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, ValidationError
 
 from fedhh import doors
-from fedhh.experiments.config.alphabet import FROM_DATA
 from fedhh.experiments.config.built_in import LONGITUDINAL, preset_text
-from fedhh.experiments.config.changes import apply_settings
 from fedhh.experiments.config.client_file import refuse_layout
+from fedhh.experiments.config.domain import FROM_DATA
+from fedhh.experiments.config.load import apply_settings, explain, parse_config, use_data
 from fedhh.experiments.config.population import is_synthetic, population_class, population_model
 from fedhh.experiments.config.protocol import build_protocol
-from fedhh.experiments.config.protocol_section import DEFAULT_PROTOCOL, switch_protocol
-from fedhh.experiments.config.schema import Config, explain, parse_config, use_data
-from fedhh.experiments.config.section import CountOrAuto, Section, one_of
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.config.section import (
+    DEFAULT_PROTOCOL,
+    CountOrAuto,
+    Section,
+    one_of,
+    switch_protocol,
+)
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.mechanisms.base import Mechanism

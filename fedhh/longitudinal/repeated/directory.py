@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from fedhh.experiments.config.load import explain
 from fedhh.experiments.config.population import is_synthetic
-from fedhh.experiments.config.schema import explain
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.study import resume as resuming
 from fedhh.experiments.study.csv_file import write_csv

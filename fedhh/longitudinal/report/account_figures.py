@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from fedhh.experiments.report.account_figures import check_figure
 from fedhh.experiments.report.style import (
     BLACK,
     BLUE,
@@ -25,6 +24,7 @@ from fedhh.experiments.report.style import (
     SKY,
     STYLE,
     VERMILION,
+    check_figure,
     in_percent,
     write_one,
 )

@@ -17,8 +17,8 @@ from fedhh.clients.populations.synthetic import (
 )
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.populations.wordfreq_tail import wordfreq_tail
+from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import parse_config
 from fedhh.testing import ALPHA
 from fedhh.validation import InputError
 

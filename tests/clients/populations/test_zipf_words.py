@@ -7,8 +7,8 @@ from scipy import stats
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.populations.zipf_words import zipf_words
+from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import parse_config
 from fedhh.testing import ALPHA
 from fedhh.validation import InputError
 

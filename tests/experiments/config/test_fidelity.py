@@ -9,8 +9,9 @@ import pytest
 
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.experiments.config.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
+from fedhh.experiments.config.load import change_config
 from fedhh.experiments.config.protocol import settle
-from fedhh.experiments.config.schema import Config, change_config
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run.directory import result_record, write_result
 from fedhh.experiments.run.run import run_config, simulate
@@ -86,41 +87,13 @@ def test_a_run_of_tallies_at_once_finds_about_as_much(chat, oracle):
     assert abs(coverage[0] - coverage[1]) < 0.02
 
 
-def test_a_configuration_chooses_the_fidelity_and_its_record_names_it(chat):
-    config = change_config(
-        Config(),
-        [
-            "population.clients=10000",
-            "protocol.clients_per_layer=500",
-            "protocol.depth=5",
-            "protocol.passes=1",
-            "simulation.fidelity=exact-tally",
-            "simulation.drawn_clients=100",
-            "execution.workers=0",
-        ],
-        "test",
-    )
-    config, result = run_config(config, chat)
-    record = result_record(result, config, {})
-    assert record["fidelity"] == "exact-tally"
-    assert record["clients_drawn_per_layer"] == 100
-
-
-def test_parquet_files_say_how_faithful_their_numbers_are(tmp_path):
+def test_a_configuration_chooses_the_fidelity_and_its_files_say_it(tmp_path):
+    settings = ["protocol.clients_per_layer=500", "protocol.depth=4", "protocol.passes=1",
+                "simulation.fidelity=exact-tally", "simulation.drawn_clients=100"]  # fmt: skip
     population = VirtualPopulation("chat", 4_000, seed=0, counted_clients=500)
-    config = change_config(
-        Config(),
-        [
-            "protocol.clients_per_layer=500",
-            "protocol.depth=4",
-            "protocol.passes=1",
-            "simulation.fidelity=exact-tally",
-            "simulation.drawn_clients=100",
-            "execution.workers=0",
-        ],
-        "test",
-    )
-    config, result = run_config(config, population)
+    config, result = run_config(change_config(Config(), settings, "test"), population)
+    record = result_record(result, config, {})
+    assert (record["fidelity"], record["clients_drawn_per_layer"]) == ("exact-tally", 100)
     write_result(tmp_path, result, config, {})
     for name, table in (("discoveries", result.discoveries), ("layers", result.layers)):
         path = tmp_path / f"{name}.parquet"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population, population_class
-from fedhh.experiments.config.schema import PopulationConfig, load_config
+from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.experiments.run.run import run_config
 from fedhh.validation import InputError
 

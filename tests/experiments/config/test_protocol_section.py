@@ -9,10 +9,10 @@ from dataclasses import fields
 
 import pytest
 
-from fedhh.experiments.config.json_schema import json_schema
+from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.protocol import build_protocol, settle
-from fedhh.experiments.config.protocol_section import own_settings, section_class
-from fedhh.experiments.config.schema import load_config, parse_config
+from fedhh.experiments.config.schema import json_schema
+from fedhh.experiments.config.section import own_settings, section_class
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.mechanisms.sampled_threshold import triehh_parameters
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -152,7 +152,6 @@ def test_central_triehh_gets_sample_and_threshold_from_its_privacy():
         (["protocol.name=sfp", "protocol.word_share=1.0"], "protocol.word_share = 1.0: expected"),
         (["protocol.name=pem", "protocol.oracle=ss"], 'protocol.oracle = "ss": expected'),
         (["protocol.name=triehh", "protocol.threshold=20"], "both as numbers"),
-        (["baseline.name=sfpp"], "Unknown protocol 'sfpp'"),
         (["protocol.name=[1]"], "Unknown protocol [1]"),
         (["baseline={name=[1]}"], "Unknown protocol [1]"),
         (["baseline.name=sfp", "baseline.length=0"], "baseline.length = 0"),
@@ -165,12 +164,6 @@ def test_wrong_protocols_are_refused_with_path_and_value(settings, message):
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert ".sfp." not in str(caught.value)
-
-
-def test_a_file_with_an_unknown_protocol_is_refused():
-    message = r"mine\.toml: protocol\.name = \"pam\": Unknown protocol 'pam'; did you mean 'pem'"
-    with pytest.raises(InputError, match=message):
-        parse_config({"protocol": {"name": "pam"}}, "mine.toml")
 
 
 def test_switching_keeps_what_a_client_contributes_and_nothing_else():
@@ -229,7 +222,6 @@ def test_one_of_several_baselines_is_changed_by_its_number():
         ("baseline.x.name=pem", "Expected --set baseline.NUMBER.KEY"),
         ("baseline.0.x.y=3", "Expected a baseline from 0 to 2, a key of it"),
         ("baseline.1.keep=3", r"unknown key baseline.1.keep"),
-        ("baseline.0.eta_max=0", r"baseline.0.eta_max = 0: expected"),
         ("baseline=7", "baseline = 7: expected a table"),
         ('baseline=["sfpp"]', r"baseline.name = .sfpp.: .*did you mean 'sfp'"),
         ("baseline=[[]]", "expected a table"),
@@ -284,17 +276,10 @@ def test_a_sweep_lists_whole_protocols():
     [
         ('[sweep.protocols.x]\nname = "sf"', "Unknown protocol 'sf'"),
         ("[sweep.protocols.x]\netamax = 3", "unknown key protocol.etamax"),
-        ('[baseline]\nname = "sfp"', "[baseline] belongs to fedhh run"),
+        ('[baseline]\nname = "sfp"', r"\[baseline\] belongs to fedhh run"),
+        ("[sweep.axes.protocol]\npasses = [1, 2]", r"Apple.*unknown key protocol\.passes"),
     ],
 )
 def test_wrong_lists_of_protocols_are_refused(change, message):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=message):
         parse_sweep(tomllib.loads(f"{SWEEP}\n{change}"), "mine.toml")
-    assert message in str(caught.value)
-
-
-def test_an_axis_that_a_listed_protocol_has_not_is_refused_with_its_cell():
-    table = tomllib.loads(SWEEP)
-    table["sweep"]["axes"]["protocol.passes"] = [1, 2]
-    with pytest.raises(InputError, match=r"Apple.*unknown key protocol\.passes"):
-        parse_sweep(table, "mine.toml")

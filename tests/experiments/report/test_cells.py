@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from fedhh.experiments.report.cells import points_with_interval, record_of, with_interval
+from fedhh.experiments.report.measures import points_with_interval, record_of, with_interval
 from fedhh.experiments.sweep.intervals import summarize
 
 

@@ -14,11 +14,12 @@ import pytest
 
 from fedhh.cli.comparison import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
-from fedhh.experiments.config.changes import apply_settings
-from fedhh.experiments.config.schema import load_config
-from fedhh.experiments.report.comparison import SERVER_SECONDS, comparison_of_runs, comparison_table
+from fedhh.experiments.config.load import apply_settings, load_config
+from fedhh.experiments.config.protocol import build_protocol
+from fedhh.experiments.report.comparison import comparison_of_runs, comparison_table
+from fedhh.experiments.report.measures import SERVER_SECONDS
 from fedhh.experiments.run.run import run_config
-from fedhh.experiments.sweep.plan import parse_sweep
+from fedhh.experiments.sweep.plan import Cell, parse_sweep
 from fedhh.server.registry import PROTOCOLS
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
@@ -44,17 +45,59 @@ def rows_of(table) -> dict[str, tuple[str, ...]]:
 DESCRIPTION = {"title": "T", "axes": ["protocol"]}
 
 
-def test_a_cell_is_the_mean_and_half_its_interval():
-    table = comparison_table(results(), DESCRIPTION)
-    assert table.columns == ("", "A", "B")
-    # Student's t at 2 degrees of freedom is 4.303; 0.1 / sqrt(3) * 4.303 = 0.248.
-    assert rows_of(table)["coverage"] == ("60.0% ± 24.8", "20.0%")
-    assert "95 % t interval over seeds (3)" in table.note
+def measured(**columns) -> dict[str, tuple[str, ...]]:
+    return rows_of(comparison_table(results(**columns), DESCRIPTION))
 
 
-def test_csv_has_a_row_for_each_protocol_and_setting_with_plain_numbers():
+AFTER, CUT = "central epsilon after the run, item", "cut words among the false"
+MOST_UP, MOST_DOWN = "upload per client, at most", "download per client, at most"
+
+
+@pytest.mark.parametrize(
+    ("columns", "label", "cells"),
+    [
+        # Student's t at 2 degrees of freedom is 4.303; 0.1 / sqrt(3) * 4.303 = 0.248.
+        ({}, "coverage", ("60.0% ± 24.8", "20.0%")),
+        # An epsilon is never rounded down and may be infinite.
+        ({}, AFTER, ("0.447", "inf")),
+        ({}, "local epsilon, item", ("8", "8")),
+        # An interval that rounds to nothing is left out.
+        ({"central_epsilon": [0.0931, 0.0931001, 0.0931, 2.0, 2.1, 2.2]}, AFTER,
+         ("0.094", "2.1 ± 0.248")),
+        ({"precision": [None] * 3 + [0.5] * 3}, "precision", ("-", "50.0%")),
+        # What is at most is never rounded down.
+        ({"upload_bits_per_client_max": [379.5] * 3 + [384.0] * 3}, MOST_UP, ("48 B", "48 B")),
+        # The mean is 1,016.7 bytes; Student's t makes 124.2 of the standard error of 28.9.
+        ({"download_bits_per_client_max": [8_000.0, 8_400.0, 8_000.0] + [192.1] * 3}, MOST_DOWN,
+         ("1,017 B ± 72 B", "25 B")),
+        ({"discovered_truncated": [0, 1, 0, 0, 0, 0]}, CUT, ("0.3 ± 1.4", "0.0")),
+        ({"discovered_truncated": [0] * 6}, CUT, None),
+    ],
+)  # fmt: skip
+def test_a_cell_is_the_mean_and_half_its_interval(columns, label, cells):
+    assert measured(**columns).get(label) == cells
+
+
+def test_few_seeds_have_their_range_or_no_interval():
+    table = comparison_table(results()[lambda rows: rows["seed"] > 0], DESCRIPTION)
+    assert rows_of(table)["coverage"] == ("65.0% ± 5.0", "20.0%")
+    assert table.note.startswith("Mean ± half the range of 2 seeds.")
+    one = comparison_table(results().drop_duplicates("protocol"), DESCRIPTION)
+    assert rows_of(one)["coverage"] == ("50.0%", "20.0%")
+    three = comparison_table(results(), DESCRIPTION)
+    assert three.columns == ("", "A", "B")
+    assert "95 % t interval over seeds (3)" in three.note
+    assert "delta 1e-10" in three.note
+
+
+def test_every_other_setting_repeats_the_rows_and_csv_has_plain_numbers():
     both = pd.concat([results().assign(e=4), results(coverage=[0.9] * 6).assign(e=8)])
     table = comparison_table(both, {"title": "T", "axes": ["protocol", "e"]})
+    assert table.labels == 2
+    assert [row for row in table.rows if row[1] == "coverage"] == [
+        ("4", "coverage", "60.0% ± 24.8", "20.0%"),
+        ("8", "coverage", "90.0%", "90.0%"),
+    ]
     csv = pd.read_csv(io.StringIO(table.render("csv")))
     assert csv[["e", "protocol", "seeds"]].to_numpy().tolist() == [
         [4, "A", 3], [4, "B", 3], [8, "A", 3], [8, "B", 3],
@@ -62,19 +105,6 @@ def test_csv_has_a_row_for_each_protocol_and_setting_with_plain_numbers():
     assert csv["coverage_mean"].tolist() == pytest.approx([0.6, 0.2, 0.9, 0.9])
     assert csv["coverage_low"][0] == pytest.approx(0.6 - 0.248, abs=1e-3)
     assert csv["central_epsilon_mean"].tolist() == [0.44611, math.inf] * 2
-
-
-def test_of_two_seeds_a_cell_has_half_their_range():
-    table = comparison_table(results()[lambda rows: rows["seed"] > 0], DESCRIPTION)
-    assert rows_of(table)["coverage"] == ("65.0% ± 5.0", "20.0%")
-    assert table.note.startswith("Mean ± half the range of 2 seeds.")
-
-
-def test_an_epsilon_is_never_rounded_down_and_may_be_infinite():
-    table = comparison_table(results(), DESCRIPTION)
-    assert rows_of(table)["central epsilon after the run, item"] == ("0.447", "inf")
-    assert rows_of(table)["local epsilon, item"] == ("8", "8")
-    assert "delta 1e-10" in table.note
 
 
 def test_precision_recall_and_f1_of_every_k_have_a_row_in_order():
@@ -86,66 +116,20 @@ def test_precision_recall_and_f1_of_every_k_have_a_row_in_order():
     ]  # fmt: skip
 
 
-def test_an_interval_that_rounds_to_nothing_is_left_out():
-    epsilons = [0.0931, 0.0931001, 0.0931, 2.0, 2.1, 2.2]
-    table = comparison_table(results(central_epsilon=epsilons), DESCRIPTION)
-    assert rows_of(table)["central epsilon after the run, item"] == ("0.094", "2.1 ± 0.248")
-    one = comparison_table(results().drop_duplicates("protocol"), DESCRIPTION)
-    assert rows_of(one)["coverage"] == ("50.0%", "20.0%")
-
-
-def test_rows_are_repeated_for_every_other_setting():
-    both = pd.concat([results().assign(e=4), results(coverage=[0.9] * 6).assign(e=8)])
-    table = comparison_table(both, {"title": "T", "axes": ["protocol", "e"]})
-    assert table.labels == 2
-    coverage = [row for row in table.rows if row[1] == "coverage"]
-    assert coverage == [
-        ("4", "coverage", "60.0% ± 24.8", "20.0%"),
-        ("8", "coverage", "90.0%", "90.0%"),
-    ]
-
-
-def test_a_missing_number_is_a_dash():
-    table = comparison_table(results(precision=[None] * 3 + [0.5] * 3), DESCRIPTION)
-    assert rows_of(table)["precision"] == ("-", "50.0%")
-
-
-def test_what_is_at_most_is_never_rounded_down():
-    columns = {
-        "upload_bits_per_client_max": [379.5] * 3 + [384.0] * 3,
-        "download_bits_per_client_max": [8_000.0, 8_400.0, 8_000.0] + [192.1] * 3,
-    }
-    rows = rows_of(comparison_table(results(**columns), DESCRIPTION))
-    assert rows["upload per client, at most"] == ("48 B", "48 B")
-    # The mean is 1,016.7 bytes; Student's t makes 124.2 of the standard error of 28.9.
-    assert rows["download per client, at most"] == ("1,017 B ± 72 B", "25 B")
-
-
-def test_the_note_says_what_recall_f1_and_count_errors_are():
-    columns = {
-        "recall": [0.5] * 6,
-        "f1": [0.5] * 6,
-        "precision": [0.5] * 6,
-        "min_clients": [2_000] * 6,
-        "count_error_relative_significant": [0.1] * 6,
-        "recall_top_20": [0.1] * 6,
-    }
-    note = comparison_table(results(**columns), DESCRIPTION).note
-    assert "Recall is over the words held by at least 2,000 clients." in note
-    assert "F1 is the harmonic mean of precision and recall." in note
-    assert "the K largest estimates against the K words held by most clients" in note
-    assert "Words cut to the longest length that a protocol spells count as false." in note
-    assert "mean of |estimated - true| / true clients over significant discoveries" in note
+def test_the_note_says_what_the_rows_mean_that_it_has():
+    columns = ("recall", "f1", "precision", "count_error_relative_significant", "recall_top_20")
+    shown = results(min_clients=[2_000] * 6, **dict.fromkeys(columns, [0.5] * 6))
+    note = comparison_table(shown, DESCRIPTION).note
     bare = comparison_table(results(), DESCRIPTION).note
-    assert all(word not in bare for word in ("Recall", "F1", "top K", "cut", "Count error"))
-
-
-def test_cut_words_have_a_row_where_there_are_any():
-    label = "cut words among the false"
-    some = comparison_table(results(discovered_truncated=[0, 1, 0, 0, 0, 0]), DESCRIPTION)
-    assert rows_of(some)[label] == ("0.3 ± 1.4", "0.0")
-    none = comparison_table(results(discovered_truncated=[0] * 6), DESCRIPTION)
-    assert label not in rows_of(none)
+    for said in (
+        "Recall is over the words held by at least 2,000 clients.",
+        "F1 is the harmonic mean of precision and recall.",
+        "the K largest estimates against the K words held by most clients",
+        "Words cut to the longest length that a protocol spells count as false.",
+        "mean of |estimated - true| / true clients over significant discoveries",
+    ):
+        assert said in note
+        assert said not in bare
 
 
 def test_clients_that_are_asked_again_are_said_to_count_again():
@@ -195,14 +179,17 @@ def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
     assert rows_of(table)["central epsilon after the run, item"] == ("inf",)
 
 
+def cells_of_one_seed(name: str) -> list[Cell]:
+    table = tomllib.loads(preset_text(name, SWEEPS))
+    table["sweep"]["seeds"] = 1
+    return parse_sweep(table, name).to_run
+
+
 @pytest.mark.parametrize("name", ["sfp-vs-triehh", "sfp-vs-triehh-zipf", DEFAULT_COMPARISON])
 def test_presets_ask_the_same_clients_for_the_same_contributions(name):
-    plan = parse_sweep(tomllib.loads(preset_text(name, SWEEPS)), name)
-    cells = [cell.config for cell in plan.to_run]
+    cells = [cell.config for cell in cells_of_one_seed(name)]
     assert len({cell.protocol.max_items for cell in cells}) == 1
     assert len({cell.population for cell in cells}) == 1
-    from fedhh.experiments.config.protocol import build_protocol
-
     for cell in cells:
         protocol = build_protocol(cell)
         assert protocol.mechanism.local_epsilon == pytest.approx(cell.privacy.local_epsilon)
@@ -212,9 +199,9 @@ def test_presets_ask_the_same_clients_for_the_same_contributions(name):
 
 @pytest.mark.parametrize("name", ["field", "field-quick"])
 def test_the_whole_field_asks_for_one_word_of_everybody_in_each_population(name):
-    plan = parse_sweep(tomllib.loads(preset_text(name, SWEEPS)), name)
+    all_cells = cells_of_one_seed(name)
     for source in ("chat", "zipf"):
-        cells = [cell for cell in plan.to_run if cell.config.population.source == source]
+        cells = [cell for cell in all_cells if cell.config.population.source == source]
         assert len({cell.config.population for cell in cells}) == 1
         one_word = [cell for cell in cells if hasattr(cell.config.protocol, "max_items")]
         assert {cell.config.protocol.max_items for cell in one_word} == {1}
@@ -299,19 +286,28 @@ def test_a_runs_configuration_takes_seeds():
     assert {cell.config.seed for cell in plan.cells} == {0, 1}
 
 
-def test_the_epsilon_of_a_runs_configuration_is_the_one_to_compare_at():
-    assert axis_of(run_table(privacy={"local_epsilon": 3})) == [3.0]
-    assert axis_of(run_table(privacy={"local_epsilon": [3, 5]})) == [3.0, 5.0]
-    assert axis_of(run_table(), "privacy.local_epsilon=2") == [2.0]
-    assert axis_of(run_table(privacy={"delta": 1e-8})) == [4.0, 6.0, 8.0]
+LIST, TWO = "privacy.local_epsilon=[3, 5]", "privacy.local_epsilon=[2, 3]"
 
 
-def test_the_epsilon_of_the_command_line_is_the_one_to_compare_at():
-    assert axis_of(preset_table(), "privacy.local_epsilon=3") == [3.0]
-    assert axis_of(preset_table(), "privacy.local_epsilon=[3, 5]") == [3.0, 5.0]
-    assert axis_of(preset_table()) == [4.0, 6.0, 8.0]
-    both = ("privacy.local_epsilon=3", "sweep.axes.privacy.local_epsilon=[2, 3]")
-    assert axis_of(preset_table(), *both) == [2.0, 3.0]
+@pytest.mark.parametrize(
+    ("table", "settings", "epsilons"),
+    [
+        (run_table(privacy={"local_epsilon": 3}), (), [3]),
+        (run_table(privacy={"local_epsilon": [3, 5]}), (), [3, 5]),
+        (run_table(), ("privacy.local_epsilon=2",), [2]),
+        (run_table(privacy={"delta": 1e-8}), (), [4, 6, 8]),
+        (preset_table(), ("privacy.local_epsilon=3",), [3]),
+        (preset_table(), (LIST,), [3, 5]),
+        (preset_table(), (), [4, 6, 8]),
+        (
+            preset_table(),
+            ("privacy.local_epsilon=3", "sweep.axes.privacy.local_epsilon=[2, 3]"),
+            [2, 3],
+        ),
+    ],
+)
+def test_a_comparison_is_at_the_epsilon_that_is_given(table, settings, epsilons):
+    assert axis_of(table, *settings) == epsilons
 
 
 def test_an_epsilon_in_the_place_of_an_axis_leaves_the_others():
@@ -323,13 +319,10 @@ def test_an_epsilon_in_the_place_of_an_axis_leaves_the_others():
     assert plan.axes == ("protocol", "privacy.local_epsilon", "protocol.max_items")
 
 
-@pytest.mark.parametrize("words", [["privacy.local_epsilon=3"], []])
-def test_the_command_compares_at_what_it_is_given(command, words: list[str]):
-    given = [word for setting in words for word in ("--set", setting)]
-    done = command("compare", "--dry-run", "--format", "json", *given)
+def test_the_command_compares_at_what_it_is_given(command):
+    done = command("compare", "--dry-run", "--format", "json", "--set", "privacy.local_epsilon=3")
     assert (done.returncode, done.stderr) == (0, "")
-    epsilons = {cell.get("privacy.local_epsilon", 3.0) for cell in json.loads(done.stdout)}
-    assert epsilons == ({3.0} if words else {4.0, 6.0, 8.0})
+    assert {cell.get("privacy.local_epsilon", 3.0) for cell in json.loads(done.stdout)} == {3.0}
 
 
 @pytest.mark.parametrize(
@@ -350,7 +343,7 @@ def test_a_wrong_epsilon_is_refused_in_one_line(settings, message: str):
 
 
 TWO_PROTOCOLS = """
-population = { source = "chat", clients = 6_000 }
+population = { source = "chat", clients = 2_000 }
 protocol = { max_items = 3, depth = 6, eta_max = 50 }
 execution = { workers = 0 }
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import load_config
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.report import style
 from fedhh.experiments.report.run_figures import figures, plot, plot_run, write_figures
 from fedhh.experiments.report.titles import restyle
@@ -22,12 +25,28 @@ from fedhh.validation import InputError
 SMALL = ["population.clients=1000", "execution.workers=0"]
 
 
-def estimates(*settings: str):
-    """The discoveries of a small run, and its figure of estimates; warnings are errors here."""
+@cache
+def run_of(*settings: str) -> tuple[Config, RunResult]:
+    """A small run, settled; tests only read it."""
     config = load_config(preset="small", settings=[*SMALL, *settings])
     population, _ = build_population(config.population, seed=config.seed)
-    _, result = run_config(config, population)
+    return run_config(config, population)
+
+
+def estimates(*settings: str):
+    """The discoveries of a small run, and its figure of estimates; warnings are errors here."""
+    _, result = run_of(*settings)
     return result.discoveries, figures(result)["estimates"].axes[0]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory) -> Path:
+    """A finished run's directory with its figures."""
+    settled, result = run_of()
+    folder = output.new_directory(settled, tmp_path_factory.mktemp("run") / "run", name="")
+    write_figures(folder, result)
+    output.write_result(folder, result, settled, {})
+    return folder
 
 
 def drawn_counts(axes) -> dict[str, int]:
@@ -77,9 +96,7 @@ def test_figures_say_the_protocol_and_its_epsilons():
 
 
 def test_passes_that_coincide_can_be_told_apart():
-    config = load_config(preset="small", settings=[*SMALL, "protocol.passes=2"])
-    population, _ = build_population(config.population, seed=config.seed)
-    _, result = run_config(config, population)
+    _, result = run_of("protocol.passes=2")
     upper, lower = figures(result)["trie_by_layer"].axes
     kept = [line for line in upper.lines if str(line.get_label()).startswith("kept")]
     for first, second in (kept, lower.lines):
@@ -87,21 +104,15 @@ def test_passes_that_coincide_can_be_told_apart():
         assert first.get_zorder() < second.get_zorder()
 
 
-def test_the_figures_of_a_directory_are_those_of_its_run(tmp_path):
-    config = load_config(preset="small", settings=SMALL)
-    population, facts = build_population(config.population, seed=config.seed)
-    settled, result = run_config(config, population)
-    output.new_directory(settled, tmp_path / "run", name="")
-    write_figures(tmp_path / "run", result)
-    output.write_result(tmp_path / "run", result, settled, facts)
-    names = set(figures(result))
-    paths = plot_run(tmp_path / "run", out=tmp_path / "out")
+def test_the_figures_of_a_directory_are_those_of_its_run(directory, tmp_path):
+    names = set(figures(run_of()[1]))
+    paths = plot_run(directory, out=tmp_path / "out")
     assert {path.stem for path in paths} == names
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         f"{name}.{kind}" for name in names for kind in ("png", "pdf", "svg")
     }
     for path in paths:
-        assert path.read_bytes() == (tmp_path / "run" / path.name).read_bytes()
+        assert path.read_bytes() == (directory / path.name).read_bytes()
 
 
 def test_a_run_with_damaged_tables_is_refused_in_one_line(tmp_path):
@@ -113,11 +124,10 @@ def test_a_run_with_damaged_tables_is_refused_in_one_line(tmp_path):
 @pytest.fixture(scope="module")
 def adaptive() -> RunResult:
     """A run whose layers go by posterior probability, with a validation round."""
-    settings = [*SMALL, "protocol.name=adaptive-triehh", "protocol.false_discovery_rate=0.05",
-                "population.clients=20000", "privacy.local_epsilon=8"]  # fmt: skip
-    config = load_config(preset="small", settings=settings)
-    population, _ = build_population(config.population, seed=config.seed)
-    return run_config(config, population)[1]
+    return run_of(
+        "protocol.name=adaptive-triehh", "protocol.false_discovery_rate=0.05",
+        "population.clients=20000",
+    )[1]  # fmt: skip
 
 
 def test_layers_that_go_by_posterior_probability_have_no_threshold(adaptive: RunResult):
@@ -156,10 +166,7 @@ def test_the_validation_round_is_no_layer(adaptive: RunResult):
 
 
 def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_thresholds():
-    settings = [*SMALL, "protocol.false_discovery_rate=0.05", "protocol.passes=2"]
-    config = load_config(preset="small", settings=settings)
-    population, _ = build_population(config.population, seed=config.seed)
-    _, result = run_config(config, population)
+    _, result = run_of("protocol.false_discovery_rate=0.05", "protocol.passes=2")
     figure = figures(result)["trie_by_layer"]
     assert len(figure.axes) == 2
     voted = result.layers[result.layers["kept_by"] == "votes"]
@@ -177,28 +184,18 @@ def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     assert not axes.figure.get_supxlabel()
 
 
-def test_figures_of_a_directory_without_titles_and_of_another_size(tmp_path, command):
-    config = load_config(preset="small", settings=SMALL)
-    population, facts = build_population(config.population, seed=config.seed)
-    settled, result = run_config(config, population)
-    output.new_directory(settled, tmp_path / "run", name="")
-    output.write_result(tmp_path / "run", result, settled, facts)
-    out = tmp_path / "out"
-    done = command("plot", str(tmp_path / "run"), "--out", str(out), "--no-title", "--size", "5x3")
+def test_figures_of_a_directory_without_titles_and_of_another_size(directory, tmp_path, command):
+    words = ("plot", str(directory), "--out", str(tmp_path / "out"))
+    done = command(*words, "--no-title", "--size", "5x3")
     assert done.returncode == 0, done.stderr
-    for name in figures(result):
-        with Image.open(out / f"{name}.png") as image:
+    for name, figure in figures(run_of()[1]).items():
+        with Image.open(tmp_path / "out" / f"{name}.png") as image:
             assert image.size == (round(5 * style.DPI), round(3 * style.DPI))
-        assert "epsilon" not in (out / f"{name}.svg").read_text()
-        figure = figures(result)[name]
+        assert "epsilon" not in (tmp_path / "out" / f"{name}.svg").read_text()
         restyle(figure, Look(title=False))
         assert not figure.get_suptitle()
         assert not figure.axes[0].get_title()
-    for size in ("5", "0x3", "5x"):
-        refused = command("plot", str(tmp_path / "run"), "--out", str(out), "--size", size)
-        assert refused.returncode == 2
-        assert refused.stderr.count("\n") == 1
-        assert repr(size) in refused.stderr
-    refused = command("plot", str(tmp_path / "run"), "--out", str(out), "--size", "1x1")
-    assert refused.returncode == 2
-    assert "leave no room" in refused.stderr
+    for size, said in (("5", "'5'"), ("0x3", "'0x3'"), ("5x", "'5x'"), ("1x1", "leave no room")):
+        refused = command(*words, "--size", size)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert said in refused.stderr

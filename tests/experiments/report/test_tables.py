@@ -91,38 +91,36 @@ def made(directory: Path, text: str, *, fails: Callable[[Cell], bool] = lambda c
     return directory
 
 
-def test_cells_beside_the_grid_are_rows_of_their_own_named_by_what_they_set(tmp_path):
-    table = make_table("summary", made(tmp_path / "a", EPSILONS + NO_LDP + RANDOM + FEW_KEPT))
-    assert table.columns == ("epsilon", "beside the grid", "coverage", "precision")
-    assert [(*row[:2], row[2].split()[0]) for row in table.rows] == [
-        ("4", "", "23.1%"),
-        ("6", "", "27.1%"),
-        ("8", "", "31.1%"),
-        ("-", "no LDP (true counts)", "61.1%"),
-        ("8", "sampler random", "41.1%"),
-        ("8", "eta_max 50, clients per layer auto", "26.1%"),
-    ]
+PROTOCOLS = '[sweep.protocols.one]\n[sweep.protocols.two]\n"sampler" = "random"\n'
+FEWER = "eta_max 50, clients per layer auto"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        # Cells beside the grid are rows of their own, named by what they set.
+        (EPSILONS + NO_LDP + RANDOM + FEW_KEPT, ("epsilon", "beside the grid"), [
+            ("4", "", "23.1%"), ("6", "", "27.1%"), ("8", "", "31.1%"),
+            ("-", "no LDP (true counts)", "61.1%"), ("8", "sampler random", "41.1%"),
+            ("8", FEWER, "26.1%"),
+        ]),
+        # A single extra stands in the columns of what it sets.
+        (EPSILONS + RANDOM, ("epsilon", "sampler"), [
+            ("4", "greedy", "23.1%"), ("6", "greedy", "27.1%"), ("8", "greedy", "31.1%"),
+            ("8", "random", "41.1%"),
+        ]),
+        # Extras of whole protocols are told apart without columns of theirs.
+        (PROTOCOLS + NO_LDP + FEW_KEPT, ("protocol", "beside the grid"), [
+            ("one", "", "31.1%"), ("two", "", "41.1%"), ("", "no LDP (true counts)", "61.1%"),
+            ("", FEWER, "26.1%"),
+        ]),
+    ],
+)  # fmt: skip
+def test_every_cell_has_a_row_that_says_what_it_is(tmp_path, text, columns, rows):
+    table = make_table("summary", made(tmp_path / "a", text))
+    assert table.columns == (*columns, "coverage", "precision")
+    assert [(*row[:2], row[2].split()[0]) for row in table.rows] == rows
     assert table.note == "Mean and 95 % t interval over seeds (3)."
-
-
-def test_a_single_extra_stands_in_the_columns_of_what_it_sets(tmp_path):
-    table = make_table("summary", made(tmp_path / "a", EPSILONS + RANDOM))
-    assert table.columns[:2] == ("epsilon", "sampler")
-    assert [row[:2] for row in table.rows] == [
-        ("4", "greedy"), ("6", "greedy"), ("8", "greedy"), ("8", "random"),
-    ]  # fmt: skip
-    assert [row[2].split()[0] for row in table.rows[2:]] == ["31.1%", "41.1%"]
-
-
-def test_extras_of_whole_protocols_are_told_apart_without_columns_of_theirs(tmp_path):
-    protocols = '[sweep.protocols.one]\n[sweep.protocols.two]\n"sampler" = "random"\n'
-    table = make_table("summary", made(tmp_path / "a", protocols + NO_LDP + FEW_KEPT))
-    assert [(*row[:2], row[2].split()[0]) for row in table.rows] == [
-        ("one", "", "31.1%"),
-        ("two", "", "41.1%"),
-        ("", "no LDP (true counts)", "61.1%"),
-        ("", "eta_max 50, clients per layer auto", "26.1%"),
-    ]
 
 
 def test_a_metric_that_a_setting_lacks_is_a_dash_in_its_own_row(tmp_path):
@@ -257,13 +255,19 @@ def test_notes_and_captions_say_how_many_cells_failed_and_how_many_seeds_are_lef
     assert description["failed"] == 2
     layout = Layout(x=EPSILON, by=())
     figure = draw_metric(table, layout, "coverage", title="t", failed=description["failed"])
-    assert figure._supxlabel.get_text() == f"mean and 95 % t interval over seeds (1 to 3); {note}"
+    assert figure.get_supxlabel() == f"mean and 95 % t interval over seeds (1 to 3); {note}"
+    two = draw_metric(table[table["seed"] < 2], layout, "coverage", title="t")
+    assert two.get_supxlabel() == "mean and range of 2 seeds; of 1, none"
 
 
 def test_a_table_without_a_title_begins_with_its_head():
     table = TextTable(title="", columns=("a",), rows=(("1",),), note="N.")
     assert table.render("markdown").startswith("| a |")
     assert "\\caption{N.}" in table.render("latex")
+
+
+def csv_of(directory: Path, name: str = "summary") -> pd.DataFrame:
+    return pd.read_csv(io.StringIO(make_table(name, directory).render("csv")))
 
 
 def test_a_list_is_a_setting_as_any_other(tmp_path):
@@ -291,7 +295,7 @@ def test_rows_are_in_the_order_of_the_file_whatever_its_values_are(tmp_path):
 
 def test_csv_has_one_row_per_setting_with_plain_numbers(tmp_path):
     directory = made(tmp_path / "a", EPSILONS + NO_LDP)
-    table = pd.read_csv(io.StringIO(make_table("summary", directory).render("csv")))
+    table = csv_of(directory)
     assert list(table.columns) == [
         EPSILON, "protocol.oracle", "seeds", "coverage_mean", "coverage_low", "coverage_high",
         "precision_mean", "precision_low", "precision_high",
@@ -307,23 +311,13 @@ def test_csv_has_one_row_per_setting_with_plain_numbers(tmp_path):
 def test_csv_of_samplers_and_of_labels_has_plain_numbers_too(tmp_path):
     protocols = '[sweep.protocols."=one"]\n[sweep.protocols.two]\n"sampler" = "random"\n'
     directory = made(tmp_path / "a", protocols + EPSILONS)
-    table = pd.read_csv(io.StringIO(make_table("summary", directory).render("csv")))
+    table = csv_of(directory)
     assert table["protocol"].tolist() == ["'=one"] * 3 + ["two"] * 3
     assert table[EPSILON].tolist() == [4, 6, 8] * 2
     sampling = made(tmp_path / "b", "[sweep.axes]\n" + EPSILON_4)
-    (row,) = pd.read_csv(io.StringIO(make_table("sampling", sampling).render("csv"))).to_dict(
-        "records"
-    )
+    (row,) = csv_of(sampling, "sampling").to_dict("records")
     assert row["gain_mean"] == pytest.approx(0.1)
     assert (row["greedy_mean"], row["seeds"]) == (pytest.approx(0.231), 3)
-
-
-def test_two_seeds_are_said_to_be_two(tmp_path):
-    directory = made(tmp_path / "a", EPSILONS)
-    table, _ = read_labeled_results(directory)
-    two = table[table["seed"] < 2]
-    figure = draw_metric(two, Layout(x=EPSILON, by=()), "coverage", title="t")
-    assert figure._supxlabel.get_text() == "mean and range of 2 seeds"
 
 
 def test_dollars_of_a_title_are_no_formula(tmp_path):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import warnings
+from pathlib import Path
 
 import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import fedhh
+from fedhh.experiments.report import style
 from fedhh.experiments.report.heat_map import draw_map
-from fedhh.experiments.report.style import FORMATS, png_bytes
-from fedhh.experiments.report.sweep_lines import draw_metric
+from fedhh.experiments.report.style import FORMATS, png_bytes, save
+from fedhh.experiments.report.sweep_lines import draw_metric, draw_tradeoff
 from fedhh.experiments.report.titles import (
     name_panel,
     put_heading,
@@ -21,7 +25,6 @@ from fedhh.experiments.report.titles import (
     shortened,
     wrapped,
 )
-from fedhh.experiments.report.tradeoff import draw_tradeoff
 from fedhh.experiments.study.look import Look, parse_size
 from fedhh.experiments.sweep.columns import Layout
 from fedhh.longitudinal.ledger import Curve
@@ -155,6 +158,23 @@ def panels() -> Figure:
     put_heading(figure, "A title that needs two lines where a figure is narrow")
     put_note(figure, "What intervals mean, over how many seeds")
     return figure
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_same_figure_gives_the_same_file_which_holds_its_letters(kind: str):
+    files = [io.BytesIO(), io.BytesIO()]
+    for file in files:
+        save(panels(), file, kind)
+    first, second = (file.getvalue() for file in files)
+    assert first == second
+    assert kind != "pdf" or b"/FontFile2" in first
+    assert kind != "svg" or b"<text" not in first
+
+
+def test_every_figure_of_the_package_is_saved_in_one_place():
+    package = Path(fedhh.__file__).parent
+    saving = [path for path in package.rglob("*.py") if "savefig(" in path.read_text()]
+    assert saving == [Path(style.__file__)]
 
 
 def test_without_a_title_panels_keep_their_names_and_the_note_stays():

@@ -241,7 +241,7 @@ FIELDS = {
 
 
 def small_run(**changes):
-    from fedhh.experiments.config.schema import load_config
+    from fedhh.experiments.config.load import load_config
 
     settings = [f"{key}={value}" for key, value in changes.items()]
     config = load_config(

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from fedhh.experiments.config.schema import load_config
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.report.comparison import comparison_of_runs
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import directory as output

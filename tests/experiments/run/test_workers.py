@@ -4,7 +4,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from fedhh.experiments.config.schema import ExecutionConfig, load_config
+from fedhh.experiments.config.load import load_config
+from fedhh.experiments.config.schema import ExecutionConfig
 from fedhh.experiments.run import run, workers
 from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
 from fedhh.experiments.sweep.plan import parse_sweep

@@ -10,7 +10,7 @@ import pytest
 
 import fedhh
 from fedhh.cli.comparison import comparison_at
-from fedhh.experiments.config.schema import parse_config
+from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results

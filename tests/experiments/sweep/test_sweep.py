@@ -13,8 +13,8 @@ import fedhh
 from fedhh.accounting import run_guarantees
 from fedhh.accounting.user_level import user_level_from
 from fedhh.experiments.config.client_file import load_content
+from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import parse_config
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep import sweep

@@ -15,8 +15,9 @@ from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.shared_drawing import SharedDrawing
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.schema import ExecutionConfig, parse_config
+from fedhh.experiments.config.schema import ExecutionConfig
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.directory import read_results

@@ -1,4 +1,4 @@
-"""The page itself: one HTML file that asks nobody for anything.
+"""The page itself, and its file: HTML that asks nobody for anything.
 
 What users typed stands only in compressed data, never in markup but for the title, which is
 escaped. The policy lets no script run but the page's own, by its hash, and no request leave.
@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.experiments.report.explorer.chunks import packed
-from fedhh.validation import printable
+from fedhh.experiments.study.kinds import finished_kind
+from fedhh.experiments.study.page import REPORT, PageData
+from fedhh.system.files import write_text
+from fedhh.validation import InputError, printable
 
 _ASSETS = Path(__file__).parent / "assets"
 
@@ -32,8 +35,7 @@ def asset(name: str) -> str:
 def policy(*, connect: str) -> str:
     """Return the content security policy of a page.
 
-    Args:
-        connect: Where its script may ask for data: "'none'", or "'self'" for a page that is served.
+    Its script may ask for data where ``connect`` says: "'none'", or "'self'" if it is served.
     """
     digest = hashlib.sha256(asset("explorer.js").encode("utf-8")).digest()
     script = base64.b64encode(digest).decode("ascii")
@@ -44,13 +46,9 @@ def policy(*, connect: str) -> str:
 
 
 def document(title: str, manifest: Any, chunks: Mapping[str, Any], *, connect: str) -> str:
-    """Return a whole page.
+    """Return a whole page that shows what its manifest says; see `policy` for ``connect``.
 
-    Args:
-        title: Of the page.
-        manifest: What it shows.
-        chunks: Further pieces of its data by name, of letters, digits and hyphens.
-        connect: See `policy`.
+    Further pieces of its data have names of letters, digits and hyphens.
     """
     pieces = {MANIFEST: manifest, **chunks}
     data = "\n".join(
@@ -78,3 +76,49 @@ def document(title: str, manifest: Any, chunks: Mapping[str, Any], *, connect: s
 </body>
 </html>
 """
+
+
+def write_report(directory: Path, other: Path | None = None, *, out: Path | None = None) -> Path:
+    """Write a directory's page, and return the file.
+
+    The pages of directories below it are written too where its page leads to them, as a sweep's
+    leads to the runs in ``cells/CELL``.
+
+    Args:
+        directory: Of anything that is finished.
+        other: A second run's, to be laid over the first one.
+        out: The file; "report.html" in the directory if None, or "compared-with-OTHER.html".
+
+    Raises:
+        InputError: Nothing is finished in a directory, it is damaged, or its kind has no such page;
+            or the file is a run's own page.
+    """
+    kind = finished_kind(directory)
+    if other is not None:
+        file = out or directory / f"compared-with-{other.resolve().name or 'root'}.html"
+        for each in (directory, other):
+            _check_compared(each, file)
+        _write(kind.page_of_two(directory, other), file)
+        return file
+    file = out or directory / REPORT
+    page = kind.page(directory)
+    for below in kind.opened_from_page(directory):
+        write_report(below)
+    _write(page, file)
+    return file
+
+
+def _check_compared(directory: Path, file: Path) -> None:
+    """Raise InputError unless a directory can be laid over another, and the file is not its own."""
+    if not finished_kind(directory).is_laid_over:
+        raise InputError(
+            f"{directory} holds no single run; two runs are laid over each other. Give it alone."
+        )
+    if file.resolve() == (directory / REPORT).resolve():
+        raise InputError(
+            f"{file} is the page of one of the runs; give the comparison another --out."
+        )
+
+
+def _write(page: PageData, file: Path) -> None:
+    write_text(file, document(page.title, page.manifest, page.chunks, connect="'none'"))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from fedhh.clients.populations.population import Population
-from fedhh.experiments.report.explorer.chunks import columns_of
+from fedhh.experiments.report.explorer.chunks import columns_of, round_chunk
+from fedhh.experiments.report.explorer.run_page import EMPTY_RUN, facts_of
 from fedhh.experiments.report.explorer.server import LiveServer
-from fedhh.experiments.report.explorer.sweep_page import sweep_data
-from fedhh.experiments.report.explorer.trie_chunks import has_validation, round_chunk
+from fedhh.experiments.report.explorer.study_page import EMPTY_SWEEP, sweep_data
 from fedhh.experiments.run.candidates import survivors, vote_ranges
 from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
@@ -53,7 +54,6 @@ class LiveRun:
     """
 
     def __init__(self, server: LiveServer) -> None:
-        """Tell this server's page."""
         self._server = server
         self._run = -1
         self._heard: HeardRound | None = None
@@ -67,27 +67,11 @@ class LiveRun:
         self._run += 1
         self._heard = None
         run = {
+            **EMPTY_RUN,
+            **facts_of(protocol),
             "name": protocol.title,
-            "title": protocol.title,
             "population": population.name,
             "clients": population.num_clients,
-            "alphabet": protocol.symbols.symbols,
-            "depth": protocol.longest_word,
-            "max_items": protocol.mechanism.max_items,
-            "coverage": None,
-            "seed": None,
-            "beside_lexicon": False,
-            "validates": has_validation(protocol),
-            "known": None,
-            "below_zero": None,
-            "words": None,
-            "missed": None,
-            "rounds": [],
-            "votes": {},
-            "layers": {},
-            "note": None,
-            "privacy": {"claims": [], "notes": []},
-            "config": "",
         }
         self._server.say("run", run)
         self._server.say("status", f"{protocol.title} asks {population.num_clients:,} clients")
@@ -101,12 +85,9 @@ class LiveRun:
 
     def finish_round(self, layer: LayerRow) -> None:
         """Tell a round's row, and have its candidates ready."""
-        data = {"run": self._run, "layer": layer.columns()}
-        if self._heard is None:
-            self._server.say("round", data)
-            return
         heard, self._heard = self._heard, None
-        self._server.say("round", data, chunk=lambda: _round(heard))
+        chunk = None if heard is None else partial(_round, heard)
+        self._server.say("round", {"run": self._run, "layer": layer.columns()}, chunk=chunk)
 
 
 def _round(heard: HeardRound) -> dict[str, Any]:
@@ -117,20 +98,7 @@ def _round(heard: HeardRound) -> dict[str, Any]:
 def live_sweep(plan: Sweep) -> LiveServer:
     """Return the server of a sweep's live page."""
     title = plan.title or "Sweep"
-    manifest = {
-        "kind": "sweep",
-        "title": title,
-        "clients": "",
-        "failed": 0,
-        "axes": [],
-        "metrics": [],
-        "best": plan.best,
-        "layout": {},
-        "rows": {},
-        "tables": [],
-        "config": "",
-        "opens": {},
-    }
+    manifest = {**EMPTY_SWEEP, "title": title, "best": plan.best}
     return LiveServer(title, manifest)
 
 
@@ -138,7 +106,6 @@ class LiveSweepPage:
     """A sweep's listener that tells a page."""
 
     def __init__(self, server: LiveServer, plan: Sweep) -> None:
-        """Tell this server's page."""
         self._server = server
         self._plan = plan
         self._rows: list[dict[str, Any]] = []
@@ -164,7 +131,7 @@ class LiveSweepPage:
         self._server.say("status", f"{self._left:,} runs to go, {self.failed:,} failed")
         if any(row["status"] == DONE for row in self._rows):
             rows = tuple(self._rows)
-            self._server.say("results", {}, chunk=lambda: self._results(rows))
+            self._server.say("results", {}, chunk=partial(self._results, rows))
 
     def _results(self, rows: tuple[dict[str, Any], ...]) -> dict[str, Any]:
         description = description_of(self._plan)

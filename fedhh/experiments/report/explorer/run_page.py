@@ -6,16 +6,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedhh.experiments.report.explorer import tables
-from fedhh.experiments.report.explorer.chunks import columns_of
-from fedhh.experiments.report.explorer.known_list import known_list
-from fedhh.experiments.report.explorer.trie_chunks import has_validation, round_chunks
+import pandas as pd
+
+from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.comparison import comparison_table, numbers_of
+from fedhh.experiments.report.explorer.chunks import (
+    columns_of,
+    has_validation,
+    known_list,
+    plain_table,
+    round_chunks,
+)
+from fedhh.experiments.report.measures import SERVER_SECONDS
 from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.sentences import below_zero
 from fedhh.experiments.run.stored_result import read_record, read_result
 from fedhh.experiments.study.page import PageData
+from fedhh.experiments.study.text_table import TextTable
+from fedhh.experiments.sweep.axes import PROTOCOL
+from fedhh.experiments.sweep.directory import flat_result
+from fedhh.protocol import AnyProtocol
 
 _WORDS = (
     "word", "pass", "layer", "estimated_clients", "std_error", "z", "is_significant",
@@ -26,6 +38,24 @@ _NO_CANDIDATES = (
     "This run's directory does not say what became of its candidates: it was written by an older "
     "fedhh, or its protocol asks for no prefixes. Trie, votes and the search for a word need that."
 )
+
+
+EMPTY_RUN: dict[str, Any] = {
+    "coverage": None,
+    "seed": None,
+    "beside_lexicon": False,
+    "known": None,
+    "below_zero": None,
+    "words": None,
+    "missed": None,
+    "rounds": [],
+    "votes": {},
+    "layers": {},
+    "note": None,
+    "privacy": {"claims": [], "notes": []},
+    "config": "",
+}
+"""What a page says of a run before its first round."""
 
 
 def run_page(directories: Sequence[Path]) -> PageData:
@@ -46,13 +76,13 @@ def run_page(directories: Sequence[Path]) -> PageData:
         chunks.update(pieces | words)
     populations = [record["population"]["name"] for record in records]
     title = f"{' and '.join(names)} on {' and '.join(dict.fromkeys(populations))}"
-    table = tables.measures(names, records, [each.result for each in stored])
+    table = _measures(names, records, [each.result for each in stored])
     manifest = {
         "kind": "run",
         "overlays": len(directories) > 1,
         "title": title,
         "runs": runs,
-        "measures": tables.plain_table(table),
+        "measures": plain_table(table),
         "sample": {
             "nearest": recording.NEAREST,
             "sampled": recording.SAMPLED,
@@ -67,50 +97,46 @@ def run_data(
     prefix: str, name: str, record: dict[str, Any], result: RunResult
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a page says of a run, and its further pieces, named after ``prefix``."""
-    words = result.discoveries
-    shown = words[[column for column in _WORDS if column in words]]
-    chunks: dict[str, Any] = {f"{prefix}-words": columns_of(shown)}
+    words, recorded = result.discoveries, result.candidates
+    metrics, population = result.metrics, result.population
+    chunks: dict[str, Any] = {
+        f"{prefix}-words": columns_of(words[[column for column in _WORDS if column in words]])
+    }
     data: dict[str, Any] = {
+        **EMPTY_RUN,
+        **facts_of(result.protocol),
         "name": name,
         "words": f"{prefix}-words",
-        "missed": None,
         "rounds": [],
-        "votes": {},
-        "note": _NO_CANDIDATES,
         "layers": columns_of(result.layers),
-        "privacy": {"claims": tables.claims(record), "notes": record["privacy"]["notes"]},
+        "privacy": {"claims": _claims(record), "notes": record["privacy"]["notes"]},
         "seed": record["seed"],
         "below_zero": below_zero(result, words),
-        **facts_of(result),
+        "population": population["name"],
+        "clients": population["clients"],
+        "beside_lexicon": population["counted_clients"] != population["clients"],
+        "coverage": metrics.coverage,
+        "discovered": metrics.discovered,
+        "discovered_false": metrics.discovered_false,
     }
-    recorded = result.candidates
-    if recorded is not None:
-        data["note"] = None
-        data["missed"] = f"{prefix}-missed"
-        data["votes"] = columns_of(recorded.votes)
-        chunks[f"{prefix}-missed"] = columns_of(recorded.missed)
-        for (number, layer), chunk in round_chunks(recorded.candidates).items():
-            chunks[f"{prefix}-{number}-{layer}"] = chunk
-            data["rounds"].append([number, layer, f"{prefix}-{number}-{layer}"])
+    if recorded is None:
+        return {**data, "note": _NO_CANDIDATES}, chunks
+    data |= {"missed": f"{prefix}-missed", "votes": columns_of(recorded.votes)}
+    chunks[f"{prefix}-missed"] = columns_of(recorded.missed)
+    for (number, layer), chunk in round_chunks(recorded.candidates).items():
+        chunks[f"{prefix}-{number}-{layer}"] = chunk
+        data["rounds"].append([number, layer, f"{prefix}-{number}-{layer}"])
     return data, chunks
 
 
-def facts_of(result: RunResult) -> dict[str, Any]:
-    """Return what explains a run's numbers."""
-    protocol = result.protocol
-    population = result.population
+def facts_of(protocol: AnyProtocol) -> dict[str, Any]:
+    """Return what a page says of a run's protocol."""
     return {
         "title": protocol.title,
-        "population": population["name"],
-        "clients": population["clients"],
         "alphabet": protocol.symbols.symbols,
         "depth": protocol.longest_word,
         "max_items": protocol.mechanism.max_items,
-        "coverage": result.metrics.coverage,
-        "discovered": result.metrics.discovered,
-        "discovered_false": result.metrics.discovered_false,
         "validates": has_validation(protocol),
-        "beside_lexicon": population["counted_clients"] != population["clients"],
     }
 
 
@@ -123,3 +149,58 @@ def _names(results: Sequence[RunResult], directories: Sequence[Path]) -> list[st
     if len(set(folders)) < len(folders):
         folders = ["A", "B"]
     return [f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)]
+
+
+def _measures(
+    names: Sequence[str], records: Sequence[dict[str, Any]], runs: Sequence[RunResult]
+) -> TextTable:
+    rows = []
+    for name, record, run in zip(names, records, runs, strict=True):
+        guarantees = record["privacy"]["guarantees"]
+        delta = max(g["delta"] for g in guarantees if g["trust"] == "central")
+        rows.append(
+            {
+                PROTOCOL: name,
+                "seed": record["seed"],
+                **numbers_of(flat_result(run, delta=delta)),
+                SERVER_SECONDS: record["timings_seconds"]["server"],
+            }
+        )
+    return comparison_table(pd.DataFrame(rows), {"title": "Measures", "axes": [PROTOCOL]})
+
+
+def _claims(record: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = []
+    for each in record["privacy"]["guarantees"]:
+        known = each["epsilon"] is not None
+        rows.append(
+            {
+                "unit": each["unit"],
+                "against": "server" if each["trust"] == "local" else "readers of results",
+                "bound": each["method"],
+                "value": round_up(float(each["epsilon"])) if known else "none",
+                "delta": f"{each['delta']:g}",
+                "theorem": each["theorem"],
+                "assumptions": each["assumptions"] if known else each["reason"],
+                "best": each["best"],
+                "realised": bool(each.get("realised")),
+            }
+        )
+    for each in record["privacy"]["anonymity"]:
+        if each["layer"] is not None:
+            continue
+        known = each["k"] is not None
+        rows.append(
+            {
+                "unit": "item",
+                "against": "readers of results",
+                "bound": f"approximate k-anonymity, {each['variant']}, alpha {each['alpha']:g}",
+                "value": f"k = {each['k']:,}" if known else "none",
+                "delta": "",
+                "theorem": each["theorem"],
+                "assumptions": (not known and each["reason"]) or each["assumptions"],
+                "best": False,
+                "realised": False,
+            }
+        )
+    return rows

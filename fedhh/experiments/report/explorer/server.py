@@ -32,9 +32,7 @@ class LiveServer:
     def __init__(self, title: str, manifest: dict[str, Any]) -> None:
         """Listen on a free port; nothing is answered before the context begins.
 
-        Args:
-            title: Of the page.
-            manifest: What the page shows before the first event.
+        The manifest is what the page shows before the first event.
         """
         self._page = document(title, {**manifest, "live": True}, {}, connect="'self'")
         self._token = secrets.token_urlsafe(24)

@@ -1,4 +1,4 @@
-"""A page of cards, tables and charts, of what happens over time."""
+"""Pages of results by settings: of a sweep, or with cards and charts of what happens over time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,41 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.experiments.config.labels import axis_label, is_share, short_label
-from fedhh.experiments.report.explorer.chunks import columns_of
-from fedhh.experiments.report.explorer.tables import plain_table
-from fedhh.experiments.study.page import PageData
+from fedhh.experiments.config.labels import axis_label, is_share, metric_label, short_label
+from fedhh.experiments.report.explorer.chunks import columns_of, plain_table
+from fedhh.experiments.report.tables import make_table, usual_table
+from fedhh.experiments.run import directory as output
+from fedhh.experiments.study.page import REPORT, PageData
 from fedhh.experiments.study.stored_files import read_text
 from fedhh.experiments.study.text_table import TextTable
+from fedhh.experiments.sweep import directory as results
+from fedhh.experiments.sweep.columns import (
+    EXTRA,
+    choose_layout,
+    is_numeric,
+    varied_settings,
+    varying,
+)
 from fedhh.system.files import is_there
+
+_NOT_SHOWN = {"cell", "status", "error", "beside_grid", EXTRA}
+
+EMPTY_SWEEP: dict[str, Any] = {
+    "kind": "sweep",
+    "title": "",
+    "clients": "",
+    "failed": 0,
+    "axes": [],
+    "metrics": [],
+    "best": "",
+    "layout": {},
+    "rows": {},
+    "tables": [],
+    "config": "",
+    "opens": {},
+    "live": False,
+}
+"""A page's results by settings, before there is one."""
 
 
 def study_page(
@@ -29,9 +57,9 @@ def study_page(
     """Return a page.
 
     Args:
-        title: Of the page.
+        title: What it is of.
         cards: A label, a value, and a note on it.
-        tables: Its tables.
+        tables: Shown below the charts.
         charts: See `chart`.
         notes: Further lines.
         config: The file of its configuration, shown if it is there.
@@ -43,7 +71,7 @@ def study_page(
         "notes": list(notes),
         "tables": [plain_table(table) for table in tables],
         "charts": list(charts),
-        "config": read_text(config) if is_there(config) else "",
+        "config": _text(config),
         "live": False,
     }
     return PageData(title=title, manifest=manifest, chunks={})
@@ -71,11 +99,9 @@ def chart(
     varied = [name for name in axes if name in axes[:2] or table[name].nunique() > 1]
     known = [name for name in metrics if table[name].notna().any()]
     return {
-        "kind": "sweep",
+        **EMPTY_SWEEP,
         "title": heading[0],
         "lead": heading[1],
-        "clients": "",
-        "failed": 0,
         "axes": [{"path": name, "label": _name(name, names)} for name in varied],
         "metrics": [
             {"path": name, "label": _name(name, names), "share": name in shares or is_share(name)}
@@ -84,12 +110,84 @@ def chart(
         "best": metrics[0],
         "layout": {"x": varied[0], "color": varied[1], "facet": next(iter(varied[2:]), "")},
         "rows": columns_of(table[[*varied, *known]]),
-        "tables": [],
-        "config": "",
-        "opens": {},
-        "live": False,
     }
 
 
 def _name(path: str, names: Mapping[str, str]) -> str:
     return names.get(path) or (axis_label(path) if is_share(path) else short_label(path))
+
+
+def sweep_page(directory: Path) -> PageData:
+    """Return the page of a sweep's directory.
+
+    Raises:
+        InputError: The directory is damaged, or no cell has finished.
+    """
+    table, description = results.read_labeled_results(directory)
+    usual = usual_table(directory)
+    names = [usual, *(["summary"] if usual.startswith("gboard") else [])]
+    shown = [plain_table(make_table(name, directory)) for name in names]
+    runs, known = [run.name for run in cell_runs(directory)], set(table["cell"].astype(str))
+    manifest = {
+        **sweep_data(table, description),
+        "tables": shown,
+        "config": _text(directory / results.SWEEP_FILE),
+        "opens": {cell: f"{results.CELLS}/{cell}/{REPORT}" for cell in runs if cell in known},
+    }
+    title = description["title"] or "Sweep"
+    return PageData(title=title, manifest=manifest, chunks={})
+
+
+def sweep_data(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, Any]:
+    """Return what a page says of a sweep's results, one row per cell and seed."""
+    axes = varied_settings(table)
+    settings = [path for path in varying(table) if path not in _NOT_SHOWN]
+    if table[EXTRA].astype(bool).any():
+        settings.append(EXTRA)
+    metrics = [
+        str(name)
+        for name in table.columns
+        if name not in (*axes, *_NOT_SHOWN, "seed") and is_numeric(table, str(name))
+    ]
+    metrics = [name for name in metrics if table[name].nunique() > 1 or name == "coverage"]
+    columns = ["cell", "seed", *settings, *metrics]
+    return {
+        **EMPTY_SWEEP,
+        "title": description["title"] or "Sweep",
+        "clients": description.get("clients") or "",
+        "failed": description.get("failed", 0),
+        "axes": [
+            {"path": path, "label": "beside the grid" if path == EXTRA else short_label(path)}
+            for path in settings
+        ],
+        "metrics": [
+            {"path": name, "label": metric_label(name), "share": bool(is_share(name))}
+            for name in metrics
+        ],
+        "best": description["best"],
+        "layout": _layout(table, description),
+        "rows": columns_of(table[columns]),
+    }
+
+
+def _layout(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, str]:
+    """Return what is shown first: where each setting goes, as in the figures."""
+    layout = choose_layout(table, description["axes"])
+    places = {"x": layout.x, "color": next(iter(layout.by), "")}
+    rest = [*layout.facet, *layout.by[1:]]
+    if not layout.x:
+        places = {"x": next(iter(layout.by), "seed"), "color": next(iter(layout.by[1:]), "")}
+        rest = [*layout.facet, *layout.by[2:]]
+    return {**places, "facet": next(iter(rest), "")}
+
+
+def cell_runs(directory: Path) -> list[Path]:
+    """Return the directories of a sweep's cells that hold a finished run."""
+    cells = directory / results.CELLS
+    if not cells.is_dir():
+        return []
+    return sorted(each for each in cells.iterdir() if each.is_dir() and output.is_finished(each))
+
+
+def _text(path: Path) -> str:
+    return read_text(path) if is_there(path) else ""

@@ -1,0 +1,184 @@
+"""What a protocol knows before the first client answers: its alphabet, and its candidates.
+
+Both are public. So symbols come from something public, a list of known words or a file, and the
+candidates of a closed domain from a file or the configuration. What is made of the clients' own
+words is a release of their data that no guarantee covers, and a run that does so says it.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from fedhh.clients.populations.known_words import load_known
+from fedhh.clients.populations.population import Population
+from fedhh.experiments.config.schema import Config, PopulationConfig
+from fedhh.experiments.config.section import borrowed_settings
+from fedhh.server.registry import protocol_class
+from fedhh.system.reading import text_lines
+from fedhh.validation import InputError, shown
+from fedhh.words.alphabet import NAMED_ALPHABETS, Alphabet
+from fedhh.words.candidates import Candidates
+
+AUTO = "auto"
+FROM_DATA = "from-data"
+CANDIDATES = "population.candidates"
+
+NOT_PRIVATE = (
+    "The alphabet was read from the clients' data (population.alphabet = "
+    f'"{FROM_DATA}"): which symbols occur was revealed before the run, and no guarantee here '
+    "covers it."
+)
+
+FROM_DATA_REVEALS = (
+    f'An alphabet "{FROM_DATA}" is not private: it reveals, before the first client answers, which '
+    "symbols occur in the clients' words, and no guarantee of a run covers that."
+)
+
+CLOSED_DOMAIN = (
+    "The candidates are the clients' own words (population.candidates = "
+    f'"{FROM_DATA}"): the protocol was told every word there is, which no guarantee here covers, '
+    "and which protocols of an open domain do not know."
+)
+
+_ALPHABET_STAND_IN = "lower"
+_CANDIDATES_STAND_IN = 2
+
+
+def settle_public(population: PopulationConfig) -> PopulationConfig:
+    """Return the settings with the symbols in place of "auto".
+
+    Raises:
+        InputError: There is nothing to take symbols from, or ``alphabet_source`` means nothing.
+    """
+    source = population.alphabet_source
+    if source and (population.alphabet in NAMED_ALPHABETS or population.alphabet == FROM_DATA):
+        raise InputError(
+            f"population.alphabet_source = {shown(source)}: expected population.alphabet = "
+            f'"{AUTO}", which takes its symbols, got {shown(population.alphabet)}; remove one.'
+        )
+    if population.alphabet != AUTO:
+        return population
+    if source:
+        words: Iterable[str] = _lines(Path(source), "symbols")
+    elif population.known == "none":
+        raise InputError(
+            f'population.alphabet = "{AUTO}": expected population.alphabet_source or a list of '
+            "known words to take the symbols from, got none; name a public file, or set "
+            f'"{FROM_DATA}", which is not private.'
+        )
+    else:
+        words = load_known(population.known).words
+    return _settled(population, words, source or population.known)
+
+
+def settle_alphabet(config: Config, population: Population) -> Config:
+    """Return the configuration with the alphabet's symbols written out.
+
+    Raises:
+        InputError: As `settle_public`, or the clients' words have no symbol.
+    """
+    settings = settle_public(config.population)
+    if settings.alphabet == FROM_DATA:
+        settings = _settled(settings, population.lexicon.words, FROM_DATA)
+    return config.model_copy(update={"population": settings})
+
+
+def written_out(alphabet: str, words: Iterable[str]) -> str:
+    """Return an alphabet as it is, or the symbols that "from-data" has with clients' words.
+
+    Raises:
+        InputError: The words have no symbol, or too many.
+    """
+    if alphabet != FROM_DATA:
+        return alphabet
+    return _settled(PopulationConfig(alphabet=FROM_DATA), words, FROM_DATA).alphabet
+
+
+def alphabet_or_stand_in(alphabet: str) -> str:
+    """Return an alphabet, or one to check other settings with, where it is not settled yet."""
+    return _ALPHABET_STAND_IN if alphabet in (AUTO, FROM_DATA) else alphabet
+
+
+def is_from_data(config: Config) -> bool:
+    """Return whether a settled configuration's alphabet was read from the clients' data."""
+    return config.population.alphabet_source == FROM_DATA
+
+
+def symbols_of(words: Iterable[str]) -> str:
+    r"""Return the symbols of some words in the order of their code points, without invisible ones.
+
+    >>> symbols_of(["ça va", "a\tb"])
+    'abvç'
+    """
+    found = set().union(*words)
+    return "".join(sorted(s for s in found if s.isprintable() and not s.isspace()))
+
+
+def read_candidates(population: PopulationConfig) -> PopulationConfig:
+    """Return the settings with the words of a file of candidates in its place.
+
+    Raises:
+        InputError: The file cannot be read, or holds no word.
+    """
+    source = population.candidates
+    if source in ("", FROM_DATA):
+        return population
+    words = _read_words(source) if isinstance(source, str) else source
+    return population.model_copy(update={"candidates": tuple(Candidates(words).words)})
+
+
+def candidates_of(config: Config, words: Sequence[str] | None) -> Candidates:
+    """Return the candidates of a configuration.
+
+    Args:
+        config: Its file of candidates is read already.
+        words: The clients' own words; None while they are not known. Then two symbols of the
+            alphabet stand in for them, so that other settings can be checked.
+    """
+    source = config.population.candidates
+    if source != FROM_DATA:
+        return Candidates(source or ())
+    if words is None:
+        alphabet = alphabet_or_stand_in(config.population.alphabet)
+        return Candidates(Alphabet.named(alphabet).symbols[:_CANDIDATES_STAND_IN])
+    return Candidates(words)
+
+
+def is_closed(config: Config) -> bool:
+    """Return whether a configuration's protocol was told the clients' own words."""
+    asked = borrowed_settings(protocol_class(config.protocol.name)).values()
+    return CANDIDATES in asked and config.population.candidates == FROM_DATA
+
+
+def _settled(population: PopulationConfig, words: Iterable[str], source: str) -> PopulationConfig:
+    symbols = symbols_of(words)
+    if not symbols:
+        raise InputError(
+            f"Expected words with symbols to make an alphabet of, got none in {source}."
+        )
+    # Refuses what is too large.
+    Alphabet(symbols=symbols)
+    return population.model_copy(update={"alphabet": symbols, "alphabet_source": source})
+
+
+def _read_words(source: str) -> list[str]:
+    path = Path(source)
+    if not os.path.lexists(path):
+        raise InputError(
+            f'population.candidates = {shown(source)}: expected "{FROM_DATA}", a list of words or '
+            "a file with a word per line, got a file that does not exist."
+        )
+    lines = (line.strip() for text in _lines(path, "candidates") for line in text.splitlines())
+    if words := [line for line in lines if line]:
+        return words
+    raise InputError(f"Expected candidates, one a line, got an empty file {path}.")
+
+
+def _lines(path: Path, what: str) -> list[str]:
+    try:
+        return list(text_lines(path))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"Expected a readable file of {what}, got {path}: {error}.") from None
