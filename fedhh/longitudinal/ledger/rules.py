@@ -210,8 +210,8 @@ def rules_of_source(
         InputError: The run has no local privacy, cannot be read, or a value is out of range.
     """
     from fedhh.experiments.config.built_in import preset_names
-    from fedhh.experiments.config.population import build_population
     from fedhh.experiments.config.load import load_config
+    from fedhh.experiments.config.population import build_population
     from fedhh.experiments.run.run import check_config
     from fedhh.experiments.run.stored_result import read_protocol
 

@@ -15,8 +15,14 @@ from fedhh.accounting.bounds.pure_composition import (
     early_advanced_composition,
     optimal_composition,
 )
-from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, Guarantee, NotApplicable, Unit
-from fedhh.accounting.guarantees import PrivacyReport
+from fedhh.accounting.guarantees import (
+    SWAP,
+    VALUE_SWAP,
+    Guarantee,
+    NotApplicable,
+    PrivacyReport,
+    Unit,
+)
 from fedhh.accounting.sources import ADVANCED, ADVANCED_2010, BASIC, OPTIMAL
 from fedhh.longitudinal.ledger.cap import Charge
 from fedhh.validation import InputError, did_you_mean
