@@ -13,7 +13,7 @@ from fedhh.validation import InputError
 CAPS = [
     Cap(amount=2),
     Cap(amount=1, rollover=2),
-    Cap(amount=1, rollover=None),
+    Cap(amount=2, rollover=None),
     Cap(amount=2, session_days=2),
     Cap(amount=1, session_days=3, rollover=1),
     Cap(amount=2, rollover=1, lifetime=5),
