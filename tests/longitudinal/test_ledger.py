@@ -12,9 +12,16 @@ import pytest
 
 from fedhh.accounting.bounds.pure_composition import optimal_composition
 from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, Guarantee
-from fedhh.longitudinal.ledger import APPLE, Charge, Ledger, LedgerReport, Spending
+from fedhh.longitudinal.ledger import (
+    APPLE,
+    Charge,
+    Ledger,
+    LedgerReport,
+    Rules,
+    Spending,
+    account_ledger,
+)
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.ledger.ledger_account import loss_curve
 from fedhh.longitudinal.ledger.spending import distinct_profiles
 from fedhh.validation import InputError
 
@@ -220,18 +227,17 @@ def test_profiles_are_counted_in_every_way() -> None:
 
 
 def test_the_curve_ends_with_the_whole_life() -> None:
-    ledger = Ledger(charges=CHARGES, num_days=60, delta=1e-6)
-    curve = loss_curve(
-        CHARGES, lambda days: ledger.most_in_life(CAPS, num_days=days), num_days=60, delta=1e-6
-    )
-    report = ledger.before(CAPS)
+    rules = Rules(charges=CHARGES, caps=dict(zip(["words", "emoji", "health"], CAPS, strict=True)))
+    account = account_ledger(rules, num_days=60, delta=1e-6)
+    curve = account.curve()
     assert (curve.days[0], curve.days[-1]) == (1, 60)
     for method, values in curve.together.items():
-        assert values[-1] == report.guarantee("user", method).epsilon
+        assert values[-1] == account.report.guarantee("user", method).epsilon
     for name, values in curve.by_use_case.items():
-        assert values[-1] == pytest.approx(float(report.guarantee("user", "basic", name).epsilon))
-    alone = loss_curve(CHARGES[:1], lambda days: [1], num_days=1, delta=1e-6)
-    assert alone.together["PLD"] == [1.0]
+        stated = float(account.report.guarantee("user", "basic", name).epsilon)
+        assert values[-1] == pytest.approx(stated)
+    alone = Rules(charges=CHARGES[:1], caps={"words": Cap(amount=1)})
+    assert account_ledger(alone, num_days=1).curve().together["PLD"] == [1.0]
 
 
 def test_reports_are_json() -> None:

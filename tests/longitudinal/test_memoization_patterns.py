@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.longitudinal.audit.answer_audit import audit_answer, stated_of_lives
+from fedhh.longitudinal.audit.answer_audit import stated_of_lives
 from fedhh.longitudinal.memoization import MemoisedDBitFlip, MemoisedOneBitMean
 from fedhh.longitudinal.memoization.daily import same_pattern
 from fedhh.validation import InputError
@@ -138,22 +138,12 @@ def test_numbers_are_covered_where_every_offset_rounds_them_alike():
     assert numbers.epsilon_of_lives([0.5, 1.5], [4.0, 0.0]) == math.inf
 
 
-def test_an_honest_answer_passes_where_something_is_stated_and_nothing_is_elsewhere():
+def test_nothing_is_stated_of_numbers_that_are_rounded_to_another_pattern():
     answer = MemoisedOneBitMean(epsilon=0.5, maximum=4.0)
-
-    def audited(first, second, seed):
-        return audit_answer(
-            answer, first, second, num_devices=4_000, rng=np.random.default_rng(seed)
-        )
-
-    raw = np.resize([0.0, 1.0], 6), np.resize([0.0, 4.0], 6)
     with pytest.raises(InputError, match="once they are rounded"):
-        audited(*raw, seed=0)
-    on_grid = np.resize([0.0, 4.0], 6), np.resize([4.0, 0.0], 6)
-    assert stated_of_lives(answer, *on_grid).epsilon == pytest.approx(1.0)
-    found = [audited(*on_grid, seed=seed) for seed in range(5)]
-    assert not any(each.refuted for each in found)
-    assert all(each.found.epsilon > 0.5 for each in found)
+        stated_of_lives(answer, np.resize([0.0, 1.0], 6), np.resize([0.0, 4.0], 6))
+    stated = stated_of_lives(answer, np.resize([0.0, 4.0], 6), np.resize([4.0, 0.0], 6))
+    assert stated.epsilon == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _LONGEST = 3_650
 """Days: ten years."""
 _MOST_EVENTS, _MOST_NAMES, _MOST_A_DAY = 100, 160, 400
+_POINTS = 25
+"""Of a curve."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,42 +49,6 @@ class Curve:
     days: Sequence[int]
     together: Mapping[str, Sequence[float | None]]
     by_use_case: Mapping[str, Sequence[float]]
-
-
-def loss_curve(
-    charges: Sequence[Charge],
-    most_in_life: Callable[[int], Sequence[int]],
-    *,
-    num_days: int,
-    delta: float,
-    points: int = 25,
-) -> Curve:
-    """Return the curve of at most so many points, of which ``num_days`` days are the last.
-
-    ``most_in_life`` gives the most records of each use case in so many days.
-    """
-    lengths = sorted({int(each) for each in np.linspace(1, num_days, points).round()})
-    counts = np.array([most_in_life(length) for length in lengths], dtype=np.int64)
-    together: dict[str, list[float | None]] = {each: [] for each in (SUM, EARLY, LATER, PLD)}
-    for most in counts.tolist():
-        found = guarantees("user", charges, most, delta=delta)
-        known = {
-            each.method: None if isinstance(each.epsilon, NotApplicable) else each.epsilon
-            for each in found
-        }
-        for method, values in together.items():
-            # Of a single record, nothing is composed: the randomizer's epsilon holds.
-            values.append(known[method] if len(found) > 1 else next(iter(known.values())))
-    return Curve(
-        days=lengths,
-        together=together,
-        by_use_case={
-            charge.use_case: basic_composition(
-                charge.parts, np.repeat(counts[:, [index]], len(charge.parts), axis=1)
-            ).tolist()
-            for index, charge in enumerate(charges)
-        },
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +114,25 @@ class LedgerAccount:
         return use_case if self.saturating is None else use_case.rpartition(".")[2]
 
     def curve(self) -> Curve:
-        return loss_curve(
-            self.rules.charges, self.most_in_life, num_days=self.num_days, delta=self.delta
-        )
+        """Return the curve of at most `_POINTS` numbers of days, of which all days are the last."""
+        charges = self.rules.charges
+        days = sorted({int(each) for each in np.linspace(1, self.num_days, _POINTS).round()})
+        counts = np.array([self.most_in_life(each) for each in days], dtype=np.int64)
+        together: dict[str, list[float | None]] = {each: [] for each in (SUM, EARLY, LATER, PLD)}
+        for most in counts.tolist():
+            found = guarantees("user", charges, most, delta=self.delta)
+            known = {
+                each.method: None if isinstance(each.epsilon, NotApplicable) else each.epsilon
+                for each in found
+            }
+            for method, values in together.items():
+                # Of a single record, nothing is composed: the randomizer's epsilon holds.
+                values.append(known[method] if len(found) > 1 else next(iter(known.values())))
+        by_use_case = {}
+        for charge, count in zip(charges, counts.T, strict=True):
+            parts = np.repeat(count[:, None], len(charge.parts), axis=1)
+            by_use_case[charge.use_case] = basic_composition(charge.parts, parts).tolist()
+        return Curve(days=days, together=together, by_use_case=by_use_case)
 
     def dp_event(self) -> DpEvent:
         """Return all that a device sends as an event of dp-accounting; NoDpEventError if none."""
