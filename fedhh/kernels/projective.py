@@ -56,16 +56,9 @@ def _orthogonal(
 ) -> Any:
     """Return the number of one of the points orthogonal to a point.
 
-    All coordinates but one are those of a point of one dimension less; the one left out is where
-    the given point has its 1, so it follows.
-
-    Args:
-        choice: Number of the point of one dimension less.
-        point: ``(t,) int64`` coordinates.
-        first: Where its 1 is.
-        firsts: Of the geometry.
-        inverses: Likewise.
-        other: ``(t,) int64``, overwritten.
+    All coordinates but one are those of ``choice``, of one dimension less; the one left out is
+    where the given point has its 1, ``first``, so it follows. ``other``, ``(t,) int64``, is
+    overwritten.
     """
     prime, size = len(inverses), len(point)
     lead = _write_point(choice, prime, firsts, other[1:])

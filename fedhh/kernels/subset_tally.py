@@ -41,17 +41,11 @@ def left_size(size: int) -> int:
 
 @subroutine
 def _weights(left: int, right: int, members: int, weights: _Floats, sums: _Floats) -> Any:
-    """Fill in the law of how many of some members fall into the left part of a range.
+    """Fill in the distribution of how many of 2 or more members fall into the left part of a range.
 
-    Args:
-        left: Values on the left.
-        right: Values on the right.
-        members: Distinct values drawn from both, 2 or more.
-        weights: Entry k - first: the chance of k, up to a factor.
-        sums: The same added up, towards the mode from either side.
-
-    Returns:
-        The first and the last k that are likely enough, and the mode.
+    Entry k - first of ``weights`` is the chance of k, up to a factor; ``sums`` are these added up,
+    towards the mode from either side. Returned are the first and the last k that are likely enough,
+    and the mode.
     """
     least, most = max(0, members - right), min(members, left)
     mode = int((members + 1.0) * ((left + 1.0) / (left + right + 2.0)))
