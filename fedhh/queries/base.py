@@ -22,9 +22,6 @@ SEED_BITS = 64.0
 Tally = npt.NDArray[np.int64]
 Messages = npt.NDArray[np.int64]
 
-SAMPLERS = ("random", "greedy")
-"""How a client chooses B of its values; Gboard paper, section 3, "Local dataset sampler"."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Query(ABC):
@@ -85,7 +82,8 @@ class ItemQuery(Query):
     """A query to which a client contributes some of its items, each by itself.
 
     Attributes:
-        sampler: How a client with more than B values chooses: "random" or "greedy".
+        sampler: How a client with more than B values chooses: "random" or "greedy" (Gboard paper,
+            section 3, "Local dataset sampler").
     """
 
     sampler: str

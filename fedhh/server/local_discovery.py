@@ -204,27 +204,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             largest_domain=smallest_domain if largest_domain is None else largest_domain,
         )
 
-    def planned_validation(
-        self, *, most_words: int, after: Sequence[PlannedLayer]
-    ) -> tuple[PlannedLayer, ...]:
-        """Return the validation round of at most so many words, if there is one.
-
-        Args:
-            most_words: Words that it may be about.
-            after: The rounds before it.
-        """
-        if not self.recounts:
-            return ()
-        planned = PlannedLayer(
-            pass_index=after[-1].pass_index,
-            layer=after[-1].layer + 1,
-            num_clients=self.num_recount_clients,
-            smallest_domain=self.fewest_validated + 1,
-            largest_domain=max(most_words, self.fewest_validated) + 1,
-            validates=True,
-        )
-        return (planned,)
-
     def planned_reports(
         self,
         kind: type[Plan],
@@ -249,8 +228,17 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             "anonymity_k": self.anonymity_k,
             "recount_randomizer": self.recount_oracle if self.recounts else None,
         }
-        validation = self.planned_validation(most_words=most_words, after=rounds)
-        return kind(layers=(*rounds, *validation), **{**shared, **more})
+        layers = list(rounds)
+        if self.recounts:
+            validation = self.planned_round(
+                rounds[-1].layer + 1,
+                self.num_recount_clients,
+                self.fewest_validated + 1,
+                max(most_words, self.fewest_validated) + 1,
+                pass_index=rounds[-1].pass_index,
+            )
+            layers.append(replace(validation, validates=True))
+        return kind(layers=tuple(layers), **{**shared, **more})
 
     def addressed(self, planned: PlannedLayer | None = None) -> dict[str, Any]:
         """Return what all queries of a planned round have in common: whom it asks, and how.

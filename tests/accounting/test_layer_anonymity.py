@@ -17,7 +17,7 @@ from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.false_discoveries import benjamini_hochberg
+from fedhh.server.evidence import benjamini_hochberg
 from fedhh.testing import LETTERS, small_population
 from tests.zipf_words import final_state
 

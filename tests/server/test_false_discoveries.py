@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fedhh.oracles import SubsetSelection
-from fedhh.server.false_discoveries import benjamini_hochberg, interval_quantile, p_values
+from fedhh.server.evidence import benjamini_hochberg, interval_quantile, p_values
 from fedhh.testing.oracle_laws import tally_law
 
 

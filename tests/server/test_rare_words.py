@@ -14,8 +14,7 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles import OracleSpec, SubsetSelection, make_pure_oracle
 from fedhh.queries.base import Aggregate
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.evidence import Evidence
-from fedhh.server.false_discoveries import benjamini_hochberg, p_values, p_values_of_rare
+from fedhh.server.evidence import Evidence, benjamini_hochberg, p_values, p_values_of_rare
 from fedhh.server.pem import Pem
 from fedhh.testing import LETTERS
 from fedhh.testing.oracle_laws import tally_law

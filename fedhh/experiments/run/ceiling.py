@@ -27,7 +27,7 @@ from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import AnyProtocol
 from fedhh.queries.base import Aggregate, Answer, PrefixQuery
 from fedhh.queries.cohort import Cohort
-from fedhh.server.false_discoveries import benjamini_hochberg, p_values
+from fedhh.server.evidence import benjamini_hochberg, p_values
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.simulation.executor import Executor
 from fedhh.words.trie import PrefixTrie

@@ -15,7 +15,7 @@ from fedhh.experiments.run.listener import Silence
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
 from fedhh.protocol import AnyProtocol
-from fedhh.server.adaptive import posterior_pruning
+from fedhh.server.adaptive import trie_posterior
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
@@ -110,7 +110,7 @@ def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
 
 
 def test_the_posterior_says_what_a_layer_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(posterior_pruning, "_LIKELIEST", 2)
+    monkeypatch.setattr(trie_posterior, "_LIKELIEST", 2)
     _, record = recorded(ADAPTIVE, tmp_path)
     layers = record.candidates.query(f"layer <= {ADAPTIVE.depth}")
     assert record.candidates.query(f"layer > {ADAPTIVE.depth}")["posterior"].isna().all()
