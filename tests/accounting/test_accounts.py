@@ -46,7 +46,7 @@ def test_second_opinions_are_on_what_is_a_curve():
 
 
 def test_a_user_has_both_bounds_of_user_level_epsilon():
-    asked = {"local_epsilon": 2.0, "num_clients": 10_000, "max_items": 3, "delta": 1e-6}
+    asked = {"local_epsilon": 2.0, "num_clients": 1_000, "max_items": 3, "delta": 1e-6}
     found = account_user(**asked, domain_size=101)
     assert found.to_dict()["local_epsilon_of_all_contributions"] == 6.0
     assert found.bounds["clones"] == user_level_epsilon(bound="clones", **asked)

@@ -16,7 +16,6 @@ from fedhh.accounting import (
     shuffle_bound,
 )
 
-BOUNDS = ("clones", "clones-2023", "blanket")
 # Found by random search: here narrow bins were looser than wide ones.
 KNOWN = [
     (16.0, 278_789, 3.109331660484094e-11, 1_128_176),
@@ -42,14 +41,20 @@ def _points():
 def test_epsilons_are_in_range_ordered_and_satisfy_their_own_delta(point):
     local_epsilon, n, delta, s = point
     found = {}
-    for name in BOUNDS:
-        domain = {"domain_size": s} if name == "blanket" else {}
+    # The last blanket is that of the paper's subset size.
+    for name, d in [("clones", None), ("clones-2023", None)] + [
+        ("blanket", d) for d in (1, s - 1, None)
+    ]:
+        domain = {"domain_size": s, "subset_size": d} if name == "blanket" else {}
         bound = shuffle_bound(name, local_epsilon=local_epsilon, num_reports=n, **domain)
         found[name] = bound.epsilon(delta)
         assert 0 <= found[name] <= local_epsilon
         assert bound.delta(found[name]) <= delta
         if found[name] > 1e-8:
             assert bound.delta(found[name] * (1 - 1e-5)) > delta * (1 - 1e-6)
+        values = [bound.delta(local_epsilon * share) for share in (0, 0.01, 0.2, 0.6, 0.99, 1)]
+        assert values == sorted(values, reverse=True)
+        assert 1 >= values[0] >= values[-1] == 0
     slack = 1 + 1e-6
     assert found["clones-2023"] <= found["clones"] * slack + 2e-9
     assert found["blanket"] <= found["clones"] * slack + 2e-9

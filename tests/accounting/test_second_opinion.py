@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import ClassVar
 
-import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize
 
 import fedhh
 from fedhh.accounting import NotApplicable, Use, composed_epsilon, shuffle_bound
 from fedhh.accounting.bounds.composition import FINE, QUICK
-from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.second_opinion import (
     RefutedClaimError,
     SecondOpinion,
@@ -27,40 +24,7 @@ from fedhh.longitudinal.ledger.dp_accounting_bridge import opinion_on_charges
 from fedhh.longitudinal.ledger.statements import PLD, guarantees
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shift(ShuffleBound):
-    """A Gaussian's mean moves by ``distance`` deviations: so do compositions, by more."""
-
-    distance: float
-    local_epsilon: float = 16.0
-    num_reports: int = 2
-    name: ClassVar[str] = "shift"
-    theorem: ClassVar[str] = "Dong, Roth, Su (2022)"
-    assumptions: ClassVar[str] = "none"
-
-    def _delta(self, epsilon: float) -> float:
-        return delta_of_shift(epsilon, self.distance)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Response(ShuffleBound):
-    """A randomized response, whose delta is linear in e**epsilon: the worst case of all."""
-
-    num_reports: int = 2
-    name: ClassVar[str] = "response"
-    theorem: ClassVar[str] = "Kairouz, Oh, Viswanath (2015)"
-    assumptions: ClassVar[str] = "none"
-
-    def _delta(self, epsilon: float) -> float:
-        return -math.expm1(epsilon - self.local_epsilon) / (1 + math.exp(-self.local_epsilon))
-
-
-def delta_of_shift(epsilon: float, distance: float) -> float:
-    upper = stats.norm.logsf(epsilon / distance - distance / 2)
-    lower = epsilon + stats.norm.logsf(epsilon / distance + distance / 2)
-    return float(np.exp(upper) * -np.expm1(lower - upper))
+from tests.accounting.exact_losses import Response, Shift, delta_of_responses, delta_of_shift
 
 
 def epsilon_of_shift(delta: float, distance: float) -> float:
@@ -72,25 +36,9 @@ def epsilon_of_shift(delta: float, distance: float) -> float:
 
 def epsilon_of_responses(delta: float, kinds: dict[float, int]) -> float:
     """Return the exact epsilon of independent randomized responses, by enumeration."""
-    laws = [
-        [
-            (
-                (2 * true - count) * epsilon,
-                stats.binom.pmf(true, count, 1 / (1 + math.exp(-epsilon))),
-            )
-            for true in range(count + 1)
-        ]
-        for epsilon, count in kinds.items()
-    ]
-    losses, masses = np.zeros(1), np.ones(1)
-    for law in laws:
-        more, weights = map(np.array, zip(*law, strict=True))
-        losses = (losses[:, None] + more).ravel()
-        masses = (masses[:, None] * weights).ravel()
 
     def excess(epsilon: float) -> float:
-        beyond = losses > epsilon
-        return float(masses[beyond] @ -np.expm1(epsilon - losses[beyond])) - delta
+        return delta_of_responses(kinds, epsilon) - delta
 
     whole = math.fsum(epsilon * count for epsilon, count in kinds.items())
     return float(optimize.brentq(excess, 0.0, whole, xtol=1e-12))

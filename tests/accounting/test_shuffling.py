@@ -178,33 +178,6 @@ def test_even_a_few_huge_bins_stay_above_the_fine_sum(local_epsilon, n, s, d, to
         assert coarse.delta(share * local_epsilon) >= fine.delta(share * local_epsilon)
 
 
-def _corners():
-    rng = np.random.default_rng(11)
-    for local_epsilon in (0.1, 0.3, 1.0, 4.0, 9.0, 16.0):
-        for n in (2, 3, 50, 10**4, 10**9):
-            delta = float(rng.choice([1e-14, 1e-9, 1e-3, 0.1]))
-            s = int(rng.choice([2, 3, 50, 10**6 + 1, 10**9]))
-            d = int(rng.choice([1, s - 1, paper_subset_size(local_epsilon, s)]))
-            yield local_epsilon, n, delta, s, d
-
-
-@pytest.mark.parametrize(("local_epsilon", "n", "delta", "s", "d"), list(_corners()))
-def test_every_corner_gives_an_epsilon_from_0_to_the_local_one(local_epsilon, n, delta, s, d):
-    for bound in (
-        Clones(local_epsilon=local_epsilon, num_reports=n),
-        blanket(local_epsilon, n, s, d),
-    ):
-        epsilon = bound.epsilon(delta)
-        assert 0 <= epsilon <= local_epsilon
-        assert bound.delta(epsilon) <= delta
-        if 0 < epsilon < local_epsilon:
-            assert bound.delta(epsilon * (1 - 1e-5)) > delta * (1 - 1e-3)
-        assert bound.delta(local_epsilon) == 0.0
-        values = [bound.delta(local_epsilon * share) for share in (0, 0.01, 0.2, 0.6, 0.99)]
-        assert all(0 <= value <= 1 for value in values)
-        assert values == sorted(values, reverse=True)
-
-
 def test_with_two_reports_and_a_huge_local_epsilon_nothing_is_gained():
     assert Clones(local_epsilon=16.0, num_reports=2).epsilon(1e-14) == pytest.approx(16.0)
     assert blanket(16.0, 2).epsilon(1e-14) == pytest.approx(16.0)

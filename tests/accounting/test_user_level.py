@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from fedhh.accounting.user_level import group_epsilon, user_level_from
 from fedhh.privacy_loss.binomial import pmf
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick, multiset_law, subset_selection_law
+from tests.accounting.exact_losses import Response, delta_of_responses
 
 GBOARD = {"local_epsilon": 10.0, "num_clients": 500_000, "max_items": 60}
 
@@ -189,22 +190,12 @@ def test_composition_of_pure_randomizers_is_that_of_two_atoms():
     # k-fold composition is a sum over binomial counts.
     local_epsilon, times = 10.0, 4
     bound = Clones(local_epsilon=local_epsilon, num_reports=2)
-    p = 1 / (1 + math.exp(-local_epsilon))
-
-    def exact(epsilon: float) -> float:
-        total = 0.0
-        for k in range(times + 1):
-            loss = (times - 2 * k) * local_epsilon
-            weight = math.comb(times, k) * p ** (times - k) * (1 - p) ** k
-            total += weight * max(0.0, -math.expm1(epsilon - loss))
-        return total
-
     # All clones are absent at least so often.
     alone = (1 - math.exp(-local_epsilon)) ** times
     for delta in (1e-3, 1e-6):
         found = composed_epsilon([Use(bound=bound, times=times)], delta=delta)
-        assert exact(found) * alone <= delta
-        assert exact(found - 0.05) > delta * 0.9
+        assert delta_of_responses({local_epsilon: times}, found) * alone <= delta
+        assert delta_of_responses({local_epsilon: times}, found - 0.05) > delta * 0.9
 
 
 def test_one_use_costs_what_the_bound_says_and_more_cost_more():
@@ -318,30 +309,12 @@ def test_groups_of_reused_clients_share_the_delta_among_rounds():
     assert found.groups > 3 * group_epsilon(bound, steps=5, delta=1e-6)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BinaryResponse(Clones):
-    """Randomized response without any shuffle, as a bound: its compositions are known exactly."""
-
-    def _delta(self, epsilon: float) -> float:
-        growth = math.exp(self.local_epsilon)
-        return max(0.0, (growth - math.exp(epsilon)) / (growth + 1))
-
-
 @pytest.mark.parametrize("delta", [1e-2, 1e-5])
 def test_composition_meets_its_delta_and_not_a_multiple_of_it(delta):
     local_epsilon, times = 0.5, 30
-    p = 1 / (1 + math.exp(-local_epsilon))
-
-    def exact(epsilon: float) -> float:
-        losses = [(times - 2 * k) * local_epsilon for k in range(times + 1)]
-        weights = [math.comb(times, k) * p ** (times - k) * (1 - p) ** k for k in range(times + 1)]
-        return sum(
-            w * max(0.0, -math.expm1(epsilon - x)) for w, x in zip(weights, losses, strict=True)
-        )
-
-    use = Use(bound=BinaryResponse(local_epsilon=local_epsilon, num_reports=2), times=times)
+    use = Use(bound=Response(local_epsilon=local_epsilon), times=times)
     found = composed_epsilon([use], delta=delta)
-    assert delta / 1.5 < exact(found) <= delta
+    assert delta / 1.5 < delta_of_responses({local_epsilon: times}, found) <= delta
 
 
 class Leak(Clones):
@@ -359,7 +332,7 @@ def test_what_is_private_at_twice_the_delta_alone_is_not_private():
 
 
 def test_a_slightly_worse_cohort_counts():
-    better, worse = (BinaryResponse(local_epsilon=x, num_reports=2) for x in (1.0, 1.02))
+    better, worse = (Response(local_epsilon=x) for x in (1.0, 1.02))
     delta = 1e-1
     first = better.epsilon(delta)
     assert delta < worse.delta(first) < 2 * delta

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from fedhh.accounting import account
@@ -10,11 +11,13 @@ from fedhh.accounting.guarantees import NotApplicable
 from fedhh.mechanisms.base import PlannedLayer
 from fedhh.mechanisms.sampled_threshold import (
     SampledThreshold,
+    composed_epsilon,
     triehh_epsilon,
     triehh_parameters,
 )
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
+from tests.accounting.exact_losses import Response, delta_of_responses
 from tests.mechanisms.sampled_votes_enumerated import one_prefix_delta, worst_delta
 
 
@@ -155,3 +158,33 @@ def test_settings_out_of_range_are_refused():
         triehh_epsilon(num_clients=9, sample_size=2, threshold=2, num_rounds=1, delta=0.0)
     with pytest.raises(InputError, match="0 < delta < 1"):
         triehh_parameters(num_clients=1_000, epsilon=1.0, delta=1.0, num_rounds=10)
+
+
+def response_deltas(pure: float):
+    """Deltas of one binary randomized response, in both orders the same."""
+    bound = Response(local_epsilon=pure)
+    return np.vectorize(bound.delta)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 10, 31])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-10])
+def test_randomized_responses_compose_as_they_do_exactly(rounds, delta):
+    pure = 0.25
+    got = composed_epsilon(response_deltas(pure), lowest=pure, num_rounds=rounds, delta=delta)
+    assert delta_of_responses({pure: rounds}, got) <= delta
+    assert delta_of_responses({pure: rounds}, 0.99 * got - 1e-6) > delta or got == 0
+
+
+def test_what_is_lost_in_every_round_adds_up():
+    pure, lost = 0.5, 1e-4
+    round_of = response_deltas(pure)
+
+    def deltas(epsilons):
+        return lost + (1 - lost) * round_of(epsilons)
+
+    asked = {"lowest": 0.1, "num_rounds": 5}
+    assert composed_epsilon(deltas, delta=4.9e-4, **asked) == math.inf
+    got = composed_epsilon(deltas, delta=1e-3, **asked)
+    any_lost = -math.expm1(5 * math.log1p(-lost))
+    assert any_lost + (1 - any_lost) * delta_of_responses({pure: 5}, got) <= 1e-3
+    assert got <= 5 * pure

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy import special
 
 from fedhh.accounting import Clones, group_epsilon, subset_selection_blanket
-from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick
+from tests.accounting.exact_losses import Shift, delta_of_shift
 
 BOUND = Clones(local_epsilon=6.0, num_reports=10**5)
-
-
-def of_group(bound: ShuffleBound, epsilons: list[float]) -> float:
-    """The right-hand side of the inequality, as it is written."""
-    return sum(
-        math.exp(sum(epsilons[:i])) * bound.delta(epsilon) for i, epsilon in enumerate(epsilons)
-    )
 
 
 def test_the_inequality_holds_for_any_laws_and_any_epsilons():
@@ -45,8 +35,11 @@ def test_the_inequality_holds_for_any_laws_and_any_epsilons():
 def test_unequal_steps_are_never_worse_than_the_best_equal_ones(steps):
     delta = 1e-8
     found = group_epsilon(BOUND, steps=steps, delta=delta)
-    equal = np.linspace(0, found / steps, 200)[:-1]
-    assert all(of_group(BOUND, [float(each)] * steps) > delta for each in equal)
+    # The right-hand side of the inequality, as it is written.
+    assert all(
+        BOUND.delta(float(each)) * np.exp(each * np.arange(steps)).sum() > delta
+        for each in np.linspace(0, found / steps, 200)[:-1]
+    )
 
 
 def test_two_steps_are_the_best_of_all_pairs():
@@ -63,33 +56,14 @@ def test_one_step_costs_what_the_bound_says():
     assert group_epsilon(BOUND, steps=1, delta=1e-8) == pytest.approx(BOUND.epsilon(1e-8), rel=1e-6)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Gaussian(ShuffleBound):
-    """A step of one Gaussian shift ``mu``, whose groups are known exactly."""
-
-    mu: float = 0.1
-
-    name: ClassVar[str] = "gaussian"
-    theorem: ClassVar[str] = "Balle, Wang (2018)"
-    assumptions: ClassVar[str] = "none"
-
-    def _delta(self, epsilon: float) -> float:
-        return gaussian_delta(epsilon, self.mu)
-
-
-def gaussian_delta(epsilon: float, mu: float) -> float:
-    above = special.ndtr(mu / 2 - epsilon / mu)
-    return max(0.0, float(above - math.exp(epsilon + special.log_ndtr(-mu / 2 - epsilon / mu))))
-
-
 @pytest.mark.parametrize(("mu", "steps"), [(0.1, 3), (0.05, 40), (0.2, 10)])
 def test_gaussian_shifts_add_up_without_loss(mu, steps):
     # Their hybrids are met by one event, so the inequality is an equality for the right epsilons.
     delta = 1e-6
-    bound = _Gaussian(local_epsilon=16.0, num_reports=2, mu=mu)
+    bound = Shift(distance=mu)
     found = group_epsilon(bound, steps=steps, delta=delta)
-    assert gaussian_delta(found, steps * mu) <= delta
-    assert gaussian_delta(found * (1 - 5e-3), steps * mu) > delta
+    assert delta_of_shift(found, steps * mu) <= delta
+    assert delta_of_shift(found * (1 - 5e-3), steps * mu) > delta
 
 
 def test_huge_groups_and_hopeless_ones_cost_at_most_their_local_epsilons():

@@ -17,9 +17,8 @@ from fedhh.accounting.bounds.pure_composition import (
 )
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution, likely_lies
 from fedhh.validation import InputError
+from tests.accounting.exact_losses import Kinds, delta_of_responses
 from tests.accounting.long_double import delta_of_sum, needs_long_double
-
-Kinds = dict[float, int]
 
 COMMENSURATE: list[Kinds] = [
     {1.0: 1},
@@ -40,28 +39,6 @@ OTHERS: list[Kinds] = [
 DELTAS = [1e-2, 1e-6, 1e-10]
 
 
-def exact_delta(kinds: Kinds, epsilon: float) -> float:
-    """Return the delta of randomized responses by summing over how many of each kind are true."""
-    laws = []
-    for each, count in kinds.items():
-        true = 1 / (1 + math.exp(-each))
-        laws.append(
-            [
-                (
-                    (2 * hits - count) * each,
-                    math.comb(count, hits) * true**hits * (1 - true) ** (count - hits),
-                )
-                for hits in range(count + 1)
-            ]
-        )
-    total = 0.0
-    for outcome in itertools.product(*laws):
-        loss = sum(part for part, _ in outcome)
-        if loss > epsilon:
-            total += math.prod(p for _, p in outcome) * -math.expm1(epsilon - loss)
-    return total
-
-
 def optimal(kinds: Kinds, delta: float) -> float:
     found = optimal_composition(list(kinds), list(kinds.values()), delta=delta)
     assert isinstance(found, float)
@@ -72,26 +49,26 @@ def optimal(kinds: Kinds, delta: float) -> float:
 @pytest.mark.parametrize("delta", DELTAS)
 def test_optimal_composition_is_the_exact_sum_over_binomials(kinds: Kinds, delta: float) -> None:
     epsilon = optimal(kinds, delta)
-    assert exact_delta(kinds, epsilon) <= delta * (1 + 1e-13)
+    assert delta_of_responses(kinds, epsilon) <= delta * (1 + 1e-13)
     assert epsilon <= math.fsum(each * count for each, count in kinds.items())
     # A part in 10**5 of epsilon less, and it no longer holds.
     below = epsilon * (1 - 1e-5) - 1e-4 * delta
-    assert epsilon == 0 or exact_delta(kinds, below) > delta
+    assert epsilon == 0 or delta_of_responses(kinds, below) > delta
 
 
 @pytest.mark.parametrize("kinds", OTHERS, ids=str)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_epsilons_without_a_common_divisor_are_rounded_up(kinds: Kinds, delta: float) -> None:
     epsilon = optimal(kinds, delta)
-    assert exact_delta(kinds, epsilon) <= delta * (1 + 1e-13)
-    assert exact_delta(kinds, epsilon * 0.995) > delta
+    assert delta_of_responses(kinds, epsilon) <= delta * (1 + 1e-13)
+    assert delta_of_responses(kinds, epsilon * 0.995) > delta
 
 
 def test_a_record_that_is_forgotten_is_noticed() -> None:
     for kinds in COMMENSURATE[1:]:
         first = next(iter(kinds))
         fewer = {**kinds, first: kinds[first] - 1}
-        assert exact_delta(kinds, optimal(fewer, 1e-6)) > 1e-6
+        assert delta_of_responses(kinds, optimal(fewer, 1e-6)) > 1e-6
 
 
 @pytest.mark.parametrize(("epsilon", "count"), [(1.0, 30), (0.2, 200), (2.0, 12)])
@@ -120,7 +97,7 @@ def test_randomized_response_is_the_worst_of_its_epsilon() -> None:
             )
             for outs in itertools.product(range(size), repeat=count)
         )
-        assert delta < exact_delta({epsilon: count}, at)
+        assert delta < delta_of_responses({epsilon: count}, at)
 
 
 def test_order_of_the_bounds() -> None:
