@@ -18,12 +18,14 @@ from typing import Annotated, Any
 import typer
 
 from fedhh.cli.account.app import account
+from fedhh.cli.audit.app import audit
 from fedhh.cli.compare import compare
 from fedhh.cli.data import data
 from fedhh.cli.line_width import forget_wrong_sizes
 from fedhh.cli.longitudinal import longitudinal
-from fedhh.cli.moved import answer_moved_names
+from fedhh.cli.moved import answer_moved_names, new_option
 from fedhh.cli.options import QuietOption, VerboseOption
+from fedhh.cli.oracles import oracles
 from fedhh.cli.pipeline import pipeline
 from fedhh.cli.plot import plot
 from fedhh.cli.presets import presets
@@ -66,8 +68,10 @@ app = typer.Typer(
 for command in (run, sweep, compare, show, table, plot, report):
     app.command()(command)
 app.add_typer(account, name="account")
+app.add_typer(audit, name="audit")
 app.add_typer(data, name="data")
 app.add_typer(longitudinal, name="longitudinal")
+app.add_typer(oracles, name="oracles")
 app.add_typer(pipeline, name="pipeline")
 app.add_typer(presets, name="presets")
 answer_moved_names(app)
@@ -152,7 +156,7 @@ def _explain_usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
         error.show()
         return 2
-    return _complain(f"{error.format_message()} See --help.")
+    return _complain(new_option(error) or f"{error.format_message()} See --help.")
 
 
 def _explain_plugin(error: PluginError) -> int:

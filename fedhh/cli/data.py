@@ -162,19 +162,19 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
 @data.command()
 def synthesize(
     out: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],
-    preset: Annotated[str, typer.Option(help="chat, keyboard60d, tweet or post.")] = "chat",
+    source: Annotated[str, typer.Option(help="chat, keyboard60d, tweet or post.")] = "chat",
     clients: Annotated[int, typer.Option(help="How many clients to draw.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
 ) -> None:
     """Write a synthetic population: its clients' unknown words.
 
-    Example: fedhh data synthesize --preset tweet --clients 100000 tweets.parquet
+    Example: fedhh data synthesize --source tweet --clients 100000 tweets.parquet
     """
     from fedhh.cli.console import print_written
     from fedhh.clients.populations.synthetic import synthetic_population
     from fedhh.clients.reading.sources import write_population
 
-    write_population(synthetic_population(preset, clients, seed=seed), out)
+    write_population(synthetic_population(source, clients, seed=seed), out)
     print_written(out)
 
 

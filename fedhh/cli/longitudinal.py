@@ -54,10 +54,10 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     fold_case: FoldCaseOption = False,
     known: KnownOption = None,
     settings: SettingsOption = None,
-    protocols: Annotated[
-        str | None,
+    protocol: Annotated[
+        list[str] | None,
         typer.Option(
-            metavar="NAME,...", help="Protocols to compare, in place of those configured."
+            metavar="NAME", help="Compare these, in place of those configured; repeatable."
         ),
     ] = None,
     seed: SeedOption = None,
@@ -80,7 +80,7 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
     Words that are found are known to all devices from then on; only devices with budget left are
     asked.
 
-    Example: fedhh longitudinal run --preset weekly --protocols ldp-triehh,sfp
+    Example: fedhh longitudinal run --preset weekly --protocol ldp-triehh --protocol sfp
     """
     from fedhh.cli.console import open_console, print_directory, print_json, print_line
     from fedhh.cli.finished import print_finished
@@ -110,7 +110,7 @@ def run_longitudinal(  # noqa: PLR0917 - typer makes these options, none is posi
             workers=workers,
             ray_address=ray_address,
         ),
-        protocols=protocols,
+        protocols=tuple(protocol or ()),
         out=out,
         resume=resume,
     )
@@ -150,7 +150,7 @@ def _plan(
     config: Path | None,
     data: Path | None,
     settings: tuple[str, ...],
-    protocols: str | None,
+    protocols: tuple[str, ...],
     out: Path | None,
     resume: bool,
 ) -> Plan:
@@ -159,20 +159,14 @@ def _plan(
     from fedhh.experiments.study.resume import resumed_directory
     from fedhh.longitudinal.repeated.config import load_plan, parse_plan
     from fedhh.longitudinal.repeated.directory import WHAT, stored_table
-    from fedhh.validation import InputError
 
-    names = [name.strip() for name in (protocols or "").split(",") if name.strip()]
-    if protocols is not None and not names:
-        raise InputError("Expected --protocols NAME,..., got no name.")
     if resume:
         directory = resumed_directory(out, what=WHAT)
-        if not (preset or config or data or names):
+        if not (preset or config or data or protocols):
             table = stored_table(directory)
             apply_settings(table, settings)
             return parse_plan(table, str(directory))
-    return load_plan(
-        preset=preset, file=config, settings=settings, data=data, protocols=tuple(names)
-    )
+    return load_plan(preset=preset, file=config, settings=settings, data=data, protocols=protocols)
 
 
 def _skipped(plan: Plan, periods: pd.DataFrame) -> list[str]:

@@ -17,19 +17,29 @@ class Format(StrEnum):
 
     TABLE = "table"
     JSON = "json"
-
-
-class TableFormat(StrEnum):
-    """How a table alone is printed."""
-
-    TABLE = "table"
-    MARKDOWN = "markdown"
     CSV = "csv"
+    MARKDOWN = "markdown"
     LATEX = "latex"
-    JSON = "json"
 
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+
+
+def _checked_figure(path: Path | None) -> Path | None:
+    """Return a figure's path; InputError unless a figure can be written to it."""
+    if path is not None:
+        from fedhh.experiments.report.account_figures import check_figure
+
+        check_figure(path)
+    return path
+
+
+FigureOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--figure", metavar="PATH", callback=_checked_figure, help="Draw it: PNG, PDF or SVG."
+    ),
+]
 QuietOption = Annotated[
     bool,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.options import TableFormat
+from fedhh.cli.options import Format, FormatOption
 
 
 def table(
@@ -28,9 +28,7 @@ def table(
     results: Annotated[
         Path | None, typer.Option(help="The directory, where NAME stands in its place.")
     ] = None,
-    output_format: Annotated[
-        TableFormat, typer.Option("--format", help="How to print it.")
-    ] = TableFormat.MARKDOWN,
+    output_format: FormatOption = Format.MARKDOWN,
 ) -> None:
     """Print one table of what is finished: of a run, sweep, pipeline or repeated collection.
 

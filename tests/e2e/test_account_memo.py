@@ -59,7 +59,7 @@ def test_a_device_is_found_again_in_a_crowd(command):
 def test_a_figure_is_written(command, tmp_path, name):
     answer = "fresh" if name == "fresh.png" else "dbitflip"
     words = ("account", "memo", "--answer", answer, "--local-epsilon", "1", "--days", "3")
-    done = command(*words, "--plot", str(tmp_path / name))
+    done = command(*words, "--figure", str(tmp_path / name))
     assert (done.returncode, done.stderr) == (0, "")
     assert "Wrote" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -87,7 +87,7 @@ def test_a_figure_is_written(command, tmp_path, name):
         (("--answer", "fresh", "--local-epsilon", "1", "--domain-size", "1"), "domain_size=1"),
         (("--answer", "fresh", "--local-epsilon", "1", "--crowd", "9"), "no --crowd"),
         (("--answer", "dbitflip", "--local-epsilon", "1", "--crowd", "1"), "crowd=1"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--plot", "a.txt"), "a.txt"),
+        (("--answer", "fresh", "--local-epsilon", "1", "--figure", "a.txt"), "a.txt"),
     ],
 )
 def test_wrong_input_is_one_line(refused, tmp_path, words, message):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
-from fedhh.cli.account.output import round_up, show_table
-from fedhh.cli.console import open_console, print_line
-from fedhh.cli.second_opinions import print_opinions
+from fedhh.cli.text_tables import round_up
+from fedhh.experiments.study.parts import Line, Opinions, Part
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.longitudinal.ledger import LedgerAccount, SaturatingDevice
 from fedhh.longitudinal.ledger.statements import EARLY, LATER, PLD, RECORD, SUM
@@ -20,18 +19,16 @@ _DAYS_SHOWN = 7
 _METHODS = {SUM: "sum", EARLY: "advanced 2010", LATER: "advanced 2015", PLD: "PLD"}
 
 
-def print_ledger(found: LedgerAccount, opinions: Sequence[SecondOpinion] | None) -> None:
-    """Print a ledger, and second opinions on it if there are any."""
-    console = open_console()
-    tables = [_levels(found), _use_cases(found)]
+def ledger_parts(found: LedgerAccount, opinions: Sequence[SecondOpinion] | None) -> Iterator[Part]:
+    """Yield the tables of a ledger, second opinions on it if there are any, and its notes."""
+    yield _levels(found)
+    yield _use_cases(found)
     if found.saturating is not None:
-        tables.append(_saturating(found, found.saturating))
-    for table in tables:
-        show_table(table, console=console)
+        yield _saturating(found, found.saturating)
     if opinions is not None:
-        print_opinions(opinions)
+        yield Opinions(opinions)
     for note in found.notes:
-        print_line(console, note)
+        yield Line(note, is_whole=True)
 
 
 def _levels(found: LedgerAccount) -> TextTable:
@@ -45,7 +42,7 @@ def _levels(found: LedgerAccount) -> TextTable:
         rows.append((unit, *(_text(of_unit.get(method)) for method in _METHODS)))
     return TextTable(
         title=f"{found.title}: all use cases together, {found.num_days} "
-        f"day{'s' * (found.num_days > 1)}\nlocal epsilon, {found.neighboring}; delta 0 for the "
+        f"day{'s' * (found.num_days > 1)}; local epsilon, {found.neighboring}; delta 0 for the "
         f"sum, else {found.delta:g}",
         columns=("unit", *_METHODS.values()),
         rows=tuple(rows),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,13 +16,14 @@ from fedhh.cli.account.options import (
     Drawn,
     Gamma,
     Hashes,
-    Plot,
     SampleSeed,
+    settings_given,
 )
-from fedhh.cli.account.output import round_up
-from fedhh.cli.options import Format, FormatOption
+from fedhh.cli.options import FigureOption, Format, FormatOption
+from fedhh.cli.text_tables import round_up
 
 if TYPE_CHECKING:
+    from fedhh.experiments.study.parts import Part
     from fedhh.experiments.study.text_table import TextTable
     from fedhh.longitudinal.memoization import DailyAnswer, LifeEpsilon, MemoAccount, Observer
 
@@ -50,7 +52,7 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
         typer.Option(help="Find the device again among so many, by simulation; 2 to 10000."),
     ] = None,
     seed: SampleSeed = 0,
-    plot: Plot = None,
+    figure: FigureOption = None,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
     """What an observer of all reports of a device learns over days: memoised against fresh noise.
@@ -59,10 +61,9 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
     other, how often the best observer is right which it was, and whether the value changed. 50% is
     guessing. Unit: all reports of one device, linked.
 
-    Example: fedhh account memo --answer rappor --local-epsilon 4.4 --days 365 --plot memo.png
+    Example: fedhh account memo --answer rappor --local-epsilon 4.4 --days 365 --figure memo.png
     """
-    from fedhh.cli.account.options import settings_given
-    from fedhh.cli.console import open_console, print_json, print_written
+    from fedhh.cli.text_tables import print_result
     from fedhh.longitudinal.memoization import account_memo
     from fedhh.validation import InputError
 
@@ -82,7 +83,7 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
         raise InputError(
             "Expected no --crowd with --answer fresh: nothing links a device's reports."
         )
-    memo = account_memo(
+    found = account_memo(
         answer,
         local_epsilon=local_epsilon,
         days=days,
@@ -91,36 +92,28 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
         seed=seed,
         **settings,
     )
-    if plot is not None:
+    if figure is not None:
         from fedhh.longitudinal.report.memoization_figures import plot_memo
 
-        plot_memo(plot, memo.rows, forever=memo.answer.epsilon_forever, title=memo.title)
-    if output_format is Format.JSON:
-        print_json(memo.to_dict())
-        return
-    _print(memo)
+        plot_memo(figure, found.rows, forever=found.answer.epsilon_forever, title=found.title)
+    print_result(output_format, found.to_dict, _parts(found, crowd), figure=figure)
+
+
+def _parts(memo: MemoAccount, crowd: int | None) -> Iterator[Part]:
+    from fedhh.experiments.study.parts import Line
+
+    yield Line(f"{memo.title}: all reports of one device, linked; delta 0")
+    yield from _tables(memo)
+    for text in _notes(memo):
+        yield Line(text)
     if memo.found is not None:
-        found = memo.found
-        open_console().print(
+        found, days = memo.found, memo.rows[-1].days
+        yield Line(
             f"Found again among {crowd} devices with the same value, {days} reports under each of "
             f"two pseudonyms: {100 * found.right:.1f}% (99% interval {100 * found.lower:.1f} to "
             f"{100 * found.upper:.1f}, {found.num_trials} trials simulated); by chance "
             f"{100 * found.by_chance:.3g}%."
         )
-    if plot is not None:
-        print_written(plot)
-
-
-def _print(memo: MemoAccount) -> None:
-    from fedhh.cli.account.output import show_table
-    from fedhh.cli.console import open_console
-
-    console = open_console()
-    console.print(f"{memo.title}: all reports of one device, linked; delta 0")
-    for table in _tables(memo):
-        show_table(table, console=console)
-    for line in _notes(memo):
-        console.print(line)
 
 
 def _tables(memo: MemoAccount) -> tuple[TextTable, TextTable]:
@@ -149,14 +142,12 @@ def _tables(memo: MemoAccount) -> tuple[TextTable, TextTable]:
             ),
             rows=tuple(value),
             note="",
-            labels=0,
         ),
         TextTable(
             title=f"always A, or A and B with {memo.changes} change{'s' * (memo.changes > 1)}?",
             columns=("days", "epsilon", *(f"{kind}: told" for kind in kinds), *told),
             rows=tuple(change),
             note="",
-            labels=0,
         ),
     )
 

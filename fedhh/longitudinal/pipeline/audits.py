@@ -191,7 +191,7 @@ def audit_devices(
         notes=(
             "Rules of sending are audited with two values and a smaller epsilon, on which they do "
             "not depend: of the stated one, many records identify a life however few are stated. "
-            "What one record gives away: fedhh account audit.",
+            "What one record gives away: fedhh audit randomizer.",
         ),
     )
 

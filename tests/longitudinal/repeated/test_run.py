@@ -243,7 +243,7 @@ def test_a_file_with_days_runs_too(tmp_path):
 def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
     words = ["longitudinal", "run", "--preset", "weekly-small", "--workers", "0", "--out", "mine"]
     settings = [word for value in SMALL for word in ("--set", value)]
-    more = ["--protocols", "ldp-triehh,pem", "--set", "longitudinal.days=14"]
+    more = ["--protocol", "ldp-triehh", "--protocol", "pem", "--set", "longitudinal.days=14"]
     finished = command(*words, *settings, *more, "--format", "json", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     rows = json.loads(finished.stdout)["protocols"]
