@@ -51,7 +51,8 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     """Say what a file holds, what of it a run can find, and what would help before one.
 
     Example: fedhh data describe words.parquet
-    Example: fedhh data describe chat.csv --sep ';' --columns user=Sender,text=Message
+    Example: fedhh data describe chat.csv --sep ';' --column user=Sender
+    --column text=Message
     """
     from fedhh.cli.console import open_console, print_json
     from fedhh.cli.description import print_description

@@ -18,6 +18,7 @@ _COMMANDS = {
 }
 _OPTIONS = {
     "--plot": "--figure",
+    "--columns": "--column ROLE=NAME, repeated",
     "--protocols": "--protocol NAME, repeated",
 }
 """Of every command that has the new one."""

@@ -64,10 +64,10 @@ SeparatorOption = Annotated[
 ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--columns",
-        metavar="ROLE=NAME,...",
-        help="The file's columns by what they are: user, word, count or text; day for repeated "
-        "collections.",
+        "--column",
+        metavar="ROLE=NAME",
+        help="A column of the file by what it is: user, word, count or text, day for repeated "
+        "collections; repeatable.",
     ),
 ]
 FoldCaseOption = Annotated[

@@ -43,7 +43,7 @@ GOOD: dict[str, tuple[str, ...]] = {
     "--config": ("run.toml", "sweep.toml", "months.toml"),
     "--data": ("data.csv",),
     "--sep": (";", "tab", ","),
-    "--columns": ("user=user", "user=user,word=word", "day=day"),
+    "--column": ("user=user", "word=word", "day=day"),
     "--known": ("none", "words.txt"),
     "--set": (
         "protocol.depth=3", 'protocol.oracle="oue"', "privacy.local_epsilon=4", "seed=3",
