@@ -6,17 +6,15 @@ of the clients' own words releases which words there are, and a run that does so
 
 from __future__ import annotations
 
-import os
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from fedhh.clients.reading.word_list import read_word_list
 from fedhh.experiments.config.alphabet import alphabet_or_stand_in
 from fedhh.experiments.config.protocol_section import borrowed_settings
 from fedhh.experiments.config.schema import Config, PopulationConfig
 from fedhh.server.registry import protocol_class
-from fedhh.system.reading import text_lines
-from fedhh.validation import InputError, shown
+from fedhh.validation import shown
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.candidates import Candidates
 
@@ -41,7 +39,14 @@ def read_candidates(population: PopulationConfig) -> PopulationConfig:
     source = population.candidates
     if source in ("", FROM_DATA):
         return population
-    words = _read_words(source) if isinstance(source, str) else source
+    if isinstance(source, str):
+        missing = (
+            f'{PATH} = {shown(source)}: expected "{FROM_DATA}", a list of words or a file with a '
+            "word per line, got a file that does not exist."
+        )
+        words: Sequence[str] = read_word_list(Path(source), what="candidates", missing=missing)
+    else:
+        words = source
     return population.model_copy(update={"candidates": tuple(Candidates(words).words)})
 
 
@@ -66,20 +71,3 @@ def is_closed(config: Config) -> bool:
     """Return whether a configuration's protocol was told the clients' own words."""
     asked = borrowed_settings(protocol_class(config.protocol.name)).values()
     return PATH in asked and config.population.candidates == FROM_DATA
-
-
-def _read_words(source: str) -> list[str]:
-    path = Path(source)
-    if not os.path.lexists(path):
-        raise InputError(
-            f'population.candidates = {shown(source)}: expected "{FROM_DATA}", a list of words or '
-            "a file with a word per line, got a file that does not exist."
-        )
-    try:
-        lines = (line.strip() for text in text_lines(path) for line in text.splitlines())
-        words = [line for line in lines if line]
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"Expected a readable file of candidates, got {path}: {error}.") from None
-    if not words:
-        raise InputError(f"Expected candidates, one a line, got an empty file {path}.")
-    return words

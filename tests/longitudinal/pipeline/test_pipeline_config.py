@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from fedhh.experiments.config.built_in import PIPELINES, preset_names
@@ -91,10 +93,21 @@ def test_words_come_from_a_file(tmp_path):
     # Of six symbols; what the alphabet lacks is left out.
     assert list(words.device.events.words) == ["hello", "world", "worldw"]
     assert words.device.events.weights.tolist() == [1.0, 0.5, 0.25]
-    for content in ("", "naïve\n"):
+    for content, message in (("", "got an empty file"), ("naïve\n", "at least two words")):
         (tmp_path / "words.txt").write_text(content)
-        with pytest.raises(InputError, match="at least two words"):
+        with pytest.raises(InputError, match=message):
             build_use_cases(config)
+
+
+def test_words_may_be_compressed_and_a_missing_file_is_named(tmp_path):
+    path = tmp_path / "words.txt.gz"
+    settings = [f'pipeline.use_cases.words.domain={{words = "{path}", exponent = 1.0}}']
+    config = load_pipeline(preset="pipeline-small", settings=settings, use_cases=["words"])
+    with pytest.raises(InputError, match=r"domain\.words: cannot read .*words\.txt\.gz: No such"):
+        build_use_cases(config)
+    path.write_bytes(gzip.compress("\ufeffhello\nworld\n".encode()))
+    (words,) = build_use_cases(config)
+    assert list(words.device.events.words) == ["hello", "world"]
 
 
 def test_apples_numbers_are_the_published_ones():
