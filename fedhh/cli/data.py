@@ -14,9 +14,9 @@ from fedhh.cli.options import (
     ColumnsOption,
     DepthOption,
     FoldCaseOption,
-    Format,
-    FormatOption,
     SeparatorOption,
+    TableFormat,
+    TableFormatOption,
     changes,
 )
 from fedhh.validation import InputError, require_between
@@ -46,7 +46,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     known: Annotated[str, typer.Option(help="Known words: scowl70, none, or a file.")] = "scowl70",
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
-    output_format: FormatOption = Format.TABLE,
+    output_format: TableFormatOption = TableFormat.TABLE,
 ) -> None:
     """Say what a file holds, what of it a run can find, and what would help before one.
 
@@ -54,14 +54,16 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     Example: fedhh data describe chat.csv --sep ';' --column user=Sender
     --column text=Message
     """
-    from fedhh.cli.console import open_console, print_json
-    from fedhh.cli.description import print_description
+    from fedhh.cli.console import open_console
+    from fedhh.cli.description import described, print_description
     from fedhh.cli.preflight import print_wrapped
+    from fedhh.cli.text_tables import print_result
     from fedhh.clients.populations.describe import describe as summarize
     from fedhh.clients.populations.known_words import load_known, remove_known
     from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.client_file import load_content
     from fedhh.experiments.config.schema import load_config
+    from fedhh.experiments.study.parts import Line
 
     options = changes(
         None,
@@ -80,25 +82,25 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     symbols = written_out(config.population.alphabet, target.lexicon.words)
     summary = summarize(content.population, known_words, alphabet=symbols, depth=longest)
     verdict = _verdict(config, depth, target, content)
-    if output_format is Format.JSON:
-        dropped: Counter[str] = Counter()
-        for (reason, _), times in content.dropped.items():
-            dropped[reason] += times
-        print_json(
-            {
-                **asdict(summary),
-                "texts": content.texts,
-                "empty_texts": content.empty_texts,
-                "dropped": dropped,
-                "verdict": {"refusal": verdict} if isinstance(verdict, str) else verdict.record,
-                "notes": notes,
-            }
-        )
-    else:
+    if output_format is TableFormat.TABLE:
         console = open_console()
         print_description(console, str(file), summary, content, verdict)
         for note in notes:
             print_wrapped(console, note)
+        return
+    dropped: Counter[str] = Counter()
+    for (reason, _), times in content.dropped.items():
+        dropped[reason] += times
+    record = {
+        **asdict(summary),
+        "texts": content.texts,
+        "empty_texts": content.empty_texts,
+        "dropped": dropped,
+        "verdict": {"refusal": verdict} if isinstance(verdict, str) else verdict.record,
+        "notes": notes,
+    }
+    parts = (*described(str(file), summary, content, verdict), *map(Line, notes))
+    print_result(output_format, lambda: record, parts)
 
 
 def _verdict(

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 from fedhh.cli.console import open_console, print_line
+from fedhh.cli.options import TableFormat
 from fedhh.cli.safe_text import safe_text
-from fedhh.cli.text_tables import print_parts
+from fedhh.cli.text_tables import print_result
 from fedhh.experiments.study.kinds import Asked, Kind, all_kinds, kind_of, nothing_finished
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.system.files import is_there
@@ -21,14 +22,20 @@ def directory_of(path: Path) -> Path:
     return path
 
 
-def print_finished(directory: Path, kind: Kind, asked: Asked | None = None) -> None:
-    """Print all of what is finished in a directory, from its files, and where they are.
+def print_finished(
+    directory: Path, kind: Kind, asked: Asked | None = None, how: TableFormat = TableFormat.TABLE
+) -> None:
+    """Print all of what is finished in a directory, from its files; tables say where they are.
 
     Raises:
         InputError: A file is missing or damaged.
     """
+    asked = asked or Asked()
     console = open_console(width_unless_terminal=kind.width)
-    print_parts(console, kind.parts(directory, asked or Asked()))
+    parts = kind.parts(directory, asked)
+    print_result(how, lambda: kind.record(directory, asked), parts, console=console)
+    if how is not TableFormat.TABLE:
+        return
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
     for line in kind.closing_lines(directory):
         print_line(console, safe_text(line, longest=None))

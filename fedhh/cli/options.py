@@ -13,6 +13,13 @@ from fedhh.cli.verbosity import hear_quiet, hear_verbose
 
 
 class Format(StrEnum):
+    """How a command prints what it has run; `fedhh show` prints it in every format."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class TableFormat(StrEnum):
     """How results are printed."""
 
     TABLE = "table"
@@ -23,6 +30,9 @@ class Format(StrEnum):
 
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+TableFormatOption = Annotated[
+    TableFormat, typer.Option("--format", help="How to print the result.")
+]
 
 
 def _checked_figure(path: Path | None) -> Path | None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.options import Format, FormatOption, SecondOpinionOption
+from fedhh.cli.options import SecondOpinionOption, TableFormat, TableFormatOption
 
 
 def show(
@@ -16,13 +16,12 @@ def show(
     ],
     words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,
     second_opinion: SecondOpinionOption = False,
-    output_format: FormatOption = Format.TABLE,
+    output_format: TableFormatOption = TableFormat.TABLE,
 ) -> None:
     """Print all tables of what is finished, from its files: runs, sweeps, pipelines, months.
 
     Example: fedhh show runs/mine
     """
-    from fedhh.cli.console import print_json
     from fedhh.cli.finished import directory_of, print_finished
     from fedhh.experiments.study.kinds import Asked, kind_of, nothing_finished
     from fedhh.experiments.study.stored_files import reading
@@ -38,7 +37,4 @@ def show(
             )
         if kind is None:
             raise nothing_finished(place)
-        if output_format is Format.JSON:
-            print_json(kind.record(place, asked))
-        else:
-            print_finished(place, kind, asked)
+        print_finished(place, kind, asked, output_format)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.options import Format, FormatOption
+from fedhh.cli.options import TableFormat, TableFormatOption
 
 
 def table(
@@ -28,7 +28,7 @@ def table(
     results: Annotated[
         Path | None, typer.Option(help="The directory, where NAME stands in its place.")
     ] = None,
-    output_format: FormatOption = Format.MARKDOWN,
+    output_format: TableFormatOption = TableFormat.MARKDOWN,
 ) -> None:
     """Print one table of what is finished: of a run, sweep, pipeline or repeated collection.
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedhh.cli.console import SafeConsole, open_console, print_json, print_written
-from fedhh.cli.options import Format
+from fedhh.cli.options import TableFormat
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.table_widths import WIDEST
 from fedhh.experiments.study.parts import Facts, Line, Opinions, Part
@@ -41,15 +41,15 @@ def print_result(
     """Print a result in the format that was asked for.
 
     Args:
-        how: A value of `Format`.
+        how: A value of `TableFormat`.
         record: Returns the result as JSON values; called for JSON only.
         parts: What is shown of it. CSV and LaTeX are its tables alone, an empty line between two.
         console: Of a terminal's tables; standard output if None.
         figure: A file that was drawn, which a terminal's tables say.
     """
-    if how == Format.JSON:
+    if how == TableFormat.JSON:
         print_json(record())
-    elif how == Format.TABLE:
+    elif how == TableFormat.TABLE:
         print_parts(console or open_console(), parts)
         if figure is not None:
             print_written(figure)
@@ -57,7 +57,7 @@ def print_result(
         text = "\n".join(
             _rendered(part, how)
             for part in map(_with_opinions_as_table, parts)
-            if how == Format.MARKDOWN or not isinstance(part, Line)
+            if how == TableFormat.MARKDOWN or not isinstance(part, Line)
         )
         # A program gets labels as they are, a terminal nothing that it would act on.
         safe = safe_text(text, longest=None, keep="\n") if sys.stdout.isatty() else text
@@ -176,10 +176,10 @@ def round_up(epsilon: float, *, digits: int = 7, unbounded: str = "inf") -> str:
     return f"{math.ceil(epsilon * 1e6) / 1e6:.{digits}g}"
 
 
-def print_as(table: TextTable, how: Format) -> None:
+def print_as(table: TextTable, how: TableFormat) -> None:
     """Print a table alone to standard output, in the format that was asked for."""
     content = {name: getattr(table, name) for name in ("title", "columns", "rows", "note")}
-    wide = open_console(width_unless_terminal=_WIDTH) if how == Format.TABLE else None
+    wide = open_console(width_unless_terminal=_WIDTH) if how == TableFormat.TABLE else None
     print_result(how, lambda: content, (table,), console=wide)
 
 

@@ -19,7 +19,7 @@ from fedhh.cli.account.options import (
     SampleSeed,
     settings_given,
 )
-from fedhh.cli.options import FigureOption, Format, FormatOption
+from fedhh.cli.options import FigureOption, TableFormat, TableFormatOption
 from fedhh.cli.text_tables import round_up
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
     ] = None,
     seed: SampleSeed = 0,
     figure: FigureOption = None,
-    output_format: FormatOption = Format.TABLE,
+    output_format: TableFormatOption = TableFormat.TABLE,
 ) -> None:
     """What an observer of all reports of a device learns over days: memoised against fresh noise.
 
