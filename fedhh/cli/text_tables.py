@@ -19,7 +19,7 @@ from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.table_widths import WIDEST
 from fedhh.experiments.study.parts import Facts, Line, Opinions, Part
 from fedhh.experiments.study.plain_text import markdown_paragraph
-from fedhh.experiments.study.text_table import TextTable
+from fedhh.experiments.study.text_table import TextTable, round_up
 
 if TYPE_CHECKING:
     from fedhh.accounting.second_opinion import SecondOpinion
@@ -167,13 +167,6 @@ def opinions_table(opinions: Sequence[SecondOpinion]) -> TextTable:
         note="difference: fedhh minus the upper bound. fedhh's epsilon is the one to state, also "
         "where the upper bound is smaller.",
     )
-
-
-def round_up(epsilon: float, *, digits: int = 7, unbounded: str = "inf") -> str:
-    """Return an epsilon as text, rounded up at six decimals."""
-    if not math.isfinite(epsilon):
-        return unbounded
-    return f"{math.ceil(epsilon * 1e6) / 1e6:.{digits}g}"
 
 
 def print_as(table: TextTable, how: TableFormat) -> None:

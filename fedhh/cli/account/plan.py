@@ -142,10 +142,9 @@ def _print_event(found: PlanAccount) -> None:
 
 
 def _parts(found: PlanAccount) -> Iterator[Part]:
-    from fedhh.cli.text_tables import round_up
     from fedhh.experiments.run.privacy import epsilon_of
     from fedhh.experiments.study.parts import Line
-    from fedhh.experiments.study.text_table import TextTable
+    from fedhh.experiments.study.text_table import TextTable, round_up
 
     yield Line(
         f"{found.title}: {found.unit} central epsilon {found.central_epsilon:g} at delta "

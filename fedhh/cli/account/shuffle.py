@@ -78,8 +78,7 @@ def _refuse_event(how: AccountFormat) -> None:
 
 
 def _bounds(found: ShuffleAccount) -> Iterator[Part]:
-    from fedhh.cli.text_tables import round_up
-    from fedhh.experiments.study.text_table import TextTable
+    from fedhh.experiments.study.text_table import TextTable, round_up
 
     rows = []
     for key, stated in found.bounds.items():
@@ -113,9 +112,9 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account user --local-epsilon 10 --clients 500000 --max-items 60
     """
     from fedhh.accounting import NotApplicable, account_user
-    from fedhh.cli.text_tables import print_result, round_up
+    from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.parts import Opinions
-    from fedhh.experiments.study.text_table import TextTable
+    from fedhh.experiments.study.text_table import TextTable, round_up
 
     _refuse_event(output_format)
     found = account_user(

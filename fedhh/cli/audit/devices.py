@@ -165,15 +165,15 @@ def _rules(
 
 
 def _finish(verdict: LongitudinalVerdict, how: TableFormat, figure: Path | None = None) -> None:
-    from fedhh.cli.audit.device_tables import parts_of
     from fedhh.cli.console import open_console
     from fedhh.cli.text_tables import print_result
+    from fedhh.longitudinal.report.audit_table import audit_parts
 
     if figure is not None:
         from fedhh.longitudinal.report.audit_figures import plot_trade_offs
 
         plot_trade_offs(figure, verdict.shown)
     console = open_console(width_unless_terminal=120)
-    print_result(how, verdict.to_dict, parts_of(verdict), console=console, figure=figure)
+    print_result(how, verdict.to_dict, audit_parts(verdict), console=console, figure=figure)
     if verdict.refuted:
         raise typer.Exit(1)

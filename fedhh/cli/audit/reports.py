@@ -102,9 +102,8 @@ def _print(found: AuditVerdict, how: TableFormat) -> None:
 
 def _parts(found: AuditVerdict) -> Iterator[Part]:
     """Yield what was audited, found and claimed, and the verdict; the last part in full."""
-    from fedhh.cli.text_tables import round_up
     from fedhh.experiments.study.parts import Line
-    from fedhh.experiments.study.text_table import TextTable
+    from fedhh.experiments.study.text_table import TextTable, round_up
 
     rows = []
     for name, value in found.to_dict().items():

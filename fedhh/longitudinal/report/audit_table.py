@@ -1,12 +1,11 @@
-"""What `fedhh audit device` and `log` print: what was found next to each claim, and a verdict."""
+"""Tables of a longitudinal audit: what was found next to each claim, and a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fedhh.cli.text_tables import round_up
 from fedhh.experiments.study.parts import Line, Part
-from fedhh.experiments.study.text_table import TextTable
+from fedhh.experiments.study.text_table import TextTable, round_up
 from fedhh.longitudinal.audit import Overspending
 from fedhh.longitudinal.audit.verdict import (
     LongitudinalVerdict,
@@ -16,7 +15,7 @@ from fedhh.longitudinal.audit.verdict import (
 )
 
 
-def parts_of(verdict: LongitudinalVerdict) -> Iterator[Part]:
+def audit_parts(verdict: LongitudinalVerdict) -> Iterator[Part]:
     """Yield everything that was found."""
     devices = f"{verdict.num_devices:,} {'device' if verdict.num_devices == 1 else 'devices'}"
     yield Line(
