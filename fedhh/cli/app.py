@@ -34,7 +34,6 @@ from fedhh.cli.run import run
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.show import show
 from fedhh.cli.sweep import sweep
-from fedhh.cli.table import table
 from fedhh.cli.verbosity import is_verbose, log_from
 from fedhh.plugin_errors import PluginError, naming_plugins
 from fedhh.system.stopping import stop_at_signals
@@ -65,7 +64,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, sweep, compare, show, table, plot, report):
+for command in (run, sweep, compare, show, plot, report):
     app.command()(command)
 app.add_typer(account, name="account")
 app.add_typer(audit, name="audit")

@@ -9,10 +9,7 @@ from fedhh.cli.console import open_console, print_line
 from fedhh.cli.options import TableFormat
 from fedhh.cli.safe_text import safe_text
 from fedhh.cli.text_tables import print_result
-from fedhh.experiments.study.kinds import Asked, Kind, all_kinds, kind_of, nothing_finished
-from fedhh.experiments.study.text_table import TextTable
-from fedhh.system.files import is_there
-from fedhh.validation import InputError
+from fedhh.experiments.study.kinds import Asked, Kind, kind_of
 
 
 def directory_of(path: Path) -> Path:
@@ -39,25 +36,3 @@ def print_finished(
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
     for line in kind.closing_lines(directory):
         print_line(console, safe_text(line, longest=None))
-
-
-def finished_table(directory: Path, name: str | None) -> TextTable:
-    """Return a table of what is finished in a directory.
-
-    Args:
-        directory: Of anything that is finished.
-        name: Which, where there are several; None for the one that says most.
-
-    Raises:
-        InputError: Nothing is finished, a file is damaged, or there is no such table.
-    """
-    kind = kind_of(directory)
-    if kind is not None:
-        return kind.table(directory) if name is None else kind.named_table(directory, name)
-    if not is_there(directory) and any(
-        str(directory) in each.table_names() for each in all_kinds()
-    ):
-        raise InputError(
-            f"Expected a directory, got the name of a table; give fedhh table DIR {directory}."
-        )
-    raise nothing_finished(directory)

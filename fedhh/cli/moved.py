@@ -10,6 +10,7 @@ import typer
 from fedhh.validation import InputError
 
 _COMMANDS = {
+    "table": "fedhh show DIR --table NAME",
     "paper": "python -m papers NAME in a checkout of fedhh's sources",
     "account oracles": "fedhh oracles compare",
     "account cms-variance": "fedhh oracles size",

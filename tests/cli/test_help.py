@@ -37,7 +37,7 @@ def help_of(command, monkeypatch):
 
 def test_every_command_that_the_issue_of_a_user_may_need_is_there():
     names = {" ".join(path) for path in WORDS}
-    assert {"run", "sweep", "compare", "show", "table", "plot", "report"} <= names
+    assert {"run", "sweep", "compare", "show", "plot", "report"} <= names
     groups = {
         "account": "shuffle user anonymity plan ledger memo",
         "audit": "randomizer run device log",
@@ -84,6 +84,7 @@ def test_the_version_and_the_completion_are_options_of_the_whole(command, help_o
     ("words", "new"),
     [
         (("paper", "gboard"), "python -m papers NAME"),
+        (("table", "out", "summary"), "fedhh show DIR --table NAME."),
         (("account", "oracles", "--epsilon", "4"), "fedhh oracles compare."),
         (("account", "cms-variance"), "fedhh oracles size."),
         (("account", "audit", "--run", "small"), "fedhh audit run SOURCE"),

@@ -51,7 +51,7 @@ GOOD: dict[str, tuple[str, ...]] = {
     ),
     "--workers": ("0", "auto"),
     "--out": ("new/one", "new/two"),
-    "--results": ("run",),
+    "--table": ("main", "summary"),
     "--format": ("table", "json", "csv", "markdown", "latex"),
     "--alphabet": ("lower", "abc", "from-data"),
     "--depth": ("3", "5"),

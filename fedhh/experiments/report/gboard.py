@@ -109,7 +109,7 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     if others := _not_of_table_1(grid):
         raise InputError(
             f"Table 1 has one setting per sampler and passes, and these results also vary "
-            f"{', '.join(others)}; use fedhh table DIR summary, or run a sweep without them."
+            f"{', '.join(others)}; use fedhh show DIR --table summary, or run a sweep without them."
         )
     config = base_config(description)
     words = str(_VOCABULARY if config is None else _vocabulary(config))
@@ -179,8 +179,8 @@ def figure_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
         source = "other clients" if config is None else config.population.source
         raise InputError(
             f"Figure 1 varies {_EPSILON} alone on {_SOURCE}, and these results vary "
-            f"{', '.join(varying(grid)) or 'nothing'} on {source}; use fedhh table DIR summary, or "
-            "make them with fedhh sweep --preset gboard-figure1-quick."
+            f"{', '.join(varying(grid)) or 'nothing'} on {source}; use fedhh show DIR "
+            "--table summary, or make them with fedhh sweep --preset gboard-figure1-quick."
         )
     stated = published()["figure_1"]
     rows, records, seeds = [], [], []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,6 @@ class SweepKind(Kind):
     def table(self, directory: Path) -> TextTable:
         """Return the table that fits what varies."""
         return make_table(usual_table(directory), directory)
-
-    def table_names(self) -> Sequence[str]:
-        """Return the names of all tables."""
-        return tuple(TABLES)
 
     def named_table(self, directory: Path, name: str) -> TextTable:
         """Return the table of a name."""

@@ -119,15 +119,11 @@ class Kind(ABC):
     def table(self, directory: Path) -> TextTable:
         """Return the table that says most."""
 
-    def table_names(self) -> Sequence[str]:
-        """Return the names of its tables; none if there is only one."""
-        return ()
-
     def named_table(self, directory: Path, name: str) -> TextTable:
         """Return the table of a name."""
         raise InputError(
             f"Expected a table's name with a sweep's directory only, got {shown(name)} with "
-            f"{directory}, which has one table; leave the name out."
+            f"{directory}, which has one table: main."
         )
 
     def parts(self, directory: Path, asked: Asked) -> Iterable[Part]:

@@ -92,7 +92,7 @@ def test_a_sixth_kind_is_a_module_and_a_line(toy, capsys):
     assert json.loads(capsys.readouterr().out) == {
         "kind": "toy", "values": [1, 2000], "directory": str(toy),
     }  # fmt: skip
-    call("table", toy, "--format", "csv")
+    call("show", toy, "--table", "main", "--format", "csv")
     assert capsys.readouterr().out.split() == ["place,value", "0,1", '1,"2,000"']
     call("plot", toy)
     assert {path.name for path in toy.glob("values.*")} == {
@@ -112,7 +112,7 @@ def test_what_a_kind_cannot_do_is_one_line(toy, tmp_path, capsys):
         ("plot", survey): "holds a survey, which has no figures",
         ("report", survey): "holds a survey, which has no page to explore",
         ("plot", toy, "--x", "seed"): "holds a toy, whose figures take --out, --no-title",
-        ("table", toy, "summary"): "which has one table; leave the name out",
+        ("show", toy, "--table", "summary"): "which has one table: main",
         ("show", toy, "--second-opinion"): "Expected --second-opinion with the directory of a",
         ("report", toy, toy): "holds no single run",
     }.items():
@@ -124,7 +124,7 @@ def test_what_a_kind_cannot_do_is_one_line(toy, tmp_path, capsys):
 def test_what_was_begun_says_how_to_go_on(toy, tmp_path):
     (toy / "result.json").unlink()
     (toy / "toy.toml").touch()
-    for command in ("show", "plot", "report", "table"):
+    for command in ("show", "plot", "report"):
         with pytest.raises(InputError, match="go on with fedhh toy run --resume --out"):
             call(command, toy)
     with pytest.raises(InputError, match="go on with fedhh run --resume --out"):
