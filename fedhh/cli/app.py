@@ -66,12 +66,12 @@ app = typer.Typer(
 )
 for command in (run, sweep, compare, show, plot, report):
     app.command()(command)
+app.add_typer(pipeline, name="pipeline")
+app.add_typer(longitudinal, name="longitudinal")
 app.add_typer(account, name="account")
 app.add_typer(audit, name="audit")
-app.add_typer(data, name="data")
-app.add_typer(longitudinal, name="longitudinal")
 app.add_typer(oracles, name="oracles")
-app.add_typer(pipeline, name="pipeline")
+app.add_typer(data, name="data")
 app.add_typer(presets, name="presets")
 answer_moved_names(app)
 
