@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -224,27 +223,6 @@ ANONYMITY = ("anonymity", "--local-epsilon", "1", "--reports", "100")
 def test_wrong_input_is_refused_in_one_line(refused, tmp_path, words, message):
     assert message in refused("account", *words)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("name", "start"), [("b.png", b"\x89PNG"), ("b.pdf", b"%PDF"), ("new/b.svg", b"<?xml")]
-)
-def test_a_figure_is_written_whole(fedhh, tmp_path, name, start):
-    code, out, err = fedhh(
-        "account", "shuffle", "--local-epsilon", "0.5", "--reports", "100",
-        "--figure", str(tmp_path / name),
-    )  # fmt: skip
-    assert (code, err) == (0, "")
-    assert (tmp_path / name).read_bytes().startswith(start)
-    assert [p.name for p in (tmp_path / name).parent.iterdir()] == [Path(name).name]
-    assert "Wrote" in out
-
-
-def test_json_stays_json_with_a_figure(fedhh, tmp_path):
-    words = ("account", "shuffle", "--local-epsilon", "0.5", "--reports", "100", "--format", "json")
-    _, out, _ = fedhh(*words, "--figure", str(tmp_path / "b.png"))
-    assert json.loads(out)["bounds"]
-    assert (tmp_path / "b.png").exists()
 
 
 def test_a_figure_that_fails_leaves_nothing(fedhh, tmp_path, monkeypatch):

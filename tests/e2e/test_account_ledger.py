@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,18 +113,6 @@ def test_tables_name_units_and_deltas(command, monkeypatch):
         assert text in done.stdout
 
 
-@pytest.mark.parametrize(("name", "start"), [("b.png", b"\x89PNG"), ("new/b.svg", b"<?xml")])
-def test_a_figure_is_written_whole(command, tmp_path, name, start):
-    done = command(
-        "account", "ledger", "--rules", "ios-10.1.1", "--days", "20",
-        "--figure", str(tmp_path / name),
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / name).read_bytes().startswith(start)
-    assert [p.name for p in (tmp_path / name).parent.iterdir()] == [Path(name).name]
-    assert "Wrote" in done.stdout
-
-
 def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
     done = command(
         "account", "ledger", "--use-case", "$_a^{b}$=1:1", "--use-case", "_[/]\x1b[2J=1:1",
@@ -182,7 +169,6 @@ def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
         (("--permanent", "a=1+2:3"), "one epsilon in --permanent"),
         (("no-such-preset",), "no-such-preset"),
         (("small", "--every", "0"), "every >= 1"),
-        (("--rules", "apple", "--figure", "a.txt"), "ends in .png"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_refused_in_one_line(refused, tmp_path, words, message):

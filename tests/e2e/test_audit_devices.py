@@ -129,15 +129,6 @@ def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
     assert result["num_days"] == 3
 
 
-@pytest.mark.parametrize("name", ["seen.png", "seen.svg"])
-def test_a_figure_is_written(device, tmp_path, name):
-    words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "2", "--devices", "50")
-    code, out, err = device(*words, "--figure", str(tmp_path / name))
-    assert (code, err) == (0, "")
-    assert "Wrote" in out
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
 def test_an_audit_says_what_it_cannot_refute(device):
     few = device(*EMOJI, "--days", "2", "--devices", "8")[1]
     assert "no number of records, however large, can be detected in these lives; use more" in few
@@ -209,7 +200,6 @@ def test_a_log_that_is_none_is_refused_in_one_line(refused, tmp_path, content, m
         ((*EMOJI, "--transcript", "x.csv"), "fedhh audit log FILE"),
         (("--rules", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
         (("--answer", "rappor"), "Expected --local-epsilon with --answer"),
-        ((*EMOJI, "--figure", "a.txt"), "a.txt"),
         (("--rules", "macos-10.12", "--figure", "a.png"), "--figure only where reports are read"),
         (("--answer", "rapor", "--local-epsilon", "1"), "did you mean 'rappor'"),
         (("--answer", "rappor", "--local-epsilon", "0"), "local_epsilon"),

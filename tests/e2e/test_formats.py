@@ -66,3 +66,30 @@ def test_csv_holds_the_numbers(printed):
 def test_what_stands_between_tables_is_a_paragraph_of_markdown(printed):
     text = printed("oracles compare --local-epsilon 4 --domain-size 100", "markdown")
     assert "\n\nUse grr: 100 values are fewer than" in text
+
+
+ANSWER = "audit device --answer one-bit-mean --local-epsilon 1 --days 2 --devices 50"
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "start"),
+    [
+        ("account shuffle --local-epsilon 0.5 --reports 100", "new/b.png", b"\x89PNG"),
+        ("account shuffle --local-epsilon 0.5 --reports 100 --format json", "b.pdf", b"%PDF"),
+        ("account ledger --rules ios-10.1.1 --days 20", "b.svg", b"<?xml"),
+        ("account memo --answer fresh --local-epsilon 1 --days 3", "b.png", b"\x89PNG"),
+        ("account memo --answer dbitflip --local-epsilon 1 --days 3", "b.svg", b"<?xml"),
+        (ANSWER, "b.svg", b"<?xml"),
+        ("oracles compare --local-epsilon 4 --domain-size 100", "b.png", b"\x89PNG"),
+        ("oracles size --values 10000 --reports 1000000", "b.png", b"\x89PNG"),
+    ],
+)
+def test_a_figure_is_written_whole_and_said(command, tmp_path, line, name, start):
+    done = command(*line.split(), "--figure", str(tmp_path / name))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert [path.name for path in (tmp_path / name).parent.iterdir()] == [name.rpartition("/")[2]]
+    if "json" in line:
+        assert json.loads(done.stdout)["bounds"]
+    else:
+        assert f"Wrote {tmp_path / name}\n" in done.stdout
