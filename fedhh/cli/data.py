@@ -53,9 +53,8 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     Example: fedhh data describe words.parquet
     Example: fedhh data describe chat.csv --sep ';' --columns user=Sender,text=Message
     """
-    from fedhh.cli.console import open_console, print_json
+    from fedhh.cli.console import open_console, print_json, print_wrapped
     from fedhh.cli.description import print_description
-    from fedhh.cli.preflight import print_wrapped
     from fedhh.clients.populations.describe import describe as summarize
     from fedhh.clients.populations.known_words import load_known, remove_known
     from fedhh.experiments.config.alphabet import FROM_DATA, FROM_DATA_REVEALS, written_out
@@ -128,9 +127,8 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
 
     Example: fedhh data prepare messages.jsonl words.parquet
     """
-    from fedhh.cli.console import open_console, print_written
+    from fedhh.cli.console import open_console, print_wrapped, print_written
     from fedhh.cli.description import dropped_lines, spelling_lines
-    from fedhh.cli.preflight import print_wrapped
     from fedhh.clients.populations.spelling import spelling_of
     from fedhh.clients.reading.columns import parse_columns
     from fedhh.clients.reading.text import prepare_text

@@ -15,7 +15,7 @@ from fedhh.cli.options import TableFormat
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.second_opinions import print_opinions
 from fedhh.cli.table_widths import WIDEST
-from fedhh.experiments.study.parts import Facts, Line, Opinions, Part
+from fedhh.experiments.study.parts import Columns, Facts, Line, Opinions, Part
 from fedhh.experiments.study.text_table import TextTable
 
 # Around the text of a column: a space on both sides, and a line.
@@ -31,6 +31,8 @@ def print_parts(console: SafeConsole, parts: Iterable[Part]) -> None:
                 _print_facts(console, part)
             case Line():
                 _print_text(console, part)
+            case Columns():
+                _print_columns(console, part)
             case Opinions():
                 print_opinions(part.all)
             case _:
@@ -44,6 +46,18 @@ def _print_facts(console: SafeConsole, facts: Facts) -> None:
     table.add_column("note", style="dim")
     for row in facts.rows:
         table.add_row(*row)
+    console.print(table)
+
+
+def _print_columns(console: SafeConsole, columns: Columns) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for number, head in enumerate(columns.heads):
+        if number == columns.label:
+            table.add_column(head, overflow="fold")
+        else:
+            table.add_column(head, justify="right")
+    for row in columns.rows:
+        table.add_row(*map(safe_text, row))
     console.print(table)
 
 

@@ -1,0 +1,67 @@
+"""Runs an experiment of any kind, and prints what comes of it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import typer
+
+from fedhh.cli.console import open_console, print_directory, print_json
+from fedhh.cli.options import Format
+from fedhh.cli.progress import LiveProgress
+from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.experiments.study.kinds import Asked
+from fedhh.experiments.study.request import Request
+from fedhh.experiments.study.source import open_study
+from fedhh.experiments.study.stored_files import reading
+
+
+def run_experiment(
+    request: Request,
+    *,
+    kind: str | None = None,
+    dry_run: bool = False,
+    live: bool = False,
+    output_format: Format = Format.TABLE,
+    quiet: bool = False,
+) -> None:
+    """Run what is asked for, of any kind or of one, and print the result.
+
+    Raises:
+        typer.Exit: Parts of it have failed.
+    """
+    found, study = open_study(request, kind=kind)
+    as_json = output_format is Format.JSON
+    if dry_run and as_json:
+        print_json(study.plan_record())
+        return
+    # Loads pandas, which what is refused does without.
+    from fedhh.cli.text_tables import print_parts
+
+    if dry_run:
+        print_parts(open_console(width_unless_terminal=found.width), study.plan())
+        return
+    with ExitStack() as stack:
+        progress = LiveProgress(open_console(stderr=True), quiet=quiet)
+        callbacks: list[Callbacks] = [progress]
+        page = None
+        if live:
+            # Who serves nothing loads no server.
+            from fedhh.cli.live import followed
+
+            page = stack.enter_context(followed(found.live(study)))
+            callbacks.append(page.callbacks)
+        stack.enter_context(progress)
+        directory = study.run(callbacks)
+        if page is not None:
+            page.end(directory)
+    with reading(directory):
+        if as_json:
+            print_json(found.record(directory, Asked()))
+        elif quiet:
+            print_directory(directory)
+        else:
+            console = open_console(width_unless_terminal=found.brief_width)
+            print_parts(console, found.brief(directory))
+    if not study.is_complete:
+        raise typer.Exit(1)
