@@ -19,21 +19,17 @@ import typer
 
 from fedhh.cli.account.app import account
 from fedhh.cli.audit.app import audit
-from fedhh.cli.compare import compare
 from fedhh.cli.data import data
 from fedhh.cli.line_width import forget_wrong_sizes
-from fedhh.cli.longitudinal import longitudinal
 from fedhh.cli.moved import answer_moved_names, new_option
 from fedhh.cli.options import QuietOption, VerboseOption
 from fedhh.cli.oracles import oracles
-from fedhh.cli.pipeline import pipeline
 from fedhh.cli.plot import plot
 from fedhh.cli.presets import presets
 from fedhh.cli.report import report
-from fedhh.cli.run import run
+from fedhh.cli.run import compare, longitudinal, pipeline, run, sweep
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.show import show
-from fedhh.cli.sweep import sweep
 from fedhh.cli.verbosity import is_verbose, log_from
 from fedhh.plugin_errors import PluginError, naming_plugins
 from fedhh.system.stopping import stop_at_signals

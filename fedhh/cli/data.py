@@ -14,9 +14,9 @@ from fedhh.cli.options import (
     ColumnsOption,
     DepthOption,
     FoldCaseOption,
+    Format,
+    FormatOption,
     SeparatorOption,
-    TableFormat,
-    TableFormatOption,
     changes,
 )
 from fedhh.validation import InputError, require_between
@@ -46,7 +46,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     known: Annotated[str, typer.Option(help="Known words: scowl70, none, or a file.")] = "scowl70",
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Say what a file holds, what of it a run can find, and what would help before one.
 
@@ -54,9 +54,8 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     Example: fedhh data describe chat.csv --sep ';' --column user=Sender
     --column text=Message
     """
-    from fedhh.cli.console import open_console
+    from fedhh.cli.console import open_console, print_wrapped
     from fedhh.cli.description import described, print_description
-    from fedhh.cli.preflight import print_wrapped
     from fedhh.cli.text_tables import print_result
     from fedhh.clients.populations.describe import describe as summarize
     from fedhh.clients.populations.known_words import load_known, remove_known
@@ -82,7 +81,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     symbols = written_out(config.population.alphabet, target.lexicon.words)
     summary = summarize(content.population, known_words, alphabet=symbols, depth=longest)
     verdict = _verdict(config, depth, target, content)
-    if output_format is TableFormat.TABLE:
+    if output_format is Format.TABLE:
         console = open_console()
         print_description(console, str(file), summary, content, verdict)
         for note in notes:
@@ -131,9 +130,8 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
 
     Example: fedhh data prepare messages.jsonl words.parquet
     """
-    from fedhh.cli.console import open_console, print_written
+    from fedhh.cli.console import open_console, print_wrapped, print_written
     from fedhh.cli.description import dropped_lines, spelling_lines
-    from fedhh.cli.preflight import print_wrapped
     from fedhh.clients.populations.spelling import spelling_of
     from fedhh.clients.reading.columns import parse_columns
     from fedhh.clients.reading.text import prepare_text

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from fedhh.cli.preflight import print_advice, print_plans, print_wrapped
+from fedhh.cli.console import print_wrapped
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
+from fedhh.cli.text_tables import print_parts
 from fedhh.clients.reading.tokens import DROPPED
 from fedhh.experiments.run.preflight_sentences import alphabet_label
 from fedhh.experiments.study.parts import Line, Part
@@ -17,8 +18,7 @@ from fedhh.experiments.study.text_table import TextTable
 from fedhh.validation import printable, shown
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from fedhh.cli.console import SafeConsole
     from fedhh.clients.populations.describe import PopulationSummary, Spread
     from fedhh.clients.populations.spelling import Spelling
     from fedhh.clients.reading.sources import FileContent
@@ -30,7 +30,7 @@ _TO_RUN = "Nothing stands in the way of a run: words can be spelled, and shuffli
 
 
 def print_description(
-    console: Console,
+    console: SafeConsole,
     title: str,
     summary: PopulationSummary,
     content: FileContent,
@@ -57,8 +57,7 @@ def print_description(
     if isinstance(verdict, str):
         print_wrapped(console, f"No run: {verdict}")
         return
-    print_plans(console, verdict)
-    print_advice(console, verdict.advice)
+    print_parts(console, (verdict.plan_part, *verdict.advice_parts))
     if not verdict.advice:
         print_wrapped(console, _TO_RUN)
 
@@ -73,7 +72,7 @@ def described(
     if isinstance(verdict, str):
         yield Line(f"No run: {verdict}")
     else:
-        yield from map(Line, verdict.contents)
+        yield verdict.plan_part
         yield from map(Line, verdict.advice or (_TO_RUN,))
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from fedhh.cli.console import open_console, print_line
-from fedhh.cli.options import TableFormat
+from fedhh.cli.options import Format
 from fedhh.cli.safe_text import safe_text
 from fedhh.cli.text_tables import print_result
 from fedhh.experiments.study.kinds import Asked, Kind, kind_of
@@ -20,7 +20,7 @@ def directory_of(path: Path) -> Path:
 
 
 def print_finished(
-    directory: Path, kind: Kind, asked: Asked | None = None, how: TableFormat = TableFormat.TABLE
+    directory: Path, kind: Kind, asked: Asked | None = None, how: Format = Format.TABLE
 ) -> None:
     """Print all of what is finished in a directory, from its files; tables say where they are.
 
@@ -31,7 +31,7 @@ def print_finished(
     console = open_console(width_unless_terminal=kind.width)
     parts = kind.parts(directory, asked)
     print_result(how, lambda: kind.record(directory, asked), parts, console=console)
-    if how is not TableFormat.TABLE:
+    if how is not Format.TABLE:
         return
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
     for line in kind.closing_lines(directory):

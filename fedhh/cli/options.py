@@ -13,13 +13,6 @@ from fedhh.cli.verbosity import hear_quiet, hear_verbose
 
 
 class Format(StrEnum):
-    """How a command prints what it has run; `fedhh show` prints it in every format."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-class TableFormat(StrEnum):
     """How results are printed."""
 
     TABLE = "table"
@@ -30,9 +23,6 @@ class TableFormat(StrEnum):
 
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
-TableFormatOption = Annotated[
-    TableFormat, typer.Option("--format", help="How to print the result.")
-]
 
 
 def _checked_figure(path: Path | None) -> Path | None:
@@ -133,7 +123,7 @@ TrustOption = Annotated[
         help="Import the code that the configuration names, wherever it stands.",
     ),
 ]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Run what is missing in --out.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with what is in --out.")]
 
 SecondOpinionOption = Annotated[
     bool,
@@ -148,7 +138,7 @@ LiveOption = Annotated[
         "--live", help="Serve a page that follows it, on this machine alone, until it ends."
     ),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and list the cells only.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check it and say what would run.")]
 
 
 def _run_presets(incomplete: str) -> list[str]:
@@ -157,18 +147,9 @@ def _run_presets(incomplete: str) -> list[str]:
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
-def _sweep_presets(incomplete: str) -> list[str]:
-    from fedhh.experiments.config.built_in import SWEEPS, preset_names
-
-    return [name for name in preset_names(SWEEPS) if name.startswith(incomplete)]
-
-
 RunPresetOption = Annotated[
     str | None,
     typer.Option("--preset", autocompletion=_run_presets, help="A built-in configuration."),
-]
-SweepPresetOption = Annotated[
-    str | None, typer.Option("--preset", autocompletion=_sweep_presets, help="A built-in sweep.")
 ]
 
 _SETTING_OF = {
@@ -180,6 +161,8 @@ _SETTING_OF = {
     "alpha": "privacy.alpha",
     "seeds": "sweep.seeds",
     "seed": "seed",
+    "days": "pipeline.days",
+    "devices": "pipeline.devices",
     "workers": "execution.workers",
     "ray_address": "execution.ray_address",
     "ceiling": "metrics.ceiling",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedhh.cli.account.options import SampleSeed
-from fedhh.cli.options import FigureOption, TableFormat, TableFormatOption
+from fedhh.cli.options import FigureOption, Format, FormatOption
 
 if TYPE_CHECKING:
     from fedhh.experiments.study.parts import Part
@@ -30,7 +30,7 @@ def compare(
     local_epsilon: Annotated[float, typer.Option(help="Privacy of one report, 0.01 to 30.")],
     domain_size: Annotated[int, typer.Option(help="Number of values, the dummy included.")],
     figure: FigureOption = None,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Noise, report size and server's work of all oracles, and which of them to use.
 
@@ -105,7 +105,7 @@ def size(  # noqa: PLR0917 - typer makes these options, none is positional
     rank: Annotated[int, typer.Option(help="Rank of the value whose count is meant.")] = 10,
     seed: SampleSeed = 0,
     figure: FigureOption = None,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Standard deviation of Count Mean Sketch by its size, and two simulated sketches.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.options import TableFormat, TableFormatOption
+from fedhh.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
     from fedhh.experiments.config.built_in import Preset
@@ -26,7 +26,7 @@ presets = typer.Typer(
 
 @presets.command("list")
 def list_presets(
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Print the built-in configurations: what each does, what it costs, and what runs it.
 
@@ -35,7 +35,7 @@ def list_presets(
     from fedhh.experiments.config.built_in import presets as built_in
 
     found = built_in()
-    if output_format is TableFormat.TABLE:
+    if output_format is Format.TABLE:
         _print_lines(found)
         return
     from fedhh.cli.text_tables import print_result

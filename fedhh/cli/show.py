@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.options import SecondOpinionOption, TableFormat, TableFormatOption
+from fedhh.cli.options import Format, FormatOption, SecondOpinionOption
 
 
 def show(
@@ -24,7 +24,7 @@ def show(
     ] = None,
     words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,
     second_opinion: SecondOpinionOption = False,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Print the tables of what is finished, from its files: runs, sweeps, pipelines, months.
 

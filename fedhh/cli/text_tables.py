@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fedhh.cli.console import SafeConsole, open_console, print_json, print_written
-from fedhh.cli.options import TableFormat
+from fedhh.cli.options import Format
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.table_widths import WIDEST
-from fedhh.experiments.study.parts import Facts, Line, Opinions, Part
+from fedhh.experiments.study.parts import Columns, Facts, Line, Opinions, Part
 from fedhh.experiments.study.plain_text import markdown_paragraph
 from fedhh.experiments.study.text_table import TextTable, round_up
 
@@ -41,15 +41,15 @@ def print_result(
     """Print a result in the format that was asked for.
 
     Args:
-        how: A value of `TableFormat`.
+        how: A value of `Format`.
         record: Returns the result as JSON values; called for JSON only.
         parts: What is shown of it. CSV and LaTeX are its tables alone, an empty line between two.
         console: Of a terminal's tables; standard output if None.
         figure: A file that was drawn, which a terminal's tables say.
     """
-    if how == TableFormat.JSON:
+    if how == Format.JSON:
         print_json(record())
-    elif how == TableFormat.TABLE:
+    elif how == Format.TABLE:
         print_parts(console or open_console(), parts)
         if figure is not None:
             print_written(figure)
@@ -57,7 +57,7 @@ def print_result(
         text = "\n".join(
             _rendered(part, how)
             for part in map(_with_opinions_as_table, parts)
-            if how == TableFormat.MARKDOWN or not isinstance(part, Line)
+            if how == Format.MARKDOWN or not isinstance(part, Line)
         )
         # A program gets labels as they are, a terminal nothing that it would act on.
         safe = safe_text(text, longest=None, keep="\n") if sys.stdout.isatty() else text
@@ -72,25 +72,29 @@ def print_parts(console: SafeConsole, parts: Iterable[Part]) -> None:
                 _print_facts(console, part)
             case Line():
                 _print_text(console, part)
+            case Columns():
+                _print_columns(console, part)
             case _:
                 print_table(console, part)
 
 
-def _with_opinions_as_table(part: Part) -> TextTable | Facts | Line:
+def _with_opinions_as_table(part: Part) -> TextTable | Facts | Columns | Line:
     if not isinstance(part, Opinions):
         return part
     return opinions_table(part.all) if part.all else Line(_NO_OPINION, is_whole=True)
 
 
-def _rendered(part: TextTable | Facts | Line, how: str) -> str:
+def _rendered(part: TextTable | Facts | Columns | Line, how: str) -> str:
     match part:
         case Line():
             text = markdown_paragraph(part.text)
-        case Facts():
-            columns, rows = ("what", "value", "note"), tuple(part.rows)
-            text = TextTable(title=part.title, columns=columns, rows=rows, note="").render(how)
-        case _:
+        case TextTable():
             text = part.render(how)
+        case _:
+            heads = ("what", "value", "note") if isinstance(part, Facts) else tuple(part.heads)
+            title = part.title if isinstance(part, Facts) else ""
+            rows = tuple(tuple(row) for row in part.rows)
+            text = TextTable(title=title, columns=heads, rows=rows, note="").render(how)
     return text.rstrip("\n") + "\n"
 
 
@@ -101,6 +105,18 @@ def _print_facts(console: SafeConsole, facts: Facts) -> None:
     table.add_column("note", style="dim")
     for row in facts.rows:
         table.add_row(*row)
+    console.print(table)
+
+
+def _print_columns(console: SafeConsole, columns: Columns) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for number, head in enumerate(columns.heads):
+        if number == columns.label:
+            table.add_column(head, overflow="fold")
+        else:
+            table.add_column(head, justify="right")
+    for row in columns.rows:
+        table.add_row(*map(safe_text, row))
     console.print(table)
 
 
@@ -169,10 +185,10 @@ def opinions_table(opinions: Sequence[SecondOpinion]) -> TextTable:
     )
 
 
-def print_as(table: TextTable, how: TableFormat) -> None:
+def print_as(table: TextTable, how: Format) -> None:
     """Print a table alone to standard output, in the format that was asked for."""
     content = {name: getattr(table, name) for name in ("title", "columns", "rows", "note")}
-    wide = open_console(width_unless_terminal=_WIDTH) if how == TableFormat.TABLE else None
+    wide = open_console(width_unless_terminal=_WIDTH) if how == Format.TABLE else None
     print_result(how, lambda: content, (table,), console=wide)
 
 

@@ -68,9 +68,9 @@ def test_brackets_survive_in_every_help(help_of, path, found):
         assert bracket in shown
 
 
-def test_tables_of_a_sweeps_file_are_named_in_help(help_of):
-    assert "A TOML file with [sweep]." in help_of("sweep")
-    assert "with [sweep.protocols]" in help_of("compare")
+@pytest.mark.parametrize("word", ["run", "sweep", "compare"])
+def test_tables_of_files_are_named_in_help(help_of, word):
+    assert "[sweep.protocols]" in help_of(word)
 
 
 def test_the_version_and_the_completion_are_options_of_the_whole(command, help_of):

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from fedhh.cli.console import SafeConsole
-from fedhh.cli.preflight import print_wrapped
+from fedhh.cli.console import SafeConsole, print_wrapped
 from fedhh.experiments.config.labels import round_up
 
 CHAT = "Timestamp;Sender;Message\n" + "".join(
@@ -67,11 +66,11 @@ def test_a_comparison_says_it_once_for_each_protocol(chat, command):
         "--set", "sweep.axes.privacy.local_epsilon=[8.0]", "--set", "protocol.depth=4",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    said = whole(done.stdout)
+    said = whole(done.stderr)
     assert "chat.csv: 400 users" in said
     assert said.count("SFP, Apple's (epsilon 8)") <= 2
     assert LOCAL in said or "next to nothing" in said
-    assert "amplifies" not in command("compare", "--resume", "--out", "mine").stdout
+    assert "amplifies" not in command("compare", "--resume", "--out", "mine").stderr
 
 
 def test_a_sweep_over_a_file_says_it_too(chat, command, tmp_path):
@@ -97,8 +96,8 @@ workers = 0
     done = command("sweep", "s.toml", "--out", "mine")
     assert done.returncode == 0, done.stderr
     # The larger epsilon stands for both, whose cohorts are the same.
-    assert "LDP TrieHH (epsilon 6)" in whole(done.stdout)
-    assert "(epsilon 2)" not in whole(done.stdout)
+    assert "LDP TrieHH (epsilon 6)" in whole(done.stderr)
+    assert "(epsilon 2)" not in whole(done.stderr)
 
 
 def test_synthetic_populations_have_nothing_said_before(command, tmp_path):

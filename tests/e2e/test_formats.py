@@ -93,3 +93,14 @@ def test_a_figure_is_written_whole_and_said(command, tmp_path, line, name, start
         assert json.loads(done.stdout)["bounds"]
     else:
         assert f"Wrote {tmp_path / name}\n" in done.stdout
+
+
+def test_a_run_ends_with_its_tables_as_they_are_shown_again(command, tmp_path):
+    small = "run small --workers 0 --set population.clients=2000 --set protocol.depth=3"
+    for how in ("csv", "latex"):
+        done = command(*small.split(), "--out", how, "--format", how, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == command("show", how, "--format", how).stdout
+    planned = command(*small.split(), "--dry-run", "--format", "markdown")
+    assert planned.returncode == 0, planned.stderr
+    assert "\x1b" not in planned.stdout

@@ -22,11 +22,11 @@ from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.work import COMMAND, TEXTS, call, make
 
 WORK = (
-    "fedhh.experiments.config.population.build_population",
+    "fedhh.experiments.run.study.build_population",
     "fedhh.experiments.sweep.sweep.sweep",
-    "fedhh.cli.sweep_request.run_sweep",
-    "fedhh.longitudinal.repeated.run.run_plan",
-    "fedhh.longitudinal.pipeline.build.build_use_cases",
+    "fedhh.experiments.sweep.study.run_sweep",
+    "fedhh.longitudinal.repeated.study.build_over_time",
+    "fedhh.longitudinal.pipeline.study.build_use_cases",
 )
 """Where work begins."""
 
@@ -162,9 +162,9 @@ def test_any_options(folder: Path, monkeypatch: pytest.MonkeyPatch, record_prope
     for place in WORK:
         monkeypatch.setattr(place, began)
     # Neither Ray nor a cluster is looked for.
-    monkeypatch.setattr("fedhh.experiments.run.run.check_cluster", lambda *_: None)
+    monkeypatch.setattr("fedhh.experiments.run.study.check_cluster", lambda *_: None)
     monkeypatch.setattr(
-        "fedhh.experiments.run.workers.start_ahead", lambda *_: contextlib.nullcontext()
+        "fedhh.experiments.run.study.start_ahead", lambda *_: contextlib.nullcontext()
     )
 
     def run(rng: random.Random) -> bool:

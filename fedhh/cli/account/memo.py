@@ -17,7 +17,7 @@ from fedhh.cli.account.options import (
     SampleSeed,
     settings_given,
 )
-from fedhh.cli.options import FigureOption, TableFormat, TableFormatOption
+from fedhh.cli.options import FigureOption, Format, FormatOption
 
 
 def memo(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -45,7 +45,7 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
     ] = None,
     seed: SampleSeed = 0,
     figure: FigureOption = None,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """What an observer of all reports of a device learns over days: memoised against fresh noise.
 

@@ -16,7 +16,7 @@ from fedhh.cli.account.options import (
     LocalEpsilon,
     Reports,
 )
-from fedhh.cli.options import FigureOption, SecondOpinionOption, TableFormat, TableFormatOption
+from fedhh.cli.options import FigureOption, Format, FormatOption, SecondOpinionOption
 
 if TYPE_CHECKING:
     from fedhh.accounting import ShuffleAccount
@@ -152,7 +152,7 @@ def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
     alphabet_size: Annotated[int, typer.Option(help="Symbols, the end symbol included.")],
     alpha: Annotated[float, typer.Option(help="Probability that a rare word stays unseen.")] = 0.95,
     passes: Annotated[int, typer.Option(help="Passes in which a word may surface.")] = 1,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Approximate k-anonymity of a layer, as printed in the paper and corrected.
 

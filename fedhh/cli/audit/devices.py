@@ -22,7 +22,7 @@ from fedhh.cli.account.options import (
     named,
     settings_given,
 )
-from fedhh.cli.options import FigureOption, TableFormat, TableFormatOption
+from fedhh.cli.options import FigureOption, Format, FormatOption
 from fedhh.validation import InputError, require_choice
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
     confidence: Annotated[float, typer.Option(help="Of the verdict, all parts together.")] = 0.99,
     seed: SampleSeed = 0,
     figure: FigureOption = None,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Lower bounds on what simulated devices gave away over time; a verdict.
 
@@ -126,7 +126,7 @@ def log(
     rules: RulesOption = None,
     use_case: UseCaseOption = None,
     pipeline: PipelineOption = None,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Whether devices kept to their caps, by a log of what they sent; a verdict.
 
@@ -164,7 +164,7 @@ def _rules(
     return stated, None
 
 
-def _finish(verdict: LongitudinalVerdict, how: TableFormat, figure: Path | None = None) -> None:
+def _finish(verdict: LongitudinalVerdict, how: Format, figure: Path | None = None) -> None:
     from fedhh.cli.console import open_console
     from fedhh.cli.text_tables import print_result
     from fedhh.longitudinal.report.audit_table import audit_parts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedhh.cli.account.options import SampleSeed
-from fedhh.cli.options import SettingsOption, TableFormat, TableFormatOption, TrustOption
+from fedhh.cli.options import Format, FormatOption, SettingsOption, TrustOption
 
 if TYPE_CHECKING:
     from fedhh.experiments.run.audit_verdict import AuditVerdict
@@ -37,7 +37,7 @@ def randomizer(  # noqa: PLR0917 - typer makes these options, none is positional
     confidence: Confidence = 0.999,
     delta: LayerDelta = 1e-3,
     seed: SampleSeed = 0,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Lower bound, by sampling, on the epsilon that a randomizer really gives; a verdict.
 
@@ -70,7 +70,7 @@ def run(  # noqa: PLR0917 - typer makes these options, only the source is positi
     confidence: Confidence = 0.999,
     delta: LayerDelta = 1e-3,
     seed: SampleSeed = 0,
-    output_format: TableFormatOption = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Lower bound, by sampling, on the epsilon of a run's first layer that decides; a verdict.
 
@@ -92,7 +92,7 @@ def run(  # noqa: PLR0917 - typer makes these options, only the source is positi
     _print(found, output_format)
 
 
-def _print(found: AuditVerdict, how: TableFormat) -> None:
+def _print(found: AuditVerdict, how: Format) -> None:
     from fedhh.cli.text_tables import print_result
 
     print_result(how, found.to_dict, _parts(found))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedhh.accounting.sources import BASIC
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.longitudinal.repeated.config import Arm
+from fedhh.longitudinal.repeated.config import Arm, Plan
 from fedhh.longitudinal.repeated.run import Outcome
 from fedhh.longitudinal.report.repeated_figures import class_label
 from fedhh.validation import InputError
@@ -76,6 +76,22 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
         ),
         records=tuple(records),
     )
+
+
+def skipped_lines(plan: Plan, periods: pd.DataFrame) -> list[str]:
+    """Return a line for each protocol that made fewer runs than there were periods."""
+    lines = []
+    for arm in plan.arms:
+        own = periods[(periods["protocol"] == arm.label) & (periods["status"] != "run")]
+        if arm.asked_loss is not None:
+            own = own[own["yearly_loss"] == arm.asked_loss]
+        if len(own):
+            first = own.iloc[0]
+            lines.append(
+                f"{arm.name}: no run in {len(own)} periods, first in period {first['period']}: "
+                f"{first['reason']}"
+            )
+    return lines
 
 
 def table_statement(table: TextTable, skipped: Sequence[str]) -> dict[str, Any]:

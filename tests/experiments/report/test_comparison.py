@@ -12,12 +12,12 @@ import tomllib
 import pandas as pd
 import pytest
 
-from fedhh.cli.comparison import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
 from fedhh.experiments.config.changes import apply_settings
 from fedhh.experiments.config.schema import load_config
 from fedhh.experiments.report.comparison import SERVER_SECONDS, comparison_of_runs, comparison_table
 from fedhh.experiments.run.run import run_config
+from fedhh.experiments.sweep.comparison import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.server.registry import PROTOCOLS
 from fedhh.validation import InputError
