@@ -20,11 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measuring import add_options, save
-from fedhh.cli.live import followed_run
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.run.listener import Listener, Silence
+from fedhh.experiments.report.explorer.live import LiveRun, live_run
 from fedhh.experiments.run.run import run_config
+from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.experiments.study.kinds import LivePage
 
 READER = """
 import json, sys, urllib.request
@@ -49,23 +50,24 @@ def main() -> None:
         ]
     )  # fmt: skip
 
-    def run(listener: Listener, folder: Path | None) -> None:
+    def run(callbacks: list[Callbacks], folder: Path | None) -> None:
         population, _ = build_population(config.population, seed=config.seed)
         checkpoint_in = None if folder is None else lambda _: folder
-        run_config(config, population, listener=listener, checkpoint_in=checkpoint_in)
+        run_config(config, population, callbacks=callbacks, checkpoint_in=checkpoint_in)
 
     def plain() -> None:
-        run(Silence(), None)
+        run([], None)
 
     def recorded() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            run(Silence(), Path(folder))
+            run([], Path(folder))
 
     def followed() -> None:
-        with tempfile.TemporaryDirectory() as folder, followed_run(Silence(), "T") as live:
-            listener, server = live
+        server = live_run("T")
+        page = LivePage(server=server, callbacks=LiveRun(server))
+        with tempfile.TemporaryDirectory() as folder, followed(page):
             reader = subprocess.Popen([sys.executable, "-c", READER, server.address])
-            run(listener, Path(folder))
+            run([page.callbacks], Path(folder))
         reader.wait()
 
     tasks: dict[str, Callable[[], None]] = {

@@ -22,14 +22,14 @@ import psutil
 from benchmarks.measuring import Family, add_options, save
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.reading.sources import write_population
-from fedhh.experiments.sweep.execution import Silence
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import PopulationStore, run_sweep
 
 CLIENTS = 17_060
 
 
-class Watch(Silence):
+class Watch(Callbacks):
     """Hears when cells run, and looks at the processor's time then."""
 
     def __init__(self) -> None:
@@ -41,12 +41,13 @@ class Watch(Silence):
         """Note the clock, the processor seconds of all processes, and the machine's idle ones."""
         self.marks.append((time.perf_counter(), self.family.seconds(), psutil.cpu_times().idle))
 
-    def begin(self, cell: Any) -> None:
+    def begin(self, unit: str) -> None:
         """Note a cell's start."""
         self.mark()
 
-    def finish(self, cell: Any, record: dict[str, Any]) -> None:
+    def finish(self, unit: str, result: Any) -> None:
         """Note a cell's end."""
+        record = result.record
         if record["status"] != "done":
             raise SystemExit(f"Expected every cell to be done, got: {record['error']}.")
         self.cells.append(record["timings"]["seconds"])
@@ -89,7 +90,9 @@ def main() -> None:
         watch.mark()
         store = PopulationStore()
         plan = parse_sweep(table_of(data), "benchmark", num_clients=store.num_clients)
-        run_sweep(plan, Path(folder) / "out", workers=options.workers, listener=watch, store=store)
+        run_sweep(
+            plan, Path(folder) / "out", workers=options.workers, callbacks=[watch], store=store
+        )
         watch.mark()
     started, first, *_, last, ended = watch.marks
     cells_s, cells_cpu_s, idle_s = (end - begin for begin, end in zip(first, last, strict=True))

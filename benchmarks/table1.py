@@ -45,7 +45,7 @@ def main() -> None:
     add_options(parser)
     options = parser.parse_args()
     few, many = options.clients // 5, options.clients
-    plan = parse_sweep(*load_sweep_table(preset=PRESET))
+    plan = parse_sweep(*load_sweep_table(PRESET))
     full = plan.cells[0].config.population.clients or 0
     config = plan.cells[0].config.population.model_copy(update={"clients": many})
     population = build_population(config.model_copy(update={"virtual": True}), seed=0)[0]

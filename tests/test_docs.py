@@ -92,7 +92,8 @@ def command() -> object:
 def test_the_page_of_commands_has_every_option_with_its_default():
     page = commands.page()
     assert "## fedhh account plan" in page
-    assert "| `--format` | `table`, `json` | `table` | How to print the result. |" in page
+    formats = "`table`, `json`, `csv`, `markdown`, `latex`"
+    assert f"| `--format` | {formats} | `table` | How to print the result. |" in page
     assert "| `RESULTS` | path | required |" not in page
     assert "| `--days` | integer | `365` | Days of the device's life, from opt-in. |" in page
 

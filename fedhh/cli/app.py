@@ -18,21 +18,18 @@ from typing import Annotated, Any
 import typer
 
 from fedhh.cli.account.app import account
-from fedhh.cli.compare import compare
+from fedhh.cli.audit.app import audit
 from fedhh.cli.data import data
 from fedhh.cli.line_width import forget_wrong_sizes
-from fedhh.cli.longitudinal import longitudinal
-from fedhh.cli.moved import answer_moved_names
+from fedhh.cli.moved import answer_moved_names, new_option
 from fedhh.cli.options import QuietOption, VerboseOption
-from fedhh.cli.pipeline import pipeline
+from fedhh.cli.oracles import oracles
 from fedhh.cli.plot import plot
 from fedhh.cli.presets import presets
 from fedhh.cli.report import report
-from fedhh.cli.run import run
+from fedhh.cli.run import compare, longitudinal, pipeline, run, sweep
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.show import show
-from fedhh.cli.sweep import sweep
-from fedhh.cli.table import table
 from fedhh.cli.verbosity import is_verbose, log_from
 from fedhh.plugin_errors import PluginError, naming_plugins
 from fedhh.system.stopping import stop_at_signals
@@ -63,12 +60,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, sweep, compare, show, table, plot, report):
+for command in (run, sweep, compare, show, plot, report):
     app.command()(command)
-app.add_typer(account, name="account")
-app.add_typer(data, name="data")
-app.add_typer(longitudinal, name="longitudinal")
 app.add_typer(pipeline, name="pipeline")
+app.add_typer(longitudinal, name="longitudinal")
+app.add_typer(account, name="account")
+app.add_typer(audit, name="audit")
+app.add_typer(oracles, name="oracles")
+app.add_typer(data, name="data")
 app.add_typer(presets, name="presets")
 answer_moved_names(app)
 
@@ -152,7 +151,7 @@ def _explain_usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
         error.show()
         return 2
-    return _complain(f"{error.format_message()} See --help.")
+    return _complain(new_option(error) or f"{error.format_message()} See --help.")
 
 
 def _explain_plugin(error: PluginError) -> int:

@@ -96,6 +96,11 @@ def print_line(console: Console, line: str) -> None:
     console.print(line, soft_wrap=True)
 
 
+def print_wrapped(console: Console, line: str, *, style: str = "") -> None:
+    """Print a whole line, broken at blanks to the console's width."""
+    console.print(safe_text(line, longest=None), style=style)
+
+
 def print_written(path: Path, note: str = "") -> None:
     """Print that a file has been written."""
     print_line(open_console(), f"Wrote {safe_text(path, longest=None)}{note}")
@@ -104,22 +109,6 @@ def print_written(path: Path, note: str = "") -> None:
 def quoted_path(path: Path) -> str:
     """Return a path as a shell takes it, safe to print."""
     return safe_text(shlex.quote(str(path)), longest=None)
-
-
-def print_places(console: Console, directory: Path, *, has_settings: bool = False) -> None:
-    """Print where a result's files are, and how to see all of it.
-
-    Args:
-        console: Where to.
-        directory: The result's.
-        has_settings: Whether it is of many settings, which figures show in more than one way.
-    """
-    quoted = quoted_path(directory)
-    print_line(console, f"Files: {safe_text(directory, longest=None)}")
-    print_line(console, f"All tables: fedhh show {quoted}")
-    if has_settings:
-        print_line(console, f"Figures by other settings: fedhh plot {quoted}")
-    print_line(console, f"A page to explore: fedhh report {quoted}")
 
 
 def print_directory(directory: Path) -> None:

@@ -51,16 +51,18 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     """Say what a file holds, what of it a run can find, and what would help before one.
 
     Example: fedhh data describe words.parquet
-    Example: fedhh data describe chat.csv --sep ';' --columns user=Sender,text=Message
+    Example: fedhh data describe chat.csv --sep ';' --column user=Sender
+    --column text=Message
     """
-    from fedhh.cli.console import open_console, print_json
-    from fedhh.cli.description import print_description
-    from fedhh.cli.preflight import print_wrapped
+    from fedhh.cli.console import open_console, print_wrapped
+    from fedhh.cli.description import described, print_description
+    from fedhh.cli.text_tables import print_result
     from fedhh.clients.populations.describe import describe as summarize
     from fedhh.clients.populations.known_words import load_known, remove_known
     from fedhh.experiments.config.client_file import load_content
     from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.load import load_config
+    from fedhh.experiments.study.parts import Line
 
     options = changes(
         None,
@@ -79,25 +81,25 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     symbols = written_out(config.population.alphabet, target.lexicon.words)
     summary = summarize(content.population, known_words, alphabet=symbols, depth=longest)
     verdict = _verdict(config, depth, target, content)
-    if output_format is Format.JSON:
-        dropped: Counter[str] = Counter()
-        for (reason, _), times in content.dropped.items():
-            dropped[reason] += times
-        print_json(
-            {
-                **asdict(summary),
-                "texts": content.texts,
-                "empty_texts": content.empty_texts,
-                "dropped": dropped,
-                "verdict": {"refusal": verdict} if isinstance(verdict, str) else verdict.record,
-                "notes": notes,
-            }
-        )
-    else:
+    if output_format is Format.TABLE:
         console = open_console()
         print_description(console, str(file), summary, content, verdict)
         for note in notes:
             print_wrapped(console, note)
+        return
+    dropped: Counter[str] = Counter()
+    for (reason, _), times in content.dropped.items():
+        dropped[reason] += times
+    record = {
+        **asdict(summary),
+        "texts": content.texts,
+        "empty_texts": content.empty_texts,
+        "dropped": dropped,
+        "verdict": {"refusal": verdict} if isinstance(verdict, str) else verdict.record,
+        "notes": notes,
+    }
+    parts = (*described(str(file), summary, content, verdict), *map(Line, notes))
+    print_result(output_format, lambda: record, parts)
 
 
 def _verdict(
@@ -128,9 +130,8 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
 
     Example: fedhh data prepare messages.jsonl words.parquet
     """
-    from fedhh.cli.console import open_console, print_written
+    from fedhh.cli.console import open_console, print_wrapped, print_written
     from fedhh.cli.description import dropped_lines, spelling_lines
-    from fedhh.cli.preflight import print_wrapped
     from fedhh.clients.populations.describe import spelling_of
     from fedhh.clients.reading.columns import parse_columns
     from fedhh.clients.reading.sources import prepare_text
@@ -162,19 +163,19 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
 @data.command()
 def synthesize(
     out: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],
-    preset: Annotated[str, typer.Option(help="chat, keyboard60d, tweet or post.")] = "chat",
+    source: Annotated[str, typer.Option(help="chat, keyboard60d, tweet or post.")] = "chat",
     clients: Annotated[int, typer.Option(help="How many clients to draw.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
 ) -> None:
     """Write a synthetic population: its clients' unknown words.
 
-    Example: fedhh data synthesize --preset tweet --clients 100000 tweets.parquet
+    Example: fedhh data synthesize --source tweet --clients 100000 tweets.parquet
     """
     from fedhh.cli.console import print_written
     from fedhh.clients.populations.synthetic import synthetic_population
     from fedhh.clients.reading.sources import write_population
 
-    write_population(synthetic_population(preset, clients, seed=seed), out)
+    write_population(synthetic_population(source, clients, seed=seed), out)
     print_written(out)
 
 

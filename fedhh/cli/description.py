@@ -8,25 +8,28 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from fedhh.cli.preflight import print_advice, print_plans, print_wrapped
+from fedhh.cli.console import print_wrapped
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
+from fedhh.cli.text_tables import print_parts
 from fedhh.clients.reading.tokens import DROPPED
 from fedhh.experiments.run.preflight_sentences import alphabet_label
+from fedhh.experiments.study.parts import Line, Part
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.validation import printable, shown
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from fedhh.cli.console import SafeConsole
     from fedhh.clients.populations.describe import PopulationSummary, Spelling, Spread
     from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.run.preflight import Preflight
 
 _EXAMPLES = 5
+_VERDICT = "Verdict, for a run with the default settings"
 _TO_RUN = "Nothing stands in the way of a run: words can be spelled, and shuffling amplifies."
 
 
 def print_description(
-    console: Console,
+    console: SafeConsole,
     title: str,
     summary: PopulationSummary,
     content: FileContent,
@@ -44,19 +47,32 @@ def print_description(
     table = Table(title=safe_text(title), title_justify="left", show_header=False)
     table.add_column("what")
     table.add_column("value", overflow="fold")
-    for rows in (_held(summary), _unknown(summary), _spelled(summary.spelling), _texts(content)):
+    for rows in _sections(summary, content):
         for label, value in rows:
             table.add_row(label, safe_text(value, longest=LONGEST_LINE))
         table.add_section()
     console.print(table)
-    print_wrapped(console, "Verdict, for a run with the default settings", style="bold")
+    print_wrapped(console, _VERDICT, style="bold")
     if isinstance(verdict, str):
         print_wrapped(console, f"No run: {verdict}")
         return
-    print_plans(console, verdict)
-    print_advice(console, verdict.advice)
+    print_parts(console, (verdict.plan_part, *verdict.advice_parts))
     if not verdict.advice:
         print_wrapped(console, _TO_RUN)
+
+
+def described(
+    title: str, summary: PopulationSummary, content: FileContent, verdict: Preflight | str
+) -> Iterator[Part]:
+    """Yield what `print_description` prints, as a table and lines."""
+    rows = tuple(row for rows in _sections(summary, content) for row in rows)
+    yield TextTable(title=title, columns=("what", "value"), rows=rows, note="", labels=2)
+    yield Line(_VERDICT)
+    if isinstance(verdict, str):
+        yield Line(f"No run: {verdict}")
+    else:
+        yield verdict.plan_part
+        yield from map(Line, verdict.advice or (_TO_RUN,))
 
 
 def dropped_lines(dropped: Counter[tuple[str, str]], kept: int) -> list[str]:
@@ -93,6 +109,12 @@ def spelling_lines(spelling: Spelling) -> list[str]:
         f"{spelling.longer_words:,} longer ones. A run never finds them; set population.alphabet "
         "(docs/populations.md) and protocol.depth.",
     ]
+
+
+def _sections(
+    summary: PopulationSummary, content: FileContent
+) -> tuple[Iterator[tuple[str, str]], ...]:
+    return _held(summary), _unknown(summary), _spelled(summary.spelling), _texts(content)
 
 
 def _held(summary: PopulationSummary) -> Iterator[tuple[str, str]]:

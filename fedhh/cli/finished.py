@@ -6,12 +6,10 @@ import os
 from pathlib import Path
 
 from fedhh.cli.console import open_console, print_line
+from fedhh.cli.options import Format
 from fedhh.cli.safe_text import safe_text
-from fedhh.cli.text_tables import print_parts
-from fedhh.experiments.study.kinds import Asked, Kind, all_kinds, kind_of, nothing_finished
-from fedhh.experiments.study.text_table import TextTable
-from fedhh.system.files import is_there
-from fedhh.validation import InputError
+from fedhh.cli.text_tables import print_result
+from fedhh.experiments.study.kinds import Asked, Kind, kind_of
 
 
 def directory_of(path: Path) -> Path:
@@ -21,36 +19,20 @@ def directory_of(path: Path) -> Path:
     return path
 
 
-def print_finished(directory: Path, kind: Kind, asked: Asked | None = None) -> None:
-    """Print all of what is finished in a directory, from its files, and where they are.
+def print_finished(
+    directory: Path, kind: Kind, asked: Asked | None = None, how: Format = Format.TABLE
+) -> None:
+    """Print all of what is finished in a directory, from its files; tables say where they are.
 
     Raises:
         InputError: A file is missing or damaged.
     """
+    asked = asked or Asked()
     console = open_console(width_unless_terminal=kind.width)
-    print_parts(console, kind.parts(directory, asked or Asked()))
+    parts = kind.parts(directory, asked)
+    print_result(how, lambda: kind.record(directory, asked), parts, console=console)
+    if how is not Format.TABLE:
+        return
     print_line(console, f"Files: {safe_text(directory, longest=None)}")
     for line in kind.closing_lines(directory):
         print_line(console, safe_text(line, longest=None))
-
-
-def finished_table(directory: Path, name: str | None) -> TextTable:
-    """Return a table of what is finished in a directory.
-
-    Args:
-        directory: Of anything that is finished.
-        name: Which, where there are several; None for the one that says most.
-
-    Raises:
-        InputError: Nothing is finished, a file is damaged, or there is no such table.
-    """
-    kind = kind_of(directory)
-    if kind is not None:
-        return kind.table(directory) if name is None else kind.named_table(directory, name)
-    if not is_there(directory) and any(
-        str(directory) in each.table_names() for each in all_kinds()
-    ):
-        raise InputError(
-            f"Expected a directory, got the name of a table; give fedhh table DIR {directory}."
-        )
-    raise nothing_finished(directory)

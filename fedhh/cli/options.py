@@ -17,19 +17,29 @@ class Format(StrEnum):
 
     TABLE = "table"
     JSON = "json"
-
-
-class TableFormat(StrEnum):
-    """How a table alone is printed."""
-
-    TABLE = "table"
-    MARKDOWN = "markdown"
     CSV = "csv"
+    MARKDOWN = "markdown"
     LATEX = "latex"
-    JSON = "json"
 
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+
+
+def _checked_figure(path: Path | None) -> Path | None:
+    """Return a figure's path; InputError unless a figure can be written to it."""
+    if path is not None:
+        from fedhh.experiments.report.style import check_figure
+
+        check_figure(path)
+    return path
+
+
+FigureOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--figure", metavar="PATH", callback=_checked_figure, help="Draw it: PNG, PDF or SVG."
+    ),
+]
 QuietOption = Annotated[
     bool,
     typer.Option(
@@ -54,10 +64,10 @@ SeparatorOption = Annotated[
 ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--columns",
-        metavar="ROLE=NAME,...",
-        help="The file's columns by what they are: user, word, count or text; day for repeated "
-        "collections.",
+        "--column",
+        metavar="ROLE=NAME",
+        help="A column of the file by what it is: user, word, count or text, day for repeated "
+        "collections; repeatable.",
     ),
 ]
 FoldCaseOption = Annotated[
@@ -113,7 +123,7 @@ TrustOption = Annotated[
         help="Import the code that the configuration names, wherever it stands.",
     ),
 ]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Run what is missing in --out.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with what is in --out.")]
 
 SecondOpinionOption = Annotated[
     bool,
@@ -128,7 +138,7 @@ LiveOption = Annotated[
         "--live", help="Serve a page that follows it, on this machine alone, until it ends."
     ),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and list the cells only.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check it and say what would run.")]
 
 
 def _run_presets(incomplete: str) -> list[str]:
@@ -137,18 +147,9 @@ def _run_presets(incomplete: str) -> list[str]:
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
-def _sweep_presets(incomplete: str) -> list[str]:
-    from fedhh.experiments.config.built_in import SWEEPS, preset_names
-
-    return [name for name in preset_names(SWEEPS) if name.startswith(incomplete)]
-
-
 RunPresetOption = Annotated[
     str | None,
     typer.Option("--preset", autocompletion=_run_presets, help="A built-in configuration."),
-]
-SweepPresetOption = Annotated[
-    str | None, typer.Option("--preset", autocompletion=_sweep_presets, help="A built-in sweep.")
 ]
 
 _SETTING_OF = {
@@ -160,6 +161,8 @@ _SETTING_OF = {
     "alpha": "privacy.alpha",
     "seeds": "sweep.seeds",
     "seed": "seed",
+    "days": "pipeline.days",
+    "devices": "pipeline.devices",
     "workers": "execution.workers",
     "ray_address": "execution.ray_address",
     "ceiling": "metrics.ceiling",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.options import TableFormat
+from fedhh.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
     from fedhh.experiments.config.built_in import Preset
@@ -25,51 +26,41 @@ presets = typer.Typer(
 
 @presets.command("list")
 def list_presets(
-    output_format: Annotated[
-        TableFormat, typer.Option("--format", help="How to print it.")
-    ] = TableFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Print the built-in configurations: what each does, what it costs, and what runs it.
 
     Example: fedhh presets list
     """
-    from dataclasses import asdict
-
-    from fedhh.cli.console import print_json
     from fedhh.experiments.config.built_in import presets as built_in
 
     found = built_in()
-    if output_format is TableFormat.JSON:
-        print_json([asdict(each) for each in found])
-        return
-    if output_format is TableFormat.TABLE:
+    if output_format is Format.TABLE:
         _print_lines(found)
         return
-    # Loads pandas, which the list itself does without.
-    from fedhh.cli.text_tables import print_as
+    from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.text_table import TextTable
 
-    print_as(
-        TextTable(
-            title="Built-in configurations",
-            columns=("preset", "command", "what", "clients", "time", "basis"),
-            rows=tuple(
-                (
-                    each.name,
-                    each.command,
-                    each.what,
-                    f"{each.clients:,}",
-                    _time(each.seconds),
-                    each.basis,
-                )
-                for each in found
-            ),
-            note=_NOTE,
-            labels=3,
-            records=tuple(asdict(each) for each in found),
+    records = tuple(map(asdict, found))
+    table = TextTable(
+        title="Built-in configurations",
+        columns=("preset", "command", "what", "clients", "time", "basis"),
+        rows=tuple(
+            (
+                each.name,
+                each.command,
+                each.what,
+                f"{each.clients:,}",
+                _time(each.seconds),
+                each.basis,
+            )
+            for each in found
         ),
-        output_format,
+        note=_NOTE,
+        labels=3,
+        records=records,
     )
+    print_result(output_format, lambda: records, (table,))
 
 
 def _print_lines(found: Sequence[Preset]) -> None:

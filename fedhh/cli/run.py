@@ -1,18 +1,17 @@
-"""`fedhh run`: one run, and what a person sees of it."""
+"""`fedhh run` for all kinds of experiments, and the words of single kinds for the same call."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fedhh.cli.options import (
     ColumnsOption,
     DataOption,
+    DryRunOption,
+    FirstSeedOption,
     FoldCaseOption,
     Format,
     FormatOption,
@@ -20,7 +19,7 @@ from fedhh.cli.options import (
     LiveOption,
     QuietOption,
     RayAddressOption,
-    RunPresetOption,
+    ResumeOption,
     SeedOption,
     SeparatorOption,
     SettingsOption,
@@ -28,19 +27,56 @@ from fedhh.cli.options import (
     VerboseOption,
     changes,
 )
-
-if TYPE_CHECKING:
-    from fedhh.cli.progress import LiveProgress
-    from fedhh.cli.run_request import RunRequest
-    from fedhh.experiments.config.schema import Config
-    from fedhh.experiments.report.explorer.server import LiveServer
-    from fedhh.experiments.run.listener import Listener
-    from fedhh.experiments.run.result import RunResult
+from fedhh.validation import InputError
 
 
-def run(  # noqa: PLR0917 - typer makes these options, none is positional
-    preset: RunPresetOption = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file.")] = None,
+def _named(incomplete: str) -> list[str]:
+    from fedhh.experiments.config.built_in import COMMANDS, preset_names
+
+    names = [name for kind in COMMANDS for name in preset_names(kind)]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+SourceArgument = Annotated[
+    str | None,
+    typer.Argument(
+        autocompletion=_named,
+        metavar="SOURCE",
+        help="A preset's name, or a TOML file: of a run, or with \\[sweep], \\[sweep.protocols], "
+        "\\[pipeline] or \\[longitudinal].",
+    ),
+]
+PresetOption = Annotated[
+    str | None, typer.Option(autocompletion=_named, help="A built-in configuration, as SOURCE.")
+]
+ConfigOption = Annotated[Path | None, typer.Option(help="A TOML file, as SOURCE.")]
+WorkersOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|auto",
+        help="Ray actors that hold clients, or cells and protocols side by side; 0: no Ray; auto: "
+        "what is sooner done.",
+    ),
+]
+OutOption = Annotated[Path | None, typer.Option(help="The directory; a new one if none.")]
+SeedsOption = Annotated[int | None, typer.Option(help="Seeds per cell.")]
+
+pipeline = typer.Typer(
+    help="Devices over days: caps, an ingestor, an aggregator, and what devices lose.\n\n"
+    "Example: fedhh pipeline run pipeline-small",
+    no_args_is_help=True,
+)
+longitudinal = typer.Typer(
+    help="A discovery repeated over months, under a cap for each device.\n\n"
+    "Example: fedhh longitudinal run weekly-small",
+    no_args_is_help=True,
+)
+
+
+def run(  # noqa: PLR0917 - typer makes these options, only the source is positional
+    source: SourceArgument = None,
+    preset: PresetOption = None,
+    config: ConfigOption = None,
     data: DataOption = None,
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,
@@ -48,150 +84,235 @@ def run(  # noqa: PLR0917 - typer makes these options, none is positional
     known: KnownOption = None,
     settings: SettingsOption = None,
     seed: SeedOption = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|auto",
-            help="Ray actors that hold clients; 0: no Ray; auto: what is sooner done.",
-        ),
-    ] = None,
+    workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
     delta: Annotated[
         float | None, typer.Option(help="Delta of central guarantees, 1e-14 to 0.1.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="Alpha of approximate k-anonymity.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    out: OutOption = None,
+    resume: ResumeOption = False,
     trust: TrustOption = False,
+    dry_run: DryRunOption = False,
     live: LiveOption = False,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Discover words: one run, with its tables and figures.
+    """Run an experiment of any kind, with its tables and figures; the file says its kind.
+
+    Without a source: real words, two protocols on the same clients.
 
     Example: fedhh run --data words.parquet --set privacy.local_epsilon=6
+    Example: fedhh run epsilon-n-quick --out runs/map
     """
-    from fedhh.cli.run_request import RunRequest
+    changed = changes(
+        settings, known=known, columns=columns, separator=separator, fold_case=fold_case or None,
+        delta=delta, alpha=alpha, seed=seed, workers=workers, ray_address=ray_address,
+    )  # fmt: skip
+    _run(None, (source, preset, config), changed, data, out, resume, dry_run, live, output_format,
+         quiet)  # fmt: skip
 
-    request = RunRequest(
-        preset=preset,
-        config=config,
-        settings=changes(
-            settings,
-            known=known,
-            columns=columns,
-            separator=separator,
-            fold_case=fold_case or None,
-            delta=delta,
-            alpha=alpha,
-            seed=seed,
-            workers=workers,
-            ray_address=ray_address,
+
+def sweep(  # noqa: PLR0917
+    source: SourceArgument = None,
+    preset: PresetOption = None,
+    config: ConfigOption = None,
+    settings: SettingsOption = None,
+    seeds: SeedsOption = None,
+    seed: FirstSeedOption = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
+    parallel: Annotated[
+        str, typer.Option(help="What workers share: cells, clients (of one cell), or auto.")
+    ] = "auto",
+    out: OutOption = None,
+    resume: ResumeOption = False,
+    trust: TrustOption = False,
+    dry_run: DryRunOption = False,
+    live: LiveOption = False,
+    output_format: FormatOption = Format.TABLE,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run many settings and seeds: one table of results, figures over the settings.
+
+    Example: fedhh sweep epsilon-n-quick --out runs/map
+    """
+    changed = changes(settings, seeds=seeds, seed=seed, workers=workers, ray_address=ray_address)
+    _run("sweep", (source, preset, config), changed, None, out, resume, dry_run, live,
+         output_format, quiet, parallel=parallel)  # fmt: skip
+
+
+def compare(  # noqa: PLR0917
+    source: SourceArgument = None,
+    preset: PresetOption = None,
+    config: ConfigOption = None,
+    data: DataOption = None,
+    separator: SeparatorOption = None,
+    columns: ColumnsOption = None,
+    fold_case: FoldCaseOption = False,
+    known: KnownOption = None,
+    settings: SettingsOption = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Compare these protocols; repeatable: a name, as sfp, or a label of the list.",
         ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="UNIT-central-epsilon=E",
+            help="Compare at equal central privacy before the run: item-central-epsilon=E or "
+            "user-central-epsilon=E.",
+        ),
+    ] = None,
+    seeds: SeedsOption = None,
+    seed: FirstSeedOption = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
+    ceiling: Annotated[
+        bool,
+        typer.Option(
+            "--ceiling",
+            help="Say which share of what is possible each protocol covers; asks all clients once "
+            "more.",
+        ),
+    ] = False,
+    out: OutOption = None,
+    resume: ResumeOption = False,
+    trust: TrustOption = False,
+    dry_run: DryRunOption = False,
+    live: LiveOption = False,
+    output_format: FormatOption = Format.TABLE,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run protocols on the same clients: one table, figures over epsilon.
+
+    A source is a run's configuration, or a sweep that lists protocols.
+
+    Without options: LDP TrieHH (greedy, random; one pass, two), Adaptive TrieHH and Apple's SFP
+    (with CMS, with Subset Selection) on a chat population.
+
+    Example: fedhh compare --data words.parquet --seeds 3
+    Example: fedhh compare --protocol adaptive-triehh --protocol pem
+    Example: fedhh compare field-quick --at item-central-epsilon=1
+    """
+    changed = changes(
+        settings, known=known, columns=columns, separator=separator, fold_case=fold_case or None,
+        seeds=seeds, seed=seed, workers=workers, ray_address=ray_address, ceiling=ceiling or None,
+    )  # fmt: skip
+    _run("comparison", (source, preset, config), changed, data, out, resume, dry_run, live,
+         output_format, quiet, protocols=protocol or (), at=at)  # fmt: skip
+
+
+@pipeline.command("run")
+def run_pipeline(  # noqa: PLR0917
+    source: SourceArgument = None,
+    preset: PresetOption = None,
+    config: ConfigOption = None,
+    days: Annotated[int | None, typer.Option(help="How many days.")] = None,
+    devices: Annotated[int | None, typer.Option(help="How many devices.")] = None,
+    use_cases: Annotated[
+        list[str] | None, typer.Option("--use-case", help="Keep only this one; repeatable.")
+    ] = None,
+    settings: SettingsOption = None,
+    seed: SeedOption = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
+    out: OutOption = None,
+    resume: ResumeOption = False,
+    trust: TrustOption = False,
+    dry_run: DryRunOption = False,
+    output_format: FormatOption = Format.TABLE,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Let devices live for some days, and print what was learned and what it cost them.
+
+    Example: fedhh pipeline run apple --days 30 --devices 100000
+    """
+    changed = changes(
+        settings, days=days, devices=devices, seed=seed, workers=workers, ray_address=ray_address
+    )
+    _run("pipeline", (source, preset, config), changed, None, out, resume, dry_run, False,
+         output_format, quiet, use_cases=tuple(use_cases or ()))  # fmt: skip
+
+
+@longitudinal.command("run")
+def run_longitudinal(  # noqa: PLR0917
+    source: SourceArgument = None,
+    preset: PresetOption = None,
+    config: ConfigOption = None,
+    data: DataOption = None,
+    separator: SeparatorOption = None,
+    columns: ColumnsOption = None,
+    fold_case: FoldCaseOption = False,
+    known: KnownOption = None,
+    settings: SettingsOption = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Compare these, in place of those configured; repeatable."
+        ),
+    ] = None,
+    seed: SeedOption = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
+    out: OutOption = None,
+    resume: ResumeOption = False,
+    trust: TrustOption = False,
+    dry_run: DryRunOption = False,
+    output_format: FormatOption = Format.TABLE,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Repeat a discovery week by week: days until new words are found, and what devices lose.
+
+    Words that are found are known to all devices from then on; only devices with budget left are
+    asked.
+
+    Example: fedhh longitudinal run weekly --protocol ldp-triehh --protocol sfp
+    """
+    changed = changes(
+        settings, known=known, columns=columns, separator=separator, fold_case=fold_case or None,
+        seed=seed, workers=workers, ray_address=ray_address,
+    )  # fmt: skip
+    _run("repeated-collection", (source, preset, config), changed, data, out, resume, dry_run,
+         False, output_format, quiet, protocols=tuple(protocol or ()))  # fmt: skip
+
+
+def _run(  # noqa: PLR0917
+    kind: str | None,
+    sources: tuple[str | Path | None, ...],
+    settings: tuple[str, ...],
+    data: Path | None,
+    out: Path | None,
+    resume: bool,
+    dry_run: bool,
+    live: bool,
+    output_format: Format,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    from fedhh.cli.experiment import run_experiment
+    from fedhh.experiments.study.request import Request
+
+    given = [each for each in sources if each is not None]
+    if len(given) > 1:
+        raise InputError("Expected one of SOURCE, --preset and --config, got several; choose one.")
+    request = Request(
+        source=given[0] if given else None,
+        settings=settings,
         data=data,
         out=out,
         resume=resume,
+        options=options,
     )
-    _run(request, live=live, as_json=output_format is Format.JSON, quiet=quiet)
-
-
-def _run(request: RunRequest, *, live: bool, as_json: bool, quiet: bool) -> None:
-    """Run, print what came out, and leave the run's directory."""
-    from fedhh.cli.console import open_console, print_directory, print_json, quoted_path
-    from fedhh.cli.preflight import print_before_run
-    from fedhh.cli.progress import LiveProgress
-    from fedhh.cli.run_brief import print_brief
-    from fedhh.cli.run_request import Directories, resolve
-    from fedhh.experiments.config.client_file import KeptFile
-    from fedhh.experiments.config.population import build_population
-    from fedhh.experiments.config.protocol import build_protocol
-    from fedhh.experiments.report.comparison import comparison_of_runs
-    from fedhh.experiments.run import directory as output
-    from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
-    from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
-
-    config = resolve(request)
-    configs = [config, *config.of_baselines]
-    # Refuse what cannot work before any client is drawn.
-    for each in configs:
-        build_protocol(each)
-    directories = Directories(request, config.output.directory)
-    check_cluster(config.execution.workers, config.execution.ray_address)
-    with ExitStack() as stack:
-        progress = LiveProgress(open_console(stderr=True), quiet=quiet)
-        listener, server = _followed(stack, progress, configs, live=live)
-        stack.enter_context(progress)
-        ahead = stack.enter_context(start_ahead(config.execution))
-        started = time.perf_counter()
-        file = KeptFile()
-        population, facts = build_population(config.population, seed=config.seed, read=file.read)
-        drawn = time.perf_counter() - started
-        checked = [check_config(each, population) for each in configs]
-        if not quiet:
-            print_before_run(progress.console, configs, population, file)
-        seconds = sum(
-            seconds_of_run(settled, protocol.mechanism, population) for settled, protocol in checked
-        )
-        workers = choose_workers(config.execution, seconds)
-        progress.place(workers)
-        with open_executor(config, population, workers, ahead) as executor:
-            runs = [
-                run_config(
-                    each, population, executor=executor, listener=listener, checkpoint_in=make
-                )
-                for each, make in zip(configs, directories.makers(len(configs)), strict=True)
-            ]
-        runs[0][1].timings["population"] = drawn
-        _write(runs, directories.made, facts)
-        directory = directories.made[0]
-        if server is not None:
-            server.end_with(f"fedhh report {quoted_path(directory)} writes it with all there is.")
-    if as_json:
-        record, *beside = (output.result_record(result, each, facts) for each, result in runs)
-        if beside:
-            record[output.BASELINES] = beside
-        print_json({**record, "directory": str(directory)})
-    elif quiet:
-        print_directory(directory)
-    else:
-        print_brief(
-            open_console(),
-            runs[0][1],
-            directory,
-            beside=comparison_of_runs(runs) if len(runs) > 1 else None,
-        )
-
-
-def _write(
-    runs: Sequence[tuple[Config, RunResult]], made: Sequence[Path], facts: Mapping[str, Any]
-) -> None:
-    """Write the figures and results of a run and its baselines."""
-    # Figures load matplotlib, which a run that is refused does without.
-    from fedhh.experiments.report.run_figures import write_figures
-    from fedhh.experiments.run import directory as output
-
-    # The run's own result comes last, since it says that all is done; then nothing is resumed.
-    for (each, result), directory in reversed(list(zip(runs, made, strict=True))):
-        write_figures(directory, result)
-        output.write_result(directory, result, each, facts)
-    for (each, _), directory in zip(runs, made, strict=True):
-        output.drop_checkpoint(directory, each)
-
-
-def _followed(
-    stack: ExitStack, progress: LiveProgress, configs: Sequence[Config], *, live: bool
-) -> tuple[Listener, LiveServer | None]:
-    """Return who hears of the run, and the server of its live page if there is to be one."""
-    if not live:
-        return progress, None
-    # Who serves nothing loads no server.
-    from fedhh.cli.live import followed_run
-
-    return stack.enter_context(followed_run(progress, _title(configs)))
-
-
-def _title(configs: Sequence[Config]) -> str:
-    """Return what a live page is called."""
-    names = " and ".join(each.protocol.name for each in configs)
-    return f"{names} on {configs[0].population.source}"
+    run_experiment(
+        request, kind=kind, dry_run=dry_run, live=live, output_format=output_format, quiet=quiet
+    )

@@ -14,16 +14,25 @@ def show(
     directory: Annotated[
         Path, typer.Argument(help="What a command has left: its directory, or a file of it.")
     ],
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="One table alone: main, the one that says most; of a sweep also summary, "
+            "comparison, sampling, gboard-table1 or -figure1.",
+        ),
+    ] = None,
     words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,
     second_opinion: SecondOpinionOption = False,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Print all tables of what is finished, from its files: runs, sweeps, pipelines, months.
+    """Print the tables of what is finished, from its files: runs, sweeps, pipelines, months.
 
     Example: fedhh show runs/mine
+    Example: fedhh show runs/table1 --table gboard-table1 --format latex
     """
-    from fedhh.cli.console import print_json
     from fedhh.cli.finished import directory_of, print_finished
+    from fedhh.cli.text_tables import print_as
     from fedhh.experiments.study.kinds import Asked, kind_of, nothing_finished
     from fedhh.experiments.study.stored_files import reading
     from fedhh.validation import InputError
@@ -32,13 +41,15 @@ def show(
     asked = Asked(words=words, second_opinion=second_opinion)
     with reading(place):
         kind = kind_of(place)
-        if second_opinion and not (kind is not None and kind.has_second_opinion):
+        if second_opinion and (table or kind is None or not kind.has_second_opinion):
             raise InputError(
-                f"Expected --second-opinion with the directory of a finished run, got {place}."
+                "Expected --second-opinion with the directory of a finished run, without --table, "
+                f"got {place}."
             )
         if kind is None:
             raise nothing_finished(place)
-        if output_format is Format.JSON:
-            print_json(kind.record(place, asked))
-        else:
-            print_finished(place, kind, asked)
+        if table is None:
+            print_finished(place, kind, asked, output_format)
+            return
+        made = kind.table(place) if table == "main" else kind.named_table(place, table)
+    print_as(made, output_format)

@@ -1,40 +1,101 @@
-"""Prints tables and what stands between them: all of it as it is, and nothing cut to fit."""
+"""Prints results in every format: tables and what stands between them, and nothing cut to fit."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fedhh.cli.console import SafeConsole, open_console, print_json
-from fedhh.cli.options import TableFormat
+from fedhh.cli.console import SafeConsole, open_console, print_json, print_written
+from fedhh.cli.options import Format
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
-from fedhh.cli.second_opinions import print_opinions
 from fedhh.cli.table_widths import WIDEST
-from fedhh.experiments.study.parts import Facts, Line, Opinions, Part
-from fedhh.experiments.study.text_table import TextTable
+from fedhh.experiments.study.parts import Columns, Facts, Line, Opinions, Part
+from fedhh.experiments.study.plain_text import markdown_paragraph
+from fedhh.experiments.study.text_table import TextTable, round_up
+
+if TYPE_CHECKING:
+    from fedhh.accounting.second_opinion import SecondOpinion
 
 # Around the text of a column: a space on both sides, and a line.
 _AROUND = 3
 _WIDTH = 132
+_NO_OPINION = "No second opinion: no privacy losses are composed here."
+
+
+def print_result(
+    how: str,
+    record: Callable[[], Any],
+    parts: Iterable[Part],
+    *,
+    console: SafeConsole | None = None,
+    figure: Path | None = None,
+) -> None:
+    """Print a result in the format that was asked for.
+
+    Args:
+        how: A value of `Format`.
+        record: Returns the result as JSON values; called for JSON only.
+        parts: What is shown of it. CSV and LaTeX are its tables alone, an empty line between two.
+        console: Of a terminal's tables; standard output if None.
+        figure: A file that was drawn, which a terminal's tables say.
+    """
+    if how == Format.JSON:
+        print_json(record())
+    elif how == Format.TABLE:
+        print_parts(console or open_console(), parts)
+        if figure is not None:
+            print_written(figure)
+    else:
+        text = "\n".join(
+            _rendered(part, how)
+            for part in map(_with_opinions_as_table, parts)
+            if how == Format.MARKDOWN or not isinstance(part, Line)
+        )
+        # A program gets labels as they are, a terminal nothing that it would act on.
+        safe = safe_text(text, longest=None, keep="\n") if sys.stdout.isatty() else text
+        sys.stdout.write(safe)
 
 
 def print_parts(console: SafeConsole, parts: Iterable[Part]) -> None:
     """Print what is shown of an experiment, in its order."""
-    for part in parts:
+    for part in map(_with_opinions_as_table, parts):
         match part:
             case Facts():
                 _print_facts(console, part)
             case Line():
                 _print_text(console, part)
-            case Opinions():
-                print_opinions(part.all)
+            case Columns():
+                _print_columns(console, part)
             case _:
                 print_table(console, part)
+
+
+def _with_opinions_as_table(part: Part) -> TextTable | Facts | Columns | Line:
+    if not isinstance(part, Opinions):
+        return part
+    return opinions_table(part.all) if part.all else Line(_NO_OPINION, is_whole=True)
+
+
+def _rendered(part: TextTable | Facts | Columns | Line, how: str) -> str:
+    match part:
+        case Line():
+            text = markdown_paragraph(part.text)
+        case TextTable():
+            text = part.render(how)
+        case _:
+            heads = ("what", "value", "note") if isinstance(part, Facts) else tuple(part.heads)
+            title = part.title if isinstance(part, Facts) else ""
+            rows = tuple(tuple(row) for row in part.rows)
+            text = TextTable(title=title, columns=heads, rows=rows, note="").render(how)
+    return text.rstrip("\n") + "\n"
 
 
 def _print_facts(console: SafeConsole, facts: Facts) -> None:
@@ -44,6 +105,18 @@ def _print_facts(console: SafeConsole, facts: Facts) -> None:
     table.add_column("note", style="dim")
     for row in facts.rows:
         table.add_row(*row)
+    console.print(table)
+
+
+def _print_columns(console: SafeConsole, columns: Columns) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for number, head in enumerate(columns.heads):
+        if number == columns.label:
+            table.add_column(head, overflow="fold")
+        else:
+            table.add_column(head, justify="right")
+    for row in columns.rows:
+        table.add_row(*map(safe_text, row))
     console.print(table)
 
 
@@ -73,7 +146,7 @@ def print_table(console: SafeConsole, table: TextTable) -> None:
             if number < table.labels:
                 whole = _width(heads, rows, number)
                 # Labels stay in one line unless they take most of it.
-                least = min(whole, console.room // 2)
+                least = min(whole, console.room // (1 + table.labels))
                 shown.add_column(heads[number], overflow="fold", min_width=least)
             else:
                 shown.add_column(heads[number], justify="right")
@@ -85,19 +158,38 @@ def print_table(console: SafeConsole, table: TextTable) -> None:
         console.print(safe_text(table.note, longest=LONGEST_LINE), style="dim")
 
 
-def print_as(table: TextTable, how: TableFormat) -> None:
+def opinions_table(opinions: Sequence[SecondOpinion]) -> TextTable:
+    """Return fedhh's epsilons next to dp-accounting's bounds on them."""
+    from fedhh.accounting.guarantees import NotApplicable
+
+    def up(epsilon: float) -> str:
+        return round_up(epsilon, digits=9, unbounded="none")
+
+    return TextTable(
+        title="second opinion: bounds of dp-accounting"
+        + "".join(f" {each.version}" for each in opinions[:1]),
+        columns=("epsilon of", "delta", "lower bound", "fedhh", "upper bound", "difference"),
+        rows=tuple(
+            (
+                each.claim,
+                f"{each.delta:g}",
+                f"{math.floor(each.lower * 1e6) / 1e6:.9g}",
+                "none" if isinstance(each.epsilon, NotApplicable) else up(each.epsilon),
+                up(each.upper),
+                "" if each.difference is None else f"{each.difference:.2g}",
+            )
+            for each in opinions
+        ),
+        note="difference: fedhh minus the upper bound. fedhh's epsilon is the one to state, also "
+        "where the upper bound is smaller.",
+    )
+
+
+def print_as(table: TextTable, how: Format) -> None:
     """Print a table alone to standard output, in the format that was asked for."""
-    if how is TableFormat.TABLE:
-        print_table(open_console(width_unless_terminal=_WIDTH), table)
-    elif how is TableFormat.JSON:
-        print_json(
-            {"title": table.title, "columns": table.columns, "rows": table.rows, "note": table.note}
-        )
-    else:
-        text = table.render(how)
-        # A program gets labels as they are, a terminal nothing that it would act on.
-        safe = safe_text(text, longest=None, keep="\n") if sys.stdout.isatty() else text
-        sys.stdout.write(safe)
+    content = {name: getattr(table, name) for name in ("title", "columns", "rows", "note")}
+    wide = open_console(width_unless_terminal=_WIDTH) if how == Format.TABLE else None
+    print_result(how, lambda: content, (table,), console=wide)
 
 
 def _that_fit(

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from fedhh.cli.console import SafeConsole
-from fedhh.cli.run_brief import print_brief
 from fedhh.cli.text_tables import print_parts
+from fedhh.experiments.report.run_brief import brief_of
 from fedhh.experiments.report.run_tables import run_parts
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
@@ -29,11 +29,11 @@ def with_estimate(result: RunResult, row: int, estimate: float) -> RunResult:
     return replace(result, discoveries=words)
 
 
-def printed(result: RunResult, tmp_path, *, brief: bool) -> str:
+def printed(result: RunResult, *, brief: bool) -> str:
     file = io.StringIO()
     console = SafeConsole(file=file, width=400)
     if brief:
-        print_brief(console, result, tmp_path)
+        print_parts(console, brief_of(result))
     else:
         print_parts(console, run_parts(result, num_words=10))
     # Captions are as wide as their table.
@@ -46,15 +46,13 @@ def printed(result: RunResult, tmp_path, *, brief: bool) -> str:
     [(ADAPTIVE, SEVERAL_ROUNDS, UNBIASED), (LDP, UNBIASED, SEVERAL_ROUNDS)],
     ids=lambda each: getattr(each, "name", ""),
 )
-def test_an_estimate_below_zero_has_its_reason_below_the_table(
-    tmp_path, protocol, reason, other, brief
-):
+def test_an_estimate_below_zero_has_its_reason_below_the_table(protocol, reason, other, brief):
     result = simulate(protocol, zipf_population(3_000), seed=4)
     assert len(result.discoveries) > 10
-    text = printed(with_estimate(result, 9, -13.0), tmp_path, brief=brief)
+    text = printed(with_estimate(result, 9, -13.0), brief=brief)
     assert text.count(reason) == 1
     assert f"fall short of the true number of clients. {reason}" in text
     assert other not in text
     # Of a word that is not shown, and of one that is not below 0, nothing is said.
     for row, estimate in ((10, -13.0), (9, 0.0)):
-        assert reason not in printed(with_estimate(result, row, estimate), tmp_path, brief=brief)
+        assert reason not in printed(with_estimate(result, row, estimate), brief=brief)

@@ -1,28 +1,28 @@
-"""Every account command takes an epsilon that can be computed with, and says so of others."""
+"""Every command on privacy takes an epsilon that can be computed with, and says so of others."""
 
 from __future__ import annotations
 
 import pytest
 
 COMMANDS = {
-    "shuffle": "shuffle --local-epsilon {} --reports 10000",
-    "user": "user --local-epsilon {} --clients 10000 --max-items 5",
-    "plan": "plan --local-epsilon {} --central-epsilon 1",
-    "oracles": "oracles --epsilon {} --domain-size 100",
-    "cms-variance": "cms-variance --epsilon {}",
-    "memo-rappor": "memo --answer rappor --local-epsilon {} --days 5",
-    "memo-one-bit-mean": "memo --answer one-bit-mean --local-epsilon {} --days 5",
-    "memo-dbitflip": "memo --answer dbitflip --local-epsilon {} --days 5",
-    "memo-fresh": "memo --answer fresh --local-epsilon {} --days 5",
-    "ledger": "ledger --use-case a={}:2 --days 10",
-    "audit": "audit --oracle grr --local-epsilon {} --domain-size 10 --samples 2000",
+    "shuffle": "account shuffle --local-epsilon {} --reports 10000",
+    "user": "account user --local-epsilon {} --clients 10000 --max-items 5",
+    "plan": "account plan --local-epsilon {} --central-epsilon 1",
+    "oracles": "oracles compare --local-epsilon {} --domain-size 100",
+    "size": "oracles size --local-epsilon {}",
+    "memo-rappor": "account memo --answer rappor --local-epsilon {} --days 5",
+    "memo-one-bit-mean": "account memo --answer one-bit-mean --local-epsilon {} --days 5",
+    "memo-dbitflip": "account memo --answer dbitflip --local-epsilon {} --days 5",
+    "memo-fresh": "account memo --answer fresh --local-epsilon {} --days 5",
+    "ledger": "account ledger --use-case a={}:2 --days 10",
+    "audit": "audit randomizer --oracle grr --local-epsilon {} --domain-size 10 --samples 2000",
 }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_epsilons_without_right_numbers_are_refused_in_one_line(name, command):
     for epsilon in ("5e-324", "1e-17", "1e300"):
-        done = command("account", *COMMANDS[name].format(epsilon).split())
+        done = command(*COMMANDS[name].format(epsilon).split())
         assert done.returncode == 2
         assert done.stdout == ""
         assert "epsilon" in done.stderr
@@ -32,7 +32,7 @@ def test_epsilons_without_right_numbers_are_refused_in_one_line(name, command):
 @pytest.mark.parametrize("name", ["memo-fresh", "ledger"])
 @pytest.mark.parametrize("epsilon", ["1e-6", "700", "1000"])
 def test_no_number_is_missing_at_the_ends(name, epsilon, command):
-    done = command("account", *COMMANDS[name].format(epsilon).split())
+    done = command(*COMMANDS[name].format(epsilon).split())
     assert done.returncode == 0
     assert "nan" not in done.stdout.lower()
 

@@ -37,8 +37,18 @@ def help_of(command, monkeypatch):
 
 def test_every_command_that_the_issue_of_a_user_may_need_is_there():
     names = {" ".join(path) for path in WORDS}
-    assert {"run", "sweep", "compare", "show", "table", "plot", "report"} <= names
-    assert {"data describe", "presets schema", "account audit", "account cms-variance"} <= names
+    assert {"run", "sweep", "compare", "show", "plot", "report"} <= names
+    groups = {
+        "account": "shuffle user anonymity plan ledger memo",
+        "audit": "randomizer run device log",
+        "oracles": "compare size",
+        "presets": "list show schema",
+        "data": "describe prepare synthesize",
+    }
+    for group, commands in groups.items():
+        assert {each for each in names if each.startswith(f"{group} ")} == {
+            f"{group} {each}" for each in commands.split()
+        }
 
 
 @pytest.mark.parametrize("path", WORDS, ids=" ".join)
@@ -58,9 +68,9 @@ def test_brackets_survive_in_every_help(help_of, path, found):
         assert bracket in shown
 
 
-def test_tables_of_a_sweeps_file_are_named_in_help(help_of):
-    assert "A TOML file with [sweep]." in help_of("sweep")
-    assert "with [sweep.protocols]" in help_of("compare")
+@pytest.mark.parametrize("word", ["run", "sweep", "compare"])
+def test_tables_of_files_are_named_in_help(help_of, word):
+    assert "[sweep.protocols]" in help_of(word)
 
 
 def test_the_version_and_the_completion_are_options_of_the_whole(command, help_of):
@@ -68,3 +78,31 @@ def test_the_version_and_the_completion_are_options_of_the_whole(command, help_o
     assert (done.returncode, done.stdout) == (0, f"fedhh {__version__}\n")
     assert "--install-completion" in help_of()
     assert "--show-completion" in help_of()
+
+
+@pytest.mark.parametrize(
+    ("words", "new"),
+    [
+        (("paper", "gboard"), "python -m papers NAME"),
+        (("table", "out", "summary"), "fedhh show DIR --table NAME."),
+        (("account", "oracles", "--epsilon", "4"), "fedhh oracles compare."),
+        (("account", "cms-variance"), "fedhh oracles size."),
+        (("account", "audit", "--run", "small"), "fedhh audit run SOURCE"),
+        (("account", "audit-life", "-h"), "fedhh audit device"),
+        (("account", "memo", "--plot", "a.png"), "--figure."),
+        (("oracles", "size", "--epsilon=3"), "--local-epsilon."),
+        (("data", "synthesize", "--preset", "chat"), "--source."),
+        (("longitudinal", "run", "--protocols", "sfp,pem"), "--protocol NAME, repeated."),
+    ],
+    ids=" ".join,
+)
+def test_an_old_name_answers_with_the_new_one(command, words, new):
+    done = command(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "has another name now: " in done.stderr
+    assert new in done.stderr
+
+
+def test_an_option_that_no_command_had_is_only_unknown(command):
+    assert command("account", "plan", "--plot", "a.png").stderr.startswith("Error: No such option")

@@ -113,14 +113,14 @@ def test_sweeps_and_comparisons_print_hostile_labels_and_titles(command, tmp_pat
 def test_tables_are_raw_for_programs_and_safe_for_people(command, tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(SWEEP)
     assert command("sweep", "s.toml", "--out", "out", "-q", cwd=tmp_path).stdout == "out\n"
-    words = ("table", "comparison", "--results", "out")
+    words = ("show", "out", "--table", "comparison")
     assert f"two{ESC}" in command(*words, "--format", "csv").stdout
     for kind in ("markdown", "latex"):
         assert ESC not in command(*words, "--format", kind).stdout
     assert f"two{ESC}" in json.loads(command(*words, "--format", "json").stdout)["columns"]
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     # Of Markdown, a backslash that is text is one behind another.
-    printed_safely(command(*words), r"two\\x1b[2J")
+    printed_safely(command(*words, "--format", "markdown"), r"two\\x1b[2J")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_tables_are_raw_for_programs_and_safe_for_people(command, tmp_path, monk
         ("show", f"no{ESC}\nline"),
         ("plot", f"no{ESC}[/]"),
         ("report", f"no{ESC}[/]"),
-        ("table", f"{ESC}[/]", "--results", "no"),
+        ("show", "no", "--table", f"{ESC}[/]"),
         ("presets", "show", f"{ESC}[/]"),
         ("data", "describe", f"no{ESC}[/]"),
         ("data", "prepare", f"no{ESC}[/]", "out.csv"),
@@ -146,7 +146,7 @@ def test_tables_are_raw_for_programs_and_safe_for_people(command, tmp_path, monk
         ("run", f"--no{ESC}[/]"),
         ("run", "--seed", f"x{ESC}[/]"),
         ("run", f"extra{ESC}[/]"),
-        ("account", "audit", "--run", f"no{ESC}[/]"),
+        ("audit", "run", f"no{ESC}[/]"),
         ("account", "shuffle", "--local-epsilon", "1", "--reports", "9", "--oracle", ESC),
     ],
 )

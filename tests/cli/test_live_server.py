@@ -14,12 +14,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fedhh.cli.live import failure_line, followed_run
+from fedhh.cli.live import failure_line, followed
 from fedhh.experiments.report.explorer import http_server
 from fedhh.experiments.report.explorer import server as live_server
 from fedhh.experiments.report.explorer.http_server import MOST_BYTES, MOST_UNHEARD
+from fedhh.experiments.report.explorer.live import live_run
 from fedhh.experiments.report.explorer.server import LiveServer
-from fedhh.experiments.run.listener import Silence
+from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.experiments.study.kinds import LivePage
 from fedhh.validation import InputError, RunFailedError
 
 
@@ -163,7 +165,8 @@ def heard_of_a_run(error: RunFailedError | None) -> str:
     """All that a page hears that listens from before the run's end."""
     heard: list[bytes] = []
     fails = nullcontext() if error is None else pytest.raises(RunFailedError, match=str(error))
-    with fails, followed_run(Silence(), "T") as (_, server):
+    with fails, followed(LivePage(server=live_run("T"), callbacks=Callbacks())) as page:
+        server = page.server
         parts = urlsplit(server.address)
         request = f"GET {parts.path}events HTTP/1.0\r\nHost: 127.0.0.1:{parts.port}\r\n\r\n"
         connection = opened(server)

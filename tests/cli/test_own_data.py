@@ -5,14 +5,13 @@ import re
 
 import pytest
 
-from fedhh.cli.console import SafeConsole
-from fedhh.cli.preflight import print_wrapped
+from fedhh.cli.console import SafeConsole, print_wrapped
 from fedhh.experiments.config.labels import round_up
 
 CHAT = "Timestamp;Sender;Message\n" + "".join(
     f'12.03.24, 18:02;User {i % 400};"lol; привет \U0001f602"\n' for i in range(1_200)
 )
-LAYOUT = ("--sep", ";", "--columns", "user=Sender,text=Message")
+LAYOUT = ("--sep", ";", "--column", "user=Sender", "--column", "text=Message")
 QUICK = (
     "--workers", "0", "--set", "baseline=none", "--set", "protocol.passes=1", "--set",
     "protocol.name=ldp-triehh", "--set", "protocol.depth=4", "--set", "protocol.eta_max=20",
@@ -67,11 +66,11 @@ def test_a_comparison_says_it_once_for_each_protocol(chat, command):
         "--set", "sweep.axes.privacy.local_epsilon=[8.0]", "--set", "protocol.depth=4",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    said = whole(done.stdout)
+    said = whole(done.stderr)
     assert "chat.csv: 400 users" in said
     assert said.count("SFP, Apple's (epsilon 8)") <= 2
     assert LOCAL in said or "next to nothing" in said
-    assert "amplifies" not in command("compare", "--resume", "--out", "mine").stdout
+    assert "amplifies" not in command("compare", "--resume", "--out", "mine").stderr
 
 
 def test_a_sweep_over_a_file_says_it_too(chat, command, tmp_path):
@@ -97,8 +96,8 @@ workers = 0
     done = command("sweep", "s.toml", "--out", "mine")
     assert done.returncode == 0, done.stderr
     # The larger epsilon stands for both, whose cohorts are the same.
-    assert "LDP TrieHH (epsilon 6)" in whole(done.stdout)
-    assert "(epsilon 2)" not in whole(done.stdout)
+    assert "LDP TrieHH (epsilon 6)" in whole(done.stderr)
+    assert "(epsilon 2)" not in whole(done.stderr)
 
 
 def test_synthetic_populations_have_nothing_said_before(command, tmp_path):
@@ -157,8 +156,8 @@ def test_other_names_and_upper_case_are_read_by_options(command, tmp_path):
     (tmp_path / "p.csv").write_text("client_id,token,n\n" + "".join(rows))
     refused = command("data", "describe", "p.csv", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "try --columns user=client_id,word=token,count=n." in refused.stderr
-    options = ("--columns", "user=client_id", "--columns", "word=token,count=n")
+    assert "try --column user=client_id --column word=token --column count=n." in refused.stderr
+    options = ("--column", "user=client_id", "--column", "word=token", "--column", "count=n")
     said = whole(command("data", "describe", "p.csv", *options).stdout)
     assert "What helps: lower case (--fold-case, population.fold_case) for 50.0%." in said
     said = whole(command("data", "describe", "p.csv", *options, "--fold-case").stdout)
@@ -170,12 +169,15 @@ def test_other_names_and_upper_case_are_read_by_options(command, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--columns", "usr=A"), "the roles user, word, count, text, day, got 'usr=A'"),
-        (("--columns", "user=A,user=B"), "remove one"),
-        (("--columns", "user=Sender,text=Sender"), "a column of its own for each role"),
-        (("--columns", "user=Nobody", "--sep", ";"), "Expected a column 'Nobody' for the user"),
+        (("--column", "usr=A"), "the roles user, word, count, text, day, got 'usr=A'"),
+        (("--column", "user=A", "--column", "user=B"), "remove one"),
+        (
+            ("--column", "user=Sender", "--column", "text=Sender"),
+            "a column of its own for each role",
+        ),
+        (("--column", "user=Nobody", "--sep", ";"), "Expected a column 'Nobody' for the user"),
         (("--sep", "ab"), "Expected one sign as separator"),
-        ((), "try --sep ';' --columns user=Sender,text=Message"),
+        ((), "try --sep ';' --column user=Sender --column text=Message"),
     ],
 )
 def test_a_wrong_layout_is_one_line(chat, command, words, options, message):
@@ -190,7 +192,7 @@ def test_columns_of_any_name_reach_the_file(command, tmp_path):
     quoted = name.replace('"', '""')
     (tmp_path / "p.csv").write_text(f'"{quoted}",word\na,lol\n')
     done = command(
-        "data", "describe", "p.csv", "--columns", f'"user={quoted}"', "--format", "json",
+        "data", "describe", "p.csv", "--column", f"user={name}", "--format", "json",
         cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

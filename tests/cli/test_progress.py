@@ -1,184 +1,176 @@
-"""The time left is right: played with a clock that costs what layers cost."""
+"""One display for all kinds: their units, what goes on outside of them, and how it stands."""
 
 from __future__ import annotations
 
 import io
+import tomllib
 
 import pytest
-from rich.console import Console
 
+from fedhh.cli.console import SafeConsole
 from fedhh.cli.progress import LiveProgress
-from fedhh.cli.time_left import AFTER_LAYERS, TimeLeft
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.experiments.config.fidelity import PER_REPORT
-from fedhh.experiments.run.layers import LayerRow
-from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.experiments.run.run import simulate
+from fedhh.experiments.study.callbacks import Callbacks, Work
+from fedhh.experiments.study.parts import Line
+from fedhh.experiments.sweep.plan import parse_sweep
+from fedhh.experiments.sweep.sweep import run_sweep
+from fedhh.longitudinal.devices.worker import DeviceWorker
+from fedhh.longitudinal.pipeline.build import build_model, build_use_cases
+from fedhh.longitudinal.pipeline.config import load_pipeline
+from fedhh.longitudinal.pipeline.run import Run
 from fedhh.server.sfp import Sfp
-
-GBOARD = LdpTrieHH(
-    clients_per_layer=10_000,
-    depth=15,
-    passes=1,
-    eta_max=10_000,
-    max_items=60,
-    local_epsilon=10.0,
-    alphabet="printable",
-    skip_free_layers=False,
-)
-CALLS = 16
+from fedhh.simulation.executor import InProcessExecutor
 
 
-class Clock:
-    now = 100.0
+class Told(Callbacks):
+    """Keeps all that it hears but steps."""
 
-    def __call__(self) -> float:
-        return self.now
+    def __init__(self) -> None:
+        self.all: list[str] = []
 
+    def phase(self, text, done=0, of=0) -> None:
+        self.all.append(text)
 
-class Played:
-    """A run whose layers take ``first`` or ``later`` seconds, and the first one ``start`` more.
+    def start(self, work) -> None:
+        self.all.append(f"{work.done} of {work.total} {work.noun}")
 
-    Half of that before the first answer, half after the last; later layers wait ``wait`` like that.
-    """
+    def begin(self, unit) -> None:
+        self.all.append(f"begin {unit}")
 
-    def __init__(
-        self,
-        *,
-        first: float,
-        later: float,
-        start: float,
-        wait: float = 0.0,
-        num_clients: int = 10_000,
-    ):
-        self.clock = Clock()
-        self.left = TimeLeft(self.clock)
-        self.seconds = [first] + [later] * 14
-        self.waiting = [start] + [wait] * 14
-        self.num_clients = num_clients
-
-    def truth(self, layer: int) -> float:
-        return sum(self.seconds[layer:]) + sum(self.waiting[layer:]) + AFTER_LAYERS
-
-    def play(self, layer: int, calls: int = CALLS) -> None:
-        self.clock.now += self.waiting[layer] / 2
-        for _ in range(calls):
-            self.clock.now += self.seconds[layer] / CALLS
-            self.left.advance(self.num_clients // CALLS)
-        if calls == CALLS:
-            self.clock.now += self.waiting[layer] / 2
-            self.left.finish_round(row(layer, self.num_clients))
+    def finish(self, unit, result) -> None:
+        self.all.append(unit)
 
 
-def row(layer: int, num_clients: int) -> LayerRow:
-    """What Gboard's setting has in a layer: small reports in the first, of 46 values later."""
-    domain, size, kept = (9_901, 1, 9_900) if layer == 0 else (1_000_001, 46, 10_000)
-    return LayerRow(
-        pass_index=0, layer=layer + 1, num_prefixes=100, num_candidates=domain - 1,
-        domain_size=domain, num_clients=num_clients, num_reports=60 * num_clients, threshold=1,
-        threshold_z=1.0, noise_std=1.0, num_kept=kept, num_finished=0, report_bits=1.0,
-        download_bits=1.0, subset_size=size, dummies=0, clients_with_items=0, coverage=0.0,
-        missed_mass=0.0, fidelity=PER_REPORT,
-    )  # fmt: skip
+@pytest.fixture
+def terminal():
+    return SafeConsole(file=io.StringIO(), force_terminal=True, width=150)
 
 
-@pytest.fixture(scope="module")
-def virtual():
-    return VirtualPopulation("keyboard60d", 150_000, seed=0)
+def shown(progress: LiveProgress) -> str:
+    progress._bar.refresh()
+    console = SafeConsole(file=io.StringIO(), width=150)
+    console.print(progress._bar.get_renderable())
+    return console.file.getvalue()
 
 
-# Seconds of 10^6 clients in the first layer and later on, and of 200,000; as measured.
-@pytest.mark.parametrize(
-    ("first", "later", "wait"), [(2.8, 4.3, 0.1), (5.5, 10.5, 0.2), (0.55, 0.85, 0.08)]
-)
-@pytest.mark.parametrize("start", [0.5, 6.0])
-def test_the_time_left_is_right_within_30_percent_after_the_first_layer(
-    virtual, first, later, wait, start
-):
-    run = Played(first=first, later=later, start=start, wait=wait)
-    run.left.start(GBOARD, virtual, 0)
-    assert run.left.seconds() is None
-    run.play(0)
-    assert run.left.seconds() == pytest.approx(run.truth(1), rel=0.3)
-    for layer in range(1, 15):
-        run.play(layer)
-        left = run.left.seconds()
-        assert left == pytest.approx(run.truth(layer + 1), rel=0.15), layer
+def days(done: int = 0) -> Work:
+    return Work(noun="days", total=4, done=done, steps=40, steps_done=10 * done)
 
 
-def test_a_quarter_of_the_second_layer_is_better_than_any_model(virtual):
-    run = Played(first=3.0, later=30.0, start=1.0)
-    run.left.start(GBOARD, virtual, 0)
-    run.play(0)
-    assert run.left.seconds() < 0.5 * run.truth(1)
-    run.play(1, calls=CALLS // 4)
-    assert run.left.seconds() == pytest.approx(run.truth(1) - 7.5, rel=0.1)
+def test_units_have_a_share_and_phases_stand_in_their_place(terminal):
+    with LiveProgress(terminal) as progress:
+        assert progress.line().startswith("preparing, ")
+        progress.start(days())
+        progress.advance(10)
+        progress.finish("day 1", 1)
+        assert "1 of 4 days" in shown(progress)
+        assert "25 %" in shown(progress)
+        assert progress.line().startswith("1 of 4 days, 25 %, 0:00:0")
+        progress.phase("publishing \x1bemoji (1 of 6)")
+        assert "publishing \\x1bemoji (1 of 6)" in shown(progress)
+        assert "days" not in shown(progress)
+        assert "25 %" not in shown(progress)
+        progress.advance(10)
+        assert "1 of 4 days" in shown(progress)
+        assert "50 %" in shown(progress)
 
 
-def test_the_time_left_runs_down_between_answers_and_not_below_zero(virtual):
-    run = Played(first=3.0, later=4.5, start=1.0)
-    run.left.start(GBOARD, virtual, 0)
-    run.play(0)
-    run.play(1)
-    before = run.left.seconds()
-    run.clock.now += 2.0
-    assert run.left.seconds() == pytest.approx(before - 2.0)
-    run.clock.now += 1e6
-    assert run.left.seconds() == 0.0
+def test_units_at_the_same_time_are_named_and_a_note_follows(terminal):
+    with LiveProgress(terminal) as progress:
+        progress.start(Work(noun="cells", total=9))
+        for number in range(6):
+            progress.begin(f"cell {number}")
+        progress.finish("cell 0", None)
+        progress.note("1 failed")
+        assert progress.lines == [
+            "cell 1", "cell 2", "cell 3", "cell 4", "and 1 more", "1 failed",
+        ]  # fmt: skip
+        assert "1 of 9 cells" in shown(progress)
+        assert ", 5 running, " in progress.line()
+        assert progress.line().endswith(" left, 1 failed")
 
 
-def test_a_resumed_run_counts_the_layers_that_are_left(virtual):
-    run = Played(first=4.0, later=4.0, start=1.0)
-    run.left.start(GBOARD, virtual, 100_000)
-    for layer in (10, 11):
-        run.play(layer)
-    assert run.left.seconds() == pytest.approx(run.truth(12), rel=0.15)
-
-
-def test_a_protocol_of_one_round_knows_from_its_own_answers():
-    clock = Clock()
-    left = TimeLeft(clock)
-    left.start(Sfp(clients_per_layer=16_000), synthetic_population("chat", 100, seed=0), 0)
-    clock.now += 5.0
-    left.advance(1_000)
-    assert left.seconds() is None
-    for _ in range(7):
-        clock.now += 2.0
-        left.advance(1_000)
-    assert left.seconds() == pytest.approx(8 * 2.0 + AFTER_LAYERS)
-
-
-def test_the_count_of_the_true_words_is_shown_before_the_layers():
-    shown = io.StringIO()
-    console = Console(file=shown, force_terminal=True, width=120)
-    population = VirtualPopulation("keyboard60d", 20_000, seed=0)
+def test_a_phase_of_known_length_has_its_own_share():
     heard = []
 
     class Heard(LiveProgress):
-        def count(self, counted: int, of: int) -> None:
-            heard.append((counted, of))
-            super().count(counted, of)
+        def phase(self, text, done=0, of=0):
+            heard.append((done, of))
+            super().phase(text, done, of)
 
-    with Heard(console) as progress:
-        population.count(progress.count)
-        population.count(progress.count)
-        progress._progress.refresh()
-        text = shown.getvalue()
-        progress.start(GBOARD, population, 0)
-        progress._progress.refresh()
+    population = VirtualPopulation("keyboard60d", 20_000, seed=0)
+    with Heard(SafeConsole(file=io.StringIO())) as progress:
+        population.count(lambda done, of: progress.phase("counting true words", done, of))
+        assert progress.line().startswith("counting true words, 100 %, ")
     assert heard[0] == (0, 20_000)
-    assert sorted(heard) == heard
     assert heard[-1] == (20_000, 20_000)
-    assert len(heard) == 4
-    assert "counting true words" in text
-    assert "100 %" in text
-    assert "asking 20,000 clients" in shown.getvalue()
+    assert sorted(heard) == heard
 
 
 def test_compiling_is_shown_while_it_lasts():
-    with LiveProgress(Console(file=io.StringIO())) as progress:
-        assert "compiling" not in progress.line()
+    with LiveProgress(SafeConsole(file=io.StringIO())) as progress:
         progress.compile("ranks.draw_adopted")
         assert "compiling, which only the first run after an installation does" in progress.line()
         progress.compile("")
         assert "compiling" not in progress.line()
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_what_was_done_before_and_what_is_known_is_printed_unless_quiet(quiet):
+    console = SafeConsole(file=io.StringIO())
+    with LiveProgress(console, quiet=quiet) as progress:
+        progress.say([Line("400 users")])
+        progress.start(days(done=3))
+    said = console.file.getvalue()
+    assert said == ("" if quiet else "400 users\n3 of 4 days are done, 1 left\n")
+
+
+def test_a_run_tells_its_rounds():
+    class Hostile(Sfp):
+        title = "[/]\x1b[2J"
+
+    told = Told()
+    population = synthetic_population("chat", 600, seed=0)
+    with LiveProgress(SafeConsole(file=io.StringIO())) as progress:
+        protocol = Hostile(clients_per_layer=600)
+        simulate(protocol, population, seed=0, callbacks=[progress, told])
+        line = progress.line()
+    assert line.startswith(r"[/]\x1b[2J: 1 of 1 rounds, 100 %, ")
+    assert told.all == ["0 of 1 rounds", "pass 1/1 layer 1/1"]
+
+
+SWEEP = """
+population = { source = "chat", clients = 600 }
+protocol = { depth = 3, passes = 1, eta_max = 50, clients_per_layer = 100 }
+sweep = { axes = { "protocol.eta_max" = [20, 30] } }
+"""
+
+
+def test_a_sweep_tells_its_cells(tmp_path):
+    told = Told()
+    run_sweep(
+        parse_sweep(tomllib.loads(SWEEP), "mine"), tmp_path / "out", workers=0, callbacks=[told]
+    )
+    first, second = "eta_max 20, seed 0", "eta_max 30, seed 0"
+    assert told.all == ["0 of 2 cells", f"begin {first}", first, f"begin {second}", second]
+
+
+def test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices(tmp_path):
+    settings = ("pipeline.devices=200", "pipeline.days=3", "pipeline.publish_every=2")
+    config = load_pipeline("pipeline-small", settings=settings, use_cases=("emoji", "health"))
+    use_cases = build_use_cases(config)
+    worker = DeviceWorker(build_model(config, use_cases), seed=config.seed)
+    told = Told()
+    run = Run(
+        config, use_cases, InProcessExecutor(worker), checkpoint=tmp_path / "c.npz",
+        seconds_between_checkpoints=0,
+    )  # fmt: skip
+    run.finish([told])
+    published = ["publishing emoji (1 of 2)", "publishing health (2 of 2)"]
+    assert told.all == [
+        "0 of 3 days", "saving the state", "day 1", *published, "saving the state", "day 2",
+        *published, "saving the state", "day 3", "adding up losses",
+        "publishing emoji, all days (1 of 2)", "publishing health, all days (2 of 2)",
+    ]  # fmt: skip

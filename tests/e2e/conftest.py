@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 
@@ -21,3 +24,26 @@ def refused(tmp_path, command):
         return done.stderr
 
     return give
+
+
+@pytest.fixture
+def fedhh(command):
+    """Exit code, standard output, standard error."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        done = command(*words)
+        return done.returncode, done.stdout, done.stderr
+
+    return call
+
+
+@pytest.fixture
+def answer(fedhh):
+    """The JSON that a command prints."""
+
+    def call(*words: str) -> Any:
+        code, out, err = fedhh(*words, "--format", "json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    return call

@@ -55,16 +55,6 @@ def test_a_device_is_found_again_in_a_crowd(command):
     assert f"{line} pseudonyms: {100 * found['right']:.1f}%" in printed
 
 
-@pytest.mark.parametrize("name", ["fresh.png", "memo.svg"])
-def test_a_figure_is_written(command, tmp_path, name):
-    answer = "fresh" if name == "fresh.png" else "dbitflip"
-    words = ("account", "memo", "--answer", answer, "--local-epsilon", "1", "--days", "3")
-    done = command(*words, "--plot", str(tmp_path / name))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Wrote" in done.stdout
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -87,7 +77,6 @@ def test_a_figure_is_written(command, tmp_path, name):
         (("--answer", "fresh", "--local-epsilon", "1", "--domain-size", "1"), "domain_size=1"),
         (("--answer", "fresh", "--local-epsilon", "1", "--crowd", "9"), "no --crowd"),
         (("--answer", "dbitflip", "--local-epsilon", "1", "--crowd", "1"), "crowd=1"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--plot", "a.txt"), "a.txt"),
     ],
 )
 def test_wrong_input_is_one_line(refused, tmp_path, words, message):

@@ -157,7 +157,7 @@ def test_data_commands_hand_their_files_on(tmp_path, command):
     facts = json.loads(done.stdout)
     assert facts["clients"] == 2
     made = command(
-        "data", "synthesize", "--preset", "tweet", "--clients", "500", "t.csv.gz", cwd=tmp_path
+        "data", "synthesize", "--source", "tweet", "--clients", "500", "t.csv.gz", cwd=tmp_path
     )
     assert made.returncode == 0, made.stderr
     facts = json.loads(

@@ -146,7 +146,7 @@ def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
         [epsilon, name] for epsilon in ("8.0", "10.0") for name in ("TrieHH", "SFP")
     ]
     assert "server_mean" in table[0].split(",")
-    again = command("table", "comparison", "--results", "out", cwd=tmp_path)
+    again = command("show", "out", "--table", "comparison", "--format", "markdown", cwd=tmp_path)
     assert again.stdout == (out / "comparison.md").read_text()
 
 

@@ -7,8 +7,8 @@ import json
 import pandas as pd
 import pytest
 
-from fedhh.cli.pipeline import say_state
 from fedhh.longitudinal.pipeline.directory import CHECKPOINT, TABLES
+from fedhh.longitudinal.pipeline.study import say_state
 
 FEW = ("--days", "2", "--devices", "400", "--workers", "0")
 SMALL = ("pipeline", "run", "--preset", "pipeline-small", *FEW)
@@ -159,7 +159,7 @@ def test_presets_are_listed_and_printed(command):
             "records_per_day = 0",
         ),
         (("--config", "no.toml"), "Cannot read the config"),
-        ((), "either --preset"),
+        ((), "Expected a pipeline: a TOML file, or"),
         (("--resume",), "--out DIR with --resume"),
     ],
 )

@@ -148,10 +148,10 @@ READ = [
     ("show", "sweep"),
     ("report", "sweep"),
     ("plot", "sweep"),
-    ("table", "summary", "--results", "sweep"),
+    ("show", "sweep", "--table", "summary"),
     ("show", "listed"),
     ("plot", "listed"),
-    ("table", "comparison", "--results", "listed"),
+    ("show", "listed", "--table", "comparison"),
     ("show", "months"),
     ("show", "days"),
     ("plot", "days"),
@@ -172,7 +172,7 @@ def test_what_is_shown_without_the_code_is_what_the_run_stated(sent, received, c
     shown = capsys.readouterr().out
     assert "sent to you on" in shown
     assert "at most 2 per client" in shown
-    call("table", "summary", "--results", received / "sweep", "--format", "json")
+    call("show", received / "sweep", "--table", "summary", "--format", "json")
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert len(rows) == 2
     assert not (sent / MARK).exists()

@@ -5,18 +5,21 @@ from __future__ import annotations
 import http.client
 import re
 import tomllib
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from fedhh.cli.live import followed_run, followed_sweep
+from fedhh.cli.live import followed
 from fedhh.experiments.report.explorer.chunks import unpacked
+from fedhh.experiments.report.explorer.live import LiveRun, LiveSweepPage, live_run, live_sweep
 from fedhh.experiments.report.explorer.server import LiveServer
-from fedhh.experiments.run.listener import Silence
+from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
+from fedhh.experiments.study.kinds import LivePage
 from fedhh.experiments.sweep import sweep
-from fedhh.experiments.sweep.execution import Silence as SilentSweep
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import RunFailedError
@@ -27,6 +30,16 @@ POPULATION = zipf_population(3_000)
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=5, passes=1, eta_max=20, max_items=2
 )
+
+
+def following(title: str) -> AbstractContextManager[LivePage]:
+    server = live_run(title)
+    return followed(LivePage(server=server, callbacks=LiveRun(server)))
+
+
+def follow(live: LivePage, folder: Path | None, protocol: LdpTrieHH = PROTOCOL) -> RunResult:
+    callbacks = [live.callbacks]
+    return simulate(protocol, POPULATION, seed=4, checkpoint_in=folder, callbacks=callbacks)
 
 
 def get(address: str, path: str = "", **headers: str) -> tuple[int, bytes]:
@@ -74,15 +87,16 @@ def test_a_page_that_comes_late_hears_everything_and_pieces_are_made_when_asked_
 def test_a_followed_run_has_the_same_result(tmp_path, recorded):
     folder = tmp_path if recorded else None
     plain = simulate(PROTOCOL, POPULATION, seed=4)
-    with followed_run(Silence(), "T") as (listener, _):
-        followed = simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=folder, listener=listener)
-    assert followed.discoveries.equals(plain.discoveries)
+    with following("T") as live:
+        result = follow(live, folder)
+    assert result.discoveries.equals(plain.discoveries)
 
 
 def test_the_page_follows_a_run_and_stays_when_it_ends(page, tmp_path):
-    with followed_run(Silence(), "hostile </script><i>") as (listener, server):
+    with following("hostile </script><i>") as live:
+        server = live.server
         page.open(server.address, ready=".live")
-        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=tmp_path, listener=listener)
+        follow(live, tmp_path)
         page.has("layer 5", ".player")
         page.wait(
             lambda: page.script("return document.querySelectorAll('.plot svg rect').length") > 3
@@ -100,9 +114,12 @@ def test_the_page_follows_a_run_and_stays_when_it_ends(page, tmp_path):
 
 def test_a_live_page_does_not_take_a_candidate_for_a_discovery(page, tmp_path):
     protocol = replace(PROTOCOL, false_discovery_rate=0.05)
-    with followed_run(Silence(), "T") as (listener, server):
+    with following("T") as live:
+        server = live.server
         page.open(server.address, ready=".live")
-        result = simulate(protocol, POPULATION, seed=4, checkpoint_in=tmp_path, listener=listener)
+        result = simulate(
+            protocol, POPULATION, seed=4, checkpoint_in=tmp_path, callbacks=[live.callbacks]
+        )
         page.wait(lambda: page.text(".step") == "validation round")
         assert result.candidates is not None
         words = result.candidates.candidates.query("fate == 'word' and layer < 6")["prefix"]
@@ -124,7 +141,8 @@ def test_the_page_of_a_run_that_fails_says_so(page):
     colors = []
 
     def fail() -> None:
-        with followed_run(Silence(), "T") as (_, server):
+        with following("T") as live:
+            server = live.server
             page.open(server.address, ready=".live")
             page.has("Live: clients are drawn; the first round follows.", ".live")
             colors.append(page.script(COLOR))
@@ -142,14 +160,16 @@ COLOR = "return getComputedStyle(document.querySelector('.live')).borderLeftColo
 
 def test_the_page_follows_a_sweep(page, tmp_path):
     plan = parse_sweep(tomllib.loads(SWEEP), "x")
-    with followed_sweep(SilentSweep(), plan, tmp_path / "out") as listener:
-        server = listener._both[1]._server
+    server = live_sweep(plan)
+    live = LivePage(server=server, callbacks=LiveSweepPage(server, plan))
+    with followed(live):
         page.open(server.address, ready=".live")
-        sweep.run_sweep(plan, tmp_path / "out", workers=0, listener=listener)
+        sweep.run_sweep(plan, tmp_path / "out", workers=0, callbacks=[live.callbacks])
         page.wait(
             lambda: page.script("return document.querySelectorAll('[data-points] > *').length") == 4
         )
         page.has("12 runs", ".facts-line")
+        live.end(tmp_path / "out")
     page.has("fedhh report", ".live")
     messages, _ = page.logs()
     assert messages == []

@@ -17,7 +17,7 @@ from tests.explorer.test_sweep_page import labels
 
 PIPELINE = ("pipeline", "run", "--preset", "pipeline-small", "--days", "2", "--devices", "400")
 MONTHS = (
-    "longitudinal", "run", "--preset", "weekly-small", "--protocols", "ldp-triehh",
+    "longitudinal", "run", "--preset", "weekly-small", "--protocol", "ldp-triehh",
     "--set", "population.clients=3000", "--set", "longitudinal.min_devices=100",
     "--set", "longitudinal.days=14", "--set", "longitudinal.lifetime_days=60",
 )  # fmt: skip

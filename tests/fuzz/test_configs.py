@@ -127,7 +127,7 @@ def test_damaged_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_
     texts = [tomli_w.dumps(table) for table in tables]
 
     def plan() -> None:
-        table, origin = load_sweep_table(file=Path("s.toml"))
+        table, origin = load_sweep_table(Path("s.toml"))
         sweep = parse_sweep(table, origin)
         assert sweep.key
         tomllib.loads(sweep.to_toml())
@@ -156,10 +156,10 @@ def test_damaged_plans_over_time(
     monkeypatch.chdir(tmp_path)
 
     def plan() -> None:
-        text = load(file=Path("p.toml")).to_toml()
+        text = load(Path("p.toml")).to_toml()
         Path("again.toml").write_text(text)
         try:
-            load(file=Path("again.toml"))
+            load(Path("again.toml"))
         except InputError as error:
             raise AssertionError("what was accepted is refused when it is written") from error
 

@@ -22,11 +22,11 @@ from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.work import COMMAND, TEXTS, call, make
 
 WORK = (
-    "fedhh.experiments.config.population.build_population",
+    "fedhh.experiments.run.study.build_population",
     "fedhh.experiments.sweep.sweep.sweep",
-    "fedhh.cli.sweep_request.run_sweep",
-    "fedhh.longitudinal.repeated.run.run_plan",
-    "fedhh.longitudinal.pipeline.build.build_use_cases",
+    "fedhh.experiments.sweep.study.run_sweep",
+    "fedhh.longitudinal.repeated.study.build_over_time",
+    "fedhh.longitudinal.pipeline.study.build_use_cases",
 )
 """Where work begins."""
 
@@ -43,7 +43,7 @@ GOOD: dict[str, tuple[str, ...]] = {
     "--config": ("run.toml", "sweep.toml", "months.toml"),
     "--data": ("data.csv",),
     "--sep": (";", "tab", ","),
-    "--columns": ("user=user", "user=user,word=word", "day=day"),
+    "--column": ("user=user", "word=word", "day=day"),
     "--known": ("none", "words.txt"),
     "--set": (
         "protocol.depth=3", 'protocol.oracle="oue"', "privacy.local_epsilon=4", "seed=3",
@@ -51,8 +51,7 @@ GOOD: dict[str, tuple[str, ...]] = {
     ),
     "--workers": ("0", "auto"),
     "--out": ("new/one", "new/two"),
-    "--results": ("run",),
-    "--run": ("run",),
+    "--table": ("main", "summary"),
     "--format": ("table", "json", "csv", "markdown", "latex"),
     "--alphabet": ("lower", "abc", "from-data"),
     "--depth": ("3", "5"),
@@ -61,8 +60,8 @@ GOOD: dict[str, tuple[str, ...]] = {
     "--answer": ("rappor", "1bitmean", "dbitflip"),
     "--unit": ("item", "user"),
     "--parallel": ("cells", "clients", "auto"),
-    "--protocols": ("sfp", "ldp-triehh,sfp"),
-    "--plot": ("drawn.png",),
+    "--protocol": ("sfp", "ldp-triehh"),
+    "--figure": ("drawn.png",),
     "--x": ("privacy.local_epsilon",),
     "--metric": ("coverage",),
     # What is drawn or sampled, and not only computed with.
@@ -73,7 +72,11 @@ GOOD: dict[str, tuple[str, ...]] = {
     "file": ("data.csv", "sweep.toml"),
     "directory": ("run",),
     "other": ("run",),
-    "source": ("data.csv",),
+    "source": ("data.csv", "run", "run.toml", "small"),
+    "--source": ("chat", "tweet"),
+    "--rules": ("apple", "macos-10.12"),
+    "--use-case": ("emoji=4:1",),
+    "--pipeline": ("pipeline-small",),
     "out": ("new/file.parquet",),
     "name": ("summary", "small", "pem", "triehh"),
 }  # fmt: skip
@@ -159,9 +162,9 @@ def test_any_options(folder: Path, monkeypatch: pytest.MonkeyPatch, record_prope
     for place in WORK:
         monkeypatch.setattr(place, began)
     # Neither Ray nor a cluster is looked for.
-    monkeypatch.setattr("fedhh.experiments.run.run.check_cluster", lambda *_: None)
+    monkeypatch.setattr("fedhh.experiments.run.study.check_cluster", lambda *_: None)
     monkeypatch.setattr(
-        "fedhh.experiments.run.workers.start_ahead", lambda *_: contextlib.nullcontext()
+        "fedhh.experiments.run.study.start_ahead", lambda *_: contextlib.nullcontext()
     )
 
     def run(rng: random.Random) -> bool:

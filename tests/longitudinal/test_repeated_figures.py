@@ -19,7 +19,7 @@ CLASSES = (2.0, 5.0, 10.0, 20.0)
 
 def outcome_of(*losses: float) -> Outcome:
     plan = load_plan(
-        preset="weekly-small",
+        "weekly-small",
         settings=["longitudinal.days=84", f"longitudinal.yearly_loss={list(losses)}"],
     )
     period = PeriodRecord(

@@ -1,4 +1,4 @@
-"""`fedhh account ledger`: what a device loses per day and over its life."""
+"""`fedhh account ledger`: what a device loses per day and over time."""
 
 from __future__ import annotations
 
@@ -11,33 +11,29 @@ import typer
 from fedhh.cli.account.options import (
     AccountFormat,
     AccountFormatOption,
-    LifePlot,
-    RulesPreset,
+    RulesOption,
     SampleSeed,
+    UseCaseOption,
     given,
 )
-from fedhh.cli.options import SecondOpinionOption, SettingsOption, TrustOption
+from fedhh.cli.options import FigureOption, SecondOpinionOption, SettingsOption, TrustOption
 from fedhh.validation import InputError, require_choice
 
 if TYPE_CHECKING:
-    from fedhh.longitudinal.ledger import Rules
+    from fedhh.longitudinal.ledger import LedgerAccount, Rules
 
 
-def ledger(  # noqa: PLR0917 - typer makes these options, only the directory is positional
-    directory: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="A finished run; the same as --run.")
-    ] = None,
-    preset: RulesPreset = None,
-    use_case: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=EPSILON:RECORDS",
-            help="Rules of your own; repeatable. In full "
-            "NAME=EPSILON:RECORDS/DAYS:ROLLOVER:LIFETIME: the epsilon of a record (2+6 if it is "
-            "two reports), how many are sent in so many days (one if not said), how many unused "
-            "ones are kept (0 if not said; or unlimited), how many are ever sent.",
+def ledger(  # noqa: PLR0917 - typer makes these options, only the source is positional
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A discovery run, started anew every so many days: preset, file, or the directory "
+            "of a finished one, or a file of it.",
         ),
     ] = None,
+    rules: RulesOption = None,
+    use_case: UseCaseOption = None,
     permanent: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,17 +42,10 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the directory is 
             "one value, and how many values a device has in its life.",
         ),
     ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            help="A discovery run, started anew every so many days: preset, file, or the directory "
-            "of a finished one, or a file of it."
-        ),
-    ] = None,
     settings: SettingsOption = None,
     trust: TrustOption = False,
     every: Annotated[
-        int | None, typer.Option(help="With --run: days between two starts; 7 if not said.")
+        int | None, typer.Option(help="With SOURCE: days between two starts; 7 if not said.")
     ] = None,
     days: Annotated[int, typer.Option(help="Days of the device's life, from opt-in.")] = 365,
     without: Annotated[
@@ -88,83 +77,84 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the directory is 
         float, typer.Option(help="Of advanced and PLD composition, 1e-14 to 0.1.")
     ] = 1e-10,
     seed: SampleSeed = 0,
-    plot: LifePlot = None,
+    figure: FigureOption = None,
     second_opinion: SecondOpinionOption = False,
     output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
-    """What a device loses per record, event, day, 24 hours and over its life: local privacy.
+    """What a device loses per record, event, day, 24 hours and in all: local privacy.
 
     By the sum of epsilons, by advanced and by optimal (PLD) composition, of each use case and of
     all together. An audited system is also run, day by day, as a device that is always busy.
 
-    Example: fedhh account ledger --preset macos-10.12 --days 365
+    Example: fedhh account ledger --rules macos-10.12 --days 365
     """
-    from fedhh.cli.account.ledger_tables import print_ledger
-    from fedhh.cli.console import open_console, print_json, print_line, print_written
+    from fedhh.cli.text_tables import print_result
     from fedhh.longitudinal.ledger import account_audited_ledger, account_ledger
     from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
+    from fedhh.longitudinal.report.ledger_table import ledger_parts
 
-    if directory is not None and run is not None:
-        raise InputError("Expected DIR or --run, got both; give one.")
-    run = directory if run is None else run
     is_event = output_format is AccountFormat.DP_EVENT
-    if is_event and (second_opinion or plot is not None):
-        raise InputError("Expected --format dp-event without --second-opinion and --plot.")
-    own = bool(use_case or permanent)
-    if sum([preset is not None, own, run is not None]) != 1:
+    if is_event and (second_opinion or figure is not None):
+        raise InputError("Expected --format dp-event without --second-opinion and --figure.")
+    if sum([rules is not None, bool(use_case or permanent), source is not None]) != 1:
         raise InputError(
-            "Expected one of --preset, --run, and rules of your own by --use-case and --permanent."
+            "Expected one of SOURCE, --rules, and rules of your own by --use-case and --permanent."
         )
-    if run is None and (settings or every is not None):
-        raise InputError("Expected --set and --every only with --run.")
+    if source is None and (settings or every is not None):
+        raise InputError("Expected --set and --every only with SOURCE, a run.")
     asked: dict[str, Any] = {"num_days": days, "delta": delta, "without": without or ()}
     device = given(key_names=key_names, idle_days=idle_days, busy_days=busy_days, events=events)
-    if preset is not None and preset in CONFIGURATIONS:
-        found = account_audited_ledger(preset, **asked, **device, seed=seed)
+    if rules is not None and rules in CONFIGURATIONS:
+        found = account_audited_ledger(rules, **asked, **device, seed=seed)
     elif device:
         raise InputError(
-            "Expected --key-names, --idle-days, --busy-days and --events only with a --preset of "
+            "Expected --key-names, --idle-days, --busy-days and --events only with --rules of "
             f"{', '.join(CONFIGURATIONS)}."
         )
     else:
-        rules, title = _rules(
-            preset, run, use_case or (), permanent or (), every=every, settings=settings or ()
+        stated, title = _rules(
+            rules, source, use_case or (), permanent or (), every=every, settings=settings or ()
         )
-        found = account_ledger(rules, title=title, **asked)
+        found = account_ledger(stated, title=title, **asked)
     if is_event:
-        from fedhh.accounting.dp_event import NEIGHBORS, expression
-
-        event = found.dp_event()
-        print_line(
-            open_console(),
-            f"# {found.title}: all that a device sends in {days} days, local; neighbors: "
-            f"{found.neighboring}, {NEIGHBORS}.",
-        )
-        print_line(open_console(), expression(event))
+        _print_event(found)
         return
     opinions = found.second_opinions() if second_opinion else None
-    if plot is not None:
+    if figure is not None:
         from fedhh.longitudinal.report.account_figures import plot_ledger
 
         plot_ledger(
-            plot,
+            figure,
             title=found.title,
             curve=found.curve(),
             spent=None if found.saturating is None else found.saturating.loss_by_day,
             delta=delta,
         )
-    if output_format is AccountFormat.JSON:
-        said = {} if opinions is None else {"second_opinion": [x.to_dict() for x in opinions]}
-        print_json({**found.to_dict(), **said})
-        return
-    print_ledger(found, opinions)
-    if plot is not None:
-        print_written(plot)
+    said = {} if opinions is None else {"second_opinion": [each.to_dict() for each in opinions]}
+    print_result(
+        output_format,
+        lambda: {**found.to_dict(), **said},
+        ledger_parts(found, opinions),
+        figure=figure,
+    )
+
+
+def _print_event(found: LedgerAccount) -> None:
+    from fedhh.accounting.dp_event import NEIGHBORS, expression
+    from fedhh.cli.console import open_console, print_line
+
+    event = found.dp_event()
+    print_line(
+        open_console(),
+        f"# {found.title}: all that a device sends in {found.num_days} days, local; neighbors: "
+        f"{found.neighboring}, {NEIGHBORS}.",
+    )
+    print_line(open_console(), expression(event))
 
 
 def _rules(
-    preset: str | None,
-    run: str | None,
+    rules: str | None,
+    source: str | None,
     use_cases: Sequence[str],
     permanent: Sequence[str],
     *,
@@ -175,10 +165,10 @@ def _rules(
     from fedhh.longitudinal.ledger import APPLE, rules_of_source
     from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
 
-    if preset is not None:
-        require_choice(["apple", *CONFIGURATIONS], preset=preset)
+    if rules is not None:
+        require_choice(["apple", *CONFIGURATIONS], rules=rules)
         return APPLE, "Apple's published caps"
-    if run is None:
+    if source is None:
         from fedhh.cli.account.rule_text import rules_given
 
         return rules_given(use_cases, permanent), "your own rules"
@@ -187,9 +177,9 @@ def _rules(
     from fedhh.experiments.run.directory import is_finished
     from fedhh.experiments.study.kinds import nothing_finished
 
-    source = Path(run)
-    if run not in preset_names() and not run.endswith(".toml"):
-        source = directory_of(source)
-        if not source.is_file() and not is_finished(source):
-            raise nothing_finished(source)
-    return rules_of_source(source, every=7 if every is None else every, settings=settings)
+    path = Path(source)
+    if source not in preset_names() and not source.endswith(".toml"):
+        path = directory_of(path)
+        if not path.is_file() and not is_finished(path):
+            raise nothing_finished(path)
+    return rules_of_source(path, every=7 if every is None else every, settings=settings)

@@ -1,9 +1,8 @@
-"""Options that several commands of `fedhh account` share."""
+"""Options that commands on privacy share."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +13,9 @@ class AccountFormat(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
     DP_EVENT = "dp-event"
 
 
@@ -24,40 +26,34 @@ AccountFormatOption = Annotated[
         help="How to print the result; dp-event: as an event of dp-accounting, where it has one.",
     ),
 ]
-
-
-def _checked(path: Path | None) -> Path | None:
-    """Return a figure's name; InputError unless one can be written under it."""
-    if path is not None:
-        from fedhh.experiments.report.style import check_figure
-
-        check_figure(path)
-    return path
-
-
 LocalEpsilon = Annotated[float, typer.Option(help="Privacy of one report, 0.1 to 16.")]
 Reports = Annotated[int, typer.Option(help="Reports shuffled together in one layer.")]
 Delta = Annotated[float, typer.Option(help="Central delta, 1e-14 to 0.1.")]
 DomainSize = Annotated[
     int | None, typer.Option(help="Values of Subset Selection, the dummy included.")
 ]
-Plot = Annotated[Path | None, typer.Option(callback=_checked, help="Draw it: PNG, PDF or SVG.")]
-LifePlot = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot", "--figure", callback=_checked, help="Draw the loss over life: PNG, PDF or SVG."
-    ),
-]
 SampleSeed = Annotated[int, typer.Option("--seed", help="Seed of what is simulated.")]
-RulesPreset = Annotated[
+RulesOption = Annotated[
     str | None,
     typer.Option(
+        "--rules",
+        metavar="SYSTEM",
         help="Rules of a system: apple (its published caps), or as audited by Tang et al. "
-        "(2017): macos-10.12, macos-10.12.1, ios-10.1.1, ios-11-beta."
+        "(2017): macos-10.12, macos-10.12.1, ios-10.1.1, ios-11-beta.",
+    ),
+]
+UseCaseOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=EPSILON:RECORDS",
+        help="Rules of your own; repeatable. In full "
+        "NAME=EPSILON:RECORDS/DAYS:ROLLOVER:LIFETIME: the epsilon of a record (2+6 if it is "
+        "two reports), how many are sent in so many days (one if not said), how many unused "
+        "ones are kept (0 if not said; or unlimited), how many are ever sent.",
     ),
 ]
 
-# Of memoised answers.
+# Of memoized answers.
 Bits = Annotated[int | None, typer.Option(help="rappor: bits of a filter; 128 if none.")]
 Hashes = Annotated[int | None, typer.Option(help="rappor: hash functions; 2 if none.")]
 ChanceFromZero = Annotated[
@@ -80,18 +76,21 @@ def given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def named(option: str) -> str:
+    """Return an option as it is given."""
+    return f"--{option.replace('_', '-')}"
+
+
 def settings_given(answer: str, **options: Any) -> dict[str, Any]:
-    """Return the settings of a memoised answer that were given; InputError for another's."""
+    """Return the settings of a memoized answer that were given; InputError for another's."""
     from fedhh.longitudinal.memoization import ANSWERS
     from fedhh.validation import InputError, require_choice
 
     require_choice(ANSWERS, answer=answer)
     settings = given(**options)
-    for name in settings:
-        if name not in ANSWERS[answer]:
-            takes = ", ".join(f"--{each.replace('_', '-')}" for each in ANSWERS[answer])
-            raise InputError(
-                f"Expected no --{name.replace('_', '-')} with --answer {answer}, which takes "
-                f"{takes}."
-            )
+    for name in settings.keys() - ANSWERS[answer].keys():
+        raise InputError(
+            f"Expected no {named(name)} with --answer {answer}, which takes "
+            f"{', '.join(map(named, ANSWERS[answer]))}."
+        )
     return settings

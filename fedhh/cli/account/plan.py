@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from fedhh.cli.options import RunPresetOption, SettingsOption
 
 if TYPE_CHECKING:
     from fedhh.accounting import PlanAccount
-    from fedhh.cli.console import SafeConsole
+    from fedhh.experiments.study.parts import Part
 
 
 def plan(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -63,7 +64,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account plan --preset default --central-epsilon 1 --unit user
     """
     from fedhh.accounting import account_plan
-    from fedhh.cli.console import open_console, print_json
+    from fedhh.cli.text_tables import print_result
     from fedhh.validation import InputError, require_choice, require_positive
 
     shape = given(
@@ -119,57 +120,62 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
         clients=clients,
         title=title,
     )
-    if output_format is AccountFormat.JSON:
-        print_json(found.to_dict())
-    elif output_format is AccountFormat.DP_EVENT:
-        _print_event(open_console(), found)
+    if output_format is AccountFormat.DP_EVENT:
+        _print_event(found)
     else:
-        _print(open_console(), found)
+        print_result(output_format, found.to_dict, _parts(found))
 
 
-def _print_event(console: SafeConsole, found: PlanAccount) -> None:
+def _print_event(found: PlanAccount) -> None:
     """Print what the server reads of one item or client, as an event of dp-accounting."""
     from fedhh.accounting.dp_event import NEIGHBORS, event_of_plan, expression
-    from fedhh.cli.console import print_line
+    from fedhh.cli.console import open_console, print_line
     from fedhh.validation import InputError
 
     unit = found.unit
     if found.mechanism is None:
         raise InputError(f"No plan, so no event: {found.reason}")
     event = event_of_plan(found.mechanism, unit=unit)
+    console = open_console()
     print_line(console, f"# {found.title}: all reports about one {unit}, local; {NEIGHBORS}.")
     print_line(console, expression(event))
 
 
-def _print(console: SafeConsole, found: PlanAccount) -> None:
-    from fedhh.cli.account.output import round_up, show_table
+def _parts(found: PlanAccount) -> Iterator[Part]:
     from fedhh.experiments.run.privacy import epsilon_of
-    from fedhh.experiments.study.text_table import TextTable
+    from fedhh.experiments.study.parts import Line
+    from fedhh.experiments.study.text_table import TextTable, round_up
 
-    console.print(
+    yield Line(
         f"{found.title}: {found.unit} central epsilon {found.central_epsilon:g} at delta "
         f"{found.delta:g}, before the run"
     )
     if found.mechanism is None:
-        console.print(f"no plan: {found.reason}")
+        yield Line(f"no plan: {found.reason}")
         return
     local, central, local_of_user, central_of_user = found.guarantees
-    rows = (
-        ("local epsilon", *(round_up(epsilon_of(each)) for each in (local, local_of_user))),
-        ("central epsilon", *(round_up(epsilon_of(each)) for each in (central, central_of_user))),
-        ("central delta", f"{central.delta:g}", f"{central_of_user.delta:g}"),
-        ("central bound", central.method, central_of_user.method),
+    yield TextTable(
+        title="",
+        columns=("", "item", "user"),
+        rows=(
+            ("local epsilon", *(round_up(epsilon_of(each)) for each in (local, local_of_user))),
+            (
+                "central epsilon",
+                *(round_up(epsilon_of(each)) for each in (central, central_of_user)),
+            ),
+            ("central delta", f"{central.delta:g}", f"{central_of_user.delta:g}"),
+            ("central bound", central.method, central_of_user.method),
+        ),
+        note="",
     )
-    table = TextTable(title="", columns=("", "item", "user"), rows=rows, note="")
-    show_table(table, console=console)
     cohorts, items = found.cohorts, found.mechanism.max_items
     fewest = f"{min(cohorts):,}"
     sizes = fewest if min(cohorts) == max(cohorts) else f"{fewest} to {max(cohorts):,}"
     rounds = "one round" if len(cohorts) == 1 else f"{len(cohorts)} rounds"
-    console.print(
+    yield Line(
         f"{found.clients:,} clients in all, in {rounds} of {sizes}, with {items} "
         f"contributions each of local epsilon {found.local_epsilon:g}."
     )
-    console.print("Neighbors swap one item, or all items of one user.")
+    yield Line("Neighbors swap one item, or all items of one user.")
     for each in (central, central_of_user):
-        console.print(f"{each.unit}: {each.theorem}")
+        yield Line(f"{each.unit}: {each.theorem}")

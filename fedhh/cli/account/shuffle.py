@@ -1,8 +1,9 @@
-"""`fedhh account shuffle`: central epsilon of one shuffle."""
+"""`fedhh account shuffle`, `user`, `anonymity`: the central privacy of one shuffle."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,14 +14,13 @@ from fedhh.cli.account.options import (
     Delta,
     DomainSize,
     LocalEpsilon,
-    Plot,
     Reports,
 )
-from fedhh.cli.options import SecondOpinionOption
+from fedhh.cli.options import FigureOption, Format, FormatOption, SecondOpinionOption
 
 if TYPE_CHECKING:
     from fedhh.accounting import ShuffleAccount
-    from fedhh.experiments.study.text_table import TextTable
+    from fedhh.experiments.study.parts import Part
 
 
 def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -29,7 +29,7 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     delta: Delta = 1e-10,
     oracle: Annotated[str, typer.Option(help="ss, or any for any randomizer.")] = "any",
     domain_size: DomainSize = None,
-    plot: Plot = None,
+    figure: FigureOption = None,
     second_opinion: SecondOpinionOption = False,
     output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
@@ -39,9 +39,8 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     --domain-size 1000001
     """
     from fedhh.accounting import account_shuffle
-    from fedhh.cli.account.output import show_table
-    from fedhh.cli.console import print_json, print_written
-    from fedhh.cli.second_opinions import print_opinions
+    from fedhh.cli.text_tables import print_result
+    from fedhh.experiments.study.parts import Opinions
     from fedhh.oracles import oracle_names
     from fedhh.validation import InputError, require_choice
 
@@ -50,40 +49,36 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
         domain_size = None
     elif domain_size is None:
         raise InputError("Expected --domain-size with --oracle ss, got none.")
-    if output_format is AccountFormat.DP_EVENT:
-        from fedhh.accounting.dp_event import no_shuffle
-
-        raise no_shuffle()
+    _refuse_event(output_format)
     found = account_shuffle(
-        local_epsilon=local_epsilon,
-        num_reports=reports,
-        delta=delta,
-        domain_size=domain_size,
+        local_epsilon=local_epsilon, num_reports=reports, delta=delta, domain_size=domain_size
     )
     opinions = found.second_opinions() if second_opinion else None
-    if plot is not None:
+    if figure is not None:
         from fedhh.experiments.report.account_figures import plot_shuffle
 
         plot_shuffle(
-            plot,
+            figure,
             local_epsilon=local_epsilon,
             num_reports=reports,
             delta=delta,
             domain_size=domain_size,
         )
-    if output_format is AccountFormat.JSON:
-        print_json(found.to_dict(opinions))
-        return
-    show_table(_table(found))
+    parts: list[Part] = [*_bounds(found)]
     if opinions:
-        print_opinions(list(opinions.values()))
-    if plot is not None:
-        print_written(plot)
+        parts.append(Opinions(tuple(opinions.values())))
+    print_result(output_format, lambda: found.to_dict(opinions), parts, figure=figure)
 
 
-def _table(found: ShuffleAccount) -> TextTable:
-    from fedhh.cli.account.output import round_up
-    from fedhh.experiments.study.text_table import TextTable
+def _refuse_event(how: AccountFormat) -> None:
+    if how is AccountFormat.DP_EVENT:
+        from fedhh.accounting.dp_event import no_shuffle
+
+        raise no_shuffle()
+
+
+def _bounds(found: ShuffleAccount) -> Iterator[Part]:
+    from fedhh.experiments.study.text_table import TextTable, round_up
 
     rows = []
     for key, stated in found.bounds.items():
@@ -94,10 +89,110 @@ def _table(found: ShuffleAccount) -> TextTable:
     if found.epsilon_at_least is not None:
         known = math.floor(found.epsilon_at_least * 1e6) / 1e6
         rows.append(("true value, at least", f"{known:.7g}", "an attack"))
-    return TextTable(
+    yield TextTable(
         title=f"central epsilon at delta {found.delta:g}, item level, swap",
         columns=("bound", "epsilon", "source"),
         rows=tuple(rows),
         note="",
         labels=3,
     )
+
+
+def user(  # noqa: PLR0917 - typer makes these options, none is positional
+    local_epsilon: LocalEpsilon,
+    clients: Annotated[int, typer.Option(help="Clients in one cohort.")],
+    max_items: Annotated[int, typer.Option(help="Contributions per client, exactly so many.")],
+    delta: Delta = 1e-10,
+    domain_size: DomainSize = None,
+    second_opinion: SecondOpinionOption = False,
+    output_format: AccountFormatOption = AccountFormat.TABLE,
+) -> None:
+    """Central epsilon of all contributions of a client.
+
+    Example: fedhh account user --local-epsilon 10 --clients 500000 --max-items 60
+    """
+    from fedhh.accounting import NotApplicable, account_user
+    from fedhh.cli.text_tables import print_result
+    from fedhh.experiments.study.parts import Opinions
+    from fedhh.experiments.study.text_table import TextTable, round_up
+
+    _refuse_event(output_format)
+    found = account_user(
+        local_epsilon=local_epsilon,
+        num_clients=clients,
+        max_items=max_items,
+        delta=delta,
+        domain_size=domain_size,
+    )
+    opinions = found.second_opinions() if second_opinion else None
+    table = TextTable(
+        title=f"central epsilon at delta {delta:g}, user level, swap",
+        columns=("bound", "by groups", "by slots", "smaller"),
+        rows=tuple(
+            (
+                name,
+                round_up(both.groups),
+                "not applicable" if isinstance(both.slots, NotApplicable) else round_up(both.slots),
+                round_up(both.epsilon),
+            )
+            for name, both in found.bounds.items()
+        ),
+        note="",
+    )
+    parts: list[Part] = [table]
+    if opinions:
+        parts.append(Opinions(tuple(opinions.values())))
+    print_result(output_format, lambda: found.to_dict(opinions), parts)
+
+
+def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
+    local_epsilon: LocalEpsilon,
+    reports: Reports,
+    eta_max: Annotated[int, typer.Option(help="Prefixes that a layer keeps.")],
+    alphabet_size: Annotated[int, typer.Option(help="Symbols, the end symbol included.")],
+    alpha: Annotated[float, typer.Option(help="Probability that a rare word stays unseen.")] = 0.95,
+    passes: Annotated[int, typer.Option(help="Passes in which a word may surface.")] = 1,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Approximate k-anonymity of a layer, as printed in the paper and corrected.
+
+    Example: fedhh account anonymity --local-epsilon 10 --reports 30000000 --eta-max 10000
+    --alphabet-size 100
+    """
+    from fedhh.accounting import NotApplicable, account_anonymity
+    from fedhh.cli.text_tables import print_result
+    from fedhh.experiments.study.text_table import TextTable
+
+    found = account_anonymity(
+        local_epsilon=local_epsilon,
+        num_reports=reports,
+        eta_max=eta_max,
+        alphabet_size=alphabet_size,
+        alpha=alpha,
+        passes=passes,
+    )
+    content = {
+        variant: {
+            "k": None if isinstance(claim.k, NotApplicable) else claim.k,
+            "probability": claim.probability,
+            "reason": str(claim.k) if isinstance(claim.k, NotApplicable) else None,
+            "source": claim.theorem,
+            "assumptions": claim.assumptions,
+        }
+        for variant, claim in found.items()
+    }
+    rows = []
+    for variant, row in content.items():
+        k = "none" if row["k"] is None else str(row["k"])
+        chance = "" if row["probability"] is None else f"{row['probability']:.4f}"
+        notes = (row["source"], row["assumptions"], row["reason"])
+        rows.append((variant, k, chance, "; ".join(str(note) for note in notes if note)))
+    table = TextTable(
+        title=f"approximate k-anonymity at alpha {alpha:g}, {passes} pass(es)",
+        columns=("variant", "k", "P(kept) at k, or at 0", "source"),
+        rows=tuple(rows),
+        note="",
+        labels=4,
+    )
+    record = {"unit": "item", "alpha": alpha, "passes": passes, **content}
+    print_result(output_format, lambda: record, (table,))

@@ -6,9 +6,7 @@ out-of-vocabulary words depends on the list that defines "known", so a result na
 
 from __future__ import annotations
 
-import os
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.system.reading import text_lines
-from fedhh.validation import InputError, shown
+from fedhh.clients.reading.word_list import read_word_list
+from fedhh.validation import shown
 from fedhh.words.scowl import scowl_words
 
 _ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
@@ -77,24 +75,12 @@ def load_known(source: str | Path) -> KnownWords:
     if source == "none":
         return KnownWords(name="none", words=frozenset())
     path = Path(source)
-    words = _read_words(path)
-    if not words:
-        raise InputError(f"Expected known words, one a line, got an empty file {path}.")
-    return KnownWords(name=path.name, words=words)
-
-
-def _read_words(path: Path) -> frozenset[str]:
-    if not os.path.lexists(path):
-        raise InputError(
-            f"Expected known words to be scowl70, none or a file, got {shown(str(path))}, which "
-            "does not exist."
-        )
-    try:
-        # Python's other ends of lines end words, too.
-        words = (word for line in text_lines(path) for word in line.splitlines())
-        return frozenset(word.strip().lower() for word in words) - {""}
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"Expected a readable file of known words, got {path}: {error}.") from None
+    missing = (
+        f"Expected known words to be scowl70, none or a file, got {shown(str(path))}, which does "
+        "not exist."
+    )
+    words = read_word_list(path, what="known words", missing=missing)
+    return KnownWords(name=path.name, words=frozenset(word.lower() for word in words))
 
 
 @dataclass(frozen=True, kw_only=True)

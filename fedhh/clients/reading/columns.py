@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -72,40 +70,29 @@ class Layout:
 
 
 def parse_columns(texts: Sequence[str]) -> dict[str, str]:
-    """Return the columns that ``ROLE=NAME,...`` say; a name with a comma stands in quotes.
+    """Return the columns that ``ROLE=NAME`` say, one each.
 
     Raises:
-        InputError: A part is none of these, or a role stands twice.
+        InputError: A text is none of these, or a role stands twice.
 
-    >>> parse_columns(["user=Sender,text=Message"])
+    >>> parse_columns(["user=Sender", "text=Message"])
     {'user': 'Sender', 'text': 'Message'}
     """
     columns: dict[str, str] = {}
     for text in texts:
-        for part in _parts(text):
-            role, equals, name = part.partition("=")
-            role = role.strip()
-            if not equals or not name or role not in ROLES:
-                raise InputError(
-                    f"Expected --columns ROLE=NAME,..., the roles {', '.join(ROLES)}, got "
-                    f"{shown(part)}."
-                )
-            if role in columns:
-                raise InputError(
-                    f"Expected one column for each role in --columns, got {role}="
-                    f"{shown(columns[role])} and {role}={shown(name)}; remove one."
-                )
-            columns[role] = name
+        role, _, name = text.partition("=")
+        role = role.strip()
+        if not name or role not in ROLES:
+            raise InputError(
+                f"Expected --column ROLE=NAME, the roles {', '.join(ROLES)}, got {shown(text)}."
+            )
+        if role in columns:
+            raise InputError(
+                f"Expected one column for each role in --column, got {role}="
+                f"{shown(columns[role])} and {role}={shown(name)}; remove one."
+            )
+        columns[role] = name
     return columns
-
-
-def _parts(text: str) -> list[str]:
-    try:
-        return next(csv.reader([text], strict=True), [])
-    except csv.Error as problem:
-        raise InputError(
-            f"Expected --columns ROLE=NAME,..., got {shown(text)}: {problem}."
-        ) from None
 
 
 def find_columns(path: Path, layout: Layout) -> dict[str, str]:
@@ -168,7 +155,8 @@ def choose_columns(
             options = f" --sep {shlex.quote(name)}"
         proposed = _proposed(found, columns, roles)
         if proposed and is_file:
-            options += f" --columns {shlex.quote(_joined(proposed))}"
+            for role, name in proposed.items():
+                options += f" --column {shlex.quote(f'{role}={name}')}"
         elif proposed:
             options += f" columns={proposed}"
         verb = "name them, as in" if _PLACE in proposed.values() else "try"
@@ -243,10 +231,3 @@ def _guess(found: Sequence[str], given: Mapping[str, str], roles: Sequence[str])
             free = [name for name in free if name not in guessed.values()]
             guessed |= {role: free[0]} if free else {}
     return guessed
-
-
-def _joined(columns: Mapping[str, str]) -> str:
-    line = io.StringIO(newline="")
-    parts = [f"{role}={name}" for role, name in columns.items()]
-    csv.writer(line, lineterminator="").writerow(parts)
-    return line.getvalue()

@@ -7,13 +7,13 @@ words is a release of their data that no guarantee covers, and a run that does s
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fedhh.clients.populations.known_words import load_known
 from fedhh.clients.populations.population import Population
+from fedhh.clients.reading.word_list import read_word_list
 from fedhh.experiments.config.schema import Config, PopulationConfig
 from fedhh.experiments.config.section import borrowed_settings
 from fedhh.server.registry import protocol_class
@@ -126,7 +126,14 @@ def read_candidates(population: PopulationConfig) -> PopulationConfig:
     source = population.candidates
     if source in ("", FROM_DATA):
         return population
-    words = _read_words(source) if isinstance(source, str) else source
+    if isinstance(source, str):
+        missing = (
+            f'{CANDIDATES} = {shown(source)}: expected "{FROM_DATA}", a list of words or a file '
+            "with a word per line, got a file that does not exist."
+        )
+        words: Sequence[str] = read_word_list(Path(source), what="candidates", missing=missing)
+    else:
+        words = source
     return population.model_copy(update={"candidates": tuple(Candidates(words).words)})
 
 
@@ -162,19 +169,6 @@ def _settled(population: PopulationConfig, words: Iterable[str], source: str) ->
     # Refuses what is too large.
     Alphabet(symbols=symbols)
     return population.model_copy(update={"alphabet": symbols, "alphabet_source": source})
-
-
-def _read_words(source: str) -> list[str]:
-    path = Path(source)
-    if not os.path.lexists(path):
-        raise InputError(
-            f'population.candidates = {shown(source)}: expected "{FROM_DATA}", a list of words or '
-            "a file with a word per line, got a file that does not exist."
-        )
-    lines = (line.strip() for text in _lines(path, "candidates") for line in text.splitlines())
-    if words := [line for line in lines if line]:
-        return words
-    raise InputError(f"Expected candidates, one a line, got an empty file {path}.")
 
 
 def _lines(path: Path, what: str) -> list[str]:

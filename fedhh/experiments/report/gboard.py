@@ -112,7 +112,7 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     if varied := _not_of_table_1(grid):
         raise InputError(
             f"Table 1 has one setting per sampler and passes, and these results also vary "
-            f"{', '.join(varied)}; use fedhh table DIR summary, or run a sweep without them."
+            f"{', '.join(varied)}; use fedhh show DIR --table summary, or run a sweep without them."
         )
     config = base_config(description)
     words, others = _VOCABULARY if config is None else _vocabulary(config), _others(config)
@@ -174,8 +174,8 @@ def figure_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
         source = "other clients" if config is None else config.population.source
         raise InputError(
             f"Figure 1 varies {_EPSILON} alone on {_SOURCE}, and these results vary "
-            f"{', '.join(varying(grid)) or 'nothing'} on {source}; use fedhh table DIR summary, or "
-            "make them with fedhh sweep --preset gboard-figure1-quick."
+            f"{', '.join(varying(grid)) or 'nothing'} on {source}; use fedhh show DIR "
+            "--table summary, or make them with fedhh sweep --preset gboard-figure1-quick."
         )
     stated, others = published()["figure_1"], _others(config)
     rows, records = [], []

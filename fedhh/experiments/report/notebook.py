@@ -77,8 +77,8 @@ def table(results: pd.DataFrame, name: str | None = None) -> NotebookTable:
     Args:
         results: What `fedhh.sweep` or `fedhh.sweep_over` returned.
         name: "summary", a row for each setting; "comparison", a column for each protocol; or
-            another of those of ``fedhh table``. Of several protocols, "comparison" if None, else
-            "summary".
+            another of those of ``fedhh show --table``. Of several protocols, "comparison" if None,
+            else "summary".
 
     Raises:
         InputError: The name is unknown, or the results lack what the table shows.

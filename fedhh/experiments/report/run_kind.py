@@ -5,19 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fedhh.experiments.config.built_in import DEFAULT_PRESET
+from fedhh.experiments.config.load import apply_settings, use_data
 from fedhh.experiments.report.comparison import comparison_of_runs
 from fedhh.experiments.report.run_tables import run_parts
-from fedhh.experiments.run.directory import BASELINES, runs_in
+from fedhh.experiments.run.directory import BASELINES, NAME, runs_in
+from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import StoredResult, read_record, read_result
 from fedhh.experiments.study.directory import RESULT
-from fedhh.experiments.study.kinds import Asked, Drawing, Drawn, Kind
+from fedhh.experiments.study.kinds import (
+    Asked,
+    Drawing,
+    Drawn,
+    Kind,
+    LivePage,
+    kind_of_table,
+    places,
+)
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.parts import Opinions, Part
+from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.resume import IDENTITY
+from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
+from fedhh.settings import AUTO
 from fedhh.system.files import is_there
+
+if TYPE_CHECKING:
+    from fedhh.experiments.run.study import RunStudy
 
 
 class RunKind(Kind):
@@ -25,8 +42,45 @@ class RunKind(Kind):
 
     noun = "run"
     command = "run"
+    default_source = DEFAULT_PRESET
     has_second_opinion = True
     is_laid_over = True
+
+    def takes(self, table: dict[str, Any]) -> bool:
+        """Return whether no other kind's section is in it."""
+        return kind_of_table(table) == NAME
+
+    def changed(self, table: dict[str, Any], request: Request, origin: str) -> dict[str, Any]:
+        """Return a configuration; a preset's cohorts were chosen for its own clients."""
+        if request.data is not None:
+            use_data(table, request.data)
+            if request.file is None:
+                table.setdefault("protocol", {})["clients_per_layer"] = AUTO
+        apply_settings(table, request.settings)
+        return table
+
+    def study(self, source: Source, request: Request) -> RunStudy:
+        """Return the run with its baselines."""
+        from fedhh.experiments.run.study import RunStudy
+
+        return RunStudy(source, request, _draw)
+
+    def live(self, study: Study) -> LivePage:
+        """Return the page that follows its rounds."""
+        from fedhh.experiments.report.explorer.live import LiveRun, live_run
+        from fedhh.experiments.run.study import RunStudy
+
+        assert isinstance(study, RunStudy)
+        server = live_run(study.title)
+        return LivePage(server=server, callbacks=LiveRun(server))
+
+    def brief(self, directory: Path) -> Iterator[Part]:
+        """Yield the run in a sentence, its top words, its baselines and its privacy."""
+        from fedhh.experiments.report.run_brief import brief_of
+
+        stored = _stored(directory)
+        yield from brief_of(stored[0].result, _comparison(stored) if len(stored) > 1 else None)
+        yield from places(directory)
 
     def is_finished(self, directory: Path) -> bool:
         """Return whether an older fedhh has finished a run there."""
@@ -81,6 +135,13 @@ class RunKind(Kind):
         from fedhh.experiments.report.explorer.run_page import run_page
 
         return run_page([directory, other])
+
+
+def _draw(directory: Path, result: RunResult) -> None:
+    # Figures load matplotlib, which a run that is refused does without.
+    from fedhh.experiments.report.run_figures import write_figures
+
+    write_figures(directory, result)
 
 
 def _stored(directory: Path) -> list[StoredResult]:

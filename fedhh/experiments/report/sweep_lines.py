@@ -84,7 +84,7 @@ def draw_metric(
             f"{len(names)} lines are too many for one figure of {layout.x} (at most "
             f"{MOST_LINES}): one for each combination of {', '.join(layout.by)}; choose "
             "panels with --facet SETTING, cells with --where KEY=VALUE, another --x, or use "
-            "fedhh table DIR summary."
+            "fedhh show DIR --table summary."
         )
     figure, panels = open_figure(len(parts), sharex=True, sharey=True)
     seeds = list(rows["seeds"])
@@ -265,7 +265,7 @@ def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
     if len(rows) > len(_REFERENCES):
         raise InputError(
             f"{len(rows)} lines for cells beside the grid are too many for one figure (at most "
-            f"{len(_REFERENCES)}); use fedhh table DIR summary, or run a sweep with fewer "
+            f"{len(_REFERENCES)}); use fedhh show DIR --table summary, or run a sweep with fewer "
             "sweep.extra."
         )
     for row, (color, dashes) in zip(rows, _REFERENCES, strict=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -54,6 +55,16 @@ class LayerRow(RoundSummary):
             missed_mass=observed.missed_mass,
             fidelity=layer_fidelity(diagnostics.is_sampled),
         )
+
+    @property
+    def note(self) -> str:
+        """What the layer decided, in a line."""
+        # Only the paper's rule goes by one number of votes.
+        rule = f"with {self.threshold:,} votes or more" if self.kept_by == "votes" else "kept"
+        # It comes at the end where the true words are counted while clients answer.
+        covered = "" if math.isnan(self.coverage) else f", coverage {self.coverage:.1%}"
+        counts = f"{self.num_reports:,} reports, {self.num_candidates:,} prefixes"
+        return f"{counts}, {self.num_kept:,} {rule}{covered}"
 
     def columns(self) -> dict[str, Any]:
         """Return the table's row: the server's columns, whether the layer decided, and the rest."""

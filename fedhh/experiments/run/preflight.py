@@ -20,6 +20,7 @@ from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run import preflight_sentences as sentences
 from fedhh.experiments.run.arguments import require_protocol
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, epsilon_of
+from fedhh.experiments.study.parts import Columns, Line, Part
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.privacy_loss.search import smallest_true
@@ -133,6 +134,33 @@ class Preflight:
     def advice(self) -> tuple[str, ...]:
         """What would help, a sentence each; empty where nothing stands in the way."""
         return sentences.advice(self)
+
+    @property
+    def plan_part(self) -> Columns:
+        """The epsilons and the smallest cohort of each protocol."""
+        head = f"before the run (item level, delta {self.plans[0].central.delta:g})"
+        return Columns(
+            heads=(head, "central epsilon", "local epsilon", "smallest cohort"),
+            rows=[
+                (
+                    plan.title,
+                    sentences.epsilon_text(plan.central_epsilon),
+                    sentences.epsilon_text(plan.local_epsilon),
+                    f"{plan.smallest_cohort:,} {self.unit}s",
+                )
+                for plan in self.plans
+            ],
+        )
+
+    @property
+    def advice_parts(self) -> tuple[Line, ...]:
+        """What would help, each with a dash."""
+        return tuple(Line(f"- {line}", style="yellow") for line in self.advice)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All of it to be printed: what the clients hold, the plans, what would help."""
+        return (*map(Line, self.contents), self.plan_part, *self.advice_parts)
 
     @property
     def record(self) -> dict[str, Any]:

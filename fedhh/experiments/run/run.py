@@ -31,7 +31,6 @@ from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.listener import Listener, Silence
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
 from fedhh.experiments.run.privacy import (
@@ -42,10 +41,13 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
+from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
+from fedhh.experiments.study.callbacks import Callbacks, Several
+from fedhh.mechanisms.base import Mechanism
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
-from fedhh.simulation.executor import Executor, InProcessExecutor, Progress, Worker
+from fedhh.simulation.executor import Executor, InProcessExecutor, Worker
 
 if TYPE_CHECKING:
     from fedhh.simulation.ray.actors import RayActors
@@ -64,7 +66,7 @@ def simulate(
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
-    listener: Listener | None = None,
+    callbacks: Sequence[Callbacks] = (),
     checkpoint_in: Path | None = None,
 ) -> RunResult:
     """Run a protocol over a population and measure what it found.
@@ -81,7 +83,7 @@ def simulate(
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
-        listener: Follows the run.
+        callbacks: Hear how it goes on.
         checkpoint_in: A folder for the state after each round. A state that is there already is
             where the run goes on. Only with it does the result say what became of candidates.
 
@@ -105,7 +107,7 @@ def simulate(
             settings=settings or MetricSettings(),
             delta=delta,
             alpha=alpha,
-            listener=listener or Silence(),
+            callbacks=callbacks,
             checkpoint_in=checkpoint_in,
         )
 
@@ -120,7 +122,7 @@ def _run(
     settings: MetricSettings,
     delta: float,
     alpha: float,
-    listener: Listener,
+    callbacks: Sequence[Callbacks],
     checkpoint_in: Path | None,
 ) -> RunResult:
     """Follow the rounds from the start or a checkpoint, and measure the end."""
@@ -133,18 +135,30 @@ def _run(
         checkpoint = Checkpoint(checkpoint_in, protocol, population, seed=seed, fidelity=fidelity)
         state, rows, spent = checkpoint.load()
         heard = checkpoint.heard_rounds(len(rows))
+    left = TimeLeft()
+    heard_by = Several([left, *callbacks])
     observer = Observer(
         protocol,
         population,
         rows=rows,
         folder=None if checkpoint is None else checkpoint.folder,
-        progress=listener.count,
+        progress=partial(heard_by.phase, "counting true words"),
         state=state,
         heard=heard,
     )
-    listener.start(protocol, population, sum(row.num_clients for row in rows))
+    mechanism = protocol.mechanism
+    asked_before = sum(row.num_clients for row in rows)
+    heard_by.start(
+        work_of(
+            protocol,
+            population,
+            done=len(rows),
+            clients_done=asked_before,
+            seconds_left=left.seconds,
+        )
+    )
     ready = time.perf_counter()
-    follow = _follow(protocol, executor, state, observer, rows=rows, listener=listener)
+    follow = _follow(protocol, mechanism, executor, state, observer, rows=rows, heard=heard_by)
     server_seconds = 0.0
     for finished in follow:
         state = finished.state
@@ -201,7 +215,7 @@ def _run(
         candidates=recorded,
         metrics=metrics,
         privacy=privacy,
-        cost=_cost(protocol, state.history),
+        cost=_cost(mechanism, state.history),
         timings={
             "prepare": ready - started,
             "rounds": asked - ready,
@@ -259,7 +273,7 @@ def run_config(
     population: Population,
     *,
     executor: Executor | None = None,
-    listener: Listener | None = None,
+    callbacks: Sequence[Callbacks] = (),
     checkpoint_in: Callable[[Config], Path] | None = None,
 ) -> tuple[Config, RunResult]:
     """Run a configuration over its population, which the caller may use again for another.
@@ -268,7 +282,7 @@ def run_config(
         config: What to run; "auto" cohorts and an alphabet from data are settled here.
         population: Its clients, see `populations.build_population`.
         executor: See `open_executor`; one is opened, and closed again, if None.
-        listener: Follows the run.
+        callbacks: Hear how it goes on.
         checkpoint_in: Makes the run's directory, once nothing can be refused any more.
 
     Returns:
@@ -295,7 +309,7 @@ def run_config(
             settings=MetricSettings(**config.metrics.model_dump()),
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,
-            listener=listener or Silence(),
+            callbacks=callbacks,
             checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
         )
     told = ((is_from_data(config), NOT_PRIVATE), (is_closed(config), CLOSED_DOMAIN))
@@ -343,27 +357,27 @@ def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Execu
 
 def _follow(
     protocol: AnyProtocol,
+    mechanism: Mechanism,
     executor: Executor,
     state: Any,
     observer: Observer,
     *,
     rows: list[LayerRow],
-    listener: Listener,
+    heard: Callbacks,
 ) -> Iterator[engine.Round[Any]]:
     """Yield each round, its row appended to ``rows``."""
-    progress: Progress = listener.advance
-    mechanism = protocol.mechanism
-    for finished in engine.rounds(protocol, executor, state=state, progress=progress):
-        summary = finished.state.history[-1]
+    passes, layers = mechanism.num_passes, mechanism.layers[-1].layer
+    for finished in engine.rounds(protocol, executor, state=state, progress=heard.advance):
         observed = observer.observe(finished)
-        rows.append(LayerRow.of(summary, mechanism, finished.diagnostics, observed))
-        if observer.last_heard is not None:
-            listener.hear(observer.last_heard)
-        listener.finish_round(rows[-1])
+        row = LayerRow.of(finished.state.history[-1], mechanism, finished.diagnostics, observed)
+        rows.append(row)
+        unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"
+        heard.finish(unit, FinishedRound(row, observer.last_heard))
+        heard.note(f"{unit}: {row.note}")
         yield finished
 
 
-def _cost(protocol: AnyProtocol, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
+def _cost(mechanism: Mechanism, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
     """Return what the run asked of clients and network.
 
     A client answers in one round, or, where every round draws from all clients, perhaps in each.
@@ -375,7 +389,6 @@ def _cost(protocol: AnyProtocol, summaries: Sequence[RoundSummary]) -> dict[str,
         upload_bits_per_client_max: Bits that a client sends at most.
         download_bits_per_client_max: Bits that a client receives at most.
     """
-    mechanism = protocol.mechanism
     at_most = sum if mechanism.reuses_clients else partial(max, default=0.0)
     return {
         "clients_asked": sum(s.num_clients for s in summaries),

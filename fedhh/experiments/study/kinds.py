@@ -1,34 +1,63 @@
-"""Kinds of experiments: how a finished directory is recognized, and what is made of it.
+"""Kinds of experiments: how one is read and run, and what is made of a finished directory.
 
-A kind is a class below `Kind` and a line in `KINDS`. The commands on finished directories ask here,
-and know no kind by its name.
+A kind is a class below `Kind` and a line in `KINDS`. The commands ask here, and know no kind by its
+name.
 """
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from fedhh.experiments.study.directory import RESULT
+from fedhh.experiments.config.built_in import LONGITUDINAL, PIPELINES, RUNS, SWEEPS
+from fedhh.experiments.config.load import apply_settings
+from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.experiments.study.directory import CONFIG, RESULT
 from fedhh.experiments.study.look import Look
 from fedhh.experiments.study.page import PageData
-from fedhh.experiments.study.parts import Part
+from fedhh.experiments.study.parts import Line, Part
+from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.stored_files import read_json
+from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.system.files import is_there
 from fedhh.validation import InputError, shown
 
-KINDS: dict[str, str] = {
-    "run": "fedhh.experiments.report.run_kind:RunKind",
-    "sweep": "fedhh.experiments.report.sweep_kind:SweepKind",
-    "pipeline": "fedhh.longitudinal.report.pipeline_kind:PipelineKind",
-    "repeated-collection": "fedhh.longitudinal.report.repeated_kind:RepeatedKind",
+
+class Registered(NamedTuple):
+    """A line of `KINDS`.
+
+    Attributes:
+        home: Where the class is, "module:Class"; loaded when it is asked.
+        section: The table by which its TOML files are known; of several, the deepest one decides.
+        config: Its file in its directories.
+        presets: The folder of its built-in configurations.
+    """
+
+    home: str
+    section: str = ""
+    config: str = CONFIG
+    presets: str = ""
+
+
+_SWEEPS = "fedhh.experiments.report.sweep_kind"
+KINDS: dict[str, Registered] = {
+    "run": Registered("fedhh.experiments.report.run_kind:RunKind", presets=RUNS),
+    "sweep": Registered(f"{_SWEEPS}:SweepKind", "sweep", "sweep.toml", SWEEPS),
+    "comparison": Registered(f"{_SWEEPS}:ComparisonKind", "sweep.protocols", "sweep.toml", SWEEPS),
+    "pipeline": Registered(
+        "fedhh.longitudinal.report.pipeline_kind:PipelineKind", "pipeline", presets=PIPELINES
+    ),
+    "repeated-collection": Registered(
+        "fedhh.longitudinal.report.repeated_kind:RepeatedKind", "longitudinal", presets=LONGITUDINAL
+    ),
 }
-"""Where each kind's class is, by the word that its directories say; loaded when it is asked."""
+"""All kinds, by the word that their directories say."""
 
 KIND = "kind"
 """In `RESULT`, or what takes its place, the word of `KINDS`."""
@@ -88,16 +117,40 @@ class Drawn:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-class Kind(ABC):
-    """A kind of experiment, as its finished directories show it; an instance holds nothing.
+@dataclass(frozen=True, kw_only=True)
+class LivePage:
+    """A page that follows an experiment.
 
-    Methods raise `InputError` where files are missing or damaged, and read nothing but files.
+    Attributes:
+        server: Serves it; a context manager.
+        callbacks: Tells it what goes on.
+        failed: Returns how many units have failed.
+    """
+
+    server: Any
+    callbacks: Callbacks
+    failed: Callable[[], int] = lambda: 0
+
+    def end(self, directory: Path) -> None:
+        """Say on the page, when its server ends, what came out and where it is."""
+        told = f"{self.failed():,} of its runs failed. " if self.failed() else ""
+        place = shlex.quote(str(directory))
+        self.server.end_with(f"{told}fedhh report {place} writes it with all there is.")
+
+
+class Kind(ABC):
+    """A kind of experiment: how it is read and run, and how its finished directories are shown.
+
+    An instance holds nothing. Methods on directories raise `InputError` where files
+    are missing or damaged, and read nothing but files.
 
     Attributes:
         noun: What a directory holds, after "a".
         command: The command that resumes it, without ``fedhh``.
+        default_source: The preset that runs where no source is named; empty if one has to be.
         begun: A file that stands in its directory from the beginning; empty if none tells.
         width: Cells of a line of its tables where no terminal says how wide it is.
+        brief_width: The same of what is printed at the end of a run; 80, for tables too, if None.
         has_second_opinion: Whether its epsilons can be held against dp-accounting's bounds.
         has_settings: Whether its figures can be chosen by settings and metrics.
         is_laid_over: Whether two of its directories have a page together.
@@ -105,11 +158,43 @@ class Kind(ABC):
 
     noun: ClassVar[str]
     command: ClassVar[str]
+    default_source: ClassVar[str] = ""
     begun: ClassVar[str] = ""
     width: ClassVar[int] = 132
+    brief_width: ClassVar[int | None] = None
     has_second_opinion: ClassVar[bool] = False
     has_settings: ClassVar[bool] = False
     is_laid_over: ClassVar[bool] = False
+
+    def takes(self, table: dict[str, Any]) -> bool:
+        """Return whether a TOML file's content has no other kind's section."""
+        said = kind_of_table(table)
+        return said == "run" or type(find(said)) is type(self)
+
+    def changed(self, table: dict[str, Any], request: Request, origin: str) -> dict[str, Any]:
+        """Return a file's content with what a request changes: data, settings, own options."""
+        if request.data is not None:
+            raise InputError(f"Expected --data with clients to replace; a {self.noun} has none.")
+        apply_settings(table, request.settings)
+        return table
+
+    def study(self, source: Source, request: Request) -> Study:
+        """Return what is about to run, every setting of it checked."""
+        raise InputError(f"A {self.noun} does not run from a file.")
+
+    def live(self, study: Study) -> LivePage:
+        """Return the page that follows it."""
+        raise InputError(
+            f"Expected --live with a run, a sweep or a comparison, got a {self.noun}; fedhh report "
+            "makes its page once it is finished."
+        )
+
+    def brief(self, directory: Path) -> Iterable[Part]:
+        """Return what is printed at the end of a run, with the lines on its files."""
+        yield from self.parts(directory, Asked())
+        yield Line(f"Files: {directory}", is_whole=True)
+        for line in self.closing_lines(directory):
+            yield Line(line, is_whole=True)
 
     def is_finished(self, directory: Path) -> bool:
         """Return whether a directory whose `RESULT` says no kind holds a finished one."""
@@ -119,15 +204,11 @@ class Kind(ABC):
     def table(self, directory: Path) -> TextTable:
         """Return the table that says most."""
 
-    def table_names(self) -> Sequence[str]:
-        """Return the names of its tables; none if there is only one."""
-        return ()
-
     def named_table(self, directory: Path, name: str) -> TextTable:
         """Return the table of a name."""
         raise InputError(
             f"Expected a table's name with a sweep's directory only, got {shown(name)} with "
-            f"{directory}, which has one table; leave the name out."
+            f"{directory}, which has one table: main."
         )
 
     def parts(self, directory: Path, asked: Asked) -> Iterable[Part]:
@@ -159,9 +240,24 @@ class Kind(ABC):
         return ()
 
 
+def places(directory: Path, *, has_settings: bool = False) -> Iterator[Line]:
+    """Yield where a result's files are, and how to see all of it.
+
+    Args:
+        directory: The result's.
+        has_settings: Whether it is of many settings, which figures show in more than one way.
+    """
+    quoted = shlex.quote(str(directory))
+    yield Line(f"Files: {directory}", is_whole=True)
+    yield Line(f"All tables: fedhh show {quoted}", is_whole=True)
+    if has_settings:
+        yield Line(f"Figures by other settings: fedhh plot {quoted}", is_whole=True)
+    yield Line(f"A page to explore: fedhh report {quoted}", is_whole=True)
+
+
 def find(name: str) -> Kind:
     """Return the kind of a word in `KINDS`."""
-    module, _, kind = KINDS[name].partition(":")
+    module, _, kind = KINDS[name].home.partition(":")
     found: Kind = getattr(import_module(module), kind)()
     return found
 
@@ -169,6 +265,19 @@ def find(name: str) -> Kind:
 def all_kinds() -> Iterator[Kind]:
     """Yield all kinds, in the order of `KINDS`."""
     return map(find, KINDS)
+
+
+def kind_of_table(table: Mapping[str, Any]) -> str:
+    """Return the word of the kind that the content of a TOML file is of."""
+
+    def has(section: str) -> bool:
+        inner: Any = table
+        for key in section.split(".") if section else ():
+            inner = inner.get(key) if isinstance(inner, Mapping) else None
+        return inner is not None
+
+    fitting = [word for word, each in KINDS.items() if has(each.section)]
+    return max(fitting, key=lambda word: len(KINDS[word].section))
 
 
 def kind_of(directory: Path) -> Kind | None:

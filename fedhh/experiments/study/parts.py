@@ -49,4 +49,19 @@ class Opinions:
     all: Sequence[SecondOpinion]
 
 
-Part = TextTable | Facts | Line | Opinions
+@dataclass(frozen=True)
+class Columns:
+    """Columns without lines between them.
+
+    Attributes:
+        heads: Their heads.
+        rows: Their cells.
+        label: Number of the column that says what a row is, whose text may wrap.
+    """
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    label: int = 0
+
+
+Part = TextTable | Facts | Line | Opinions | Columns

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 from fedhh import doors
 from fedhh.experiments.config.toml_file import read_toml
@@ -17,6 +17,24 @@ from fedhh.system.reading import require_regular
 from fedhh.validation import InputError
 
 IDENTITY = "identity.json"
+
+
+class Resumable(Protocol):
+    """A configuration whose results a key identifies."""
+
+    @property
+    def result_key(self) -> str:
+        """Hash of everything that makes the result."""
+
+    @property
+    def execution(self) -> Any:
+        """How fast."""
+
+    def model_copy(self, *, update: Mapping[str, Any]) -> Self:
+        """Return it with some parts changed."""
+
+
+ConfigT = TypeVar("ConfigT", bound=Resumable)
 
 
 def open_directory(
@@ -87,21 +105,31 @@ def require_unfinished(directory: Path, *, what: str) -> None:
         raise InputError(f"The {what} in {directory} is finished; there is nothing to resume.")
 
 
-def stored_toml(directory: Path, name: str = CONFIG, *beside: str, what: str) -> dict[str, Any]:
+def resumed(asked: ConfigT, stored: ConfigT, directory: Path, *, what: str) -> ConfigT:
+    """Return the stored configuration, executed as asked; InputError if results would differ."""
+    require_unfinished(directory, what=what)
+    require_same(
+        directory,
+        {"configuration": asked.result_key},
+        {"configuration": stored.result_key},
+        what=what,
+    )
+    return stored.model_copy(update={"execution": asked.execution})
+
+
+def stored_toml(directory: Path, name: str = CONFIG, *, what: str) -> dict[str, Any]:
     """Return the configuration that a directory holds; modules in it are offered to imports.
 
     Args:
         directory: The directory.
         name: The file in it.
-        beside: Other files that have to be there.
         what: What the directory holds, as a noun.
 
     Raises:
         InputError: There is none, or it is damaged.
     """
     doors.offer_folder(directory, is_result=True)
-    for each in (name, *beside):
-        _require_there(directory / each, what)
+    _require_there(directory / name, what)
     return read_toml(directory / name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,13 @@ FORMATS = ("markdown", "csv", "latex")
 _OTHER_LETTERS = (
     r"% and lualatex or xelatex, with \usepackage{fontspec} and fonts that have its letters"
 )
+
+
+def round_up(epsilon: float, *, digits: int = 7, unbounded: str = "inf") -> str:
+    """Return an epsilon as a cell, rounded up at six decimals."""
+    if not math.isfinite(epsilon):
+        return unbounded
+    return f"{math.ceil(epsilon * 1e6) / 1e6:.{digits}g}"
 
 
 @dataclass(frozen=True, kw_only=True)

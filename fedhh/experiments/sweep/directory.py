@@ -37,7 +37,7 @@ from fedhh.experiments.study import resume as resuming
 from fedhh.experiments.study.csv_file import write_csv
 from fedhh.experiments.study.json_values import plain
 from fedhh.experiments.study.kinds import KIND
-from fedhh.experiments.study.resume import file_hash, stored_toml
+from fedhh.experiments.study.resume import file_hash
 from fedhh.experiments.study.stored_files import (
     Schema,
     described,
@@ -109,11 +109,6 @@ def open_directory(directory: Path, sweep: Sweep, *, resume: bool) -> None:
         write_csv(_grid(sweep), directory / "grid.csv")
 
     resuming.open_directory(directory, _identity(sweep), resume=resume, what=NAME, write=write)
-
-
-def stored_sweep_table(directory: Path) -> dict[str, Any]:
-    """Return the file of the sweep that a directory holds."""
-    return stored_toml(directory, SWEEP_FILE, what=NAME)
 
 
 def write_record(directory: Path, cell: Cell, record: Record) -> None:
@@ -233,6 +228,17 @@ def read_labeled_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]
     Raises:
         InputError: There are no results, or the file is damaged.
     """
+    frame, description = read_all_results(directory)
+    with reading(directory):
+        return label_results(frame, description, str(directory / RESULTS))
+
+
+def read_all_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows of all cells, failed ones too, and what the file says of the sweep.
+
+    Raises:
+        InputError: There are no results, or the file is damaged.
+    """
     path = directory / RESULTS
     if not is_there(path):
         raise InputError(
@@ -243,9 +249,7 @@ def read_labeled_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]
         description = described(json.loads(table.schema.metadata[_METADATA]), _DESCRIPTION)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is no results file of fedhh ({error}).") from None
-    frame = frame_of(table, _SCHEMA, path)
-    with reading(directory):
-        return label_results(frame, description, str(path))
+    return frame_of(table, _SCHEMA, path), description
 
 
 def label_results(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fedhh.clients.populations.population import Population, StoredPopulation
-from fedhh.experiments.config.labels import short_label, value_text
+from fedhh.experiments.config.labels import is_share, short_label, value_text
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.directory import DONE, FAILED, AnyCell, Record
 from fedhh.plugin_errors import PluginError, naming_plugins
@@ -23,53 +25,67 @@ _BYTES_PER_ROW = 8
 _COPIES = 3
 
 CellT = TypeVar("CellT", bound=AnyCell)
-_Heard_contra = TypeVar("_Heard_contra", bound=AnyCell, contravariant=True)
 
 
-class Listener(Protocol[_Heard_contra]):
-    """Follows a sweep; the command line shows what it hears."""
-
-    def start(self, cells: Sequence[_Heard_contra], done: int) -> None:
-        """Hear which cells are about to run, and how many were done before."""
-
-    def begin(self, cell: _Heard_contra) -> None:
-        """Hear that a cell runs."""
-
-    def finish(self, cell: _Heard_contra, record: Record) -> None:
-        """Hear a cell's record."""
-
-
-class Silence:
-    """A listener that does nothing."""
-
-    def start(self, cells: Sequence[AnyCell], done: int) -> None:
-        """Ignore."""
-
-    def begin(self, cell: AnyCell) -> None:
-        """Ignore."""
-
-    def finish(self, cell: AnyCell, record: Record) -> None:
-        """Ignore."""
-
-
-class ProgressLines(Silence):
-    """A listener that writes a line to standard error for each finished cell."""
+class ProgressLines(Callbacks):
+    """Writes a line to standard error for each finished cell."""
 
     def __init__(self) -> None:
         self._done = self._total = 0
 
-    def start(self, cells: Sequence[AnyCell], done: int) -> None:
+    def start(self, work: Work) -> None:
         """Count the cells."""
-        self._done, self._total = done, done + len(cells)
+        self._done, self._total = work.done, work.total
 
-    def finish(self, cell: AnyCell, record: Record) -> None:
+    def finish(self, unit: str, result: Any) -> None:
         """Write what a cell was, and its coverage or its error."""
         self._done += 1
-        settings = [f"{short_label(path)} {value_text(x)}" for path, x in cell.varied.items()]
-        where = ", ".join([*settings, f"seed {cell.seed}"])
-        result = record["result"]
-        what = f"coverage {result['coverage']:.1%}" if result else f"failed: {record['error']}"
-        sys.stderr.write(printable(f"{self._done} of {self._total}: {where}: {what}") + "\n")
+        record: Record = result.record
+        flat = record["result"]
+        what = f"coverage {flat['coverage']:.1%}" if flat else f"failed: {record['error']}"
+        sys.stderr.write(printable(f"{self._done} of {self._total}: {unit}: {what}") + "\n")
+
+
+class FinishedCell(NamedTuple):
+    """What a sweep's callbacks hear of a cell."""
+
+    cell: AnyCell
+    record: Record
+
+
+def settings_text(cell: AnyCell) -> str:
+    """Return what varies of a cell, and its values."""
+    return ", ".join(f"{short_label(path)} {value_text(x)}" for path, x in cell.varied.items())
+
+
+def unit_of(cell: AnyCell) -> str:
+    """Return what varies of a cell, with its values, and its seed."""
+    settings = settings_text(cell)
+    return f"{settings}, seed {cell.seed}" if settings else f"seed {cell.seed}"
+
+
+def metric_text(metric: str, value: float) -> str:
+    """Return a metric's value as text, a share in percent."""
+    return f"{value:.1%}" if is_share(metric) else f"{value:,.4g}"
+
+
+class Standing:
+    """How a sweep stands: what failed, and the best cell so far."""
+
+    def __init__(self, metric: str) -> None:
+        """Rank by a metric."""
+        self._metric, self._failed, self._best = metric, 0, -math.inf
+        self._where = ""
+
+    def after(self, cell: AnyCell, record: Record) -> str:
+        """Return it in a line, with one more cell."""
+        self._failed += record["status"] == FAILED
+        value = record["result"].get(self._metric)
+        if isinstance(value, int | float) and value > self._best:
+            self._best = value
+            self._where = f"best so far: {metric_text(self._metric, value)} at {unit_of(cell)}"
+        failed = f"{self._failed} failed" if self._failed else ""
+        return "; ".join(part for part in (failed, self._where) if part)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,7 +148,7 @@ def side_by_side(
     *,
     job: Callable[[CellT], Any],
     draw: Callable[[CellT], Drawn],
-    listener: Listener[CellT],
+    heard: Callbacks,
     workers: int | None,
     ray_address: str,
 ) -> Iterator[tuple[CellT, Record]]:
@@ -143,7 +159,7 @@ def side_by_side(
         run: Returns a job's record; importable on every node.
         job: Returns what ``run`` needs of a cell.
         draw: Returns a cell's population, the same object as long as it stays the same.
-        listener: Hears which cell begins.
+        heard: Hear which cell begins.
         workers: How many at a time; None for one on each core of the cluster that is free.
         ray_address: See `fedhh.experiments.sweep.sweep.sweep`.
     """
@@ -155,7 +171,7 @@ def side_by_side(
             drawn = draw(cell)
             if shared is None or shared.value is not drawn:
                 shared = Shared(value=drawn)
-            listener.begin(cell)
+            heard.begin(unit_of(cell))
             yield job(cell), shared
 
     for number, outcome in map_on_ray(run, calls(), num_workers=workers, address=ray_address):

@@ -14,18 +14,19 @@ from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import DEFAULT_ALPHA, DEFAULT_DELTA
 from fedhh.experiments.run.result import MetricSettings
 from fedhh.experiments.run.run import check_cluster
+from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import (
     Drawn,
-    Listener,
+    FinishedCell,
     ProgressLines,
-    Silence,
     draw,
     fits_beside_others,
     recorded,
     side_by_side,
+    unit_of,
 )
 from fedhh.experiments.sweep.object_cells import (
     ORIGIN,
@@ -124,11 +125,10 @@ def sweep_over(
         "clients": total_line(asked, protocols=several),
         "sweep": "",
     }
-    listener: Listener[ObjectCell] = Silence()
+    heard = ProgressLines() if progress else Callbacks()
     if progress:
-        listener = ProgressLines()
         sys.stderr.write(f"{description['clients']}\n")
-    records = _run(cells, store, listener, workers, ray_address)
+    records = _run(cells, store, heard, workers, ray_address)
     frame = pd.DataFrame([results.result_row(cell, records[cell.id]) for cell in cells])
     frame.attrs[results.DESCRIPTION] = description
     return frame
@@ -186,7 +186,7 @@ class _Store:
 def _run(
     cells: Sequence[ObjectCell],
     store: _Store,
-    listener: Listener[ObjectCell],
+    heard: Callbacks,
     workers: int,
     ray_address: str,
 ) -> dict[str, Record]:
@@ -194,7 +194,7 @@ def _run(
     # Cells of one population follow each other, so that it is drawn once.
     order = {seed: number for number, seed in enumerate(dict.fromkeys(c.seed for c in cells))}
     ordered = sorted(cells, key=lambda cell: order[cell.seed])
-    listener.start(ordered, 0)
+    heard.start(Work(noun="cells", total=len(ordered)))
     finished: Iterator[tuple[ObjectCell, Record]]
     if workers > 0 and fits_beside_others(store.get(ordered[0].seed).population):
         finished = side_by_side(
@@ -202,27 +202,27 @@ def _run(
             run_job,
             job=lambda cell: cell.job,
             draw=lambda cell: store.get(cell.seed),
-            listener=listener,
+            heard=heard,
             workers=workers,
             ray_address=ray_address,
         )
     else:
         sharing = {"workers": workers, "ray_address": ray_address}
-        finished = _in_turn(ordered, store, listener, sharing)
+        finished = _in_turn(ordered, store, heard, sharing)
     records = {}
     for cell, record in finished:
         records[cell.id] = record
-        listener.finish(cell, record)
+        heard.finish(unit_of(cell), FinishedCell(cell, record))
     return records
 
 
 def _in_turn(
     cells: Sequence[ObjectCell],
     store: _Store,
-    listener: Listener[ObjectCell],
+    heard: Callbacks,
     sharing: dict[str, Any],
 ) -> Iterator[tuple[ObjectCell, Record]]:
     for cell in cells:
-        listener.begin(cell)
+        heard.begin(unit_of(cell))
         job = replace(cell.job, options={**cell.job.options, **sharing})
         yield cell, run_job(job, store.get(cell.seed))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import tomllib
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,21 +16,15 @@ from typing import Any, cast
 import tomli_w
 from pydantic import ValidationError
 
-from fedhh import doors
-from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text
-from fedhh.experiments.config.load import (
-    apply_settings,
-    explain,
-    parse_config,
-    put_settings,
-    use_data,
-)
+from fedhh.experiments.config.load import explain, parse_config, put_settings
 from fedhh.experiments.config.population import check_population, says_its_size
 from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import DEFAULT_PROTOCOL, switch_protocol
-from fedhh.experiments.config.toml_file import literal, read_toml
+from fedhh.experiments.config.toml_file import literal
 from fedhh.experiments.run.equal_privacy import OutOfReachError
+from fedhh.experiments.study.request import Request
+from fedhh.experiments.study.source import load_source
 from fedhh.experiments.sweep.axes import (
     NO_AXES,
     NO_KEYS,
@@ -153,42 +146,19 @@ class Sweep:
 
 
 def load_sweep_table(
-    *,
-    preset: str | None = None,
-    file: Path | None = None,
-    settings: Sequence[str] = (),
-    data: Path | None = None,
+    source: str | Path, *, settings: Sequence[str] = (), data: Path | None = None
 ) -> tuple[dict[str, Any], str]:
-    """Return a sweep's file or preset with some settings changed, and its name for errors.
-
-    Args:
-        preset: Name of a built-in sweep.
-        file: A TOML file.
-        settings: ``section.key=value`` each.
-        data: A file of clients, in place of the configured ones.
+    """Return the content of a preset or a file, see `Request.source`, and its name for errors.
 
     Raises:
-        InputError: Neither or both are given, or the file cannot be read.
+        InputError: It cannot be read, or is no sweep.
     """
-    if (preset is None) == (file is None):
-        raise InputError(
-            "Expected one sweep, FILE or --preset NAME. Presets: "
-            f"{', '.join(preset_names(SWEEPS))}."
-        )
-    doors.offer_folder(Path() if file is None else file.parent)
-    if file is not None:
-        table, origin = read_toml(file), str(file)
-    else:
-        assert preset is not None
-        table, origin = tomllib.loads(preset_text(preset, SWEEPS)), f"preset {preset}"
-    if data is not None:
-        use_data(table, data)
-        _drop_populations(table)
-    apply_settings(table, settings)
-    return table, origin
+    request = Request(source=source, settings=settings, data=data)
+    found = load_source(request, kind=SWEEP)
+    return found.table, found.origin
 
 
-def _drop_populations(table: dict[str, Any]) -> None:
+def drop_populations(table: dict[str, Any]) -> None:
     """Take the axes over populations out of a sweep's table, where a file is to be the clients.
 
     With an axis over ``population.source`` goes all that is linked with it.

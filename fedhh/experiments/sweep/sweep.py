@@ -24,18 +24,20 @@ from fedhh.experiments.config.population import (
 from fedhh.experiments.config.schema import Config, ExecutionConfig, PopulationConfig
 from fedhh.experiments.run.run import check_cluster, run_config
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_answers
+from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import (
     Drawn,
-    Listener,
+    FinishedCell,
     ProgressLines,
-    Silence,
+    Standing,
     draw,
     fits_beside_others,
     recorded,
     rows_fit,
     side_by_side,
+    unit_of,
 )
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
 from fedhh.experiments.sweep.together import run_together, sharing_clients
@@ -141,9 +143,9 @@ def sweep(
         InputError: The sweep cannot run as it is; nothing has run.
     """
     changes = [*settings, *([] if seeds is None else [f"sweep.seeds={seeds}"])]
-    table, origin = load_sweep_table(
-        preset=preset, file=None if file is None else Path(file), settings=changes
-    )
+    if file is not None and preset is not None:
+        raise InputError("Expected a file or a preset, got both; choose one.")
+    table, origin = load_sweep_table(preset or "" if file is None else Path(file), settings=changes)
     store = PopulationStore()
     plan = parse_sweep(table, origin, num_clients=store.num_clients)
     with tempfile.TemporaryDirectory() as scratch:
@@ -154,7 +156,7 @@ def sweep(
             workers=workers,
             ray_address=ray_address,
             resume=resume,
-            listener=ProgressLines() if progress else None,
+            callbacks=[ProgressLines()] if progress else [],
             store=store,
         )
     frame.attrs[results.DESCRIPTION] = results.description_of(plan)
@@ -169,7 +171,7 @@ def run_sweep(
     ray_address: str = "",
     parallel: str = "auto",
     resume: bool = False,
-    listener: Listener[Cell] | None = None,
+    callbacks: Sequence[Callbacks] = (),
     store: PopulationStore | None = None,
 ) -> pd.DataFrame:
     """Run the cells that have no result yet, and write and return the tables of all.
@@ -187,7 +189,7 @@ def run_sweep(
         parallel: See `PARALLEL`; "auto" shares clients where a population is too large for all
             that happens beside it.
         resume: Go on with the sweep in the directory.
-        listener: Follows the sweep.
+        callbacks: Hear how it goes on.
         store: Holds the population of the first cells already, perhaps.
 
     Raises:
@@ -198,14 +200,15 @@ def run_sweep(
         require_at_least(0, workers=workers)
     execution = ExecutionConfig(workers=workers, ray_address=ray_address)
     check_cluster(workers, ray_address)
-    listener = listener or Silence()
+    heard = Several(callbacks)
     store = store or PopulationStore()
     results.open_directory(directory, plan, resume=resume)
     missing = results.missing_cells(directory, plan)
     # Cells of one population follow each other, so that it is drawn once.
     order = {key: i for i, key in enumerate(dict.fromkeys(_population_of(c) for c in plan.cells))}
     missing = sorted(missing, key=lambda cell: order[_population_of(cell)])
-    listener.start(missing, len(plan.to_run) - len(missing))
+    total = len(plan.to_run)
+    heard.start(Work(title=plan.title, noun="cells", total=total, done=total - len(missing)))
     chosen = workers_of_sweep(missing, execution)
     _log.info("cells run %s", chosen.why)
     number = chosen.number
@@ -218,16 +221,18 @@ def run_sweep(
             run_cell,
             job=lambda cell: _executed(cell.config, ExecutionConfig(workers=0)),
             draw=lambda cell: store.get(cell.config),
-            listener=listener,
+            heard=heard,
             workers=number,
             ray_address=ray_address,
         )
     else:
-        finished = _in_turn(missing, store, listener, execution)
+        finished = _in_turn(missing, store, heard, execution)
+    standing = Standing(plan.best)
     for cell, record in finished:
         results.write_record(directory, cell, record)
         _log.info("cell %s, seed %d: %s", cell.id, cell.config.seed, record["status"])
-        listener.finish(cell, record)
+        heard.finish(unit_of(cell), FinishedCell(cell, record))
+        heard.note(standing.after(cell, record))
     return results.write_tables(directory, plan)
 
 
@@ -268,12 +273,12 @@ def run_cell(config: Config, drawn: Drawn) -> Record:
 def _in_turn(
     cells: Sequence[Cell],
     store: PopulationStore,
-    listener: Listener[Cell],
+    heard: Callbacks,
     execution: ExecutionConfig,
 ) -> Iterator[tuple[Cell, Record]]:
     for group in sharing_clients(cells, lambda cell: store.get(cell.config)):
         for cell in group:
-            listener.begin(cell)
+            heard.begin(unit_of(cell))
         drawn = store.get(group[0].config)
         if len(group) == 1:
             yield group[0], run_cell(_executed(group[0].config, execution), drawn)

@@ -3,7 +3,7 @@
 Of all that a device sends: `audit_device`; of the numbers of its records: `replay_cap`; of memoized
 answers: the module `fedhh.longitudinal.audit.answer_audit`.
 
-What `fedhh account audit-life` finds is a `LongitudinalVerdict`: of memoized answers, `audit_memo`;
+What `fedhh audit device` finds is a `LongitudinalVerdict`: of memoized answers, `audit_memo`;
 of audited systems, `audit_budget_manager`; of a pipeline's devices and of logs, `audit_devices` and
 `audit_log` of the module `fedhh.longitudinal.pipeline.audits`.
 """

@@ -58,9 +58,8 @@ def rules_of_pipeline(source: str | Path) -> tuple[Rules, Waiting]:
     Args:
         source: A preset, or a TOML file.
     """
-    preset = str(source) if str(source) in preset_names(PIPELINES) else None
-    file = Path(source) if preset is None else None
-    days = load_pipeline(preset=preset, file=file).pipeline
+    is_preset = str(source) in preset_names(PIPELINES)
+    days = load_pipeline(source if is_preset else Path(source)).pipeline
     charges = tuple(
         Charge(use_case=use_case, epsilon=math.fsum(config.epsilons))
         for use_case, config in days.use_cases.items()
@@ -196,7 +195,7 @@ def audit_devices(
         notes=(
             "Rules of sending are audited with two values and a smaller epsilon, on which they do "
             "not depend: of the stated one, many records identify a life however few are stated. "
-            "What one record gives away: fedhh account audit.",
+            "What one record gives away: fedhh audit randomizer.",
         ),
     )
 

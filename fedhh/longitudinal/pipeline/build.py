@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.clients.reading.word_list import read_word_list
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.section import own_settings
 from fedhh.hashing import derived_seeds
@@ -27,7 +28,6 @@ from fedhh.oracles import OracleSpec, oracle_class
 from fedhh.queries.sketches import FragmentQuery
 from fedhh.server.sfp import Sfp
 from fedhh.settings import AUTO
-from fedhh.system.reading import read_bytes
 from fedhh.validation import InputError, did_you_mean
 from fedhh.words.alphabet import FOREIGN, Alphabet
 
@@ -180,7 +180,10 @@ def _domain(config: DomainConfig, seed: int) -> tuple[Floats, list[str] | None]:
         words = list(population.lexicon.words)
         weights = population.word_counts.astype(np.float64)
     else:
-        words = _read_words(Path(config.words))
+        path = Path(config.words)
+        missing = f"domain.words: cannot read {path}: No such file or directory."
+        words = read_word_list(path, what="a domain's words", missing=missing)
+        words = list(dict.fromkeys(words))
         weights = _zipf(len(words), config.exponent)
     codes = Alphabet.named(config.alphabet).encode(words, width=max(map(len, words), default=1))
     usable = np.flatnonzero(~(codes == FOREIGN).any(axis=1) & (weights > 0))
@@ -199,19 +202,6 @@ def _padded(weights: Floats, words: list[str], protocol: Sfp) -> tuple[Floats, l
         string = word[: protocol.length]
         cut[string] = cut.get(string, 0.0) + weight
     return np.array(list(cut.values())), list(cut)
-
-
-def _read_words(path: Path) -> list[str]:
-    try:
-        text = read_bytes(path).decode()
-    except OSError as error:
-        raise InputError(f"domain.words: cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"domain.words: {path}: not UTF-8 text at byte {error.start}.") from None
-    words = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
-    if len(words) < 2:
-        raise InputError(f"domain.words: expected at least two words in {path}, got {len(words)}.")
-    return words
 
 
 def _zipf(size: int, exponent: float) -> Floats:

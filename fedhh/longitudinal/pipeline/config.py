@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,12 +13,12 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from fedhh import doors
-from fedhh.experiments.config.built_in import PIPELINES, preset_text
 from fedhh.experiments.config.load import apply_settings, explain
 from fedhh.experiments.config.schema import ExecutionConfig, OutputConfig, PopulationConfig
 from fedhh.experiments.config.section import Section, one_of
-from fedhh.experiments.config.toml_file import literal, read_toml
+from fedhh.experiments.config.toml_file import literal
+from fedhh.experiments.study.request import Request
+from fedhh.experiments.study.source import load_source
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.settings import Count
 from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
@@ -201,42 +200,45 @@ class PipelineConfig(Section):
 
 
 def load_pipeline(
-    *,
-    preset: str | None = None,
-    file: Path | None = None,
-    settings: Sequence[str] = (),
-    use_cases: Sequence[str] = (),
+    source: str | Path, *, settings: Sequence[str] = (), use_cases: Sequence[str] = ()
 ) -> PipelineConfig:
-    """Return a preset's or a file's configuration with some settings changed.
-
-    Args:
-        preset: Name of a preset.
-        file: A TOML file; modules beside it may be named as "module:Class".
-        settings: ``section.key=value`` each; the value is read as TOML, else taken as text.
-        use_cases: The only use cases to keep; all if none is named.
+    """Return the configuration of a preset or a file, see `Request.source` and `changed_pipeline`.
 
     Raises:
         InputError: One line with the setting's path, its value, and what is allowed.
     """
-    if (preset is None) == (file is None):
-        raise InputError("Expected either --preset NAME (see fedhh presets list) or --config FILE.")
-    doors.offer_folder(Path() if file is None else file.parent)
-    if file is not None:
-        table, origin = read_toml(file), str(file)
-    else:
-        assert preset is not None
-        table, origin = tomllib.loads(preset_text(preset, PIPELINES)), f"preset {preset}"
+    request = Request(source=source, settings=settings, options={"use_cases": use_cases})
+    found = load_source(request, kind="pipeline")
+    return parse_pipeline(found.table, found.origin)
+
+
+def changed_pipeline(
+    table: dict[str, Any], settings: Sequence[str], use_cases: Sequence[str], origin: str
+) -> dict[str, Any]:
+    """Return a file's content with some settings changed.
+
+    Args:
+        table: The content.
+        settings: ``section.key=value`` each.
+        use_cases: The only use cases to keep; all if none is named.
+        origin: Names the content in errors.
+
+    Raises:
+        InputError: There is no such use case.
+    """
     inner = table.get(_TABLE)
     known = inner.get(_USE_CASES) if isinstance(inner, dict) else None
     if not isinstance(known, dict) or not known:
         raise InputError(f"{origin}: expected a table [pipeline.use_cases.NAME], got none.")
-    _require_known_cases(settings, known, origin)
-    for name in use_cases:
-        _require_known(name, known, origin)
+    paths = [setting.partition("=")[0].strip().split(".") for setting in settings]
+    changed = [path[2] for path in paths if path[:2] == [_TABLE, _USE_CASES] and len(path) > 2]
+    for name in (*changed, *use_cases):
+        if name not in known:
+            raise InputError(f"{origin}: unknown use case {name!r}{did_you_mean(name, known)}")
     apply_settings(table, settings)
     if use_cases:
         table[_TABLE][_USE_CASES] = {name: known[name] for name in known if name in use_cases}
-    return parse_pipeline(table, origin)
+    return table
 
 
 def parse_pipeline(table: dict[str, Any], origin: str) -> PipelineConfig:
@@ -262,14 +264,6 @@ def parse_pipeline(table: dict[str, Any], origin: str) -> PipelineConfig:
     return config
 
 
-def change_pipeline(config: PipelineConfig, settings: Sequence[str], origin: str) -> PipelineConfig:
-    """Return a configuration with some ``section.key=value`` settings changed."""
-    table = config.model_dump(mode="json", exclude_none=True)
-    _require_known_cases(settings, table[_TABLE][_USE_CASES], origin)
-    apply_settings(table, settings)
-    return parse_pipeline(table, origin)
-
-
 def _check(use_case: UseCaseConfig, where: str) -> None:
     """Raise InputError where keys of a use case do not go together."""
     if bool(use_case.oracle) == bool(use_case.protocol):
@@ -293,19 +287,6 @@ def _check(use_case: UseCaseConfig, where: str) -> None:
             f"{where}.epsilon = {literal(list(use_case.epsilons))}: expected one number for an "
             "oracle."
         )
-
-
-def _require_known_cases(settings: Sequence[str], known: dict[str, Any], origin: str) -> None:
-    """Raise InputError where a setting's path goes into a use case that is not there."""
-    for path in settings:
-        parts = path.partition("=")[0].strip().split(".")
-        if parts[:2] == [_TABLE, _USE_CASES] and len(parts) > 2:
-            _require_known(parts[2], known, origin)
-
-
-def _require_known(name: str, known: dict[str, Any], origin: str) -> None:
-    if name not in known:
-        raise InputError(f"{origin}: unknown use case {name!r}{did_you_mean(name, known)}")
 
 
 def _explain(error: ValidationError) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.longitudinal.aggregation.aggregator import Floats, Publication
 from fedhh.longitudinal.aggregation.ingestor import Ingestor
 from fedhh.longitudinal.devices.model import DeviceModel
@@ -32,7 +33,7 @@ from fedhh.longitudinal.records import Arrivals, Batch, RecordQuery
 from fedhh.queries.base import Answer
 from fedhh.queries.cohort import Cohort
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
-from fedhh.simulation.executor import Executor, Progress
+from fedhh.simulation.executor import Executor
 from fedhh.validation import InputError
 from fedhh.version import __version__
 from fedhh.words.alphabet import Alphabet
@@ -137,7 +138,7 @@ class Run:
         self._shuffled = ShuffledDays(delta=days.delta)
         self._seconds = {"devices": 0.0, "servers": 0.0, "publications": 0.0}
         self._tables = Tables()
-        self._phase: Callable[[str], None] = _unseen
+        self._heard = Callbacks()
         self._identity = hashlib.sha256(
             repr((__version__, config.result_key, fingerprint(use_cases))).encode()
         ).hexdigest()
@@ -149,41 +150,40 @@ class Run:
         """How many days have happened."""
         return len(self._sent)
 
-    def finish(
-        self,
-        *,
-        progress: Progress | None = None,
-        after_day: Callable[[int], None] | None = None,
-        phase: Callable[[str], None] | None = None,
-    ) -> PipelineResult:
+    def finish(self, callbacks: Sequence[Callbacks] = ()) -> PipelineResult:
         """Let all days happen that are left, and return the result.
 
-        Args:
-            progress: Called with a number of devices whenever some have lived a day in one use
-                case.
-            after_day: Called with the number of days that are done.
-            phase: Called with what the servers are about to do when no device is busy: publications
-                of some use cases take as long as many days of their devices.
+        Steps that callbacks hear of are days of a device in one use case; phases are what servers
+        do while no device is busy: some publications take as long as many days of their devices.
         """
         days = self._config.pipeline
-        self._phase = phase or _unseen
+        self._heard = Several(callbacks)
+        a_day = days.devices * len(self._use_cases)
+        self._heard.start(
+            Work(
+                noun="days",
+                total=days.days,
+                done=self.days_done,
+                steps=days.days * a_day,
+                steps_done=self.days_done * a_day,
+            )
+        )
         saved = time.monotonic()
         while self.days_done < days.days:
             day = self.days_done
-            today = [self._live(index, day, progress) for index in range(len(self._use_cases))]
+            today = [self._live(index, day) for index in range(len(self._use_cases))]
             most = max(int(sent.max(initial=0)) for sent in today)
             self._sent.append(np.stack(today).astype(np.min_scalar_type(most)))
             if self.days_done % days.window == 0 or self.days_done == days.days:
                 self._publish()
             if self._checkpoint is not None and time.monotonic() - saved >= self._pause:
-                self._phase("saving the state")
+                self._heard.phase("saving the state")
                 self._save()
                 saved = time.monotonic()
-            if after_day is not None:
-                after_day(self.days_done)
+            self._heard.finish(f"day {self.days_done}", self.days_done)
         return self._result()
 
-    def _live(self, index: int, day: int, progress: Progress | None) -> Numbers:
+    def _live(self, index: int, day: int) -> Numbers:
         """Let a day of one use case happen; return ``(devices,)`` records sent.
 
         Columns:
@@ -202,7 +202,7 @@ class Run:
         use_case = self._use_cases[index]
         started = time.perf_counter()
         query = self._query(use_case, index, day)
-        answer = reduce(Answer.merge, self._executor.answer(query, progress))
+        answer = reduce(Answer.merge, self._executor.answer(query, self._heard.advance))
         answered = time.perf_counter()
         diagnostics = answer.diagnostics
         assert isinstance(diagnostics, DayDiagnostics)
@@ -268,7 +268,7 @@ class Run:
         started = time.perf_counter()
         window = -(-self.days_done // self._config.pipeline.window)
         for index, use_case in enumerate(self._use_cases):
-            self._phase(f"publishing {use_case.name} ({index + 1} of {len(self._use_cases)})")
+            self._heard.phase(f"publishing {use_case.name} ({index + 1} of {len(self._use_cases)})")
             publication = self._aggregators[index].close()
             self._note(use_case, window, publication, self._window[index])
             self._window[index] = np.zeros_like(self._window[index])
@@ -285,7 +285,7 @@ class Run:
 
     def _result(self) -> PipelineResult:
         days = self._config.pipeline
-        self._phase("adding up losses")
+        self._heard.phase("adding up losses")
         started = time.perf_counter()
         ledger = ledger_of(self._config, self._use_cases)
         before = ledger.before([each.device.cap for each in self._use_cases])
@@ -309,7 +309,7 @@ class Run:
     def _row(self, index: int, use_case: UseCase, before: LedgerReport, spent: Spending) -> Row:
         """Return what became of a use case in all."""
         of_all = f"({index + 1} of {len(self._use_cases)})"
-        self._phase(f"publishing {use_case.name}, all days {of_all}")
+        self._heard.phase(f"publishing {use_case.name}, all days {of_all}")
         counts, aggregator = self._total[index], self._aggregators[index]
         values = measures.value_rows(
             use_case, 0, self._tops[index], aggregator.estimates_of_all_days(), counts
@@ -372,10 +372,6 @@ class Run:
         self._sent = list(state.sent)
         self._seconds = dict(notes["seconds"])
         self._tables = Tables(**{name: notes[name] for name in vars(Tables())})
-
-
-def _unseen(phase: str) -> None:
-    """Let a phase pass by that nobody follows."""
 
 
 def _basic(report: LedgerReport, unit: Any, use_case: str) -> float:

@@ -6,7 +6,6 @@ import copy
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,6 @@ import tomli_w
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, ValidationError
 
-from fedhh import doors
-from fedhh.experiments.config.built_in import LONGITUDINAL, preset_text
 from fedhh.experiments.config.client_file import refuse_layout
 from fedhh.experiments.config.domain import FROM_DATA
 from fedhh.experiments.config.load import apply_settings, explain, parse_config, use_data
@@ -31,7 +28,8 @@ from fedhh.experiments.config.section import (
     one_of,
     switch_protocol,
 )
-from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.study.request import Request
+from fedhh.experiments.study.source import load_source
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.mechanisms.base import Mechanism
 from fedhh.mechanisms.local_reports import LocalReports
@@ -203,33 +201,33 @@ class Plan:
 
 
 def load_plan(
-    *,
-    preset: str | None = None,
-    file: Path | None = None,
-    settings: Sequence[str] = (),
-    data: Path | None = None,
-    protocols: Sequence[str] = (),
+    source: str | Path | None = None, *, settings: Sequence[str] = (), data: Path | None = None
 ) -> Plan:
-    """Return the plan of a preset or a file with some settings changed.
-
-    Args:
-        preset: Name of a preset; "weekly" if neither it nor a file is given.
-        file: A TOML file.
-        settings: ``section.key=value`` each.
-        data: A file of clients with a column of days, in place of the configured ones.
-        protocols: Names of protocols to compare, in place of the configured ones.
+    """Return the plan of a preset or a file, see `Request.source`; of "weekly" without one.
 
     Raises:
         InputError: One line with the setting's path, its value, and what is allowed.
     """
-    if preset is not None and file is not None:
-        raise InputError("Expected --preset or --config, got both; choose one.")
-    doors.offer_folder(Path() if file is None else file.parent)
-    if file is not None:
-        table, origin = read_toml(file), str(file)
-    else:
-        name = preset or "weekly"
-        table, origin = tomllib.loads(preset_text(name, LONGITUDINAL)), f"preset {name}"
+    request = Request(source=source, settings=settings, data=data)
+    found = load_source(request, kind="repeated-collection")
+    return parse_plan(found.table, found.origin)
+
+
+def changed_plan(
+    table: dict[str, Any],
+    *,
+    settings: Sequence[str] = (),
+    data: Path | None = None,
+    protocols: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return a file's content with some settings changed.
+
+    Args:
+        table: The content.
+        settings: ``section.key=value`` each.
+        data: A file of clients with a column of days, in place of the configured ones.
+        protocols: Names of protocols to compare, in place of the configured ones.
+    """
     if data is not None:
         use_data(table, data)
         table.setdefault(SECTION, {}).setdefault("days", "all")
@@ -238,7 +236,7 @@ def load_plan(
     if protocols and isinstance(section, dict):
         listed = section.get("protocols", {})
         section["protocols"] = {name: listed.get(name, {"name": name}) for name in protocols}
-    return parse_plan(table, origin)
+    return table
 
 
 def parse_plan(table: dict[str, Any], origin: str) -> Plan:

@@ -22,7 +22,7 @@ from fedhh.experiments.study.csv_file import write_csv
 from fedhh.experiments.study.directory import CONFIG, RESULT
 from fedhh.experiments.study.json_values import plain
 from fedhh.experiments.study.kinds import KIND
-from fedhh.experiments.study.resume import IDENTITY, file_hash, stored_toml
+from fedhh.experiments.study.resume import file_hash
 from fedhh.experiments.study.stored_files import Schema, read_json, read_table
 from fedhh.longitudinal.repeated.config import SECTION, LongitudinalSection, Plan
 from fedhh.longitudinal.repeated.one_run import Record
@@ -32,7 +32,7 @@ from fedhh.version import __version__
 
 NAME = "repeated-collection"
 SCHEMA_VERSION = 1
-WHAT = "discovery over months"
+WHAT = "repeated collection"
 """What a directory holds, in errors."""
 PERIODS = "periods"
 FIGURES = "figures"
@@ -145,11 +145,6 @@ def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:
         what=WHAT,
         write=lambda: write_text(directory / CONFIG, plan.to_toml()),
     )
-
-
-def stored_table(directory: Path) -> dict[str, Any]:
-    """Return the file of the discovery that a directory holds."""
-    return stored_toml(directory, CONFIG, IDENTITY, what=WHAT)
 
 
 def write_period(directory: Path, record: PeriodRecord) -> None:

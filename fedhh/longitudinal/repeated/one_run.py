@@ -58,7 +58,7 @@ def run_job(job: Job, period: Period) -> Record:
         run_loss: Local epsilon at user level that the run's accounting states.
     """
     config = job.config
-    devices = _asked_devices(period.population, job)
+    devices = asked_devices(period.population, job)
     try:
         protocol = build_protocol(config).settle(num_clients=len(job.asked), seed=config.seed)
     except InputError as error:
@@ -115,7 +115,8 @@ def coverage(period: Period, published: Sequence[str]) -> float:
     return int(counts[ids[ids >= 0]].sum()) / total if total else 0.0
 
 
-def _asked_devices(population: StoredPopulation, job: Job) -> StoredPopulation:
+def asked_devices(population: StoredPopulation, job: Job) -> StoredPopulation:
+    """Return the devices that are asked, without the words that all know by now."""
     rows = population.block(job.asked)
     asked = StoredPopulation(
         name=f"{population.name}, {len(job.asked):,} asked",

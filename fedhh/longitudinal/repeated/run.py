@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from fedhh.experiments.config.population import is_synthetic, population_model
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import ExecutionConfig
 from fedhh.experiments.run.workers import Workers, choose_workers
+from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.longitudinal.populations.over_time import (
     Period,
     PopulationOverTime,
@@ -48,26 +48,6 @@ _SEEDS = 4
 """In paths of `Stream.CALENDAR`, after those of `over_time`: the seeds of the runs."""
 
 _log = logging.getLogger(__name__)
-
-
-class Listener(Protocol):
-    """Follows a discovery over months; the command line shows what it hears."""
-
-    def start(self, plan: Plan, periods: int, done: int) -> None:
-        """Hear how many periods there are, and how many were done before."""
-
-    def finish_period(self, record: PeriodRecord) -> None:
-        """Hear a finished period."""
-
-
-class Silence:
-    """A listener that does nothing."""
-
-    def start(self, plan: Plan, periods: int, done: int) -> None:
-        """Ignore."""
-
-    def finish_period(self, record: PeriodRecord) -> None:
-        """Ignore."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -156,7 +136,8 @@ def run_plan(
     directory: Path,
     *,
     resume: bool = False,
-    listener: Listener | None = None,
+    callbacks: Sequence[Callbacks] = (),
+    over_time: PopulationOverTime | None = None,
 ) -> Outcome:
     """Run the periods that have no record yet, each written as soon as it is done.
 
@@ -164,16 +145,17 @@ def run_plan(
         plan: What to run.
         directory: Where its files go.
         resume: Go on with what the directory holds.
-        listener: Follows it.
+        callbacks: Hear how it goes on.
+        over_time: The clients over time, where they have been made, see `build_over_time`.
 
     Raises:
         InputError: The directory holds something else, a file cannot be read, the first period's
             devices are too few for a protocol, or no cluster answers.
     """
-    listener = listener or Silence()
-    over_time = build_over_time(plan)
+    heard = Several(callbacks)
+    over_time = over_time or build_over_time(plan)
     if not resume:
-        _check_first(plan, over_time)
+        first_jobs(plan, over_time)
     arms = [_ArmState(plan, arm, over_time) for arm in plan.arms]
     files.open_directory(directory, plan, resume=resume)
     records: list[PeriodRecord] = []
@@ -190,7 +172,7 @@ def run_plan(
         for state, of_arm in zip(arms, record.arms, strict=True):
             state.finish(devices, state.choose(devices, record.number), of_arm)
         records.append(record)
-    listener.start(plan, over_time.num_periods, len(records))
+    heard.start(Work(noun="periods", total=over_time.num_periods, done=len(records)))
     missing = over_time.num_periods - len(records)
     workers = _workers(plan, missing)
     _log.info("protocols of a period run %s", workers.why)
@@ -199,7 +181,9 @@ def run_plan(
             record = _run_period(plan, over_time, arms, number, workers)
             files.write_period(directory, record)
             records.append(record)
-            listener.finish_period(record)
+            heard.finish(f"period {number + 1}", record)
+            words = sum(len(arm["words"]) for arm in record.arms)
+            heard.note(f"{words} words published by {len(record.arms)} protocols")
     return Outcome(
         plan=plan,
         every_days=over_time.every_days,
@@ -260,9 +244,14 @@ class _ArmState:
         self.published += record["words"]
 
 
-def _check_first(plan: Plan, over_time: PopulationOverTime) -> None:
-    """Refuse what cannot even make its first run, before a directory is made."""
+def first_jobs(plan: Plan, over_time: PopulationOverTime) -> list[tuple[Arm, Job]]:
+    """Return what each arm would run in the first period.
+
+    Raises:
+        InputError: An arm cannot even make its first run.
+    """
     devices = over_time.devices(0)
+    jobs = []
     for arm in plan.arms:
         state = _ArmState(plan, arm, over_time)
         job = state.job(state.choose(devices, 0), 0)
@@ -272,6 +261,8 @@ def _check_first(plan: Plan, over_time: PopulationOverTime) -> None:
                 "cap, or a smaller longitudinal.min_devices."
             )
         build_protocol(job.config).settle(num_clients=len(job.asked), seed=job.config.seed)
+        jobs.append((arm, job))
+    return jobs
 
 
 def _run_period(

@@ -12,8 +12,18 @@ from fedhh.experiments.report.explorer.study_page import chart, study_page
 from fedhh.experiments.study.directory import CONFIG
 from fedhh.experiments.study.kinds import Drawing, Drawn, Kind
 from fedhh.experiments.study.page import PageData
+from fedhh.experiments.study.request import Request, Source
+from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.longitudinal.pipeline.directory import CHECKPOINT, read_days, read_record, state_line
+from fedhh.longitudinal.pipeline.config import changed_pipeline
+from fedhh.longitudinal.pipeline.directory import (
+    CHECKPOINT,
+    read_days,
+    read_record,
+    result_record,
+    state_line,
+)
+from fedhh.longitudinal.pipeline.result import PipelineResult
 
 _COLUMNS = (
     "use case", "by", "epsilon", "cap", "records", "error", "of a day", "published", "right",
@@ -34,7 +44,21 @@ class PipelineKind(Kind):
     noun = "pipeline"
     command = "pipeline run"
     begun = CHECKPOINT
-    width = 165
+    width = brief_width = 165
+
+    def changed(self, table: dict[str, Any], request: Request, origin: str) -> dict[str, Any]:
+        """Return a pipeline's file with some changes; an option names the use cases to keep."""
+        if request.data is not None:
+            return super().changed(table, request, origin)
+        return changed_pipeline(
+            table, request.settings, request.options.get("use_cases", ()), origin
+        )
+
+    def study(self, source: Source, request: Request) -> Study:
+        """Return its days and devices."""
+        from fedhh.longitudinal.pipeline.study import PipelineStudy
+
+        return PipelineStudy(source, request, _draw)
 
     def table(self, directory: Path) -> TextTable:
         return _table(read_record(directory))
@@ -141,3 +165,13 @@ def _sum(report: dict[str, Any], unit: str) -> float:
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
+
+
+def _draw(directory: Path, result: PipelineResult) -> None:
+    # Figures load matplotlib and pandas, which what is refused does without.
+    import pandas as pd
+
+    from fedhh.longitudinal.report.pipeline_figures import FOLDER, write_pipeline_figures
+
+    days = pd.DataFrame(result.tables.days)
+    write_pipeline_figures(days, result_record(result), directory / FOLDER)

@@ -17,16 +17,21 @@ from fedhh.experiments.study.directory import CONFIG, RESULT
 from fedhh.experiments.study.kinds import Asked, Drawing, Drawn, Kind
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.parts import Line, Part
+from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.resume import IDENTITY
+from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.longitudinal.repeated.config import Arm
+from fedhh.longitudinal.repeated.config import Arm, Plan, changed_plan
 from fedhh.longitudinal.repeated.directory import (
     FIGURES,
     read_result,
     read_tables,
     stored_section,
+    write_result,
+    write_table,
 )
 from fedhh.longitudinal.repeated.run import Outcome
+from fedhh.longitudinal.repeated.tables import all_tables
 from fedhh.system.files import is_there
 from fedhh.validation import InputError
 
@@ -52,8 +57,24 @@ class RepeatedKind(Kind):
 
     noun = "repeated collection"
     command = "longitudinal run"
+    default_source = "weekly"
     begun = IDENTITY
-    width = 160
+    width = brief_width = 160
+
+    def changed(self, table: dict[str, Any], request: Request, origin: str) -> dict[str, Any]:
+        """Return a file with some changes; an option names the protocols to compare."""
+        return changed_plan(
+            table,
+            settings=request.settings,
+            data=request.data,
+            protocols=request.options.get("protocols", ()),
+        )
+
+    def study(self, source: Source, request: Request) -> Study:
+        """Return its periods and protocols."""
+        from fedhh.longitudinal.repeated.study import RepeatedStudy
+
+        return RepeatedStudy(source, request, _finish)
 
     def is_finished(self, directory: Path) -> bool:
         return is_there(directory / RESULT) and is_there(directory / IDENTITY)
@@ -66,6 +87,11 @@ class RepeatedKind(Kind):
         yield table
         for line in skipped:
             yield Line(line, is_whole=True)
+
+    def closing_lines(self, directory: Path) -> Iterator[str]:
+        """Yield where the figure is that says most."""
+        if is_there(figure := directory / FIGURES / "days-until-found.png"):
+            yield f"Days until found: {figure}"
 
     def plot(self, directory: Path, drawing: Drawing) -> Drawn:
         from fedhh.longitudinal.report.repeated_figures import Collected, plot_repeated
@@ -196,6 +222,20 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
     )
 
 
+def skipped_lines(plan: Plan, periods: pd.DataFrame) -> list[str]:
+    """Return a line for each protocol that made fewer runs than there were periods."""
+    lines = []
+    for arm in plan.arms:
+        own = _of(periods[periods["status"] != "run"], arm)
+        if len(own):
+            first = own.iloc[0]
+            lines.append(
+                f"{arm.name}: no run in {len(own)} periods, first in period {first['period']}: "
+                f"{first['reason']}"
+            )
+    return lines
+
+
 def table_statement(table: TextTable, skipped: Sequence[str]) -> dict[str, Any]:
     """Return the table, and lines on periods without a run, as ``result.json`` has them."""
     return {
@@ -284,3 +324,22 @@ def class_label(bounds: Sequence[float], place: int) -> str:
     if place + 1 == len(bounds):
         return f"{bounds[place]:g} or more"
     return f"{bounds[place]:g} to {bounds[place + 1]:g}"
+
+
+def _finish(directory: Path, outcome: Outcome) -> None:
+    """Write tables and figures, and then what says that all is done."""
+    from fedhh.longitudinal.report.repeated_figures import Collected, plot_repeated
+
+    tables = all_tables(outcome)
+    for name, table in tables.items():
+        write_table(directory, name, table)
+    summary = longitudinal_table(outcome, tables)
+    plot_repeated(Collected(section=outcome.plan.section, tables=tables), directory / FIGURES)
+    write_result(
+        directory,
+        {
+            "days": outcome.days,
+            "protocols": list(summary.records),
+            "table": table_statement(summary, skipped_lines(outcome.plan, tables["periods"])),
+        },
+    )

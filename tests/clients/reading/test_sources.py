@@ -275,7 +275,7 @@ def test_writing_into_a_missing_folder_or_an_unknown_format_is_refused(tmp_path)
         (
             "p.csv",
             b"user,token\n1,a\n",
-            "got the columns user, token in .*; try --columns word=token",
+            "got the columns user, token in .*; try --column word=token",
         ),
         (
             "p.jsonl",

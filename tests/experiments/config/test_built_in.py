@@ -36,7 +36,7 @@ def test_every_preset_says_what_it_does_and_what_it_costs():
 @pytest.mark.parametrize("name", DERIVED)
 def test_a_derived_time_is_that_of_the_clients_that_are_asked(name: str):
     (stated,) = (each.seconds for each in presets() if each.name == name)
-    cells = parse_sweep(*load_sweep_table(preset=name)).to_run
+    cells = parse_sweep(*load_sweep_table(name)).to_run
     on_two_cores = seconds_of_cells(cells) / 2
     assert 0.8 * on_two_cores - 1 <= stated <= 1.25 * on_two_cores + 1
 

@@ -107,7 +107,7 @@ def test_what_belongs_to_another_command_says_to_which(tmp_path):
     with pytest.raises(InputError, match="fedhh sweep --preset epsilon-n"):
         load_config(preset="epsilon-n")
     with pytest.raises(InputError, match="fedhh run --preset small"):
-        load_sweep_table(preset="small")
+        load_sweep_table("small")
     (tmp_path / "many.toml").write_text("[sweep]\nseeds = 2\n")
     with pytest.raises(InputError, match=r"many.toml has a table \[sweep\].* fedhh sweep"):
         load_config(file=tmp_path / "many.toml")

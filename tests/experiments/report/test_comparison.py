@@ -12,13 +12,13 @@ import tomllib
 import pandas as pd
 import pytest
 
-from fedhh.cli.comparison import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
 from fedhh.experiments.config.load import apply_settings, load_config
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.report.comparison import comparison_of_runs, comparison_table
 from fedhh.experiments.report.measures import SERVER_SECONDS
 from fedhh.experiments.run.run import run_config
+from fedhh.experiments.sweep.comparison import DEFAULT_COMPARISON, comparison_of
 from fedhh.experiments.sweep.plan import Cell, parse_sweep
 from fedhh.server.registry import PROTOCOLS
 from fedhh.validation import InputError

@@ -172,7 +172,7 @@ def test_table_1_leaves_out_what_stands_beside_the_grid(tmp_path):
 )  # fmt: skip
 def test_table_1_refuses_to_average_over_other_settings(tmp_path, axes: str, named: str):
     with pytest.raises(
-        InputError, match=f"also vary {named}; use fedhh table DIR summary"
+        InputError, match=f"also vary {named}; use fedhh show DIR --table summary"
     ) as raised:
         make_table("gboard-table1", made(tmp_path / "a", axes + TABLE_1))
     assert "\n" not in str(raised.value)

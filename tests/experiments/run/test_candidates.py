@@ -10,10 +10,9 @@ import pytest
 
 from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run.candidates import CandidateRecord
-from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.listener import Silence
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.protocol import AnyProtocol
 from fedhh.server.adaptive import trie_posterior
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -174,11 +173,11 @@ class StoppedError(Exception):
     pass
 
 
-class Stopper(Silence):
+class Stopper(Callbacks):
     def __init__(self) -> None:
         self.layers = 0
 
-    def finish_round(self, layer: LayerRow) -> None:
+    def finish(self, unit, result) -> None:
         self.layers += 1
         if self.layers == 3:
             raise StoppedError
@@ -190,7 +189,7 @@ def test_a_resumed_run_records_the_same(protocol, tmp_path):
     stopped = tmp_path / "stopped"
     if protocol is not PEM:
         with pytest.raises(StoppedError):
-            simulate(protocol, POPULATION, seed=4, checkpoint_in=stopped, listener=Stopper())
+            simulate(protocol, POPULATION, seed=4, checkpoint_in=stopped, callbacks=[Stopper()])
     _, again = recorded(protocol, stopped)
     for name in TABLES:
         pd.testing.assert_frame_equal(getattr(again, name), getattr(whole, name))

@@ -7,9 +7,8 @@ import pytest
 
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.listener import Silence
 from fedhh.experiments.run.run import simulate
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.queries.base import Counted
 from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -37,7 +36,7 @@ def counted_first():
     return simulate(PROTOCOL, clients, seed=4)
 
 
-class Steps(Silence):
+class Steps(Callbacks):
     """Hears what a run counts and which coverage it shows; stops it in a round, if asked to."""
 
     def __init__(self, stop_in: int = 0) -> None:
@@ -45,11 +44,11 @@ class Steps(Silence):
         self.coverage: list[float] = []
         self._stop_in = stop_in
 
-    def count(self, counted: int, of: int) -> None:
-        self.to_count.append(of)
+    def phase(self, text, done=0, of=0) -> None:
+        self.to_count += [of] if of else []
 
-    def finish_round(self, layer: LayerRow) -> None:
-        self.coverage.append(layer.coverage)
+    def finish(self, unit, result) -> None:
+        self.coverage.append(result.row.coverage)
         if len(self.coverage) == self._stop_in:
             raise KeyboardInterrupt
 
@@ -65,7 +64,7 @@ def same(one, other) -> bool:
 
 def test_measures_are_those_of_clients_counted_before(counted_first):
     steps = Steps()
-    assert same(simulate(PROTOCOL, population(), seed=4, listener=steps), counted_first)
+    assert same(simulate(PROTOCOL, population(), seed=4, callbacks=[steps]), counted_first)
     # Only who was not asked is drawn once more.
     asked = counted_first.layers["num_clients"].sum()
     assert set(steps.to_count) == {3_000 - asked}
@@ -77,7 +76,7 @@ def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_f
     for stop_in in (3, 2):
         steps = Steps(stop_in)
         with pytest.raises(KeyboardInterrupt):
-            simulate(PROTOCOL, population(), seed=4, checkpoint_in=tmp_path, listener=steps)
+            simulate(PROTOCOL, population(), seed=4, checkpoint_in=tmp_path, callbacks=[steps])
     again = simulate(PROTOCOL, population(), seed=4, checkpoint_in=tmp_path)
     assert same(again, counted_first)
 
@@ -92,7 +91,7 @@ def test_clients_who_may_answer_twice_are_counted_before():
         reuse_clients=True,
     )
     steps = Steps()
-    simulate(reused, population(), seed=4, listener=steps)
+    simulate(reused, population(), seed=4, callbacks=[steps])
     assert set(steps.to_count) == {3_000}
     assert not np.isnan(steps.coverage).any()
 

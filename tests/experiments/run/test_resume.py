@@ -10,9 +10,8 @@ import pytest
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.run.checkpoint import CHECKPOINT
 from fedhh.experiments.run.directory import resumed_config
-from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.listener import Silence
 from fedhh.experiments.run.run import simulate
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.study.directory import CONFIG
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
@@ -29,13 +28,13 @@ class StoppedError(Exception):
     pass
 
 
-class Stopper(Silence):
+class Stopper(Callbacks):
     """Stops a run in its third layer, when two are in the checkpoint."""
 
     def __init__(self) -> None:
         self.layers = 0
 
-    def finish_round(self, layer: LayerRow) -> None:
+    def finish(self, unit, result) -> None:
         self.layers += 1
         if self.layers == 3:
             raise StoppedError
@@ -44,7 +43,7 @@ class Stopper(Silence):
 @pytest.fixture
 def stopped(tmp_path):
     with pytest.raises(StoppedError):
-        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=tmp_path, listener=Stopper())
+        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=tmp_path, callbacks=[Stopper()])
     assert (tmp_path / CHECKPOINT).exists()
     return tmp_path
 

@@ -9,25 +9,72 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedhh.experiments.study import kinds
+from fedhh.experiments.study import kinds, source
+from fedhh.experiments.study.kinds import Registered
 from fedhh.validation import InputError
 from tests.fuzz.work import call, make
 
 TOY = """
+import json
+
 from matplotlib.figure import Figure
+import pandas as pd
 
 from fedhh.experiments.report.explorer.study_page import chart, study_page
 from fedhh.experiments.report.style import write_figure
+from fedhh.experiments.study.callbacks import Several, Work
+from fedhh.experiments.study.directory import check_output, new_directory
 from fedhh.experiments.study.kinds import Drawn, Kind
+from fedhh.experiments.study.parts import Line
+from fedhh.experiments.study.resume import require_same, require_unfinished, stored_toml
 from fedhh.experiments.study.stored_files import read_json
+from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
-import pandas as pd
+from fedhh.system.files import write_text
+from fedhh.validation import InputError
+import tomli_w
+
+
+class ToyStudy(Study):
+    def __init__(self, source, request):
+        self.toy, self.request = source.table["toy"], request
+        if self.toy["values"] < 1:
+            raise InputError(f"{source.origin}: toy.values = {self.toy['values']}: too few.")
+        if request.resume:
+            require_same(
+                request.out, self.toy, stored_toml(request.out, what="toy")["toy"], what="toy"
+            )
+            require_unfinished(request.out, what="toy")
+
+    def plan(self):
+        yield Line(f"{self.toy['values']} values")
+
+    def plan_record(self):
+        return self.toy
+
+    def run(self, callbacks=()):
+        heard, request, most = Several(callbacks), self.request, self.toy["values"]
+        check_output(request.out, "runs", resume=request.resume)
+        directory = request.out
+        if not request.resume:
+            config = tomli_w.dumps({"toy": self.toy})
+            directory = new_directory(request.out, "runs", name="toy", config=config)
+        heard.start(Work(title="A toy", noun="values", total=most))
+        values = []
+        for place in range(most):
+            values.append(1_000 * place)
+            heard.finish(f"value {place}", values[-1])
+        write_text(directory / "result.json", json.dumps({"kind": "toy", "values": values}))
+        return directory
 
 
 class Toy(Kind):
     noun = "toy"
-    command = "toy run"
-    begun = "toy.toml"
+    command = "run"
+    begun = "config.toml"
+
+    def study(self, source, request):
+        return ToyStudy(source, request)
 
     def table(self, directory):
         values = read_json(directory / "result.json")["values"]
@@ -46,9 +93,10 @@ class Toy(Kind):
         table = pd.DataFrame({"place": range(len(values)), "of": "toy", "value": values})
         drawn = chart(("Values", "Place by place."), table, ["place", "of"], ["value"], {})
         return study_page(
-            "A toy", [], [self.table(directory)], [drawn], config=directory / "toy.toml"
+            "A toy", [], [self.table(directory)], [drawn], config=directory / "config.toml"
         )
 """
+TOY_FILE = "[toy]\nvalues = 3\n"
 
 PAGE = (Path(__file__).parents[3] / "docs" / "extending.md").read_text(encoding="utf-8")
 SURVEY = (
@@ -58,14 +106,20 @@ SURVEY = (
 
 
 @pytest.fixture
-def toy(tmp_path, monkeypatch):
+def toy(tmp_path, monkeypatch, capsys):
     """The directory of a finished toy, whose module and line are all that fedhh knows of it."""
     (tmp_path / "toys.py").write_text(TOY + SURVEY)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(
-        kinds, "KINDS", {**kinds.KINDS, "toy": "toys:Toy", "survey": "toys:SurveyKind"}
-    )
-    return holding(tmp_path / "toy", {"kind": "toy", "values": [1, 2_000]})
+    more = {
+        "toy": Registered("toys:Toy", section="toy"),
+        "survey": Registered("toys:SurveyKind", section="survey"),
+    }
+    monkeypatch.setattr(kinds, "KINDS", {**kinds.KINDS, **more})
+    monkeypatch.setattr(source, "KINDS", kinds.KINDS)
+    (tmp_path / "toy.toml").write_text(TOY_FILE)
+    call("run", tmp_path / "toy.toml", "--out", tmp_path / "toy", "-q")
+    assert capsys.readouterr() == (f"{tmp_path / 'toy'}\n", "")
+    return tmp_path / "toy"
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +144,10 @@ def test_a_sixth_kind_is_a_module_and_a_line(toy, capsys):
     assert f"Files: {toy}" in shown
     call("show", toy / "result.json", "--format", "json")
     assert json.loads(capsys.readouterr().out) == {
-        "kind": "toy", "values": [1, 2000], "directory": str(toy),
+        "kind": "toy", "values": [0, 1000, 2000], "directory": str(toy),
     }  # fmt: skip
-    call("table", toy, "--format", "csv")
-    assert capsys.readouterr().out.split() == ["place,value", "0,1", '1,"2,000"']
+    call("show", toy, "--table", "main", "--format", "csv")
+    assert capsys.readouterr().out.split() == ["place,value", "0,0", '1,"1,000"', '2,"2,000"']
     call("plot", toy)
     assert {path.name for path in toy.glob("values.*")} == {
         "values.png",
@@ -104,6 +158,31 @@ def test_a_sixth_kind_is_a_module_and_a_line(toy, capsys):
     assert "<title>A toy" in (toy / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_sixth_kind_runs_as_the_others_do(toy, tmp_path, capsys):
+    call("run", tmp_path / "toy.toml", "--dry-run", "--set", "toy.values=2_000")
+    assert capsys.readouterr().out == "2000 values\n"
+    call("run", tmp_path / "toy.toml", "--dry-run", "--format", "json")
+    assert json.loads(capsys.readouterr().out) == {"values": 3}
+    call("run", tmp_path / "toy.toml", "--out", tmp_path / "two", "--set", "toy.values=2")
+    shown = capsys.readouterr().out
+    assert "1,000" in shown
+    assert f"Files: {tmp_path / 'two'}" in shown
+    (toy / "result.json").unlink()
+    with pytest.raises(InputError, match=r"another toy \(differs in: values\)"):
+        call("run", "--resume", "--out", toy, "--set", "toy.values=4")
+    call("run", "--resume", "--out", toy, "--format", "json")
+    assert json.loads(capsys.readouterr().out)["values"] == [0, 1000, 2000]
+    for words, reason in {
+        ("--resume", "--out", toy): "The toy in .* is finished",
+        (tmp_path / "toy.toml", "--out", toy): "holds another run",
+        (tmp_path / "toy.toml", "--set", "toy.values=0"): r"toy\.values = 0: too few",
+        (tmp_path / "toy.toml", "--live"): "got a toy; fedhh report makes its page",
+        (tmp_path / "toy.toml", "--data", "words.csv"): "a toy has none",
+    }.items():
+        with pytest.raises(InputError, match=reason):
+            call("run", *words)
+
+
 def test_what_a_kind_cannot_do_is_one_line(toy, tmp_path, capsys):
     survey = holding(tmp_path / "survey", {"kind": "survey", "answers": {"yes": 1_000}})
     call("show", survey)
@@ -112,7 +191,7 @@ def test_what_a_kind_cannot_do_is_one_line(toy, tmp_path, capsys):
         ("plot", survey): "holds a survey, which has no figures",
         ("report", survey): "holds a survey, which has no page to explore",
         ("plot", toy, "--x", "seed"): "holds a toy, whose figures take --out, --no-title",
-        ("table", toy, "summary"): "which has one table; leave the name out",
+        ("show", toy, "--table", "summary"): "which has one table: main",
         ("show", toy, "--second-opinion"): "Expected --second-opinion with the directory of a",
         ("report", toy, toy): "holds no single run",
     }.items():
@@ -123,9 +202,8 @@ def test_what_a_kind_cannot_do_is_one_line(toy, tmp_path, capsys):
 
 def test_what_was_begun_says_how_to_go_on(toy, tmp_path):
     (toy / "result.json").unlink()
-    (toy / "toy.toml").touch()
-    for command in ("show", "plot", "report", "table"):
-        with pytest.raises(InputError, match="go on with fedhh toy run --resume --out"):
+    for command in ("show", "plot", "report"):
+        with pytest.raises(InputError, match="go on with fedhh run --resume --out"):
             call(command, toy)
     with pytest.raises(InputError, match="go on with fedhh run --resume --out"):
         call("plot", tmp_path / "absent")
@@ -133,7 +211,9 @@ def test_what_was_begun_says_how_to_go_on(toy, tmp_path):
 
 def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path):
     newer = holding(tmp_path / "newer", {"kind": "sent\x1b[2J"})
-    with pytest.raises(InputError, match="expected one of run, sweep, pipeline, repeated") as error:
+    with pytest.raises(
+        InputError, match="expected one of run, sweep, comparison, pipeline"
+    ) as error:
         call("show", newer)
     assert "\x1b" not in str(error.value)
 

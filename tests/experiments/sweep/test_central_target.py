@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import fedhh
-from fedhh.cli.comparison import comparison_at
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results
+from fedhh.experiments.sweep.comparison import comparison_at
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import run_sweep
 from fedhh.testing import small_population

@@ -18,8 +18,10 @@ from scipy import stats
 from fedhh.experiments.report.sweep_figures import plot_sweep, sweep_figures
 from fedhh.experiments.report.sweep_lines import draw_gains, draw_metric
 from fedhh.experiments.report.tables import TextTable, make_table
+from fedhh.experiments.study.request import Request
+from fedhh.experiments.study.source import load_source
 from fedhh.experiments.sweep.columns import Layout, choose_layout, keep_where
-from fedhh.experiments.sweep.directory import read_results, stored_sweep_table
+from fedhh.experiments.sweep.directory import read_results
 from fedhh.experiments.sweep.intervals import paired_gain, sampling_gains, summarize
 from fedhh.validation import InputError
 
@@ -220,7 +222,7 @@ def test_results_that_are_missing_or_damaged_are_refused(tmp_path, content: byte
 @pytest.mark.parametrize("name", ["absent", "x" * 300])
 def test_a_directory_without_a_sweep_is_refused(tmp_path, name: str):
     with pytest.raises(InputError, match="holds no sweep to resume"):
-        stored_sweep_table(tmp_path / name)
+        load_source(Request(out=tmp_path / name, resume=True), kind="sweep")
     with pytest.raises(InputError, match=r"results\.parquet is missing"):
         read_results(tmp_path / name)
 

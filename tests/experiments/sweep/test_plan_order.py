@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from fedhh.experiments.study.request import Request
+from fedhh.experiments.study.source import load_source
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.plan import Sweep, parse_sweep
 from fedhh.experiments.sweep.sweep import run_sweep
@@ -72,7 +74,8 @@ def test_a_sweep_with_a_range_before_a_list_goes_on_from_its_directory_alone(tmp
 
     cell = next((first / results.CELLS).glob("*.json"))
     cell.unlink()
-    stored = parse_sweep(results.stored_sweep_table(first), str(first))
+    source = load_source(Request(out=first, resume=True), kind="sweep")
+    stored = parse_sweep(source.table, source.origin)
     table = run_sweep(stored, first, workers=0, resume=True)
     rows = table[["privacy.local_epsilon", "protocol.sampler"]].to_numpy().tolist()
     assert rows == [[e, s] for e in (2.0, 4.0) for s in ("greedy", "random")]

@@ -16,9 +16,10 @@ from fedhh.experiments.config.client_file import load_content
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.run.run import run_config
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep import sweep
-from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
+from fedhh.experiments.sweep.plan import Sweep, parse_sweep
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
 from tests.processes import start, wait_until
@@ -204,12 +205,12 @@ def test_resume_runs_only_what_is_missing(tmp_path):
     (out / "cells" / f"{plan.cells[1].id}.json").unlink()
     heard: list[str] = []
 
-    class Heard(sweep.Silence):
-        def begin(self, cell: Cell) -> None:
-            heard.append(cell.id)
+    class Heard(Callbacks):
+        def begin(self, unit: str) -> None:
+            heard.append(unit)
 
-    sweep.run_sweep(plan, out, workers=0, resume=True, listener=Heard())
-    assert heard == [plan.cells[1].id]
+    sweep.run_sweep(plan, out, workers=0, resume=True, callbacks=[Heard()])
+    assert heard == ["eta_max 30, seed 0"]
     assert (out / results.RESULTS).read_bytes() == before
 
 

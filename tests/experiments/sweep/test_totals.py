@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fedhh.cli.comparison import comparison_of
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.sweep import directory as results
+from fedhh.experiments.sweep.comparison import comparison_of
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import run_sweep
 from fedhh.validation import InputError

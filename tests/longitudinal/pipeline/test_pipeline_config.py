@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from fedhh.experiments.config.built_in import PIPELINES, preset_names
@@ -50,32 +52,32 @@ REFUSED = {
 @pytest.mark.parametrize("setting", REFUSED)
 def test_what_cannot_be_is_refused_in_one_line(setting):
     with pytest.raises(InputError) as refused:
-        build_use_cases(load_pipeline(preset="pipeline-small", settings=[setting]))
+        build_use_cases(load_pipeline("pipeline-small", settings=[setting]))
     assert REFUSED[setting] in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_presets_and_files_are_asked_for_by_name(tmp_path):
     with pytest.raises(InputError, match="did you mean 'apple'"):
-        load_pipeline(preset="aple")
+        load_pipeline("aple")
     with pytest.raises(InputError, match="preset of fedhh run"):
-        load_pipeline(preset="default")
-    with pytest.raises(InputError, match="either --preset"):
-        load_pipeline()
+        load_pipeline("default")
+    with pytest.raises(InputError, match="Expected a pipeline: a TOML file, or a preset"):
+        load_pipeline("")
     with pytest.raises(InputError, match="unknown use case 'x'"):
-        load_pipeline(preset="apple", use_cases=["emoji", "x"])
+        load_pipeline("apple", use_cases=["emoji", "x"])
     empty = tmp_path / "mine.toml"
     empty.write_text("seed = 1\n")
     with pytest.raises(InputError, match=r"\[pipeline.use_cases.NAME\]"):
-        load_pipeline(file=empty)
+        load_pipeline(empty)
     empty.write_text("[pipeline.use_cases.x]\nepsilon = 1.0\n")
     with pytest.raises(InputError, match="records_per_day: expected a value, got none"):
-        load_pipeline(file=empty)
+        load_pipeline(empty)
 
 
 def test_a_written_configuration_is_the_same_again():
     for name in preset_names(PIPELINES):
-        config = load_pipeline(preset=name, settings=["pipeline.days=3"])
+        config = load_pipeline(name, settings=["pipeline.days=3"])
         again = parse_pipeline(parse_toml(config.to_toml(), "again"), "again")
         assert again == config
         assert again.result_key == config.result_key
@@ -86,20 +88,31 @@ def test_words_come_from_a_file(tmp_path):
     settings = [
         f'pipeline.use_cases.words.domain={{words = "{tmp_path}/words.txt", exponent = 1.0}}'
     ]
-    config = load_pipeline(preset="pipeline-small", settings=settings, use_cases=["words"])
+    config = load_pipeline("pipeline-small", settings=settings, use_cases=["words"])
     (words,) = build_use_cases(config)
     # Of six symbols; what the alphabet lacks is left out.
     assert list(words.device.events.words) == ["hello", "world", "worldw"]
     assert words.device.events.weights.tolist() == [1.0, 0.5, 0.25]
-    for content in ("", "naïve\n"):
+    for content, message in (("", "got an empty file"), ("naïve\n", "at least two words")):
         (tmp_path / "words.txt").write_text(content)
-        with pytest.raises(InputError, match="at least two words"):
+        with pytest.raises(InputError, match=message):
             build_use_cases(config)
+
+
+def test_words_may_be_compressed_and_a_missing_file_is_named(tmp_path):
+    path = tmp_path / "words.txt.gz"
+    settings = [f'pipeline.use_cases.words.domain={{words = "{path}", exponent = 1.0}}']
+    config = load_pipeline(preset="pipeline-small", settings=settings, use_cases=["words"])
+    with pytest.raises(InputError, match=r"domain\.words: cannot read .*words\.txt\.gz: No such"):
+        build_use_cases(config)
+    path.write_bytes(gzip.compress("\ufeffhello\nworld\n".encode()))
+    (words,) = build_use_cases(config)
+    assert list(words.device.events.words) == ["hello", "world"]
 
 
 def test_apples_numbers_are_the_published_ones():
     """Apple (2017), section 6, and Apple's technical overview, "Privacy budget"."""
-    cases = load_pipeline(preset="apple").pipeline.use_cases
+    cases = load_pipeline("apple").pipeline.use_cases
     assert {name: (sum(c.epsilons), c.records_per_day) for name, c in cases.items()} == {
         "quicktype": (8.0, 2),
         "emoji": (4.0, 1),
@@ -118,11 +131,11 @@ def test_apples_numbers_are_the_published_ones():
     assert sizes["health"][:3] == ("cms", 256, 65_536)
     assert sizes["safari-energy-crash"] == ("hcms", 32_768, 1024, 250_000)
     assert sizes["safari-autoplay"] == ("cms", 1024, 65_536, 250_000)
-    assert load_pipeline(preset="apple").pipeline.retention_days == 90
+    assert load_pipeline("apple").pipeline.retention_days == 90
 
 
 def test_apples_pipeline_and_apples_ledger_state_the_same_rules():
-    use_cases = load_pipeline(preset="apple").pipeline.use_cases
+    use_cases = load_pipeline("apple").pipeline.use_cases
     charges = {charge.use_case: charge.epsilon for charge in APPLE.charges}
     assert {name: sum(each.epsilons) for name, each in use_cases.items()} == charges
     assert {name: each.cap for name, each in use_cases.items()} == dict(APPLE.caps)

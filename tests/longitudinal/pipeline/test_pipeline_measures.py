@@ -18,7 +18,7 @@ from fedhh.longitudinal.pipeline.measures import ShuffledDays
 @pytest.fixture(scope="module")
 def emoji():
     settings = ["pipeline.use_cases.emoji.domain.values=4"]
-    config = load_pipeline(preset="pipeline-small", settings=settings, use_cases=["emoji"])
+    config = load_pipeline("pipeline-small", settings=settings, use_cases=["emoji"])
     (use_case,) = build_use_cases(config)
     return use_case
 
@@ -74,7 +74,7 @@ def test_a_publication_is_held_against_one_without_noise(emoji):
 
 
 def test_words_of_noise_are_nobodys():
-    config = load_pipeline(preset="pipeline-small", use_cases=["words"])
+    config = load_pipeline("pipeline-small", use_cases=["words"])
     (words,) = build_use_cases(config)
     counts = np.ones((3, len(words.device.events.weights)), dtype=np.int64)
     found = publication([words.label(0), "notone"], [9.0, 8.0], 0.5)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedhh.experiments.run.run import open_workers
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.longitudinal.devices.worker import DeviceWorker
 from fedhh.longitudinal.pipeline.build import build_model, build_use_cases
 from fedhh.longitudinal.pipeline.config import load_pipeline
@@ -21,9 +22,7 @@ SETTINGS = ("pipeline.devices=600", "pipeline.days=4", "pipeline.publish_every=3
 
 
 def configured(*settings, use_cases=()):
-    return load_pipeline(
-        preset="pipeline-small", settings=(*SETTINGS, *settings), use_cases=use_cases
-    )
+    return load_pipeline("pipeline-small", settings=(*SETTINGS, *settings), use_cases=use_cases)
 
 
 def run(config, *, workers=0, checkpoint=None, stop_after=None, kill_after=None):
@@ -38,16 +37,17 @@ def run(config, *, workers=0, checkpoint=None, stop_after=None, kill_after=None)
             config, use_cases, executor, checkpoint=checkpoint, seconds_between_checkpoints=0
         )
 
-        def after_day(days_done):
-            if days_done == stop_after:
-                raise StopError
-            if days_done == kill_after:
-                import ray
+        class AfterDay(Callbacks):
+            def finish(self, unit, result):
+                if result == stop_after:
+                    raise StopError
+                if result == kill_after:
+                    import ray
 
-                ray.kill(executor.clients[0])
+                    ray.kill(executor.clients[0])
 
         try:
-            return pipeline.finish(after_day=after_day)
+            return pipeline.finish([AfterDay()])
         except StopError:
             return None
 

@@ -36,7 +36,7 @@ OTHERS = (
 
 
 def plan_of(*settings: str):
-    return load_plan(preset="weekly-small", settings=[*SMALL, *settings])
+    return load_plan("weekly-small", settings=[*SMALL, *settings])
 
 
 def files(directory):
@@ -108,7 +108,7 @@ def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path, monkeypat
     assert files(tmp_path / "out") == files(whole)
     assert len(outcome.asked[0]) == 2
     changed = plan_of("longitudinal.days=21", "seed=1", *OTHERS)
-    with pytest.raises(InputError, match=r"another discovery over months"):
+    with pytest.raises(InputError, match=r"another repeated collection"):
         run_plan(changed, tmp_path / "out", resume=True)
     with pytest.raises(InputError, match=r"other files|another run"):
         run_plan(plan, tmp_path / "out")
@@ -217,7 +217,7 @@ def test_a_file_with_days_runs_too(tmp_path):
     path = tmp_path / "words.csv"
     pd.DataFrame(rows, columns=["user", "word", "when"]).to_csv(path, index=False)
     plan = load_plan(
-        preset="weekly-small",
+        "weekly-small",
         data=path,
         settings=[
             "longitudinal.days=all", "population.columns.day=when", "population.known=none",
@@ -243,7 +243,7 @@ def test_a_file_with_days_runs_too(tmp_path):
 def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
     words = ["longitudinal", "run", "--preset", "weekly-small", "--workers", "0", "--out", "mine"]
     settings = [word for value in SMALL for word in ("--set", value)]
-    more = ["--protocols", "ldp-triehh,pem", "--set", "longitudinal.days=14"]
+    more = ["--protocol", "ldp-triehh", "--protocol", "pem", "--set", "longitudinal.days=14"]
     finished = command(*words, *settings, *more, "--format", "json", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     rows = json.loads(finished.stdout)["protocols"]
@@ -334,11 +334,3 @@ def test_infinite_medians_are_those_of_words_not_found(done):
     some = classes[classes["words"] > 0]
     rare = some["found"] * 2 < some["words"]
     assert (some.loc[rare, "median_days"] == math.inf).all()
-
-
-def test_a_run_refuses_the_file_of_months_and_says_who_takes_it(tmp_path, command):
-    path = tmp_path / "mine.toml"
-    path.write_text("[longitudinal]\ndays = 14\n")
-    done = command("run", "--config", str(path), cwd=tmp_path)
-    assert done.returncode == 2
-    assert "give it to fedhh longitudinal run" in done.stderr

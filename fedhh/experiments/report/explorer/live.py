@@ -7,24 +7,23 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.clients.populations.population import Population
 from fedhh.experiments.report.explorer.chunks import columns_of, round_chunk
 from fedhh.experiments.report.explorer.run_page import EMPTY_RUN, facts_of
 from fedhh.experiments.report.explorer.server import LiveServer
 from fedhh.experiments.report.explorer.study_page import EMPTY_SWEEP, sweep_data
 from fedhh.experiments.run.candidates import survivors, vote_ranges
 from fedhh.experiments.run.heard_round import HeardRound
-from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.time_left import FinishedRound, RunWork
+from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep.directory import (
     DONE,
     FAILED,
-    Record,
     description_of,
     label_results,
     result_row,
 )
-from fedhh.experiments.sweep.plan import Cell, Sweep
-from fedhh.protocol import AnyProtocol
+from fedhh.experiments.sweep.execution import FinishedCell
+from fedhh.experiments.sweep.plan import Sweep
 
 MOST_CANDIDATES = 1_000
 """Of a round, with the most votes, on a live page: the report has more, and says who holds them."""
@@ -46,8 +45,8 @@ def live_run(title: str) -> LiveServer:
     return server
 
 
-class LiveRun:
-    """A run's listener that tells a page; of a run and its baseline, one after the other.
+class LiveRun(Callbacks):
+    """Tells a page of a run and its baselines, one after the other.
 
     What takes time is made when a page asks for it, so that a run that nobody watches is not
     slowed.
@@ -56,16 +55,17 @@ class LiveRun:
     def __init__(self, server: LiveServer) -> None:
         self._server = server
         self._run = -1
-        self._heard: HeardRound | None = None
 
-    def count(self, counted: int, of: int) -> None:
-        """Tell how far the count of the true words is."""
-        self._server.say("status", f"true words counted on {counted:,} of {of:,} clients")
+    def phase(self, text: str, done: int = 0, of: int = 0) -> None:
+        """Tell how far it is."""
+        if of:
+            self._server.say("status", f"{text}: {done:,} of {of:,} clients")
 
-    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
+    def start(self, work: Work) -> None:
         """Tell that a run begins."""
+        assert isinstance(work, RunWork)
+        protocol, population = work.protocol, work.population
         self._run += 1
-        self._heard = None
         run = {
             **EMPTY_RUN,
             **facts_of(protocol),
@@ -76,18 +76,11 @@ class LiveRun:
         self._server.say("run", run)
         self._server.say("status", f"{protocol.title} asks {population.num_clients:,} clients")
 
-    def advance(self, num_clients: int) -> None:
-        """Ignore: a page that is told of every client would slow the run."""
-
-    def hear(self, heard: HeardRound) -> None:
-        """Keep a round's candidates for the row that follows."""
-        self._heard = heard
-
-    def finish_round(self, layer: LayerRow) -> None:
+    def finish(self, unit: str, result: FinishedRound) -> None:
         """Tell a round's row, and have its candidates ready."""
-        heard, self._heard = self._heard, None
-        chunk = None if heard is None else partial(_round, heard)
-        self._server.say("round", {"run": self._run, "layer": layer.columns()}, chunk=chunk)
+        data = {"run": self._run, "layer": result.row.columns()}
+        heard = result.heard
+        self._server.say("round", data, chunk=None if heard is None else lambda: _round(heard))
 
 
 def _round(heard: HeardRound) -> dict[str, Any]:
@@ -102,8 +95,8 @@ def live_sweep(plan: Sweep) -> LiveServer:
     return LiveServer(title, manifest)
 
 
-class LiveSweepPage:
-    """A sweep's listener that tells a page."""
+class LiveSweepPage(Callbacks):
+    """Tells a page of a sweep's results."""
 
     def __init__(self, server: LiveServer, plan: Sweep) -> None:
         self._server = server
@@ -116,18 +109,15 @@ class LiveSweepPage:
         """How many runs failed."""
         return sum(row["status"] == FAILED for row in self._rows)
 
-    def start(self, cells: Any, done: int) -> None:
+    def start(self, work: Work) -> None:
         """Tell how many cells there are."""
-        self._left = len(cells)
-        self._server.say("status", f"{self._left:,} runs to go, {done:,} done before")
+        self._left = work.total - work.done
+        self._server.say("status", f"{self._left:,} runs to go, {work.done:,} done before")
 
-    def begin(self, cell: Cell) -> None:
-        """Ignore: what a page shows are results."""
-
-    def finish(self, cell: Cell, record: Record) -> None:
+    def finish(self, unit: str, result: FinishedCell) -> None:
         """Tell what came out."""
         self._left -= 1
-        self._rows.append(result_row(cell, record))
+        self._rows.append(result_row(result.cell, result.record))
         self._server.say("status", f"{self._left:,} runs to go, {self.failed:,} failed")
         if any(row["status"] == DONE for row in self._rows):
             rows = tuple(self._rows)

@@ -1,11 +1,11 @@
-"""What `fedhh account audit-life` prints: what was found beside each claim, and a verdict."""
+"""Tables of a longitudinal audit: what was found next to each claim, and a verdict."""
 
 from __future__ import annotations
 
-from fedhh.cli.account.output import round_up, show_table
-from fedhh.cli.console import open_console, print_line
-from fedhh.cli.safe_text import safe_text
-from fedhh.experiments.study.text_table import TextTable
+from collections.abc import Iterator
+
+from fedhh.experiments.study.parts import Line, Part
+from fedhh.experiments.study.text_table import TextTable, round_up
 from fedhh.longitudinal.audit import Overspending
 from fedhh.longitudinal.audit.verdict import (
     LongitudinalVerdict,
@@ -14,37 +14,36 @@ from fedhh.longitudinal.audit.verdict import (
     verdict_word,
 )
 
-_WIDTH = 120
-_VERDICT = "verdict"
 
-
-def print_life_audit(verdict: LongitudinalVerdict) -> None:
-    """Print everything that was found."""
-    console = open_console(width_unless_terminal=_WIDTH)
+def audit_parts(verdict: LongitudinalVerdict) -> Iterator[Part]:
+    """Yield everything that was found."""
     devices = f"{verdict.num_devices:,} {'device' if verdict.num_devices == 1 else 'devices'}"
-    print_line(
-        console,
-        safe_text(f"audit of {verdict.title}: {devices}, {verdict.num_days} days")
+    yield Line(
+        f"audit of {verdict.title}: {devices}, {verdict.num_days} days"
         + (f", confidence {verdict.confidence:g}" if verdict.shown else ""),
+        is_whole=True,
     )
     if verdict.sent:
-        show_table(_table_of_sent(verdict.sent), console=console, left={_VERDICT})
+        yield _table_of_sent(verdict.sent)
     if verdict.shown:
-        show_table(_table_of_shown(verdict.shown), console=console, left={_VERDICT})
+        yield _table_of_shown(verdict.shown)
     lines = [line for sent in verdict.sent for line in _complaints(sent)]
     lines += [line for shown in verdict.shown for line in _limits(shown)]
     for line in (*lines, *(f"- {note}" for note in verdict.notes)):
-        print_line(console, line)
-    print_line(console, f"verdict: {verdict_word(verdict.refuted)}")
+        yield Line(line, is_whole=True)
+    yield Line(f"verdict: {verdict_word(verdict.refuted)}", is_whole=True)
 
 
 def _table_of_sent(parts: tuple[SentRecords, ...]) -> TextTable:
     return TextTable(
         title="numbers of records sent, replayed against caps",
-        columns=("use case", "epsilon", "a day", "stated", "a life", "stated", _VERDICT),
+        columns=(
+            "use case", "epsilon", "sent a day", "stated a day", "sent in all", "stated in all",
+            "verdict",
+        ),
         rows=tuple(
             (
-                safe_text(part.use_case),
+                part.use_case,
                 f"{part.epsilon:g}",
                 str(part.replay.most_in_a_day),
                 str(part.most_in_a_day),
@@ -55,31 +54,33 @@ def _table_of_sent(parts: tuple[SentRecords, ...]) -> TextTable:
             for part in parts
         ),
         note="",
-    )
+    )  # fmt: skip
 
 
 def _table_of_shown(parts: tuple[ShownAnswers, ...]) -> TextTable:
-    rows = []
-    for part in parts:
-        found = part.found
-        row = (
-            safe_text(part.audited),
-            f"{part.unit} of {found.stated.answers[0].epsilon:.3g}",
-            str(found.least_answers),
-            str(found.stated.num_answers),
-            "none" if found.detects_from is None else f"{found.detects_from} and more",
-            f"{found.found.epsilon:.3f}",
-            round_up(found.stated.epsilon),
+    rows = tuple(
+        (
+            part.audited,
+            f"{part.unit} of {part.found.stated.answers[0].epsilon:.3g}",
+            str(part.found.least_answers),
+            str(part.found.stated.num_answers),
+            "none" if part.found.detects_from is None else f"{part.found.detects_from} and more",
+            f"{part.found.found.epsilon:.3f}",
+            round_up(part.found.stated.epsilon),
             verdict_word(part.refuted),
         )
-        rows.append(row)
+        for part in parts
+    )
     return TextTable(
         title="what reports show: lower bounds",
-        columns=("of", "what", "at least", "stated", "detects", "epsilon", "stated", _VERDICT),
-        rows=tuple(rows),
+        columns=(
+            "of", "what", "at least", "stated", "detects", "epsilon at least", "epsilon stated",
+            "verdict",
+        ),
+        rows=rows,
         note="",
         labels=2,
-    )
+    )  # fmt: skip
 
 
 def _complaints(part: SentRecords) -> list[str]:
@@ -89,11 +90,11 @@ def _complaints(part: SentRecords) -> list[str]:
         return []
     who = "1 device" if replay.num_overspending == 1 else f"{replay.num_overspending:,} devices"
     lines = [
-        f"{safe_text(part.use_case)}: {who} of {replay.num_devices:,} sent more than stated; "
+        f"{part.use_case}: {who} of {replay.num_devices:,} sent more than stated; "
         f"first, {_overspent(part, replay.first)}"
     ]
     if replay.worst != replay.first:
-        lines.append(f"{safe_text(part.use_case)}: worst, {_overspent(part, replay.worst)}")
+        lines.append(f"{part.use_case}: worst, {_overspent(part, replay.worst)}")
     return lines
 
 
@@ -103,7 +104,7 @@ def _overspent(part: SentRecords, spent: Overspending) -> str:
         if spent.num_days == 1
         else f"days {spent.first_day} to {spent.last_day}"
     )
-    device = safe_text(part.names.get(spent.device, spent.device))
+    device = part.names.get(spent.device, spent.device)
     return (
         f"device {device} on {when}: {spent} (loss {spent.sent * part.epsilon:g}, stated "
         f"{spent.stated * part.epsilon:g})"
@@ -112,22 +113,17 @@ def _overspent(part: SentRecords, spent: Overspending) -> str:
 
 def _limits(part: ShownAnswers) -> list[str]:
     """Return what these lives cannot show."""
-    name, control = safe_text(part.audited), part.control
+    name, control = part.audited, part.control
     if part.found.detects_from is None:
         cure = "" if control is None else ", or a smaller --local-epsilon"
         return [
             f"{name}: no number of {part.unit}, however large, can be detected in these lives; "
             f"use more --devices{cure}."
         ]
-    if control is not None and not control.refuted:
-        return [
-            f"{name}: drawn again every day, it would not be detected: at least "
-            f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}; use more "
-            "--days or --devices."
-        ]
-    if control is not None:
-        return [
-            f"{name}: drawn again every day, it would be detected: at least "
-            f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}."
-        ]
-    return []
+    if control is None:
+        return []
+    missed, cure = ("", "") if control.refuted else ("not ", "; use more --days or --devices")
+    return [
+        f"{name}: drawn again every day, it would {missed}be detected: at least "
+        f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}{cure}."
+    ]

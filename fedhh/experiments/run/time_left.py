@@ -6,11 +6,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.experiments.config.fidelity import EXACT_TALLY
+from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.protocol import AnyProtocol
 
 AFTER_LAYERS = 3.0
@@ -27,6 +30,54 @@ _RECENT = 3
 _ENOUGH_OF_A_LAYER = 0.25
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunWork(Work):
+    """The rounds of a run, whose steps are answers of clients.
+
+    Attributes:
+        protocol: The server's settings.
+        population: The clients.
+    """
+
+    protocol: AnyProtocol
+    population: Population
+
+
+def work_of(
+    protocol: AnyProtocol,
+    population: Population,
+    *,
+    done: int = 0,
+    clients_done: int = 0,
+    seconds_left: Callable[[], float | None] | None = None,
+) -> RunWork:
+    """Return what a run is about to do, after rounds and answers that were done before."""
+    mechanism = protocol.mechanism
+    return RunWork(
+        title=protocol.title,
+        noun="rounds",
+        total=len(mechanism.layers),
+        done=done,
+        steps=mechanism.most_answers,
+        steps_done=clients_done,
+        seconds_left=seconds_left,
+        protocol=protocol,
+        population=population,
+    )
+
+
+class FinishedRound(NamedTuple):
+    """What came out of a round.
+
+    Attributes:
+        row: Its row of the layers table.
+        heard: What became of its candidates; None for a run without a directory.
+    """
+
+    row: LayerRow
+    heard: HeardRound | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Layer:
     """A finished layer: nanoseconds per client by the model, and seconds as measured."""
@@ -36,7 +87,7 @@ class _Layer:
     overhead: float
 
 
-class TimeLeft:
+class TimeLeft(Callbacks):
     """Guesses the seconds left from the last layers' speed, not from the whole run's.
 
     The first layer is cheaper than the others, and slower to begin. So the next layer's speed is
@@ -54,26 +105,26 @@ class TimeLeft:
         self._answered = 0
         self._begin_layer()
 
-    def start(self, protocol: AnyProtocol, population: Population, clients_done: int) -> None:
-        """Hear that layers are about to begin, see `fedhh.experiments.run.listener.Listener`."""
-        self._protocol = protocol
-        self._drawing = _DRAWING_NS if isinstance(population, VirtualPopulation) else 0.0
+    def start(self, work: Work) -> None:
+        """Hear that layers are about to begin."""
+        assert isinstance(work, RunWork)
+        self._protocol = work.protocol
+        self._drawing = _DRAWING_NS if isinstance(work.population, VirtualPopulation) else 0.0
         self._layers = []
-        mechanism = protocol.mechanism
-        self._clients_left = mechanism.most_answers - clients_done
-        share = self._clients_left / max(mechanism.most_answers, 1)
-        self._rounds_left = round(len(mechanism.layers) * share)
+        self._clients_left = work.steps - work.steps_done
+        self._rounds_left = round(work.total * self._clients_left / max(work.steps, 1))
         self._begin_layer()
 
-    def advance(self, num_clients: int) -> None:
+    def advance(self, steps: int) -> None:
         """Hear that clients have answered."""
         self._last = self._clock()
-        self._answered += num_clients
-        self._clients_left -= num_clients
+        self._answered += steps
+        self._clients_left -= steps
         self._answers.append((self._last, self._answered))
 
-    def finish_round(self, layer: LayerRow) -> None:
+    def finish(self, unit: str, result: Any) -> None:
         """Hear a finished layer's row."""
+        layer: LayerRow = result.row
         now = self._clock()
         clients = max(layer.num_clients, 1)
         per_client = self._pace() or (now - self._begun) / clients

@@ -1,8 +1,9 @@
-"""`fedhh account audit-life`: what it prints, finds and refuses."""
+"""`fedhh audit device`, `log`: what they print, find and refuse."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,24 +18,23 @@ LOG = "device,day,use_case\na,0,emoji\na,0,emoji\nb,0,health\na,3,emoji\nb,20,em
 
 
 @pytest.fixture
-def fedhh(command):
-    """Exit code, standard output, standard error."""
-
-    def call(*words: str) -> tuple[int, str, str]:
-        done = command("account", "audit-life", *words)
-        return done.returncode, done.stdout, done.stderr
-
-    return call
+def device(fedhh):
+    return partial(fedhh, "audit", "device")
 
 
-def found(fedhh, *words: str) -> tuple[int, dict]:
-    code, out, err = fedhh(*words, "--format", "json")
+@pytest.fixture
+def log(fedhh):
+    return partial(fedhh, "audit", "log")
+
+
+def found(command, *words: str) -> tuple[int, dict]:
+    code, out, err = command(*words, "--format", "json")
     assert err == ""
     return code, json.loads(out)
 
 
-def test_devices_of_a_pipeline_are_consistent_with_their_caps(fedhh):
-    code, result = found(fedhh, *EMOJI, *QUICK)
+def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
+    code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (0, "consistent")
     (sent,) = result["sent"]
     assert (sent["most_in_a_day"], sent["most_in_life"], sent["loss_of_life"]) == (1, 4, 16.0)
@@ -44,63 +44,63 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(fedhh):
     assert day["at_least_answers"] == 1
     assert 3 <= life["at_least_answers"] <= 4 < life["detects_from"]
     assert life["at_least"] < life["claimed"] == pytest.approx(4.0)
-    code, table, _ = fedhh(*EMOJI, *QUICK)
+    code, table, _ = device(*EMOJI, *QUICK)
     assert code == 0
     assert "verdict: consistent" in table
 
 
-def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(fedhh, monkeypatch):
+def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(device, monkeypatch):
     def broken(cap, epsilon, waiting):
-        return device(RefilledTwice.of(cap), epsilon, waiting)
+        return honest(RefilledTwice.of(cap), epsilon, waiting)
 
-    device = audits._device
+    honest = audits._device
     monkeypatch.setattr(audits, "_device", broken)
-    code, result = found(fedhh, *EMOJI, *QUICK)
+    code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (1, "refuted")
     assert result["sent"][0]["first"]["sent"] == 2
     assert [part["verdict"] for part in result["shown"]] == ["refuted", "refuted"]
-    code, table, _ = fedhh(*EMOJI, *QUICK)
+    code, table, _ = device(*EMOJI, *QUICK)
     assert code == 1
     assert "sent 2 in 1 day, stated at most 1 (loss 8, stated 4)" in table
 
 
-def test_the_rules_of_a_pipeline_are_those_of_its_file(fedhh, tmp_path):
+def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(
         "[pipeline]\ndelay_hours = 30.0\n[pipeline.use_cases.taps]\noracle = 'grr'\n"
         "epsilon = 3.0\nrecords_per_day = 2\nrollover = 1\ndomain = {values = 5}\n"
     )
-    code, result = found(fedhh, "--pipeline", str(file), "--days", "4", "--devices", "800")
+    code, result = found(device, "--pipeline", str(file), "--days", "4", "--devices", "800")
     assert code == 0
     (sent,) = result["sent"]
     assert (sent["use_case"], sent["local_epsilon"], sent["stated_in_a_day"]) == ("taps", 3.0, 3)
     # The first records wait for more than a day, the last ones are still there.
     assert 4 <= sent["most_in_life"] <= 7
     names = [each["use_case"] for each in found(
-        fedhh, "--pipeline", "pipeline-small", "--days", "1", "--devices", "8"
+        device, "--pipeline", "pipeline-small", "--days", "1", "--devices", "8"
     )[1]["sent"]]  # fmt: skip
     assert len(names) > 1
 
 
-def test_a_memoised_answer_is_held_against_its_permanent_bits(fedhh):
+def test_a_memoised_answer_is_held_against_its_permanent_bits(device):
     words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "10")
-    code, result = found(fedhh, *words)
+    code, result = found(device, *words)
     assert code == 0
     always, in_turn = result["shown"]
     assert (always["stated_answers"], in_turn["stated_answers"]) == (1, 2)
     assert 0.7 < always["at_least"] < 1.0
     assert always["control"]["verdict"] == in_turn["control"]["verdict"] == "refuted"
-    assert "drawn again every day, it would be detected" in fedhh(*words)[1]
-    few = fedhh(*words[:-1], "2", "--devices", "500")[1]
+    assert "drawn again every day, it would be detected" in device(*words)[1]
+    few = device(*words[:-1], "2", "--devices", "500")[1]
     assert "drawn again every day, it would not be detected" in few
     one_day = ("--answer", "rappor", "--local-epsilon", "2", "--days", "1", "--devices", "2000")
-    assert len(found(fedhh, *one_day, "--bits", "16")[1]["shown"]) == 1
+    assert len(found(device, *one_day, "--bits", "16")[1]["shown"]) == 1
 
 
-def test_ones_own_log_is_held_against_published_caps(fedhh, tmp_path):
-    log = tmp_path / "log.csv"
-    log.write_text(LOG)
-    code, result = found(fedhh, "--preset", "apple", "--transcript", str(log))
+def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
+    sent = tmp_path / "log.csv"
+    sent.write_text(LOG)
+    code, result = found(log, str(sent), "--rules", "apple")
     assert (code, result["verdict"]) == (1, "refuted")
     emoji, health = result["sent"]
     assert health["verdict"] == "consistent"
@@ -110,46 +110,37 @@ def test_ones_own_log_is_held_against_published_caps(fedhh, tmp_path):
     assert (result["num_devices"], result["num_days"], result["shown"]) == (2, 21, [])
     # What was saved up may be sent at once, where that is stated.
     own = ("--use-case", "emoji=1:2:unlimited", "--use-case", "health=2:2/7")
-    assert found(fedhh, *own, "--transcript", str(log))[0] == 0
+    assert found(log, str(sent), *own)[0] == 0
     whole = tmp_path / "log.parquet"
     pq.write_table(
         pa.table({"device": [7, 7], "day": [2, 2], "records": [3, 4], "report": ["x", "y"]}), whole
     )
-    code, table, _ = fedhh("--use-case", "records=1:5", "--transcript", str(whole))
+    code, table, _ = log(str(whole), "--use-case", "records=1:5")
     assert code == 1
     assert "device 7 on day 2: sent 7 in 1 day, stated at most 5 (loss 7, stated 5)" in table
     lines = tmp_path / "log.jsonl"
     # What JSON leaves out is one record, also where a later line says how many.
     lines.write_text('{"device": 1, "day": 0}\n{"device": 1, "day": 0, "records": 2}\n')
-    assert found(fedhh, "--use-case", "records=1:3", "--transcript", str(lines))[0] == 0
-    assert found(fedhh, "--use-case", "records=1:2", "--transcript", str(lines))[0] == 1
+    assert found(log, str(lines), "--use-case", "records=1:3")[0] == 0
+    assert found(log, str(lines), "--use-case", "records=1:2")[0] == 1
     dates = tmp_path / "dates.csv"
     dates.write_text("device,day\na,2024-02-28\na,2024-03-01\n")
-    _, result = found(fedhh, "--use-case", "records=1:1", "--transcript", str(dates))
+    _, result = found(log, str(dates), "--use-case", "records=1:1")
     assert result["num_days"] == 3
 
 
-@pytest.mark.parametrize("name", ["seen.png", "seen.svg"])
-def test_a_figure_is_written(fedhh, tmp_path, name):
-    words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "2", "--devices", "50")
-    code, out, err = fedhh(*words, "--plot", str(tmp_path / name))
-    assert (code, err) == (0, "")
-    assert "Wrote" in out
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_an_audit_says_what_it_cannot_refute(fedhh):
-    few = fedhh(*EMOJI, "--days", "2", "--devices", "8")[1]
+def test_an_audit_says_what_it_cannot_refute(device):
+    few = device(*EMOJI, "--days", "2", "--devices", "8")[1]
     assert "no number of records, however large, can be detected in these lives; use more" in few
     words = ("--answer", "one-bit-mean", "--local-epsilon", "30", "--devices", "200")
-    large = fedhh(*words)[1]
+    large = device(*words)[1]
     assert "no number of permanent bits, however large" in large
     assert "or a smaller --local-epsilon." in large
-    assert found(fedhh, *words)[1]["shown"][0]["detects_from"] is None
+    assert found(device, *words)[1]["shown"][0]["detects_from"] is None
 
 
-def test_a_busy_device_under_an_audited_budget_manager_keeps_its_balances(fedhh):
-    code, result = found(fedhh, "--preset", "macos-10.12", "--days", "5")
+def test_a_busy_device_under_an_audited_budget_manager_keeps_its_balances(device):
+    code, result = found(device, "--rules", "macos-10.12", "--days", "5")
     assert code == 0
     # 16 a day for the four announced applications (Tang et al. 2017, section 4.2.3).
     losses = {each["use_case"]: each["loss_of_life"] for each in result["sent"]}
@@ -180,21 +171,18 @@ def test_a_busy_device_under_an_audited_budget_manager_keeps_its_balances(fedhh)
         ("device,day,use_case\na,2024-01-03,emoji\na,4,emoji\n", "date like 2024-02-29"),
     ],
 )
-def test_a_log_that_is_none_is_refused_in_one_line(fedhh, tmp_path, content, message):
-    log = tmp_path / "log.csv"
-    log.write_text(content)
-    code, out, err = fedhh("--preset", "apple", "--transcript", str(log))
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
+def test_a_log_that_is_none_is_refused_in_one_line(refused, tmp_path, content, message):
+    sent = tmp_path / "log.csv"
+    sent.write_text(content)
+    assert message in refused("audit", "log", str(sent), "--rules", "apple")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Expected one of --preset, --use-case, --pipeline and --answer"),
-        (("--preset", "aple"), "did you mean 'apple'"),
-        ((*EMOJI, "--preset", "apple"), "Expected one of"),
+        ((), "Expected one of --rules, --use-case, --pipeline, --answer"),
+        (("--rules", "aple"), "did you mean 'apple'"),
+        ((*EMOJI, "--rules", "apple"), "Expected one of"),
         (("--pipeline", "smal.toml"), "smal.toml"),
         (("--answer", "rappor", "--pipeline", "pipeline-small"), "it has no caps"),
         (("--use-case", "emoji=4:0"), "amount"),
@@ -209,13 +197,10 @@ def test_a_log_that_is_none_is_refused_in_one_line(fedhh, tmp_path, content, mes
         ((*EMOJI, "--confidence", "1"), "confidence=1.0"),
         ((*EMOJI, "--local-epsilon", "1"), "--local-epsilon only with --answer"),
         ((*EMOJI, "--bits", "8"), "--bits only with --answer"),
-        ((*EMOJI, "--transcript", "x.csv", "--days", "3"), "without --days and --devices"),
-        ((*EMOJI, "--transcript", "no-such.csv"), "no-such.csv"),
-        ((*EMOJI, "--transcript", "x.txt"), "known extensions"),
-        (("--preset", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
+        ((*EMOJI, "--transcript", "x.csv"), "fedhh audit log FILE"),
+        (("--rules", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
         (("--answer", "rappor"), "Expected --local-epsilon with --answer"),
-        ((*EMOJI, "--plot", "a.txt"), "a.txt"),
-        (("--preset", "macos-10.12", "--plot", "a.png"), "--plot only where reports are read"),
+        (("--rules", "macos-10.12", "--figure", "a.png"), "--figure only where reports are read"),
         (("--answer", "rapor", "--local-epsilon", "1"), "did you mean 'rappor'"),
         (("--answer", "rappor", "--local-epsilon", "0"), "local_epsilon"),
         (("--answer", "rappor", "--local-epsilon", "1", "--drawn", "2"), "no --drawn"),
@@ -223,8 +208,19 @@ def test_a_log_that_is_none_is_refused_in_one_line(fedhh, tmp_path, content, mes
         (("--answer", "rappor", "--local-epsilon", "1", *EMOJI), "it has no caps"),
     ],
 )
-def test_wrong_options_are_refused_in_one_line(fedhh, words, message):
-    code, out, err = fedhh(*words)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
+def test_wrong_options_are_refused_in_one_line(refused, words, message):
+    assert message in refused("audit", "device", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("sent.csv",), "Expected one of --rules, --use-case, --pipeline."),
+        (("no-such.csv", *EMOJI), "no-such.csv"),
+        (("x.txt", *EMOJI), "known extensions"),
+        (("sent.csv", *EMOJI, "--days", "3"), "No such option: --days"),
+        (("--transcript", "sent.csv", *EMOJI), "FILE, without an option"),
+    ],
+)
+def test_wrong_options_of_a_log_are_refused_in_one_line(refused, words, message):
+    assert message in refused("audit", "log", *words)

@@ -1,4 +1,4 @@
-"""What `fedhh compare` makes of a configuration, and prints of the results."""
+"""Comparisons: sweeps over protocols, made of any run's or sweep's file."""
 
 from __future__ import annotations
 
@@ -6,25 +6,14 @@ import copy
 import math
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
-from fedhh.cli.console import SafeConsole
-from fedhh.cli.sweep_request import DoneSweep
-from fedhh.cli.text_tables import print_table
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
 from fedhh.experiments.config.section import DEFAULT_PROTOCOL
-from fedhh.experiments.report.comparison import comparison_table
-from fedhh.experiments.report.tables import make_table
-from fedhh.experiments.study.text_table import TextTable
-from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
 from fedhh.experiments.sweep.central_target import TARGETS
 from fedhh.experiments.sweep.totals import COHORT
 from fedhh.server.registry import protocol_class, protocol_names
-from fedhh.system.files import write_text
 from fedhh.validation import InputError, did_you_mean, shown
 
 DEFAULT_COMPARISON = "sfp-vs-triehh-quick"
@@ -157,31 +146,3 @@ def comparison_at(table: dict[str, Any], at: str) -> dict[str, Any]:
     axes.pop(_EPSILON, None)
     table[SWEEP]["axes"] = {**axes, axis: [epsilon]}
     return table
-
-
-def write_comparison(done: DoneSweep) -> None:
-    """Write the table of all settings beside the results."""
-    whole = make_table("comparison", done.directory)
-    for kind, ending in (("markdown", "md"), ("csv", "csv")):
-        write_text(done.directory / f"comparison.{ending}", whole.render(kind))
-
-
-def print_comparison(console: SafeConsole, done: DoneSweep) -> None:
-    """Print the table of one epsilon: the configuration's own, or else the largest."""
-    frame, description = results.read_results(done.directory)
-    frame = results.with_server_seconds(frame, done.directory)
-    print_table(console, _at_one_epsilon(frame, description, done))
-
-
-def _at_one_epsilon(frame: pd.DataFrame, description: dict[str, Any], done: DoneSweep) -> TextTable:
-    """Return the table at the configuration's own epsilon, or else the largest one."""
-    if _EPSILON not in description["axes"] or frame[_EPSILON].nunique() == 1:
-        return comparison_table(frame, description)
-    own = done.base.privacy.local_epsilon
-    epsilon = own if (frame[_EPSILON] == own).any() else frame[_EPSILON].max()
-    table = comparison_table(
-        frame[frame[_EPSILON] == epsilon],
-        {**description, "axes": [path for path in description["axes"] if path != _EPSILON]},
-    )
-    note = f"Local epsilon {epsilon:g} per contribution; comparison.md has the others. {table.note}"
-    return replace(table, note=note)

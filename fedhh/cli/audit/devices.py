@@ -1,0 +1,179 @@
+"""`fedhh audit device`, `log`: what devices gave away over time, next to what is stated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedhh.cli.account.options import (
+    Bits,
+    Buckets,
+    ChanceFromOne,
+    ChanceFromZero,
+    Drawn,
+    Gamma,
+    Hashes,
+    RulesOption,
+    SampleSeed,
+    UseCaseOption,
+    given,
+    named,
+    settings_given,
+)
+from fedhh.cli.options import FigureOption, Format, FormatOption
+from fedhh.validation import InputError, require_choice
+
+if TYPE_CHECKING:
+    from fedhh.longitudinal.audit import LongitudinalVerdict
+    from fedhh.longitudinal.ledger import Rules
+    from fedhh.longitudinal.pipeline.audits import Waiting
+
+PipelineOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SOURCE", help="Rules of a pipeline: preset or file; its devices wait as it says."
+    ),
+]
+
+
+def device(  # noqa: PLR0917 - typer makes these options, none is positional
+    rules: RulesOption = None,
+    use_case: UseCaseOption = None,
+    pipeline: PipelineOption = None,
+    answer: Annotated[
+        str | None, typer.Option(help="Audit a memoized answer: rappor, one-bit-mean or dbitflip.")
+    ] = None,
+    local_epsilon: Annotated[
+        float | None, typer.Option(help="With --answer: of all reports about one value.")
+    ] = None,
+    bits: Bits = None,
+    hashes: Hashes = None,
+    p: ChanceFromZero = None,
+    q: ChanceFromOne = None,
+    gamma: Gamma = None,
+    buckets: Buckets = None,
+    drawn: Drawn = None,
+    days: Annotated[
+        int | None, typer.Option(help="Days of a life; 30 if not said, 60 with --answer.")
+    ] = None,
+    devices: Annotated[
+        int | None, typer.Option(help="That live each life; 20000 if not said, 3000 with --answer.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the verdict, all parts together.")] = 0.99,
+    seed: SampleSeed = 0,
+    figure: FigureOption = None,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Lower bounds on what simulated devices gave away over time; a verdict.
+
+    How many records were sent is held against every window of the caps, and how many the reports
+    show against how many are stated, at a smaller epsilon. With --answer, all reports of a device
+    are held against what is stated of its permanent responses. Exit code 1 if a claim is refuted.
+    Some 5 seconds for a use case, 20 for an answer.
+
+    Example: fedhh audit device --use-case emoji=4:1 --days 30
+    """
+    from fedhh.longitudinal.audit import audit_budget_manager, audit_memo
+    from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
+    from fedhh.longitudinal.pipeline.audits import audit_devices
+
+    if figure is not None and rules not in {None, "apple"}:
+        raise InputError("Expected --figure only where reports are read: with simulated devices.")
+    settings = given(bits=bits, hashes=hashes, p=p, q=q, gamma=gamma, buckets=buckets, drawn=drawn)
+    lives = given(num_days=days, num_devices=devices)
+    if answer is not None:
+        if rules or use_case or pipeline:
+            raise InputError(
+                "Expected --answer without --rules, --use-case and --pipeline: it has no caps."
+            )
+        if local_epsilon is None:
+            raise InputError("Expected --local-epsilon with --answer.")
+        verdict = audit_memo(
+            answer,
+            local_epsilon=local_epsilon,
+            **lives,
+            confidence=confidence,
+            seed=seed,
+            **settings_given(answer, **settings),
+        )
+        _finish(verdict, output_format, figure)
+        return
+    for option in given(local_epsilon=local_epsilon, **settings):
+        raise InputError(f"Expected {named(option)} only with --answer.")
+    stated, waiting = _rules(rules, use_case or [], pipeline, also=", --answer")
+    if rules is not None and rules in CONFIGURATIONS:
+        if devices is not None:
+            raise InputError(
+                "Expected no --devices with an audited system, whose devices are alike."
+            )
+        verdict = audit_budget_manager(rules, **lives, seed=seed)
+    else:
+        verdict = audit_devices(stated, waiting=waiting, **lives, confidence=confidence, seed=seed)
+    _finish(verdict, output_format, figure)
+
+
+def log(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="What devices sent: columns device, day, use_case and perhaps records; Parquet, "
+            "CSV or JSON Lines.",
+        ),
+    ],
+    rules: RulesOption = None,
+    use_case: UseCaseOption = None,
+    pipeline: PipelineOption = None,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Whether devices kept to their caps, by a log of what they sent; a verdict.
+
+    How many records were sent is held against every window of the caps. Exit code 1 if a device
+    sent more.
+
+    Example: fedhh audit log sent.csv --use-case emoji=4:1
+    """
+    from fedhh.longitudinal.pipeline.audits import audit_log
+
+    stated, _ = _rules(rules, use_case or [], pipeline)
+    _finish(audit_log(stated, file), output_format)
+
+
+def _rules(
+    rules: str | None, use_cases: list[str], pipeline: str | None, also: str = ""
+) -> tuple[Rules, Waiting | None]:
+    """Return what is stated of devices that send under caps, and how their records wait."""
+    from fedhh.longitudinal.ledger import APPLE, rules_of_configuration
+    from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
+    from fedhh.longitudinal.pipeline.audits import rules_of_pipeline
+
+    if sum((rules is not None, bool(use_cases), bool(pipeline))) != 1:
+        raise InputError(f"Expected one of --rules, --use-case, --pipeline{also}.")
+    if pipeline is not None:
+        return rules_of_pipeline(pipeline)
+    if rules is not None:
+        require_choice(["apple", *CONFIGURATIONS], rules=rules)
+        return (APPLE if rules == "apple" else rules_of_configuration(CONFIGURATIONS[rules])), None
+    from fedhh.cli.account.rule_text import rules_given
+
+    stated = rules_given(use_cases)
+    if len(stated.caps) < len(stated.charges):
+        raise InputError("Expected each use case once in --use-case.")
+    return stated, None
+
+
+def _finish(verdict: LongitudinalVerdict, how: Format, figure: Path | None = None) -> None:
+    from fedhh.cli.console import open_console
+    from fedhh.cli.text_tables import print_result
+    from fedhh.longitudinal.report.audit_table import audit_parts
+
+    if figure is not None:
+        from fedhh.longitudinal.report.account_figures import plot_trade_offs
+
+        plot_trade_offs(figure, verdict.shown)
+    console = open_console(width_unless_terminal=120)
+    print_result(how, verdict.to_dict, audit_parts(verdict), console=console, figure=figure)
+    if verdict.refuted:
+        raise typer.Exit(1)

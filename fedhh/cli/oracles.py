@@ -1,0 +1,147 @@
+"""`fedhh oracles`: which frequency oracle to use, and how large a sketch must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedhh.cli.account.options import SampleSeed
+from fedhh.cli.options import FigureOption, Format, FormatOption
+
+if TYPE_CHECKING:
+    from fedhh.experiments.study.parts import Part
+    from fedhh.oracles.comparison import OracleComparison, OracleFacts, ServerWork
+    from fedhh.oracles.sketch_errors import SketchErrors
+
+_SHORT = 1e6
+
+oracles = typer.Typer(
+    help="Compare frequency oracles.\n\n"
+    "Example: fedhh oracles compare --local-epsilon 4 --domain-size 10000",
+    no_args_is_help=True,
+)
+
+
+@oracles.command()
+def compare(
+    local_epsilon: Annotated[float, typer.Option(help="Privacy of one report, 0.01 to 30.")],
+    domain_size: Annotated[int, typer.Option(help="Number of values, the dummy included.")],
+    figure: FigureOption = None,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Noise, report size and server's work of all oracles, and which of them to use.
+
+    Example: fedhh oracles compare --local-epsilon 4 --domain-size 10000 --figure oracles.png
+    """
+    from fedhh.cli.text_tables import print_result
+    from fedhh.oracles.comparison import compare_oracles
+
+    found = compare_oracles(epsilon=local_epsilon, domain_size=domain_size)
+    if figure is not None:
+        from fedhh.experiments.report.oracle_figures import plot_oracles
+
+        plot_oracles(figure, epsilon=local_epsilon, domain_size=domain_size)
+    print_result(output_format, found.to_dict, _compared(found), figure=figure)
+
+
+def _compared(found: OracleComparison) -> Iterator[Part]:
+    from fedhh.experiments.study.parts import Line
+    from fedhh.experiments.study.text_table import TextTable
+
+    rows: list[tuple[str, ...]] = [
+        (
+            facts.name,
+            f"{facts.variance:.4g}",
+            f"{found.relative_to_oue(facts.name):.3g}",
+            _number(facts.report_bits),
+            *_work(facts.work),
+            _sum(facts),
+        )
+        for facts in found.facts.values()
+    ]
+    rows += [(name, *["-"] * 5, "does not fit") for name in found.refused]
+    yield TextTable(
+        title=f"local epsilon {found.epsilon:g}, {found.domain_size:,} values",
+        columns=("oracle", "V0", "to oue", "bits", "per report", "per candidate", "adds up to"),
+        rows=tuple(rows),
+        note="V0: variance of a count of 0, per report. Work in numbers touched, n reports; "
+        "a candidate's where all values are decoded.",
+        is_whole=True,
+    )
+    for reason in found.refused.values():
+        yield Line(reason, is_whole=True)
+    yield Line(f"Use {found.recommended}: {found.reason}", is_whole=True)
+
+
+def _work(work: ServerWork | None) -> tuple[str, str]:
+    if work is None:
+        return "-", "-"
+    report = f"O({work.report}): {_number(work.per_report)}"
+    if work.per_candidate_and_report:
+        return report, f"O({work.candidate}): {_number(work.per_candidate_and_report)} n"
+    return report, f"O({work.candidate}): {_number(work.per_candidate)}"
+
+
+def _sum(facts: OracleFacts) -> str:
+    if facts.aggregate_size is None:
+        return "nothing, all kept"
+    kind = "sketch of" if facts.is_sketch else "counts:"
+    return f"{kind} {_number(facts.aggregate_size)}"
+
+
+def _number(value: float) -> str:
+    """Return a number in full where it is short."""
+    return f"{value:,.0f}" if value < _SHORT else f"{value:.3g}".replace("e+0", "e")
+
+
+@oracles.command()
+def size(  # noqa: PLR0917 - typer makes these options, none is positional
+    local_epsilon: Annotated[float, typer.Option(help="Privacy of one report.")] = 2.0,
+    reports: Annotated[int, typer.Option(help="Reports in the sketch.")] = 100_000_000,
+    values: Annotated[int, typer.Option(help="Values, held by Zipf's law: 1 / rank.")] = 100_000,
+    rank: Annotated[int, typer.Option(help="Rank of the value whose count is meant.")] = 10,
+    seed: SampleSeed = 0,
+    figure: FigureOption = None,
+    output_format: FormatOption = Format.TABLE,
+) -> None:
+    """Standard deviation of Count Mean Sketch by its size, and two simulated sketches.
+
+    Example: fedhh oracles size --local-epsilon 2 --figure cms.png
+    """
+    from fedhh.cli.text_tables import print_result
+    from fedhh.oracles.sketch_errors import cms_variance
+
+    found = cms_variance(
+        epsilon=local_epsilon, num_reports=reports, num_values=values, rank=rank, seed=seed
+    )
+    if figure is not None:
+        from fedhh.experiments.report.oracle_figures import plot_sketch_errors
+
+        plot_sketch_errors(figure, found)
+    print_result(output_format, found.to_dict, _sizes(found), figure=figure)
+
+
+def _sizes(found: SketchErrors) -> Iterator[Part]:
+    from fedhh.experiments.study.parts import Line
+    from fedhh.experiments.study.text_table import TextTable
+    from fedhh.oracles.sketch_errors import FROM_RANK, NUM_CELLS, NUM_HASHES
+
+    yield TextTable(
+        title=f"standard deviation of a count of {found.count:,.0f}; {found.title}",
+        columns=("m cells", *(f"k = {k:,}" for k in NUM_HASHES)),
+        rows=tuple(
+            (f"{m:,}", *(f"{value:,.0f}" for value in row))
+            for m, row in zip(NUM_CELLS, found.surface, strict=True)
+        ),
+        note="",
+    )
+    yield Line(f"No size goes below {found.floor:,.0f}.")
+    for (m, k), value in found.simulated.items():
+        formula = found.surface[NUM_CELLS.index(m), NUM_HASHES.index(k)]
+        yield Line(
+            f"One simulated sketch, m = {m:,}, k = {k:,}: {value:,.0f} (formula {formula:,.0f}), "
+            f"over values beyond rank {FROM_RANK:,}.",
+            is_whole=True,
+        )

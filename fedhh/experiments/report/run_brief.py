@@ -1,0 +1,51 @@
+"""What a person sees when a run ends: the result in brief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fedhh.experiments.report.run_tables import falls_short, fidelity_rows, regime_rows
+from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.sentences import below_zero, privacy_sentence, sentence
+from fedhh.experiments.study.parts import Columns, Line, Part
+from fedhh.experiments.study.text_table import TextTable
+
+_TOP_WORDS = 10
+_EMPTY = Line("")
+
+
+def brief_of(result: RunResult, beside: TextTable | None = None) -> Iterator[Part]:
+    """Yield a run's result in one sentence, its top words and its privacy.
+
+    Args:
+        result: The run.
+        beside: The comparison with its baselines, if there are any.
+    """
+    yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
+    yield Line(sentence(result))
+    for what, value, note in (*fidelity_rows(result.simulation), *regime_rows(result)):
+        yield Line(f"{what.capitalize()} {value}: {note}.")
+    yield _EMPTY
+    top = result.discoveries.head(_TOP_WORDS)
+    if len(top):
+        heads = ("", "top words", "clients, estimated ± 2 std. errors", "clients, true")
+        rows = [
+            (
+                str(number),
+                row["word"],
+                f"{row['estimated_clients']:,.0f} ± {2 * row['std_error']:,.0f}",
+                f"{row['true_clients']:,}",
+            )
+            for number, row in enumerate(top.to_dict("records"), start=1)
+        ]
+        yield Columns(heads=heads, rows=rows, label=1)
+        yield Line(falls_short(result.protocol.mechanism), style="dim")
+        reason = below_zero(result, top)
+        if reason is not None:
+            yield Line(reason, style="dim")
+        yield _EMPTY
+    if beside is not None:
+        yield beside
+        yield _EMPTY
+    yield Line(privacy_sentence(result))
+    yield _EMPTY

@@ -1,0 +1,169 @@
+"""A run and its baselines, from a configuration to their directory."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.experiments.config.client_file import KeptFile
+from fedhh.experiments.config.domain import FROM_DATA
+from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.protocol import build_protocol
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run import directory as output
+from fedhh.experiments.run.preflight import preflight_of_configs
+from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
+from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
+from fedhh.experiments.study.callbacks import Callbacks, Several
+from fedhh.experiments.study.directory import check_output
+from fedhh.experiments.study.parts import Columns, Line, Part
+from fedhh.experiments.study.request import Request, Source
+from fedhh.experiments.study.resume import resumed
+from fedhh.experiments.study.study import Study
+from fedhh.settings import AUTO
+
+
+class RunStudy(Study):
+    """A run and its baselines, on the same clients."""
+
+    def __init__(
+        self, source: Source, request: Request, draw: Callable[[Path, RunResult], object]
+    ) -> None:
+        """Refuse what cannot work, before any client is drawn.
+
+        Args:
+            source: The configuration.
+            request: Where it goes.
+            draw: Writes a run's figures into its directory.
+        """
+        config = parse_config(source.table, source.origin)
+        if request.resume:
+            assert request.out is not None
+            stored = output.resumed_config(request.out)
+            asked = _as_stored(config, stored)
+            config = resumed(asked, stored, request.out, what=output.NAME)
+        self._request, self._draw = request, draw
+        self.configs = [config, *config.of_baselines]
+        self._made: list[Path] = []
+        for each in self.configs:
+            build_protocol(each)
+
+    @property
+    def title(self) -> str:
+        """Names of the protocols, and the population."""
+        names = " and ".join(each.protocol.name for each in self.configs)
+        return f"{names} on {self.configs[0].population.source}"
+
+    def plan(self) -> list[Part]:
+        """Return what the rounds ask and cost; the clients are drawn for it, and asked nothing."""
+        file = KeptFile()
+        population = self._drawn(file)[0]
+        rows = []
+        for each in self.configs:
+            protocol = check_config(each, population)[1]
+            mechanism = protocol.mechanism
+            cohorts = [layer.num_clients for layer in mechanism.layers]
+            local = getattr(mechanism, "local_epsilon", math.inf)
+            rows.append(
+                (
+                    protocol.title,
+                    f"{len(cohorts):,}",
+                    f"{min(cohorts):,}",
+                    f"{mechanism.most_answers:,}",
+                    "none" if math.isinf(local) else f"{local:g}",
+                )
+            )
+        heads = ("protocol", "rounds at most", "smallest cohort", "answers", "local epsilon")
+        told = self._preflight(population, file)
+        clients = Line(f"{population.name}: {population.num_clients:,} {population.unit}s")
+        return [clients, Columns(heads=heads, rows=rows), *told]
+
+    def plan_record(self) -> list[dict[str, Any]]:
+        """Return the configurations, every "auto" settled."""
+        population = self._drawn(KeptFile())[0]
+        settled = [check_config(each, population)[0] for each in self.configs]
+        return [each.model_dump(mode="json", exclude_none=True) for each in settled]
+
+    def run(self, callbacks: Sequence[Callbacks] = ()) -> Path:
+        """Run it, and write its directory, with its baselines' in it."""
+        config, heard = self.configs[0], Several(callbacks)
+        check_output(self._request.out, config.output.directory, resume=self._request.resume)
+        check_cluster(config.execution.workers, config.execution.ray_address)
+        with start_ahead(config.execution) as ahead:
+            heard.phase("drawing clients")
+            started = time.perf_counter()
+            file = KeptFile()
+            population, facts = self._drawn(file)
+            drawn = time.perf_counter() - started
+            checked = [check_config(each, population) for each in self.configs]
+            heard.say(self._preflight(population, file))
+            seconds = sum(
+                seconds_of_run(settled, protocol.mechanism, population)
+                for settled, protocol in checked
+            )
+            workers = choose_workers(config.execution, seconds)
+            heard.note(workers.why)
+            with open_executor(config, population, workers, ahead) as executor:
+                runs = [
+                    run_config(
+                        each,
+                        population,
+                        executor=executor,
+                        callbacks=callbacks,
+                        checkpoint_in=partial(self._make, number),
+                    )
+                    for number, each in enumerate(self.configs)
+                ]
+        heard.phase("drawing figures")
+        runs[0][1].timings["population"] = drawn
+        # The run's own result comes last, since it says that all is done; then nothing is resumed.
+        for (each, result), directory in reversed(list(zip(runs, self._made, strict=True))):
+            self._draw(directory, result)
+            output.write_result(directory, result, each, facts)
+        for (each, _), directory in zip(runs, self._made, strict=True):
+            output.drop_checkpoint(directory, each)
+        return self._made[0]
+
+    def _drawn(self, file: KeptFile) -> tuple[Population, Mapping[str, Any]]:
+        config = self.configs[0]
+        return build_population(config.population, seed=config.seed, read=file.read)
+
+    def _preflight(self, population: Population, file: KeptFile) -> Sequence[Part]:
+        """Return what is known before a run on a file; nothing without a file."""
+        if file.content is None or not isinstance(population, StoredPopulation):
+            return ()
+        return preflight_of_configs(self.configs, population, file.content).parts
+
+    def _make(self, number: int, config: Config) -> Path:
+        """Make the directory of a run from its settled configuration: 0, or of a baseline."""
+        request = self._request
+        if number == 0:
+            source = Path(config.population.source).name.split(".")[0]
+            name = f"{config.protocol.name.replace(':', '_')}_{source}_seed{config.seed}"
+            directory = request.out
+        else:
+            directory = output.baseline_folder(self._made[0], number - 1)
+            name = directory.name
+        if directory is None or not (request.resume and directory.exists()):
+            directory = output.new_directory(config, directory, name=name)
+        self._made.append(directory)
+        return directory
+
+
+def _as_stored(asked: Config, stored: Config) -> Config:
+    """Return a request with what a run settles, such as "auto", as the stored run has it."""
+    kept = dict(stored.protocol)
+    changes = {key: kept.get(key, value) for key, value in asked.protocol if value == AUTO}
+    settled: dict[str, Any] = {"protocol": asked.protocol.changed(changes)}
+    if asked.population.alphabet == FROM_DATA == stored.population.alphabet_source:
+        settled["population"] = asked.population.model_copy(
+            update={"alphabet": stored.population.alphabet, "alphabet_source": FROM_DATA}
+        )
+    return asked.model_copy(update=settled)

@@ -1,0 +1,59 @@
+"""What a user asks to run, and what that names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a user asks for.
+
+    Attributes:
+        source: A preset's name, a TOML file (a path, or a text that ends in .toml or has a slash),
+            or None for what ``out`` holds, or for the default of the kind.
+        settings: ``section.key=value`` each.
+        data: A file of clients, in place of the configured ones.
+        out: The directory; None for a new one that fedhh names.
+        resume: Whether ``out`` holds what goes on.
+        options: What only some kinds know, by name.
+    """
+
+    source: str | Path | None = None
+    settings: Sequence[str] = ()
+    data: Path | None = None
+    out: Path | None = None
+    resume: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def file(self) -> Path | None:
+        """The TOML file, if it is one."""
+        source = self.source
+        is_file = isinstance(source, Path) or (
+            source is not None and (source.endswith(".toml") or "/" in source)
+        )
+        return Path(source) if is_file and source is not None else None
+
+    @property
+    def name(self) -> str:
+        """A short name of the source, for directories; empty without one."""
+        return str(self.source or "") if self.file is None else self.file.stem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What a request names, read, changed and not checked yet.
+
+    Attributes:
+        kind: Its word in `KINDS`.
+        table: The content.
+        origin: Names it in errors.
+    """
+
+    kind: str
+    table: dict[str, Any]
+    origin: str

@@ -1,0 +1,75 @@
+"""One loader for all kinds: a preset's name or a TOML file, changed as asked; it says its kind."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from fedhh import doors
+from fedhh.experiments.config.built_in import COMMANDS, preset_names, preset_text
+from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.study.kinds import KINDS, Kind, find, kind_of_table
+from fedhh.experiments.study.request import Request, Source
+from fedhh.experiments.study.resume import resumed_directory, stored_toml
+from fedhh.experiments.study.study import Study
+from fedhh.system.files import is_there
+from fedhh.validation import InputError, did_you_mean
+
+
+def load_source(request: Request, *, kind: str | None = None) -> Source:
+    """Return what a request names, with the changes that it asks for.
+
+    Args:
+        request: The request; a resume that names no source goes on with what its directory holds.
+        kind: A word of `KINDS` that it has to be of; None for any, which the content says.
+
+    Raises:
+        InputError: It cannot be read, or is of another kind.
+    """
+    of_kind = find(kind or "run")
+    what = of_kind.noun if kind else "experiment"
+    directory = resumed_directory(request.out, what=what) if request.resume else None
+    if directory is not None and request.source is None and request.data is None:
+        names = [KINDS[kind].config] if kind else sorted({each.config for each in KINDS.values()})
+        name = next((each for each in names if is_there(directory / each)), names[0])
+        table, origin = stored_toml(directory, name, what=of_kind.noun), str(directory)
+    elif request.file is not None:
+        doors.offer_folder(request.file.parent)
+        table, origin = read_toml(request.file), str(request.file)
+    else:
+        doors.offer_folder(Path())
+        name = str(request.source or of_kind.default_source)
+        if not name:
+            listed = ", ".join(preset_names(KINDS[kind or "run"].presets))
+            raise InputError(
+                f"Expected a {of_kind.noun}: a TOML file, or a preset's name, one of {listed}."
+            )
+        table, origin = tomllib.loads(_preset(name, kind)), f"preset {name}"
+    said = kind_of_table(table)
+    if kind is None:
+        of_kind = find(said)
+    elif not of_kind.takes(table):
+        raise InputError(
+            f"{origin} is of the kind {said}, expected a {of_kind.noun}; fedhh run takes any kind."
+        )
+    return Source(kind=kind or said, table=of_kind.changed(table, request, origin), origin=origin)
+
+
+def open_study(request: Request, *, kind: str | None = None) -> tuple[Kind, Study]:
+    """Return what a request asks for, every setting of it checked, and its kind.
+
+    Raises:
+        InputError: It cannot run as it is.
+    """
+    source = load_source(request, kind=kind)
+    found = find(source.kind)
+    return found, found.study(source, request)
+
+
+def _preset(name: str, kind: str | None) -> str:
+    if kind is not None:
+        return preset_text(name, KINDS[kind].presets)
+    homes = {each: folder for folder in COMMANDS for each in preset_names(folder)}
+    if name not in homes:
+        raise InputError(f"Unknown preset {name!r}{did_you_mean(name, homes)}")
+    return preset_text(name, homes[name])
