@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from fedhh.experiments.run.preflight import preflight
     from fedhh.experiments.run.result import RunResult
     from fedhh.experiments.run.run import rounds, simulate
+    from fedhh.experiments.study.source import run
     from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
     from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -93,6 +94,7 @@ _HOMES = {
     "population_from": "fedhh.experiments.config.client_file",
     "preflight": "fedhh.experiments.run.preflight",
     "plot": "fedhh.experiments.report.notebook",
+    "run": "fedhh.experiments.study.source",
     "rounds": "fedhh.experiments.run.run",
     "simulate": "fedhh.experiments.run.run",
     "sweep": "fedhh.experiments.sweep.sweep",
@@ -127,6 +129,7 @@ __all__ = [
     "population_from",
     "preflight",
     "rounds",
+    "run",
     "simulate",
     "sweep",
     "sweep_over",

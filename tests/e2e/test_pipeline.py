@@ -74,17 +74,6 @@ def test_it_is_shown_again(done, command):
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
 
 
-def test_its_figures_are_drawn_again_and_it_has_a_page(done, command, tmp_path):
-    directory, _ = done
-    assert command("plot", str(directory), "--out", str(tmp_path)).returncode == 0
-    assert len(list(tmp_path.iterdir())) == 3 * 3
-    page = tmp_path / "page.html"
-    written = command("report", str(directory), "--out", str(page))
-    assert (written.returncode, written.stderr) == (0, "")
-    assert "page.html" in "".join(written.stdout.split())
-    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
 def test_its_configuration_gives_the_same_again(done, command, tmp_path):
     directory, _ = done
     ran = command(
@@ -96,28 +85,6 @@ def test_its_configuration_gives_the_same_again(done, command, tmp_path):
         assert (tmp_path / "again" / f"{name}.csv").read_text() == (
             directory / f"{name}.csv"
         ).read_text()
-
-
-def test_what_is_finished_is_not_resumed(done, command):
-    directory, _ = done
-    again = command("pipeline", "run", "--resume", "--out", str(directory))
-    assert again.returncode == 2
-    assert "nothing to resume" in again.stderr
-    (used,) = command(*SMALL, "--out", str(directory)).stderr.splitlines()
-    assert "holds another run" in used
-
-
-def test_one_that_was_stopped_goes_on_with_its_own_configuration(done, command, tmp_path):
-    directory, _ = done
-    stopped = tmp_path / "mine"
-    stopped.mkdir()
-    (stopped / "config.toml").write_text((directory / "config.toml").read_text())
-    other = command("pipeline", "run", "--resume", "--out", str(stopped), "--seed", "5")
-    assert other.returncode == 2
-    assert "holds another pipeline (differs in: configuration)" in other.stderr
-    ran = command(*SMALL, "--resume", "--out", str(stopped), "-q")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert (stopped / "days.csv").read_text() == (directory / "days.csv").read_text()
 
 
 def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp_path):

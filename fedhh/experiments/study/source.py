@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 from fedhh import doors
 from fedhh.experiments.config.built_in import COMMANDS, preset_names, preset_text
 from fedhh.experiments.config.toml_file import read_toml
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.study.kinds import KINDS, Kind, find, kind_of_table
 from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.resume import resumed_directory, stored_toml
@@ -53,6 +55,33 @@ def load_source(request: Request, *, kind: str | None = None) -> Source:
             f"{origin} is of the kind {said}, expected a {of_kind.noun}; fedhh run takes any kind."
         )
     return Source(kind=kind or said, table=of_kind.changed(table, request, origin), origin=origin)
+
+
+def run(
+    source: str | Path | None = None,
+    *,
+    settings: Sequence[str] = (),
+    data: Path | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    callbacks: Sequence[Callbacks] = (),
+) -> Path:
+    """Run an experiment of any kind, as `fedhh run` does, and return its directory.
+
+    Args:
+        source: A preset's name or a TOML file, see `Request.source`; "default" if None.
+        settings: ``section.key=value`` each.
+        data: A file of clients, in place of the configured ones.
+        out: The directory; a new one if None.
+        resume: Go on with what ``out`` holds.
+        callbacks: Hear how it goes on.
+
+    Raises:
+        InputError: It cannot run as it is; nothing has run.
+    """
+    place = None if out is None else Path(out)
+    request = Request(source=source, settings=settings, data=data, out=place, resume=resume)
+    return open_study(request)[1].run(callbacks)
 
 
 def open_study(request: Request, *, kind: str | None = None) -> tuple[Kind, Study]:

@@ -210,7 +210,7 @@ def test_resume_runs_only_what_is_missing(tmp_path):
             heard.append(unit)
 
     sweep.run_sweep(plan, out, workers=0, resume=True, callbacks=[Heard()])
-    assert heard == ["eta_max 30, seed 0"]
+    assert heard == ["eta_max 30, seed 5"]
     assert (out / results.RESULTS).read_bytes() == before
 
 
