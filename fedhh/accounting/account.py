@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from fedhh.accounting.bounds.shuffle_bound import check_delta
-from fedhh.accounting.guarantees import Guarantee, PrivacyReport, Unit, epsilon_text, or_infinite
+from fedhh.accounting.guarantees import (
+    UNITS,
+    Guarantee,
+    PrivacyReport,
+    Unit,
+    epsilon_text,
+    or_infinite,
+)
 from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.local import local_guarantees
 from fedhh.accounting.run_facts import LayerRecord, RunFacts
@@ -161,7 +168,7 @@ def central_before_run(
     Raises:
         InputError: A value is out of range, or no accounting is known for the mechanism.
     """
-    require_choice(("item", "user"), unit=unit)
+    require_choice(UNITS, unit=unit)
     check_delta(delta)
     if isinstance(mechanism, LocalReports):
         return guarantee_before_run(RunFacts.planned(mechanism, (), delta=delta), unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -31,6 +32,7 @@ from fedhh.accounting.local import local_guarantees
 from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, COMPOSITION, GROUPS, SUN_CENTRAL
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
+from fedhh.mechanisms.local_reports import LocalReports
 
 _CLAIMED = ("clones", "closed-form")
 """Theorem 2 of Sun et al. (2024), and the bound whose public implementation gave their number."""
@@ -156,32 +158,35 @@ def _bounds_of_layers(run: RunFacts) -> list[Bounds]:
     if not run.mechanism.is_subset_selection:
         return proven
     if run.uses > 1 or (run.domains_vary and not run.realised):
-        return [*proven, (_reachable(run),)]
+        return [*proven, (reachable_of(run.mechanism, num_reports=num_reports),)]
     sizes = {
         (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size) for record in run.layers
     }
-    blankets = [
+    return [*proven, tuple(worst_blankets(blankets_of(run.mechanism, sizes)))]
+
+
+def reachable_of(mechanism: LocalReports, *, num_reports: int) -> Blanket:
+    """Return the blanket of whatever domain a planned layer may have, for so many reports."""
+    return reachable_blanket(
+        local_epsilon=mechanism.local_epsilon,
+        num_reports=num_reports,
+        smallest_domain=min(each.smallest_domain for each in mechanism.layers),
+        largest_domain=max(each.largest_domain for each in mechanism.layers),
+    )
+
+
+def blankets_of(mechanism: LocalReports, sizes: Iterable[tuple[int, int]]) -> list[Blanket]:
+    """Return the blankets of layers, given the reports and the values of each."""
+    return [
         subset_selection_blanket(
-            local_epsilon=local_epsilon,
-            num_reports=layer_reports,
+            local_epsilon=mechanism.local_epsilon,
+            num_reports=num_reports,
             domain_size=domain_size,
             subset_size=subset_size,
         )
-        for layer_reports, domain_size in sizes
-        if (subset_size := run.mechanism.values_per_report(domain_size)) is not None
+        for num_reports, domain_size in sizes
+        if (subset_size := mechanism.values_per_report(domain_size)) is not None
     ]
-    return [*proven, tuple(worst_blankets(blankets))]
-
-
-def _reachable(run: RunFacts) -> Blanket:
-    """Return the blanket of whatever domain a layer may have, and the fewest reports."""
-    planned = run.mechanism.layers
-    return reachable_blanket(
-        local_epsilon=run.local_epsilon,
-        num_reports=run.reports,
-        smallest_domain=min(each.smallest_domain for each in planned),
-        largest_domain=max(each.largest_domain for each in planned),
-    )
 
 
 def _name(run: RunFacts, bounds: Bounds) -> str:

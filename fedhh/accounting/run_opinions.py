@@ -7,13 +7,10 @@ from dataclasses import replace
 
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.composition import QUICK, Use
-from fedhh.accounting.bounds.selection import (
-    dominating_blanket,
-    reachable_blanket,
-    subset_selection_blanket,
-)
+from fedhh.accounting.bounds.selection import dominating_blanket
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound
 from fedhh.accounting.guarantees import Guarantee, NotApplicable, PrivacyReport
+from fedhh.accounting.run_guarantees import blankets_of, reachable_of
 from fedhh.accounting.second_opinion import SecondOpinion, opinion_on_uses
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.mechanisms.base import Mechanism
@@ -96,22 +93,7 @@ def _bound(
         return shuffle_bound(method, local_epsilon=epsilon, num_reports=NUM_REPORTS_RANGE[0])
     if not method.startswith(Blanket.name):
         return None
+    fewest = NUM_REPORTS_RANGE[0]
     if not guarantee.realised:
-        return reachable_blanket(
-            local_epsilon=epsilon,
-            num_reports=NUM_REPORTS_RANGE[0],
-            smallest_domain=min(each.smallest_domain for each in mechanism.layers),
-            largest_domain=max(each.largest_domain for each in mechanism.layers),
-        )
-    return dominating_blanket(
-        [
-            subset_selection_blanket(
-                local_epsilon=epsilon,
-                num_reports=NUM_REPORTS_RANGE[0],
-                domain_size=domain_size,
-                subset_size=subset_size,
-            )
-            for domain_size in sorted({domain_size for _, domain_size in layers})
-            if (subset_size := mechanism.values_per_report(domain_size)) is not None
-        ]
-    )
+        return reachable_of(mechanism, num_reports=fewest)
+    return dominating_blanket(blankets_of(mechanism, {(fewest, size) for _, size in layers}))

@@ -1,12 +1,11 @@
 """The statements that guarantees rest on, in the words that reports print.
 
-`CHECKED` was compared with the papers' own text; of `RECALLED` the statement is known, but its
-number or section was not compared: **numbering not verified**. docs/accounting.md has the proofs
-that are fedhh's own.
+docs/accounting.md has the proofs that are fedhh's own.
 """
 
 from __future__ import annotations
 
+# Compared with the papers' own text.
 SUN_LOCAL = "Sun et al. (2024), Theorem 1"
 SUN_CENTRAL = "Sun et al. (2024), Theorem 2 (closed form)"
 SUN_ANONYMITY = "Sun et al. (2024), Lemma 1"
@@ -14,6 +13,7 @@ APPLE_CMS = "Apple (2017), Theorem 4.1"
 APPLE_HCMS = "Apple (2017), Theorem 4.3"
 APPLE_SFP = "Apple (2017), Theorem 4.5"
 
+# The statement is known, its number or section was not compared: numbering not verified.
 CLONES = "Feldman, McMillan, Talwar (2021), Theorem 3.1"
 CLONES_2023 = "Feldman, McMillan, Talwar (2023), Theorem 3.1, with its erratum"
 BLANKET = "privacy blanket of Subset Selection, after Balle et al. (2019), section 5"
@@ -29,6 +29,7 @@ OPTIMAL = (
     "Vadhan 2016), by privacy-loss distributions of randomized responses"
 )
 
+# fedhh's own.
 CLONES_2023_OF_SELECTION = "clones of 2023, for Subset Selection by docs/accounting.md, section 2"
 CLOSED_FORM_OF_SELECTION = f"{SUN_CENTRAL}, for Subset Selection by docs/accounting.md, section 3"
 SAMPLED_VOTES = (
@@ -37,20 +38,3 @@ SAMPLED_VOTES = (
 )
 GROUPS = "group privacy with unequal steps (docs/accounting.md, section 4)"
 VALIDATION = "validation round: a p-value of at most its rate (docs/accounting.md, section 5)"
-
-CHECKED = (SUN_LOCAL, SUN_CENTRAL, SUN_ANONYMITY, APPLE_CMS, APPLE_HCMS, APPLE_SFP)
-"""Numbers and statements stand so in the papers."""
-
-RECALLED = (
-    CLONES,
-    CLONES_2023,
-    BLANKET,
-    COMPOSITION,
-    PADDED_SAMPLE,
-    RAPPOR,
-    BASIC,
-    ADVANCED_2010,
-    ADVANCED,
-    OPTIMAL,
-)
-"""Numbering not verified."""

@@ -303,8 +303,10 @@ def test_fewer_reports_are_never_dropped_for_more_of_them():
             local_epsilon=4.0, num_reports=n, domain_size=s, subset_size=9
         )
         for pair in ([few, other], [many, other]):
-            kept = max(each.epsilon(1e-6) for each in worst_blankets(pair))
-            assert kept == max(each.epsilon(1e-6) for each in pair)
+            kept = worst_blankets(pair)
+            for epsilon in (0.02, 0.2, 1.0):
+                worst = max(each.delta(epsilon) for each in pair)
+                assert max(each.delta(epsilon) for each in kept) == worst
 
 
 def test_of_equally_many_reports_only_the_worse_blanket_is_kept():
