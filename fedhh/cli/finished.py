@@ -1,14 +1,11 @@
-"""What a command has left: its directory, or a file of it, and what is printed of it."""
+"""What a command has left: its directory, or a file of it, and a table of it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from fedhh.cli.console import open_console, print_line
-from fedhh.cli.safe_text import safe_text
-from fedhh.cli.text_tables import print_parts
-from fedhh.experiments.study.kinds import Asked, Kind, all_kinds, kind_of, nothing_finished
+from fedhh.experiments.study.kinds import all_kinds, kind_of, nothing_finished
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.system.files import is_there
 from fedhh.validation import InputError
@@ -19,19 +16,6 @@ def directory_of(path: Path) -> Path:
     if os.path.isfile(path) and kind_of(path.parent) is not None:
         return path.parent
     return path
-
-
-def print_finished(directory: Path, kind: Kind, asked: Asked | None = None) -> None:
-    """Print all of what is finished in a directory, from its files, and where they are.
-
-    Raises:
-        InputError: A file is missing or damaged.
-    """
-    console = open_console(width_unless_terminal=kind.width)
-    print_parts(console, kind.parts(directory, asked or Asked()))
-    print_line(console, f"Files: {safe_text(directory, longest=None)}")
-    for line in kind.closing_lines(directory):
-        print_line(console, safe_text(line, longest=None))
 
 
 def finished_table(directory: Path, name: str | None) -> TextTable:

@@ -22,8 +22,9 @@ def show(
 
     Example: fedhh show runs/mine
     """
-    from fedhh.cli.console import print_json
-    from fedhh.cli.finished import directory_of, print_finished
+    from fedhh.cli.console import open_console, print_json
+    from fedhh.cli.finished import directory_of
+    from fedhh.cli.text_tables import print_parts
     from fedhh.experiments.study.kinds import Asked, kind_of, nothing_finished
     from fedhh.experiments.study.stored_files import reading
     from fedhh.validation import InputError
@@ -41,4 +42,5 @@ def show(
         if output_format is Format.JSON:
             print_json(kind.record(place, asked))
         else:
-            print_finished(place, kind, asked)
+            console = open_console(width_unless_terminal=kind.width)
+            print_parts(console, kind.whole(place, asked))
