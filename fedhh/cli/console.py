@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,11 +103,6 @@ def print_wrapped(console: Console, line: str, *, style: str = "") -> None:
 def print_written(path: Path, note: str = "") -> None:
     """Print that a file has been written."""
     print_line(open_console(), f"Wrote {safe_text(path, longest=None)}{note}")
-
-
-def quoted_path(path: Path) -> str:
-    """Return a path as a shell takes it, safe to print."""
-    return safe_text(shlex.quote(str(path)), longest=None)
 
 
 def print_directory(directory: Path) -> None:

@@ -11,6 +11,7 @@ from fedhh.cli.options import Format
 from fedhh.cli.progress import LiveProgress
 from fedhh.cli.text_tables import print_parts, print_result
 from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.experiments.study.kinds import Asked
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import open_study
 from fedhh.experiments.study.stored_files import reading
@@ -51,9 +52,12 @@ def run_experiment(
             page.end(directory)
     with reading(directory):
         if output_format is not Format.TABLE:
-            from fedhh.cli.finished import print_finished
-
-            print_finished(directory, found, how=output_format)
+            asked = Asked()
+            print_result(
+                output_format,
+                lambda: found.record(directory, asked),
+                found.parts(directory, asked),
+            )
         elif quiet:
             print_directory(directory)
         else:

@@ -31,8 +31,9 @@ def show(
     Example: fedhh show runs/mine
     Example: fedhh show runs/table1 --table gboard-table1 --format latex
     """
-    from fedhh.cli.finished import directory_of, print_finished
-    from fedhh.cli.text_tables import print_as
+    from fedhh.cli.console import open_console
+    from fedhh.cli.finished import directory_of
+    from fedhh.cli.text_tables import print_as, print_result
     from fedhh.experiments.study.kinds import Asked, kind_of, nothing_finished
     from fedhh.experiments.study.stored_files import reading
     from fedhh.validation import InputError
@@ -49,7 +50,13 @@ def show(
         if kind is None:
             raise nothing_finished(place)
         if table is None:
-            print_finished(place, kind, asked, output_format)
+            in_words = output_format is Format.TABLE
+            print_result(
+                output_format,
+                lambda: kind.record(place, asked),
+                kind.whole(place, asked) if in_words else kind.parts(place, asked),
+                console=open_console(width_unless_terminal=kind.width),
+            )
             return
         made = kind.table(place) if table == "main" else kind.named_table(place, table)
     print_as(made, output_format)

@@ -121,7 +121,8 @@ def _print_columns(console: SafeConsole, columns: Columns) -> None:
 
 
 def _print_text(console: SafeConsole, line: Line) -> None:
-    text = Text(safe_text(line.text, longest=LONGEST_LINE), style=line.style)
+    longest = None if line.is_whole else LONGEST_LINE
+    text = Text(safe_text(line.text, longest=longest), style=line.style)
     shown = Padding(text, (0, 0, 0, line.indent)) if line.indent else text
     console.print(shown, soft_wrap=line.is_whole)
 

@@ -191,7 +191,11 @@ class Kind(ABC):
 
     def brief(self, directory: Path) -> Iterable[Part]:
         """Return what is printed at the end of a run, with the lines on its files."""
-        yield from self.parts(directory, Asked())
+        return self.whole(directory, Asked())
+
+    def whole(self, directory: Path, asked: Asked) -> Iterable[Part]:
+        """Yield all that is printed of it, and the lines on its files."""
+        yield from self.parts(directory, asked)
         yield Line(f"Files: {directory}", is_whole=True)
         for line in self.closing_lines(directory):
             yield Line(line, is_whole=True)
