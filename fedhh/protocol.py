@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
@@ -256,18 +255,13 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         """Return the words found so far."""
         return run.found.discoveries(self.symbols)
 
-    @cached_property
-    def _plan(self) -> Mechanism:
-        """`mechanism`, made once: rounds ask for it again and again, and settings stay."""
-        return self.mechanism
-
     def initialize(self) -> RunState[State]:
         """Return the state before the first query."""
         return RunState(place=0, own=self.begin(), found=Found.nothing(self.longest_word + 1))
 
     def next_query(self, run: RunState[State]) -> Query | None:
         """Return what to broadcast next, or None when the discovery is over."""
-        queries = (self.query_of(planned, run) for planned in self._plan.layers[run.place :])
+        queries = (self.query_of(planned, run) for planned in self.mechanism.layers[run.place :])
         return next((query for query in queries if query is not None), None)
 
     def finish_round(
@@ -281,7 +275,7 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         """
         aggregate.check_answers(query)
         place = self.place_of(query, run)
-        planned = self._plan.layers[place]
+        planned = self.mechanism.layers[place]
         heard = self.heard_of(planned, run, query, aggregate)
         found = Found.nothing(self.longest_word + 1) if heard.found is None else heard.found
         finished = len(found.codes) if heard.num_finished is None else heard.num_finished
@@ -318,7 +312,7 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         Raises:
             InputError: It is in no plan, or that round is over.
         """
-        plan = self._plan
+        plan = self.mechanism
         place = plan.layers.index(plan.planned(query.pass_index, query.layer))
         if place < run.place:
             raise InputError(

@@ -102,7 +102,7 @@ def test_words_come_from_a_file(tmp_path):
 def test_words_may_be_compressed_and_a_missing_file_is_named(tmp_path):
     path = tmp_path / "words.txt.gz"
     settings = [f'pipeline.use_cases.words.domain={{words = "{path}", exponent = 1.0}}']
-    config = load_pipeline(preset="pipeline-small", settings=settings, use_cases=["words"])
+    config = load_pipeline("pipeline-small", settings=settings, use_cases=["words"])
     with pytest.raises(InputError, match=r"domain\.words: cannot read .*words\.txt\.gz: No such"):
         build_use_cases(config)
     path.write_bytes(gzip.compress("\ufeffhello\nworld\n".encode()))

@@ -258,7 +258,7 @@ def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
     assert "ldp-triehh" in again.stdout
     assert "days-until-found.png" in again.stdout
     shown = command("show", "mine", cwd=tmp_path)
-    assert shown.stdout.splitlines() == again.stdout.splitlines()[:-1]
+    assert shown.stdout == again.stdout
     as_json = command("show", "mine", "--format", "json", cwd=tmp_path)
     assert json.loads(as_json.stdout)["protocols"] == rows
     written = command("report", "mine", cwd=tmp_path)
