@@ -36,12 +36,12 @@ def zipf_population(seed: int) -> StoredPopulation:
     rng = np.random.default_rng(seed)
     letters = np.array(list(string.ascii_lowercase))
     codes = rng.permutation(np.unique(rng.integers(26, size=(WORDS + 50, LENGTH)), axis=0))
-    law = np.arange(1, WORDS + 1) ** -1.1
+    distribution = np.arange(1, WORDS + 1) ** -1.1
     return StoredPopulation.from_rows(
         name="zipf",
         lexicon=Lexicon(words=["".join(row) for row in letters[codes[:WORDS]]]),
         clients=np.arange(CLIENTS),
-        word_ids=rng.choice(WORDS, size=CLIENTS, p=law / law.sum()),
+        word_ids=rng.choice(WORDS, size=CLIENTS, p=distribution / distribution.sum()),
         counts=np.ones(CLIENTS, dtype=np.int64),
         num_clients=CLIENTS,
     )

@@ -32,11 +32,11 @@ def measure(domain_size: int, epsilon: float, options: argparse.Namespace) -> di
     oracle = SubsetSelection(epsilon=epsilon, domain_size=domain_size)
     part = min(max(1, options.votes // oracle.d), REPORTS_PER_CALL)
     rng = np.random.default_rng(0)
-    law = 1 / np.arange(1, domain_size + 1)
-    law /= law.sum()
-    values = rng.choice(domain_size, size=part, p=law)
-    more = rng.choice(domain_size, size=REPORTS_PER_CALL, p=law)
-    counts = rng.multinomial(options.reports, law)
+    distribution = 1 / np.arange(1, domain_size + 1)
+    distribution /= distribution.sum()
+    values = rng.choice(domain_size, size=part, p=distribution)
+    more = rng.choice(domain_size, size=REPORTS_PER_CALL, p=distribution)
+    counts = rng.multinomial(options.reports, distribution)
     table = np.zeros(domain_size, dtype=np.int64)
     reports_s, counting_s, drawing_s = medians(
         [

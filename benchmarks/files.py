@@ -34,8 +34,8 @@ def write_texts(path: Path, texts: int) -> None:
     """Write JSON Lines."""
     rng = np.random.default_rng(0)
     letters = np.array(list("etaoinshrdlucmfwypvbgk"))
-    law = np.exp(-np.arange(len(letters)) / 8)
-    spelled = rng.choice(letters, size=(2 * WORDS, 9), p=law / law.sum())
+    distribution = np.exp(-np.arange(len(letters)) / 8)
+    spelled = rng.choice(letters, size=(2 * WORDS, 9), p=distribution / distribution.sum())
     lengths = rng.integers(2, 10, size=len(spelled)).tolist()
     words = list(dict.fromkeys("".join(row[:n]) for row, n in zip(spelled, lengths, strict=True)))[
         :WORDS

@@ -107,8 +107,10 @@ def main() -> None:
     add_options(parser)
     options = parser.parse_args()
     runs = max(3, options.runs)
-    law = 1 / np.arange(1, DOMAIN_SIZE + 1)
-    values = np.random.default_rng(0).choice(DOMAIN_SIZE, size=REPORTS, p=law / law.sum())
+    distribution = 1 / np.arange(1, DOMAIN_SIZE + 1)
+    values = np.random.default_rng(0).choice(
+        DOMAIN_SIZE, size=REPORTS, p=distribution / distribution.sum()
+    )
     counts = np.bincount(values, minlength=DOMAIN_SIZE)
     settings: dict[str, Any] = {
         "epsilon": EPSILON, "domain_size": DOMAIN_SIZE, "values": values.tolist(), "runs": runs,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.validation import InputError, printable
 
 
@@ -55,7 +55,7 @@ def _place_of(trace: TracebackType | None) -> str | None:
     for frame, line in reversed(list(traceback.walk_tb(trace))):
         file = frame.f_code.co_filename
         # What a dataclass generates has no file.
-        if doors.is_plugin(frame.f_globals.get("__name__", "")) and not file.startswith("<"):
+        if plugins.is_plugin(frame.f_globals.get("__name__", "")) and not file.startswith("<"):
             return f"{_short(Path(file))}, line {line}, in {frame.f_code.co_name}"
     return None
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.found import Discoveries, Found
-from fedhh.mechanisms.base import Mechanism, PlannedLayer
+from fedhh.plans.base import Plan, PlannedRound
 from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet
@@ -29,7 +29,7 @@ __all__ = [
 State = TypeVar("State")
 QueryType = TypeVar("QueryType", bound=Query)
 
-KeptBy = Literal["votes", "estimates", "posterior", "recount", "evidence"]
+KeptBy = Literal["votes", "estimates", "posterior", "validation", "evidence"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +56,8 @@ class RoundSummary:
         num_finished: Kept candidates that are words.
         kept_by: What the candidates were kept by: the most "votes" of the round; "estimates" that
             follow from all answers together, or have noise of the server's; the "posterior" of all
-            rounds; a "recount", of words that have enough votes; or "evidence", a recount that adds
-            up the votes of several rounds.
+            rounds; a "validation", of words that have enough votes; or "evidence", a validation
+            round that adds up the votes of several rounds.
         report_bits: Bits of one report.
         download_bits: Bits of the broadcast to one client.
     """
@@ -144,7 +144,7 @@ class RunState(Generic[State]):
 class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
     """A server's side of a discovery: a plan, a question and an ear.
 
-    `mechanism` is the plan: every round that may happen. For each of them in turn, `ask` makes the
+    `plan` is the plan: every round that may happen. For each of them in turn, `ask` makes the
     query, or skips the round, and `hear` digests the answers. What is claimed of a run comes from
     the plan, and the loop refuses a query that is not in it.
 
@@ -177,7 +177,7 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
 
     @property
     @abstractmethod
-    def mechanism(self) -> Mechanism:
+    def plan(self) -> Plan:
         """What a run does with its clients' data; known once the settings are settled."""
 
     @abstractmethod
@@ -208,20 +208,20 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
 
     def check_population(self, num_clients: int) -> None:
         """Raise InputError, with the numbers and a cure, if there are too few clients."""
-        mechanism = self.mechanism
-        largest = max(layer.num_clients for layer in mechanism.layers)
-        if mechanism.reuses_clients or len(mechanism.layers) == 1:
+        plan = self.plan
+        largest = max(layer.num_clients for layer in plan.layers)
+        if plan.reuses_clients or len(plan.layers) == 1:
             if largest > num_clients:
                 raise InputError(
                     f"Expected clients_per_layer <= {num_clients}, the population's size, got "
                     f"clients_per_layer={largest}."
                 )
             return
-        if mechanism.most_answers > num_clients:
-            rounds = len(mechanism.layers)
+        if plan.most_answers > num_clients:
+            rounds = len(plan.layers)
             raise InputError(
                 f"The population has {num_clients:,} clients, but {rounds} layers of up to "
-                f"{largest:,} clients need {mechanism.most_answers:,}, since no client is asked "
+                f"{largest:,} clients need {plan.most_answers:,}, since no client is asked "
                 f"twice. Set clients_per_layer <= {num_clients // rounds:,}, or ask for fewer "
                 "passes or layers."
             )
@@ -231,13 +231,13 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         """Return what the protocol knows before the first round."""
 
     @abstractmethod
-    def ask(self, planned: PlannedLayer, run: RunState[State]) -> QueryType | None:
+    def ask(self, planned: PlannedRound, run: RunState[State]) -> QueryType | None:
         """Return the query of a planned round, or None if the round is not needed."""
 
     @abstractmethod
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[State],
         query: QueryType,
         aggregate: Aggregate,
@@ -261,7 +261,7 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
 
     def next_query(self, run: RunState[State]) -> Query | None:
         """Return what to broadcast next, or None when the discovery is over."""
-        queries = (self.query_of(planned, run) for planned in self.mechanism.layers[run.place :])
+        queries = (self.query_of(planned, run) for planned in self.plan.layers[run.place :])
         return next((query for query in queries if query is not None), None)
 
     def finish_round(
@@ -275,7 +275,7 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         """
         aggregate.check_answers(query)
         place = self.place_of(query, run)
-        planned = self.mechanism.layers[place]
+        planned = self.plan.layers[place]
         heard = self.heard_of(planned, run, query, aggregate)
         found = Found.nothing(self.longest_word + 1) if heard.found is None else heard.found
         finished = len(found.codes) if heard.num_finished is None else heard.num_finished
@@ -312,7 +312,7 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         Raises:
             InputError: It is in no plan, or that round is over.
         """
-        plan = self.mechanism
+        plan = self.plan
         place = plan.layers.index(plan.planned(query.pass_index, query.layer))
         if place < run.place:
             raise InputError(
@@ -321,12 +321,12 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
             )
         return place
 
-    def query_of(self, planned: PlannedLayer, run: RunState[State]) -> Query | None:
+    def query_of(self, planned: PlannedRound, run: RunState[State]) -> Query | None:
         """Return the query of a planned round; see `ask`."""
         return self.ask(planned, run)
 
     def heard_of(
-        self, planned: PlannedLayer, run: RunState[State], query: Any, aggregate: Aggregate
+        self, planned: PlannedRound, run: RunState[State], query: Any, aggregate: Aggregate
     ) -> Heard[State]:
         """Return what a planned round's answers say; see `hear`."""
         return self.hear(planned, run, query, aggregate)

@@ -2,7 +2,7 @@
 
 Source: Wang, Li, Jha (2021), "Locally differentially private heavy hitter identification", IEEE
 TDSC 18(2), section 5 (arXiv:1708.06674). Clients hold bits, so words are strings of 48 symbols "0"
-and "1"; every report is drawn and decoded (OLH), none of the law is approximated.
+and "1"; every report is drawn and decoded (OLH), none of the distribution is approximated.
 """
 
 from __future__ import annotations
@@ -134,8 +134,9 @@ def hits(
 def ceiling(counts: Counts, k: int, eta: int, epsilon: float, *, seed: int) -> tuple[float, float]:
     """Return F and NCR if only the last group decided: no earlier one dropped a true value.
 
-    However values share prefixes, no more is to be expected. Supports are drawn by OLH's law,
-    Binomial(c, p) + Binomial(n - c, q); candidates beside the true top k are held by nobody.
+    However values share prefixes, no more is to be expected. Supports are drawn by OLH's
+    distribution, Binomial(c, p) + Binomial(n - c, q); candidates beside the true top k are held by
+    nobody.
 
     Args:
         counts: ``(values,) int64``: clients of each value, the most frequent first.

@@ -140,7 +140,7 @@ def f1_by_k(ranks: npt.NDArray[np.int64]) -> Curve:
 def expected_recall(
     population: StoredPopulation, holders: PrefixHolders, protocol: AnyProtocol
 ) -> Curve:
-    """Return TrieHH's expected recall at each of `KS`, by the hypergeometric law of its votes."""
+    """Return TrieHH's expected recall at each of `KS`, by the hypergeometric distribution of its votes."""
     assert isinstance(protocol, TrieHH)
     settled = protocol.settle(num_clients=population.num_clients, seed=0)
     sample, threshold = settled.clients_per_layer, settled.threshold
@@ -304,14 +304,14 @@ def _summary(
                 )
             )
             records.append(record)
-        law = _of_recall(exact[epsilon])
+        distribution = _of_recall(exact[epsilon])
         rows.append(
-            (f"{epsilon:g}", f"{_TRIEHH}, exact law", "", "", "", "100.0%",
-             *(f"{law[k - KS[0]]:.1%}" for k in _SHOWN))
+            (f"{epsilon:g}", f"{_TRIEHH}, exact distribution", "", "", "", "100.0%",
+             *(f"{distribution[k - KS[0]]:.1%}" for k in _SHOWN))
         )  # fmt: skip
         records.append(
-            {"central_epsilon": epsilon, "protocol": f"{_TRIEHH}, exact law"}
-            | {f"f1_at_{k}_mean": float(law[k - KS[0]]) for k in _SHOWN}
+            {"central_epsilon": epsilon, "protocol": f"{_TRIEHH}, exact distribution"}
+            | {f"f1_at_{k}_mean": float(distribution[k - KS[0]]) for k in _SHOWN}
         )
     setting = published()["triehh"]
     return TextTable(
@@ -323,7 +323,7 @@ def _summary(
             f"{setting['clients']:,} clients with one English word each, L = {setting['rounds']}, "
             f"delta {setting['delta']:g}. F1 at K: of the precision of all returned words and of "
             "the recall among the K words held by most. Bounds of shuffling: 2019, the blanket as "
-            "in the paper; 2021, clones (Feldman, McMillan, Talwar). Exact law: F1 of the expected "
+            "in the paper; 2021, clones (Feldman, McMillan, Talwar). Exact distribution: F1 of the expected "
             f"recall, hypergeometric votes. {interval_text([size.seeds], mean='Mean ± half the')}."
         ),
         labels=2,
@@ -346,7 +346,9 @@ def _findings(lines: pd.DataFrame, exact: dict[float, Curve], size: Size) -> tup
         f"{100 * (row['high'] - row['mean']):.1f}"
         for x, row in ((x, last.loc[x]) for x in size.epsilons)
     )
-    found.append(f"F1 of TrieHH at K = {KS[-1]} by the exact law and by its runs: {pairs}.")
+    found.append(
+        f"F1 of TrieHH at K = {KS[-1]} by the exact distribution and by its runs: {pairs}."
+    )
     for epsilon in size.epsilons:
         here = means[means["epsilon"] == epsilon].groupby("label", sort=False)["mean"].mean()
         ranked = ", ".join(f"{label} {value:.1%}" for label, value in here.items())
@@ -375,7 +377,7 @@ def _figure(lines: pd.DataFrame, exact: dict[float, Curve], size: Size) -> Figur
                 )
             axes.plot(
                 KS, _of_recall(exact[epsilon]), color=NOTE, linewidth=1, linestyle=":",
-                label=f"{_TRIEHH}, exact law", zorder=4,
+                label=f"{_TRIEHH}, exact distribution", zorder=4,
             )  # fmt: skip
             if len(panels) > 1:
                 name_panel(axes, f"central epsilon {epsilon:g}")

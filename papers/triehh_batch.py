@@ -13,7 +13,7 @@ import pandas as pd
 
 from fedhh.experiments.config.labels import value_text
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.mechanisms.sampled_threshold import triehh_epsilon
+from fedhh.plans.sampled_threshold import triehh_epsilon
 from papers.reproduction import Reproduction, Say, published
 from papers.triehh_theorem import (
     stated_delta,

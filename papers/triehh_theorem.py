@@ -3,14 +3,14 @@
 Source: Zhu, Kairouz, McMahan, Sun, Li (2020), "Federated heavy hitters discovery with differential
 privacy", AISTATS, the privacy theorem and its corollary; the settings agree with those of the
 authors' code. The theorem needs samples of at least sqrt(n) clients, and some swaps exceed its
-delta even there; what fedhh claims is in `fedhh.mechanisms.sampled_threshold`.
+delta even there; what fedhh claims is in `fedhh.plans.sampled_threshold`.
 """
 
 from __future__ import annotations
 
 import math
 
-from fedhh.mechanisms.sampled_threshold import TrieHHParameters
+from fedhh.plans.sampled_threshold import TrieHHParameters
 from fedhh.validation import InputError
 
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 from hypothesis import settings
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.cli import app as cli
 from fedhh.cli import minute_lines
 from fedhh.clients.populations.population import StoredPopulation
@@ -81,13 +81,13 @@ def command(monkeypatch, capfd):
 @pytest.fixture
 def own_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Modules from folders are forgotten after the test."""
-    finder = doors._Finder()
-    monkeypatch.setattr(doors, "_finder", finder)
+    finder = plugins._Finder()
+    monkeypatch.setattr(plugins, "_finder", finder)
     yield
     if finder in sys.meta_path:
         sys.meta_path.remove(finder)
     for name in finder.loaded:
-        doors._forget(name)
+        plugins._forget(name)
 
 
 @pytest.fixture

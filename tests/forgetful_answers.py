@@ -1,4 +1,4 @@
-"""Memoised answers that forget what they should keep, which an audit must catch."""
+"""Memoized answers that forget what they should keep, which an audit must catch."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fedhh import doors
+from fedhh import plugins
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "examples" / "fedhh-extras"
@@ -24,7 +24,7 @@ def test_an_example_is_short_and_found_and_shown_in_the_docs(kind, place):
     path = PACKAGE / f"{place.split(':')[0].replace('.', '/')}.py"
     text = path.read_text()
     assert len(text.splitlines()) <= MOST_LINES[kind]
-    assert doors.find(kind, place, {}).__name__ == place.split(":")[1]
+    assert plugins.find(kind, place, {}).__name__ == place.split(":")[1]
     assert is_shown(path)
 
 

@@ -49,7 +49,7 @@ def test_the_test_of_independence_notices_pairwise_hashing_and_uneven_cells():
 
 
 def statistic(family: HashFamily, keys: tuple[int, ...]) -> float:
-    """Chi-square of the joint law of three keys' cells against the uniform one."""
+    """Chi-square of the joint distribution of three keys' cells against the uniform one."""
     rows = np.arange(len(family.coefficients))
     cells = [family.cells(rows, np.full(len(rows), key)) for key in keys]
     observed = np.bincount(np.ravel_multi_index(cells, (4, 4, 4)), minlength=64)

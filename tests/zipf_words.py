@@ -20,12 +20,12 @@ def six_letter_words(num_clients: int, *, seed: int, num_words: int = 5000) -> S
     letters = np.array(list(string.ascii_lowercase))
     codes = np.unique(rng.integers(26, size=(num_words + 50, 6)), axis=0)
     words = ["".join(row) for row in letters[rng.permutation(codes)[:num_words]]]
-    law = np.arange(1, num_words + 1) ** -1.1
+    distribution = np.arange(1, num_words + 1) ** -1.1
     return StoredPopulation.from_rows(
         name="zipf",
         lexicon=Lexicon(words=words),
         clients=np.arange(num_clients),
-        word_ids=rng.choice(num_words, size=num_clients, p=law / law.sum()),
+        word_ids=rng.choice(num_words, size=num_clients, p=distribution / distribution.sum()),
         counts=np.ones(num_clients, dtype=np.int64),
         num_clients=num_clients,
     )

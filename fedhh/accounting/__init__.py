@@ -67,7 +67,7 @@ from fedhh.accounting.shuffle_accounts import (
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
 from fedhh.accounting.trusted import account_triehh
 from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
-from fedhh.mechanisms.sampled_threshold import (
+from fedhh.plans.sampled_threshold import (
     TrieHHParameters,
     triehh_epsilon,
     triehh_parameters,

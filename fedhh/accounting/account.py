@@ -28,8 +28,8 @@ from fedhh.accounting.run_guarantees import (
     guarantee_before_run,
     realised_guarantees,
 )
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports, RapporReports
+from fedhh.plans.base import Plan
+from fedhh.plans.local_reports import LocalReports, RapporReports
 from fedhh.validation import InputError, require_choice, require_inside
 
 _ALPHA = 0.5
@@ -38,7 +38,7 @@ _ALPHA = 0.5
 
 @singledispatch
 def account(
-    mechanism: Mechanism,
+    plan: Plan,
     layers: Sequence[LayerRecord],
     *,
     num_clients: int,
@@ -50,7 +50,7 @@ def account(
     A mechanism of another type brings its own: ``account.register`` a function for it.
 
     Args:
-        mechanism: What the run did with its clients' data.
+        plan: What the run did with its clients' data.
         layers: What took part, one record for each round that took place; none before the run.
         num_clients: Clients of the population.
         delta: Central target.
@@ -60,13 +60,13 @@ def account(
         InputError: No accounting is known for the mechanism, or a value is out of range.
     """
     raise InputError(
-        f"Expected accounting for the mechanism {type(mechanism).__name__}, got none; register a "
+        f"Expected accounting for the mechanism {type(plan).__name__}, got none; register a "
         "function with fedhh.accounting.account.register."
     )
 
 
 def account_local(
-    mechanism: LocalReports, layers: Sequence[LayerRecord], *, delta: float, alpha: float
+    plan: LocalReports, layers: Sequence[LayerRecord], *, delta: float, alpha: float
 ) -> PrivacyReport:
     """Return the privacy report of a run whose clients randomize what they contribute.
 
@@ -74,7 +74,7 @@ def account_local(
     claims are the plan's, and hold before the run, but for those that say that they are realised.
 
     Args:
-        mechanism: How clients report, and the plan.
+        plan: How clients report, and the plan.
         layers: What took part, one record for each round that took place; none before the run.
         delta: Central target, from 1e-14 to 0.1.
         alpha: Required probability that a rare value does not surface, in (0, 1).
@@ -84,22 +84,22 @@ def account_local(
     """
     check_delta(delta)
     require_inside(0, 1, alpha=alpha)
-    if mechanism.padded:
-        _check_records(layers, max_items=mechanism.max_items)
-    run = RunFacts.planned(mechanism, layers, delta=delta)
-    took_place = RunFacts(mechanism=mechanism, layers=tuple(layers), delta=delta, realised=True)
+    if plan.padded:
+        _check_records(layers, max_items=plan.max_items)
+    run = RunFacts.planned(plan, layers, delta=delta)
+    took_place = RunFacts(plan=plan, layers=tuple(layers), delta=delta, realised=True)
     realised = realised_guarantees(took_place)
     return PrivacyReport(
         guarantees=(*local_guarantees(run), *central_guarantees(run), *realised),
-        anonymity=tuple(anonymity_of_run(layers, mechanism, alpha=alpha)),
+        anonymity=tuple(anonymity_of_run(layers, plan, alpha=alpha)),
         notes=tuple(_notes(run, layers, has_realised=bool(realised))),
     )
 
 
 account.register(
     LocalReports,
-    lambda mechanism, layers, *, num_clients, delta, alpha: account_local(
-        mechanism, layers, delta=delta, alpha=alpha
+    lambda plan, layers, *, num_clients, delta, alpha: account_local(
+        plan, layers, delta=delta, alpha=alpha
     ),
 )
 
@@ -116,7 +116,7 @@ def _check_records(layers: Sequence[LayerRecord], *, max_items: int) -> None:
 
 
 def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) -> list[str]:
-    uses, padded = run.uses, run.mechanism.padded
+    uses, padded = run.uses, run.plan.padded
     notes = ["Neighbors are swaps: one item, or all items of one client, replaced by others."]
     if uses > 1:
         notes.append(
@@ -143,8 +143,8 @@ def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) 
             f"{lost} clients' reports were lost; cohorts are counted without them, which is "
             "valid if what is lost does not depend on the data."
         )
-    if isinstance(run.mechanism, RapporReports):
-        bound = epsilon_text(run.mechanism.epsilon_of_all_reports)
+    if isinstance(run.plan, RapporReports):
+        bound = epsilon_text(run.plan.epsilon_of_all_reports)
         notes.append(
             "One report is collected about each contribution. Any number of reports made from the "
             f"same permanent response would have epsilon {bound} together."
@@ -154,13 +154,11 @@ def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) 
     return notes
 
 
-def central_before_run(
-    mechanism: Mechanism, *, num_clients: int, unit: Unit, delta: float
-) -> Guarantee:
+def central_before_run(plan: Plan, *, num_clients: int, unit: Unit, delta: float) -> Guarantee:
     """Return the central guarantee of a plan that holds before the run, and compute no other.
 
     Args:
-        mechanism: What a run of settled settings does.
+        plan: What a run of settled settings does.
         num_clients: Clients of the population.
         unit: "item" or "user".
         delta: Of the guarantee, from 1e-14 to 0.1.
@@ -170,15 +168,13 @@ def central_before_run(
     """
     require_choice(UNITS, unit=unit)
     check_delta(delta)
-    if isinstance(mechanism, LocalReports):
-        return guarantee_before_run(RunFacts.planned(mechanism, (), delta=delta), unit)
-    report = account(mechanism, (), num_clients=num_clients, delta=delta, alpha=_ALPHA)
+    if isinstance(plan, LocalReports):
+        return guarantee_before_run(RunFacts.planned(plan, (), delta=delta), unit)
+    report = account(plan, (), num_clients=num_clients, delta=delta, alpha=_ALPHA)
     return report.before_run(unit)
 
 
-def epsilon_before_run(
-    mechanism: Mechanism, *, num_clients: int, unit: Unit, delta: float
-) -> float:
+def epsilon_before_run(plan: Plan, *, num_clients: int, unit: Unit, delta: float) -> float:
     """Return the epsilon of `central_before_run`, infinite where there is none at this delta."""
-    found = central_before_run(mechanism, num_clients=num_clients, unit=unit, delta=delta)
+    found = central_before_run(plan, num_clients=num_clients, unit=unit, delta=delta)
     return or_infinite(found.epsilon) if found.delta <= delta else math.inf

@@ -71,10 +71,10 @@ class LayerAnonymity:
         check_num_reports(self.num_reports)
         require_choice(VARIANTS, variant=self.variant)
         require_at_least(1, num_kept=self.num_kept)
-        _ = self._law
+        _ = self._distribution
 
     @cached_property
-    def _law(self) -> Selection:
+    def _distribution(self) -> Selection:
         return Selection(
             local_epsilon=self.local_epsilon,
             domain_size=self.domain_size,
@@ -92,7 +92,7 @@ class LayerAnonymity:
         s, d = self.domain_size, self.subset_size
         if self.variant == "lemma":
             return float(d - 2)
-        p, q = self._law.p, self._law.q
+        p, q = self._distribution.p, self._distribution.q
         own_if_absent = p * (1 - (d - 1) / (s - 1)) / (1 - q)
         own_if_present = p * (d - 1) / ((s - 1) * q)
         # For d = s - 1 the corrections divide by zero where nothing is left to correct.
@@ -154,7 +154,7 @@ class LayerAnonymity:
         return lower_tail(self.num_kept - 1, others, exceeds)
 
     def _probability_kept(self, count: int) -> float:
-        p, q = self._law.p, self._law.q
+        p, q = self._distribution.p, self._distribution.q
         first_held, held = _pmf_window(count, p)
         first_other, other = _pmf_window(self.num_reports - count, q)
         votes = convolve(held, other)
@@ -166,8 +166,8 @@ class LayerAnonymity:
         return float(min(1.0, np.sum(votes * certain)))
 
     def guess_count(self, alpha: float) -> int:
-        """Return about the count that is kept with probability 1 - alpha, by a normal law."""
-        p, q = self._law.p, self._law.q
+        """Return about the count that is kept with probability 1 - alpha, by a normal distribution."""
+        p, q = self._distribution.p, self._distribution.q
         first, kept = self._band
         threshold = first + float(np.searchsorted(kept, 0.5))
         deviation = math.sqrt(self.num_reports * q * (1 - q))

@@ -30,10 +30,10 @@ from dp_accounting.dp_event import (
 from dp_accounting.dp_event import DpEvent as DpEvent  # noqa: PLC0414 - for annotations elsewhere
 
 from fedhh.accounting.guarantees import Trust, Unit
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.mechanisms.opt_in import OptInBlend, laplace_scale
-from fedhh.mechanisms.sampled_threshold import SampledThreshold
+from fedhh.plans.base import Plan
+from fedhh.plans.local_reports import LocalReports
+from fedhh.plans.opt_in import OptInBlend, laplace_scale
+from fedhh.plans.sampled_threshold import SampledThreshold
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
 
 __all__ = [
@@ -103,13 +103,13 @@ def event_of_reports(epsilons: Sequence[float], counts: Sequence[int]) -> DpEven
 
 
 @singledispatch
-def event_of_plan(mechanism: Mechanism, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
+def event_of_plan(plan: Plan, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
     """Return the event of all that a run may ask of one item or one client.
 
     Another type of mechanism brings its own: ``event_of_plan.register`` a function for it.
 
     Args:
-        mechanism: Of the run's protocol.
+        plan: Of the run's protocol.
         unit: "item" or "user".
         trust: "local", what the server reads, or "central", what is published.
 
@@ -117,51 +117,51 @@ def event_of_plan(mechanism: Mechanism, *, unit: Unit = "user", trust: Trust = "
         NoDpEventError: dp-accounting has none.
     """
     raise NoDpEventError(
-        f"Expected a mechanism whose event is known, got {type(mechanism).__name__}; register a "
+        f"Expected a mechanism whose event is known, got {type(plan).__name__}; register a "
         "function with fedhh.accounting.dp_event.event_of_plan.register."
     )
 
 
 @event_of_plan.register
 def _of_local_reports(
-    mechanism: LocalReports, *, unit: Unit = "user", trust: Trust = "local"
+    plan: LocalReports, *, unit: Unit = "user", trust: Trust = "local"
 ) -> DpEvent:
     _check(unit, trust)
     if trust == "central":
         raise no_shuffle()
-    epsilons = mechanism.epsilons_of_contribution
-    contributions = mechanism.most_rounds_per_client
+    epsilons = plan.epsilons_of_contribution
+    contributions = plan.most_rounds_per_client
     if unit == "user":
-        contributions *= mechanism.max_items
+        contributions *= plan.max_items
     return event_of_reports(epsilons, [contributions] * len(epsilons))
 
 
 @event_of_plan.register(SampledThreshold)
 @event_of_plan.register(OptInBlend)
 def _of_trusted(
-    mechanism: SampledThreshold | OptInBlend, *, unit: Unit = "user", trust: Trust = "local"
+    plan: SampledThreshold | OptInBlend, *, unit: Unit = "user", trust: Trust = "local"
 ) -> DpEvent:
     _check(unit, trust)
     if trust == "central":
         raise NoDpEventError(
             "Expected a mechanism that dp-accounting has an event for, got "
-            + _WITHOUT_EVENT[type(mechanism)]
+            + _WITHOUT_EVENT[type(plan)]
         )
-    # Plain words are sent; for BLENDER's clients who did not opt in, ask for mechanism.local.
+    # Plain words are sent; for BLENDER's clients who did not opt in, ask for plan.local.
     return NonPrivateDpEvent()
 
 
-def event_of_curator_counts(mechanism: OptInBlend) -> DpEvent:
+def event_of_curator_counts(plan: OptInBlend) -> DpEvent:
     """Return the event of BLENDER's curator counting the words of its list.
 
     Its neighboring relation is `ADD_OR_REMOVE_ONE`, since dp-accounting's PLD knows no swaps under
     Laplace noise: one client more or less has half the epsilon, and a swap is two such steps.
 
     Args:
-        mechanism: Of a run of BLENDER.
+        plan: Of a run of BLENDER.
     """
     # In units of the most that a client adds to the counts, its number of records.
-    return LaplaceDpEvent(laplace_scale(epsilon=mechanism.opt_in_epsilon, records=1))
+    return LaplaceDpEvent(laplace_scale(epsilon=plan.opt_in_epsilon, records=1))
 
 
 def no_shuffle() -> NoDpEventError:

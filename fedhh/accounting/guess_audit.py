@@ -211,7 +211,7 @@ def audit_oracle(
 
     Values are guessed from reports by the log-likelihood that the oracle states (`log_prob`), by
     how often each whole report was seen, and by frequencies of the report's numbers: see
-    this module. The stated law only suggests guesses: where the code departs
+    this module. The stated distribution only suggests guesses: where the code departs
     from it, the bound holds all the same.
 
     Args:

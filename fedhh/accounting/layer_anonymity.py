@@ -11,17 +11,17 @@ from fedhh.accounting.bounds.shuffle_bound import out_of_range
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
 from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.sources import VALIDATION
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles.registry import oracle_class
+from fedhh.plans.local_reports import LocalReports
 
 _ROUNDING = 1e-12
 
-_VALIDATES = ("recount", "evidence")
+_VALIDATES = ("validation", "evidence")
 """What a validation round keeps words by; see `fedhh.protocol.RoundSummary`."""
 
 
 def anonymity_of_run(
-    records: Sequence[LayerRecord], mechanism: LocalReports, *, alpha: float
+    records: Sequence[LayerRecord], plan: LocalReports, *, alpha: float
 ) -> list[AnonymityGuarantee]:
     """Return the claims of each layer and over the whole run.
 
@@ -34,16 +34,16 @@ def anonymity_of_run(
 
     Args:
         records: Layers that took place; none before the run.
-        mechanism: Its randomizers; for Subset Selection, with an epsilon from 0.1 to 16.
+        plan: Its randomizers; for Subset Selection, with an epsilon from 0.1 to 16.
         alpha: Required probability that a rare value does not surface.
     """
-    validation = claim_of_validation(mechanism, alpha=alpha)
-    if not (mechanism.is_subset_selection and records):
+    validation = claim_of_validation(plan, alpha=alpha)
+    if not (plan.is_subset_selection and records):
         return [] if validation is None else [validation]
     claims = []
     numbers = sorted({record.layer for record in records if record.kept_by not in _VALIDATES})
     for variant in VARIANTS:
-        claim = partial(_claim, mechanism=mechanism, alpha=alpha, variant=variant)
+        claim = partial(_claim, plan=plan, alpha=alpha, variant=variant)
         for record in records:
             of_layer = claim([record])
             if validation is not None and record.kept_by in _VALIDATES:
@@ -72,7 +72,7 @@ def claim_over_run(claims: Sequence[AnonymityGuarantee]) -> AnonymityGuarantee |
     return None
 
 
-def claim_of_validation(mechanism: LocalReports, *, alpha: float) -> AnonymityGuarantee | None:
+def claim_of_validation(plan: LocalReports, *, alpha: float) -> AnonymityGuarantee | None:
     """Return the claim for words that must pass a validation round; None without one.
 
     It holds before the run, by design: a word that at most k clients hold passes only with a
@@ -81,20 +81,20 @@ def claim_of_validation(mechanism: LocalReports, *, alpha: float) -> AnonymityGu
     share hash functions: votes of a word that nobody holds are not independent there.
 
     Args:
-        mechanism: The plan, the validation round last.
+        plan: The plan, the validation round last.
         alpha: Required probability that a rare value does not surface.
     """
-    rate = mechanism.false_discovery_rate
+    rate = plan.false_discovery_rate
     if not rate:
         return None
     from fedhh.oracles.sketch import SketchOracle  # It loads compiled code.
 
     k: int | NotApplicable | None = None
-    randomizer = mechanism.recount_randomizer or mechanism.randomizers[-1]
+    randomizer = plan.validation_randomizer or plan.randomizers[-1]
     if issubclass(oracle_class(randomizer.name), SketchOracle):
         k = NotApplicable("the validation round's reports share hash functions")
     elif rate <= 1 - alpha + _ROUNDING:
-        k = mechanism.anonymity_k
+        k = plan.anonymity_k
     return AnonymityGuarantee(
         k=k,
         alpha=alpha,
@@ -102,12 +102,12 @@ def claim_of_validation(mechanism: LocalReports, *, alpha: float) -> AnonymityGu
         probability=rate,
         theorem=VALIDATION,
         assumptions="by design, for every word returned, whatever the other votes are",
-        smallest_cohort=mechanism.layers[-1].num_clients,
+        smallest_cohort=plan.layers[-1].num_clients,
     )
 
 
 def _claim(
-    records: Sequence[LayerRecord], *, mechanism: LocalReports, alpha: float, variant: str
+    records: Sequence[LayerRecord], *, plan: LocalReports, alpha: float, variant: str
 ) -> AnonymityGuarantee:
     """Return the claim for a value that may surface in any of these layers."""
     claim = AnonymityGuarantee(
@@ -121,7 +121,7 @@ def _claim(
         claimed_in_paper=variant == "lemma",
         realised=True,
     )
-    local_epsilon = mechanism.local_epsilon
+    local_epsilon = plan.local_epsilon
     for record in records:
         problem = out_of_range(local_epsilon=local_epsilon, num_reports=record.num_reports)
         if record.kept_by == "posterior":
@@ -142,7 +142,7 @@ def _claim(
             variant=variant,
         )
         for record in records
-        if (subset_size := mechanism.values_per_report(record.domain_size)) is not None
+        if (subset_size := plan.values_per_report(record.domain_size)) is not None
     )
     found = _anonymity_once(layers, alpha)
     return replace(claim, k=found.k, probability=found.probability)

@@ -15,7 +15,7 @@ from fedhh.accounting.sources import (
     RAPPOR,
     SUN_LOCAL,
 )
-from fedhh.mechanisms.local_reports import BloomRecords, LocalReports, RapporReports
+from fedhh.plans.local_reports import BloomRecords, LocalReports, RapporReports
 from fedhh.validation import InputError, require_at_least
 
 _ITEM_THEOREMS = {
@@ -33,17 +33,17 @@ _OF_WHOLE_SET = (
 )
 
 
-def item_theorem(mechanism: LocalReports) -> str:
+def item_theorem(plan: LocalReports) -> str:
     """Return why a contribution is private that goes through a mechanism's randomizers."""
-    if mechanism.is_of_whole_set:
+    if plan.is_of_whole_set:
         return PADDED_SAMPLE
-    if isinstance(mechanism, RapporReports):
+    if isinstance(plan, RapporReports):
         return RAPPOR
-    if isinstance(mechanism, BloomRecords):
-        return f"{RAPPOR}; basic composition over a record's {len(mechanism.epsilons)} reports"
-    if len(mechanism.randomizers) > 1:
+    if isinstance(plan, BloomRecords):
+        return f"{RAPPOR}; basic composition over a record's {len(plan.epsilons)} reports"
+    if len(plan.randomizers) > 1:
         return _SEVERAL_REPORTS
-    return _ITEM_THEOREMS.get(mechanism.randomizers[0].name, _ANY_RANDOMIZER)
+    return _ITEM_THEOREMS.get(plan.randomizers[0].name, _ANY_RANDOMIZER)
 
 
 def local_item_epsilon(local_epsilon: float, *, uses: int = 1) -> float:
@@ -73,25 +73,25 @@ def local_user_epsilon(local_epsilon: float, *, max_items: int, uses: int = 1) -
 
 def local_guarantees(run: RunFacts) -> list[Guarantee]:
     """Return what holds against the server, which reads every report."""
-    mechanism, uses = run.mechanism, run.uses
-    whole = mechanism.is_of_whole_set
+    plan, uses = run.plan, run.uses
+    whole = plan.is_of_whole_set
     item = Guarantee(
         unit="item",
         trust="local",
         method="randomizer",
         epsilon=local_item_epsilon(run.local_epsilon, uses=uses),
         delta=0.0,
-        theorem=item_theorem(mechanism),
+        theorem=item_theorem(plan),
         assumptions=(_OF_WHOLE_SET if whole else _OF_ITEM) + run.same_size,
         smallest_cohort=run.cohort,
         best=True,
-        claimed_in_paper=mechanism.is_subset_selection,
+        claimed_in_paper=plan.is_subset_selection,
     )
-    most = f"a client sends at most {mechanism.max_items} reports in one round{run.same_size}"
+    most = f"a client sends at most {plan.max_items} reports in one round{run.same_size}"
     user = replace(
         item,
         unit="user",
-        epsilon=local_user_epsilon(run.local_epsilon, max_items=mechanism.max_items, uses=uses),
+        epsilon=local_user_epsilon(run.local_epsilon, max_items=plan.max_items, uses=uses),
         theorem=item.theorem if whole and uses == 1 else USER_THEOREM,
         assumptions=item.assumptions if whole else most,
         claimed_in_paper=False,

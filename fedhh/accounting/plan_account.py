@@ -9,9 +9,9 @@ from typing import Any
 from fedhh.accounting.account import account
 from fedhh.accounting.guarantees import SWAP, UNITS, Guarantee, NotApplicable, PrivacyReport, Unit
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
-from fedhh.mechanisms.base import Mechanism, PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, oracle_names
+from fedhh.plans.base import Plan, PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.settings import LARGEST_COUNT
 from fedhh.validation import (
     InputError,
@@ -88,7 +88,7 @@ class LayeredPlan:
         elif self.eta_max is not None:
             smallest, largest = self.alphabet_size + 1, self.eta_max * self.alphabet_size + 1
         layers = [
-            PlannedLayer(
+            PlannedRound(
                 pass_index=pass_index,
                 layer=layer,
                 num_clients=cohort,
@@ -123,7 +123,7 @@ class PlanAccount:
         reason: Why there is no plan; empty if there is one.
         clients: In all.
         local_epsilon: Of one contribution.
-        mechanism: The plan; None if there is none.
+        plan_at: The plan; None if there is none.
         report: All that it can claim before the run; None if there is no plan.
     """
 
@@ -134,13 +134,13 @@ class PlanAccount:
     reason: str = ""
     clients: int = 0
     local_epsilon: float = 0.0
-    mechanism: Mechanism | None = None
+    plan: Plan | None = None
     report: PrivacyReport | None = None
 
     @property
     def cohorts(self) -> list[int]:
         """Clients of each layer."""
-        return [] if self.mechanism is None else [x.num_clients for x in self.mechanism.layers]
+        return [] if self.plan is None else [x.num_clients for x in self.plan.layers]
 
     @property
     def guarantees(self) -> list[Guarantee]:
@@ -155,13 +155,13 @@ class PlanAccount:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
-        plan = None
-        if self.mechanism is not None:
-            plan = {
+        plan_at = None
+        if self.plan is not None:
+            plan_at = {
                 "local_epsilon": self.local_epsilon,
-                "max_items": self.mechanism.max_items,
+                "max_items": self.plan.max_items,
                 "rounds": len(self.cohorts),
-                "passes": self.mechanism.num_passes,
+                "passes": self.plan.num_passes,
                 "clients_per_layer": self.cohorts,
                 "clients": self.clients,
             }
@@ -174,14 +174,14 @@ class PlanAccount:
                 "epsilon": self.central_epsilon,
                 "delta": self.delta,
             },
-            "plan": plan,
+            "plan": plan_at,
             "guarantees": [each.to_dict() for each in self.guarantees],
             "reason": self.reason or None,
         }
 
 
 def account_plan(
-    plan: LayeredPlan | Callable[[int, float], Mechanism],
+    plan_at: LayeredPlan | Callable[[int, float], Plan],
     *,
     central_epsilon: float,
     unit: Unit = "item",
@@ -196,7 +196,7 @@ def account_plan(
     of `PlanAccount.guarantees` names. Neighbors swap an item, or all items of a user.
 
     Args:
-        plan: Returns the plan of so many clients in all at a local epsilon.
+        plan_at: Returns the plan of so many clients in all at a local epsilon.
         central_epsilon: The target, above 0.
         unit: Whose guarantee the target is about, "item" or "user".
         delta: Of the target, from 1e-14 to 0.1.
@@ -221,7 +221,7 @@ def account_plan(
         got = "neither" if clients is None else "both"
         raise InputError(f"Expected either local_epsilon or clients, got {got}.")
     asked: dict[str, Any] = {
-        "title": plan.title if isinstance(plan, LayeredPlan) else title,
+        "title": plan_at.title if isinstance(plan_at, LayeredPlan) else title,
         "unit": unit,
         "central_epsilon": central_epsilon,
         "delta": delta,
@@ -231,20 +231,20 @@ def account_plan(
     if clients is None:
         assert local_epsilon is not None
         at = local_epsilon
-        found = clients_of_plan(lambda number: plan(number, at), **target, start=_START)
+        found = clients_of_plan(lambda number: plan_at(number, at), **target, start=_START)
         if not isinstance(found, NotApplicable):
             clients = found
     else:
         number = clients
         found = local_epsilon_of_plan(
-            lambda epsilon: plan(number, epsilon), **target, num_clients=number
+            lambda epsilon: plan_at(number, epsilon), **target, num_clients=number
         )
         if not isinstance(found, NotApplicable):
             local_epsilon = found
     if clients is None or local_epsilon is None:
         return PlanAccount(**asked, reason=str(found))
-    mechanism = plan(clients, local_epsilon)
-    report = account(mechanism, (), num_clients=clients, delta=delta, alpha=_ALPHA)
+    plan = plan_at(clients, local_epsilon)
+    report = account(plan, (), num_clients=clients, delta=delta, alpha=_ALPHA)
     return PlanAccount(
-        **asked, clients=clients, local_epsilon=local_epsilon, mechanism=mechanism, report=report
+        **asked, clients=clients, local_epsilon=local_epsilon, plan=plan, report=report
     )

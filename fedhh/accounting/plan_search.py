@@ -12,8 +12,8 @@ from collections.abc import Callable
 from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.opt_in import OptInBlend
+from fedhh.plans.base import Plan
+from fedhh.plans.opt_in import OptInBlend
 from fedhh.validation import (
     SMALLEST_EPSILON,
     InputError,
@@ -40,14 +40,14 @@ _SECANTS, _MOST_STEPS = 6, 100
 _LINEAR = 1e-6
 """Relative difference of a central epsilon's ratio to the local one where nothing is amplified."""
 _SAME = 1e-10
-"""Relative difference of local epsilons that need not be told apart."""
+"""Relative difference of local epsilons that need not be distinguished."""
 
 _Point = tuple[float, float]
 """A local epsilon, and the central one that it gives."""
 
 
 def local_epsilon_of_plan(
-    plan: Callable[[float], Mechanism],
+    plan_at: Callable[[float], Plan],
     *,
     num_clients: int,
     unit: Unit,
@@ -61,7 +61,7 @@ def local_epsilon_of_plan(
     which trusts a curator, the guarantee is that of the other one.
 
     Args:
-        plan: Returns the plan at a local epsilon, which its randomizers' is proportional to.
+        plan_at: Returns the plan at a local epsilon, which its randomizers' is proportional to.
         num_clients: Clients of the population.
         unit: "item" or "user".
         epsilon: The target, above 0.
@@ -78,19 +78,19 @@ def local_epsilon_of_plan(
         return _Search(
             target=target,
             central=lambda local: epsilon_before_run(
-                _who_randomize(plan(local)), num_clients=num_clients, unit=unit, delta=delta
+                _who_randomize(plan_at(local)), num_clients=num_clients, unit=unit, delta=delta
             ),
         )
 
-    mechanism = _who_randomize(plan(1.0))
-    share = mechanism.local_epsilon
+    plan = _who_randomize(plan_at(1.0))
+    share = plan.local_epsilon
     if math.isinf(share):
         return NotApplicable("without a randomizer every central epsilon is inf")
     low, high = (end / share for end in LOCAL_EPSILON_RANGE)
-    of_item = epsilon / _times_the_item(mechanism, unit)
-    reports = mechanism.max_items * min(each.num_clients for each in mechanism.layers)
+    of_item = epsilon / _times_the_item(plan, unit)
+    reports = plan.max_items * min(each.num_clients for each in plan.layers)
     amplified = _AMPLIFICATION * math.sqrt(math.log(4 / delta) / reports)
-    start = 2 * math.asinh(of_item / mechanism.most_rounds_per_client / amplified) / share
+    start = 2 * math.asinh(of_item / plan.most_rounds_per_client / amplified) / share
     if unit == "user":
         # The item's guarantee takes a tenth of the time.
         start = search_for("item", of_item).between(low, high, start=start) or start
@@ -113,7 +113,7 @@ def local_epsilon_of_plan(
 
 
 def clients_of_plan(
-    plan: Callable[[int], Mechanism], *, unit: Unit, epsilon: float, delta: float, start: int = 1
+    plan_at: Callable[[int], Plan], *, unit: Unit, epsilon: float, delta: float, start: int = 1
 ) -> int | NotApplicable:
     """Return the fewest clients with which a plan has a central guarantee before the run.
 
@@ -121,8 +121,8 @@ def clients_of_plan(
     the number of clients, which they do up to the rounding of their numerics.
 
     Args:
-        plan: Returns the plan for a number of clients, of a layer or in all; InputError where they
-            are too few.
+        plan_at: Returns the plan for a number of clients, of a layer or in all; InputError where
+            they are too few.
         unit: "item" or "user".
         epsilon: The target, above 0.
         delta: Of the guarantee, from 1e-14 to 0.1.
@@ -140,14 +140,12 @@ def clients_of_plan(
     def central(clients: int) -> float:
         if clients not in known:
             try:
-                mechanism = plan(clients)
+                plan = plan_at(clients)
             except InputError:
                 if clients == MOST_CLIENTS:
                     raise
                 return math.inf
-            known[clients] = epsilon_before_run(
-                mechanism, num_clients=clients, unit=unit, delta=delta
-            )
+            known[clients] = epsilon_before_run(plan, num_clients=clients, unit=unit, delta=delta)
         return known[clients]
 
     # The most clients that are known to miss the target, and the fewest that meet it.
@@ -281,12 +279,12 @@ def _rounded(local: float, *, digits: int = _DIGITS) -> float:
     return float(f"{local:.{digits}g}")
 
 
-def _times_the_item(mechanism: Mechanism, unit: Unit) -> float:
+def _times_the_item(plan: Plan, unit: Unit) -> float:
     """Return about how many times the item-level central epsilon a unit's is."""
-    items = mechanism.max_items
+    items = plan.max_items
     return _GROUP * items if unit == "user" and items > 1 else 1.0
 
 
-def _who_randomize(mechanism: Mechanism) -> Mechanism:
+def _who_randomize(plan: Plan) -> Plan:
     """Return the plan of those who randomize what they send, where others trust a curator."""
-    return mechanism.local if isinstance(mechanism, OptInBlend) else mechanism
+    return plan.local if isinstance(plan, OptInBlend) else plan

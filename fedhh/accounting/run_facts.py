@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE
-from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import require_at_least
 
 
@@ -47,32 +47,32 @@ class RunFacts:
     """What has to be known about a run to account for it.
 
     Attributes:
-        mechanism: How clients report, and the plan.
+        plan: How clients report, and the plan.
         layers: The rounds that the plan has (a lost client is left out), or those that took place.
         delta: Central target.
         realised: Whether these are the rounds that took place.
     """
 
-    mechanism: LocalReports
+    plan: LocalReports
     layers: tuple[LayerRecord, ...]
     delta: float
     realised: bool = False
 
     @classmethod
     def planned(
-        cls, mechanism: LocalReports, records: Sequence[LayerRecord], *, delta: float
+        cls, plan: LocalReports, records: Sequence[LayerRecord], *, delta: float
     ) -> RunFacts:
         """Return every round of the plan, whether or not it took place.
 
         Args:
-            mechanism: How clients report.
+            plan: How clients report.
             records: What took part so far; a round with fewer answers than planned counts with
                 those.
             delta: Central target.
         """
         arrived = {(each.pass_index, each.layer): each.num_clients for each in records}
         layers = []
-        for each in mechanism.layers:
+        for each in plan.layers:
             clients = arrived.get((each.pass_index + 1, each.layer), each.num_clients)
             clients = min(clients, each.num_clients)
             layers.append(
@@ -80,28 +80,28 @@ class RunFacts:
                     pass_index=each.pass_index + 1,
                     layer=each.layer,
                     num_clients=clients,
-                    num_reports=clients * mechanism.max_items,
+                    num_reports=clients * plan.max_items,
                     domain_size=each.largest_domain,
                     num_kept=0,
                     decides=False,
                 )
             )
-        return cls(mechanism=mechanism, layers=tuple(layers), delta=delta)
+        return cls(plan=plan, layers=tuple(layers), delta=delta)
 
     @property
     def uses(self) -> int:
         """Most layers in which one client may take part."""
-        return self.mechanism.most_rounds_per_client
+        return self.plan.most_rounds_per_client
 
     @property
     def local_epsilon(self) -> float:
         """Privacy of one contribution, math.inf without a randomizer."""
-        return self.mechanism.local_epsilon
+        return self.plan.local_epsilon
 
     @property
     def domains_vary(self) -> bool:
         """Whether votes decide how large the domain of a later layer is."""
-        planned = self.mechanism.layers
+        planned = self.plan.layers
         return any(each.smallest_domain < each.largest_domain for each in planned)
 
     @property
@@ -112,7 +112,7 @@ class RunFacts:
     @property
     def same_size(self) -> str:
         """What must be assumed of neighbors if the number of a client's reports tells of it."""
-        return "" if self.mechanism.padded else "; neighbors send equally many reports"
+        return "" if self.plan.padded else "; neighbors send equally many reports"
 
     @property
     def reports(self) -> int:

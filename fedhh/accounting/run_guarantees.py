@@ -32,7 +32,7 @@ from fedhh.accounting.local import local_guarantees
 from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, COMPOSITION, GROUPS, SUN_CENTRAL
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
-from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.plans.local_reports import LocalReports
 
 _CLAIMED = ("clones", "closed-form")
 """Theorem 2 of Sun et al. (2024), and the bound whose public implementation gave their number."""
@@ -58,7 +58,7 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
     )
     if run.uses > 1:
         closed = NotApplicable("clients take part in several rounds, the theorem covers one")
-    selection = run.mechanism.is_subset_selection
+    selection = run.plan.is_subset_selection
     proven = _bounds_of_layers(run)
     of_2023 = SelectionClones2023 if selection else Clones2023
     later = [
@@ -95,7 +95,7 @@ def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
         return next(each for each in _without_amplification(run, problem) if each.unit == unit)
     bounds = _bounds_of_layers(run)[-1]
     found = _user(run, bounds) if unit == "user" else [_item(run, bounds)]
-    if unit == "item" and run.mechanism.is_subset_selection:
+    if unit == "item" and run.plan.is_subset_selection:
         later = SelectionClones2023(local_epsilon=run.local_epsilon, num_reports=run.reports)
         found.append(_item(run, (later,)))
     return next(each for each in _with_best(found) if each.best)
@@ -110,14 +110,14 @@ def realised_guarantees(run: RunFacts) -> list[Guarantee]:
     Args:
         run: The rounds that took place.
     """
-    votes_decide = run.mechanism.is_subset_selection and run.uses == 1 and run.domains_vary
-    if not run.layers or (run.mechanism.padded and not votes_decide):
+    votes_decide = run.plan.is_subset_selection and run.uses == 1 and run.domains_vary
+    if not run.layers or (run.plan.padded and not votes_decide):
         return []
     num_reports = min(run.cohort, run.reports)
     if out_of_range(local_epsilon=run.local_epsilon, num_reports=num_reports):
         return []
     proven = _bounds_of_layers(run)
-    if run.mechanism.padded:
+    if run.plan.padded:
         proven = [bounds for bounds in proven if isinstance(bounds[0], Blanket)]
     return [
         *_with_best([_item(run, bounds) for bounds in proven]),
@@ -130,7 +130,7 @@ def _not_computed(run: RunFacts) -> str | None:
     problem = out_of_range(
         local_epsilon=run.local_epsilon, num_reports=min(run.cohort, run.reports)
     )
-    if not run.mechanism.padded:
+    if not run.plan.padded:
         problem = problem or "before the run it is not known how many reports clients send"
     return problem
 
@@ -155,37 +155,37 @@ def _bounds_of_layers(run: RunFacts) -> list[Bounds]:
     """
     local_epsilon, num_reports = run.local_epsilon, run.reports
     proven: list[Bounds] = [(Clones(local_epsilon=local_epsilon, num_reports=num_reports),)]
-    if not run.mechanism.is_subset_selection:
+    if not run.plan.is_subset_selection:
         return proven
     if run.uses > 1 or (run.domains_vary and not run.realised):
-        return [*proven, (reachable_of(run.mechanism, num_reports=num_reports),)]
+        return [*proven, (reachable_of(run.plan, num_reports=num_reports),)]
     sizes = {
         (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size) for record in run.layers
     }
-    return [*proven, tuple(worst_blankets(blankets_of(run.mechanism, sizes)))]
+    return [*proven, tuple(worst_blankets(blankets_of(run.plan, sizes)))]
 
 
-def reachable_of(mechanism: LocalReports, *, num_reports: int) -> Blanket:
+def reachable_of(plan: LocalReports, *, num_reports: int) -> Blanket:
     """Return the blanket of whatever domain a planned layer may have, for so many reports."""
     return reachable_blanket(
-        local_epsilon=mechanism.local_epsilon,
+        local_epsilon=plan.local_epsilon,
         num_reports=num_reports,
-        smallest_domain=min(each.smallest_domain for each in mechanism.layers),
-        largest_domain=max(each.largest_domain for each in mechanism.layers),
+        smallest_domain=min(each.smallest_domain for each in plan.layers),
+        largest_domain=max(each.largest_domain for each in plan.layers),
     )
 
 
-def blankets_of(mechanism: LocalReports, sizes: Iterable[tuple[int, int]]) -> list[Blanket]:
+def blankets_of(plan: LocalReports, sizes: Iterable[tuple[int, int]]) -> list[Blanket]:
     """Return the blankets of layers, given the reports and the values of each."""
     return [
         subset_selection_blanket(
-            local_epsilon=mechanism.local_epsilon,
+            local_epsilon=plan.local_epsilon,
             num_reports=num_reports,
             domain_size=domain_size,
             subset_size=subset_size,
         )
         for num_reports, domain_size in sizes
-        if (subset_size := mechanism.values_per_report(domain_size)) is not None
+        if (subset_size := plan.values_per_report(domain_size)) is not None
     ]
 
 
@@ -212,12 +212,12 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
     found = _user_epsilon(
         _dominating(bounds),
         num_clients=run.cohort,
-        max_items=run.mechanism.max_items,
+        max_items=run.plan.max_items,
         delta=run.delta,
-        num_reports=None if run.mechanism.padded else run.reports,
+        num_reports=None if run.plan.padded else run.reports,
         uses=run.uses,
     )
-    kind, name, max_items = bounds[0], _name(run, bounds), run.mechanism.max_items
+    kind, name, max_items = bounds[0], _name(run, bounds), run.plan.max_items
     return [
         _central(
             run,
@@ -247,7 +247,7 @@ def _central(
     theorem: str,
     assumptions: str,
 ) -> Guarantee:
-    of_paper = run.mechanism.is_subset_selection and unit == "item" and method in _CLAIMED
+    of_paper = run.plan.is_subset_selection and unit == "item" and method in _CLAIMED
     return Guarantee(
         unit=unit,
         trust="central",

@@ -13,9 +13,9 @@ from fedhh.accounting.guarantees import Guarantee, NotApplicable, PrivacyReport
 from fedhh.accounting.run_guarantees import blankets_of, reachable_of
 from fedhh.accounting.second_opinion import SecondOpinion, opinion_on_uses
 from fedhh.accounting.shuffling import shuffle_bound
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.mechanisms.opt_in import OptInBlend
+from fedhh.plans.base import Plan
+from fedhh.plans.local_reports import LocalReports
+from fedhh.plans.opt_in import OptInBlend
 
 _SLOTS = ", slots"
 _OTHERS = "others: "
@@ -23,7 +23,7 @@ _WITHOUT_DOMAIN = ("clones", "clones-2023")
 
 
 def opinions_on_run(
-    report: PrivacyReport, mechanism: Mechanism, layers: Sequence[tuple[int, int]]
+    report: PrivacyReport, plan: Plan, layers: Sequence[tuple[int, int]]
 ) -> tuple[SecondOpinion, ...]:
     """Return a second opinion on each epsilon of a run that privacy losses were composed for.
 
@@ -31,7 +31,7 @@ def opinions_on_run(
 
     Args:
         report: The run's.
-        mechanism: Of its protocol.
+        plan: Of its protocol.
         layers: Reports and values of each layer that took part.
 
     Returns:
@@ -41,7 +41,7 @@ def opinions_on_run(
         RefutedClaimError: An epsilon of the run is below dp-accounting's lower bound.
         InputError: Delta is below 1e-10.
     """
-    local = mechanism.local if isinstance(mechanism, OptInBlend) else mechanism
+    local = plan.local if isinstance(plan, OptInBlend) else plan
     if not isinstance(local, LocalReports):
         return ()
     opinions = []
@@ -59,25 +59,23 @@ def opinions_on_run(
     return tuple(opinions)
 
 
-def _use(
-    guarantee: Guarantee, mechanism: LocalReports, layers: Sequence[tuple[int, int]]
-) -> Use | None:
+def _use(guarantee: Guarantee, plan: LocalReports, layers: Sequence[tuple[int, int]]) -> Use | None:
     """Return what a guarantee composes; None where it composes nothing."""
     if guarantee.trust != "central":
         return None
-    method, rounds = guarantee.method.removeprefix(_OTHERS), mechanism.most_rounds_per_client
+    method, rounds = guarantee.method.removeprefix(_OTHERS), plan.most_rounds_per_client
     cohort = guarantee.smallest_cohort
     if guarantee.unit == "user" and method.endswith(_SLOTS):
         # In a slot there is one report of each client.
-        method, reports, times = method.removesuffix(_SLOTS), cohort, mechanism.max_items * rounds
+        method, reports, times = method.removesuffix(_SLOTS), cohort, plan.max_items * rounds
     elif guarantee.unit == "item" and rounds > 1:
-        reports = cohort * mechanism.max_items
-        if not mechanism.padded:
+        reports = cohort * plan.max_items
+        if not plan.padded:
             reports = min(num_reports for num_reports, _ in layers)
         times = rounds
     else:
         return None
-    bound = _bound(method, guarantee, mechanism, layers)
+    bound = _bound(method, guarantee, plan, layers)
     if bound is None:
         return None
     reports = min(reports, NUM_REPORTS_RANGE[1])
@@ -85,15 +83,15 @@ def _use(
 
 
 def _bound(
-    method: str, guarantee: Guarantee, mechanism: LocalReports, layers: Sequence[tuple[int, int]]
+    method: str, guarantee: Guarantee, plan: LocalReports, layers: Sequence[tuple[int, int]]
 ) -> ShuffleBound | None:
     """Return the bound on one use, for some number of reports; None for none of that name."""
-    epsilon = mechanism.local_epsilon
+    epsilon = plan.local_epsilon
     if method in _WITHOUT_DOMAIN:
         return shuffle_bound(method, local_epsilon=epsilon, num_reports=NUM_REPORTS_RANGE[0])
     if not method.startswith(Blanket.name):
         return None
     fewest = NUM_REPORTS_RANGE[0]
     if not guarantee.realised:
-        return reachable_of(mechanism, num_reports=fewest)
-    return dominating_blanket(blankets_of(mechanism, {(fewest, size) for _, size in layers}))
+        return reachable_of(plan, num_reports=fewest)
+    return dominating_blanket(blankets_of(plan, {(fewest, size) for _, size in layers}))

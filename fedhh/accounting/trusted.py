@@ -1,7 +1,7 @@
 """What runs cost in which a server or a curator is trusted: TrieHH, and BLENDER's mix.
 
-The arithmetic of BLENDER's curator, with its proof, is in `fedhh.mechanisms.opt_in`; that of
-TrieHH, sampling and a threshold without noise, in `fedhh.mechanisms.sampled_threshold`, its proof
+The arithmetic of BLENDER's curator, with its proof, is in `fedhh.plans.opt_in`; that of
+TrieHH, sampling and a threshold without noise, in `fedhh.plans.sampled_threshold`, its proof
 in docs/accounting.md.
 """
 
@@ -24,13 +24,13 @@ from fedhh.accounting.guarantees import (
 from fedhh.accounting.layer_anonymity import claim_of_validation
 from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.sources import SAMPLED_VOTES
-from fedhh.mechanisms.opt_in import OptInBlend
-from fedhh.mechanisms.sampled_threshold import SampledThreshold, triehh_epsilon
+from fedhh.plans.opt_in import OptInBlend
+from fedhh.plans.sampled_threshold import SampledThreshold, triehh_epsilon
 
 _METHOD, _NOTHING = "sampling and threshold", "no randomizer"
 _CURATOR = (
     "Avent et al. (2017), head list after Korolova et al. (2009) and Laplace counts; proof in "
-    "fedhh.mechanisms.opt_in"
+    "fedhh.plans.opt_in"
 )
 
 
@@ -102,11 +102,11 @@ def account_triehh(
 
 account.register(
     SampledThreshold,
-    lambda mechanism, layers, *, num_clients, delta, alpha: account_triehh(
+    lambda plan, layers, *, num_clients, delta, alpha: account_triehh(
         num_clients=num_clients,
-        sample_size=mechanism.sample_size,
-        threshold=mechanism.threshold,
-        num_rounds=len(mechanism.layers),
+        sample_size=plan.sample_size,
+        threshold=plan.threshold,
+        num_rounds=len(plan.layers),
         delta=delta,
     ),
 )
@@ -114,7 +114,7 @@ account.register(
 
 @account.register
 def _of_opt_in_blend(
-    mechanism: OptInBlend,
+    plan: OptInBlend,
     layers: Sequence[LayerRecord],
     *,
     num_clients: int,
@@ -127,14 +127,12 @@ def _of_opt_in_blend(
     client, whichever group it is in: locally none, as the curator reads plain words. ``delta`` is
     for the clients who randomize; only a validation round claims k-anonymity.
     """
-    planned = {(each.pass_index, each.layer) for each in mechanism.local.layers}
+    planned = {(each.pass_index, each.layer) for each in plan.local.layers}
     asked = [each for each in layers if (each.pass_index - 1, each.layer) in planned]
     cohort = min(
-        each.num_clients
-        for each in mechanism.layers
-        if (each.pass_index, each.layer) not in planned
+        each.num_clients for each in plan.layers if (each.pass_index, each.layer) not in planned
     )
-    opt_in = [_opt_in(mechanism, unit, cohort) for unit in UNITS]
+    opt_in = [_opt_in(plan, unit, cohort) for unit in UNITS]
     plain = [
         replace(
             each,
@@ -148,7 +146,7 @@ def _of_opt_in_blend(
         )
         for each in opt_in
     ]
-    local = account_local(mechanism.local, asked, delta=delta, alpha=alpha)
+    local = account_local(plan.local, asked, delta=delta, alpha=alpha)
     notes = [
         "Neighbors are swaps: one item, or all items of one client, replaced by others.",
         "Who opted in does not depend on the data, and no client is in two groups: what holds for "
@@ -158,7 +156,7 @@ def _of_opt_in_blend(
     others = [_of_others(each) for each in local.guarantees]
     everybody = [_of_all(each, local.before_run(each.unit)) for each in opt_in]
     notes += [note for note in local.notes if "swaps" not in note]
-    validation = claim_of_validation(mechanism.local, alpha=alpha)
+    validation = claim_of_validation(plan.local, alpha=alpha)
     return PrivacyReport(
         guarantees=(*plain, *opt_in, *others, *everybody),
         anonymity=() if validation is None else (validation,),
@@ -166,7 +164,7 @@ def _of_opt_in_blend(
     )
 
 
-def _opt_in(mechanism: OptInBlend, unit: Unit, cohort: int) -> Guarantee:
+def _opt_in(plan: OptInBlend, unit: Unit, cohort: int) -> Guarantee:
     assumptions = "for clients who opted in; each is in one of the curator's two layers"
     if unit == "item":
         assumptions += "; a user's guarantee covers each of its items"
@@ -174,8 +172,8 @@ def _opt_in(mechanism: OptInBlend, unit: Unit, cohort: int) -> Guarantee:
         unit=unit,
         trust="central",
         method="opted in: Laplace and threshold",
-        epsilon=mechanism.opt_in_epsilon,
-        delta=mechanism.opt_in_delta,
+        epsilon=plan.opt_in_epsilon,
+        delta=plan.opt_in_delta,
         theorem=_CURATOR,
         assumptions=assumptions,
         smallest_cohort=cohort,

@@ -109,7 +109,7 @@ RayAddressOption = Annotated[
 
 
 def _hear_trust(value: bool) -> bool:
-    from fedhh.doors import trust
+    from fedhh.plugins import trust
 
     trust(value)
     return value

@@ -29,7 +29,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _2_POW_MINUS_53 = 2.0**-53
 
 
-class ValueLaw(NamedTuple):
+class ValueDistribution(NamedTuple):
     """How values of events are drawn: Walker's alias method.
 
     Attributes:
@@ -41,9 +41,9 @@ class ValueLaw(NamedTuple):
     others: _Counts
 
 
-def value_law(weights: _Floats) -> ValueLaw:
-    """Return the law that draws each value with its share of the weights."""
-    return ValueLaw(*alias_table(weights))
+def value_distribution(weights: _Floats) -> ValueDistribution:
+    """Return the distribution that draws each value with its share of the weights."""
+    return ValueDistribution(*alias_table(weights))
 
 
 @compiled
@@ -130,30 +130,30 @@ def draw_day(
 
 
 @numba.njit(inline="always")
-def _value(key: Any, event: Any, law: ValueLaw) -> Any:
+def _value(key: Any, event: Any, distribution: ValueDistribution) -> Any:
     """Return the value of an event: two words of SplitMix64, addressed by its number."""
     place = key + (np.uint64(event) * np.uint64(2) + np.uint64(1)) * _GOLDEN
-    size = len(law.cuts)
+    size = len(distribution.cuts)
     column = np.int64(np.float64(mix(place) >> _11) * _2_POW_MINUS_53 * size)
     # Rounding may reach the end.
     column = min(column, np.int64(size - 1))
-    if np.float64(mix(place + _GOLDEN) >> _11) * _2_POW_MINUS_53 < law.cuts[column]:
+    if np.float64(mix(place + _GOLDEN) >> _11) * _2_POW_MINUS_53 < distribution.cuts[column]:
         return column
-    return np.int64(law.others[column])
+    return np.int64(distribution.others[column])
 
 
 @compiled
-def values_of(keys: _Words, events: _Ints, law: ValueLaw) -> Any:
+def values_of(keys: _Words, events: _Ints, distribution: ValueDistribution) -> Any:
     """Return ``(n,) int64``: the value of each event, given its day's key and its number."""
     values = np.empty(len(events), dtype=np.int64)
     for i in range(len(events)):
-        values[i] = _value(keys[i], events[i], law)
+        values[i] = _value(keys[i], events[i], distribution)
     return values
 
 
 @compiled
 def count_events(
-    key: np.uint64, firsts: _Ints, is_in: _Flags, law: ValueLaw, counts: _Ints
+    key: np.uint64, firsts: _Ints, is_in: _Flags, distribution: ValueDistribution, counts: _Ints
 ) -> None:
     """Count a day's events by value: of all devices, and of those that opted in, ``(2, p) int64``.
 
@@ -161,7 +161,7 @@ def count_events(
     """
     for i in range(len(is_in)):
         for event in range(firsts[i], firsts[i + 1]):
-            value = _value(key, event, law)
+            value = _value(key, event, distribution)
             counts[0, value] += 1
             if is_in[i]:
                 counts[1, value] += 1

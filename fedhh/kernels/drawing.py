@@ -40,7 +40,7 @@ _11 = np.uint64(11)
 _32 = np.uint64(32)
 
 
-class TypingLaw(NamedTuple):
+class TypingDistribution(NamedTuple):
     """How many words a client types, which of them are new, and when it repeats itself.
 
     Attributes:
@@ -65,7 +65,7 @@ class TypingLaw(NamedTuple):
 
 
 @compiled
-def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
+def count_tokens(keys: _Keys, clients: _Ids, distribution: TypingDistribution) -> _Ids:
     """Return ``(n,) int64``: how many new words each client types, repetitions included.
 
     Args:
@@ -73,18 +73,18 @@ def count_tokens(keys: _Keys, clients: _Ids, law: TypingLaw) -> _Ids:
             key is that of a time: how many words a client types and which share of them is new
             stay those of the first two, and what it types is drawn from a stream of that time.
         clients: ``(n,) int64`` client numbers.
-        law: How clients type.
+        distribution: How clients type.
     """
     state = np.empty(4, dtype=np.uint64)
     tokens = np.empty(len(clients), dtype=np.int64)
     for i in range(len(clients)):
-        tokens[i] = _begin(state, keys, clients[i], law)[0]
+        tokens[i] = _begin(state, keys, clients[i], distribution)[0]
     return tokens
 
 
 @compiled
 def draw_ranks(
-    keys: _Keys, clients: _Ids, law: TypingLaw, table: RankTable
+    keys: _Keys, clients: _Ids, distribution: TypingDistribution, table: RankTable
 ) -> tuple[_Ids, _Ids, _Rows]:
     """Return the ranks that each client types, and how often.
 
@@ -95,8 +95,8 @@ def draw_ranks(
     Args:
         keys: ``(2,) or (3,) uint64``, as in `count_tokens`.
         clients: ``(n,) int64`` client numbers.
-        law: How clients type.
-        table: The law of ranks.
+        distribution: How clients type.
+        table: The distribution of ranks.
 
     Returns:
         ``(n + 1,) int64`` offsets, ``(rows,) int64`` ranks in [1, MAX_RANK), distinct within a
@@ -109,7 +109,7 @@ def draw_ranks(
     states = np.empty((num_clients, 4), dtype=np.uint64)
     total, most = 0, 0
     for i in range(num_clients):
-        tokens[i], shares[i] = _begin(states[i], keys, clients[i], law)
+        tokens[i], shares[i] = _begin(states[i], keys, clients[i], distribution)
         total += tokens[i]
         most = max(most, tokens[i])
     offsets = np.empty(num_clients + 1, dtype=np.int64)
@@ -126,9 +126,11 @@ def draw_ranks(
     for i in range(num_clients):
         state = states[i]
         adoption_key = mix(keys[1] + np.uint64(clients[i]) * _GOLDEN)
-        stretched = shares[i] * law.copy_scale
-        num_fresh = _choose_fresh(state, tokens[i], stretched, law.copy_exponent, is_fresh)
-        draw_adopted(state, table, adoption_key, law.adoption, fresh_ranks, num_fresh, candidates)
+        stretched = shares[i] * distribution.copy_scale
+        num_fresh = _choose_fresh(state, tokens[i], stretched, distribution.copy_exponent, is_fresh)
+        draw_adopted(
+            state, table, adoption_key, distribution.adoption, fresh_ranks, num_fresh, candidates
+        )
         first = rows
         rows += _number_rows(fresh_ranks[:num_fresh], slots, fresh_rows, ranks[first:])
         counts[first:rows] = 0
@@ -138,13 +140,13 @@ def draw_ranks(
 
 
 @compiled
-def _begin(state: _Keys, keys: _Keys, client: int, law: TypingLaw) -> Any:
+def _begin(state: _Keys, keys: _Keys, client: int, distribution: TypingDistribution) -> Any:
     """Start a client's stream, and return its number of new words and their share of all."""
     seed_client(state, keys[0], client)
-    words, share = typed_words(state, law)
+    words, share = typed_words(state, distribution)
     if len(keys) > 2:
         seed_client(state, keys[2], client)
-    return new_words(state, law, words, share), share
+    return new_words(state, distribution, words, share), share
 
 
 @compiled
@@ -236,20 +238,24 @@ def seed_client(state: _Keys, key: Any, client: Any) -> None:
 
 
 @numba.njit(inline="always")
-def typed_words(state: _Keys, law: TypingLaw) -> Any:
+def typed_words(state: _Keys, distribution: TypingDistribution) -> Any:
     """Return a client's number of words, and its share of new ones, at most 1."""
     radius = math.sqrt(-2.0 * math.log(1.0 - next_float(state)))
     angle = 2.0 * math.pi * next_float(state)
-    words = np.rint(math.exp(law.log_mean + law.log_sd * radius * math.cos(angle)))
-    words = min(max(words, law.min_words), law.max_words)
-    share = math.exp(law.log_share_mean + law.log_share_sd * radius * math.sin(angle))
+    words = np.rint(
+        math.exp(distribution.log_mean + distribution.log_sd * radius * math.cos(angle))
+    )
+    words = min(max(words, distribution.min_words), distribution.max_words)
+    share = math.exp(
+        distribution.log_share_mean + distribution.log_share_sd * radius * math.sin(angle)
+    )
     return words, min(share, 1.0)
 
 
 @numba.njit(inline="always")
-def new_words(state: _Keys, law: TypingLaw, words: Any, share: Any) -> Any:
+def new_words(state: _Keys, distribution: TypingDistribution, words: Any, share: Any) -> Any:
     """Return how many of a client's words are new: all, where nobody types any other word."""
-    if law.log_share_mean == 0.0 and law.log_share_sd == 0.0:
+    if distribution.log_share_mean == 0.0 and distribution.log_share_sd == 0.0:
         return np.int64(words)
     return poisson(state, words * share)
 

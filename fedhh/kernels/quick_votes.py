@@ -33,7 +33,8 @@ def add_quick_votes(
 
     Works on chunks of reports, d vectors of draws compared pair by pair, so that nothing but the
     count itself depends on a random address. A report with a repeat is dropped whole and its
-    client handed back: the kept reports have the exact law, as rejection sampling gives it.
+    client handed back: the kept reports have the exact distribution, as rejection sampling gives
+        it.
 
     Returns:
         ``(m,) int64``: the values whose clients have no report yet, for

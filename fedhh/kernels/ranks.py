@@ -1,9 +1,9 @@
-"""Laws of ranks 1, 2, ... with a long tail, and fast draws of the ranks that a client adopts.
+"""Distributions of ranks 1, 2, ... with a long tail, and fast draws of the ranks that a client adopts.
 
 One alias table holds both the ranks that have a column of their own and, beyond them, groups of
 ranks that grow with the rank. A draw of a group is a uniform rank of it, accepted with the ratio of
-the two ranks' weights, which is at least (1 + 1/16)^-a: so the law is exact, and no draw needs a
-power but where a quadratic squeeze leaves it open.
+the two ranks' weights, which is at least (1 + 1/16)^-a: so the distribution is exact, and no draw
+needs a power but where a quadratic squeeze leaves it open.
 
 Sources: alias tables by Vose (1991), "A linear algorithm for generating random numbers with a given
 distribution", IEEE TSE 17; squeezed rejection by Devroye (1986), "Non-Uniform Random Variate
@@ -35,14 +35,14 @@ _11 = np.uint64(11)
 _64 = np.uint64(64)
 
 MAX_RANK = 2**53
-"""Ranks stay below: float64 holds no larger integer exactly. The law is cut there."""
+"""Ranks stay below: float64 holds no larger integer exactly. The distribution is cut there."""
 
 BATCH = 512
 """Most candidates that are drawn before they are looked at."""
 
 
 class RankTable(NamedTuple):
-    """A law of ranks, ready to draw from.
+    """A distribution of ranks, ready to draw from.
 
     Attributes:
         entries: ``(2**bits,) uint64``: the upper bits say how much of a column is its own, as a
@@ -63,7 +63,7 @@ class RankTable(NamedTuple):
 
 
 def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> RankTable:
-    """Return the table of a law.
+    """Return the table of a distribution.
 
     Args:
         head: ``(h,) float64``: weights of the ranks 1 to h, h at least 16.
@@ -158,13 +158,13 @@ def draw_adopted(
     size: int,
     candidates: _Ids,
 ) -> None:
-    """Fill ``out[:size]`` with independent ranks of the law, given that the client adopts them.
+    """Fill ``out[:size]`` with independent ranks of the distribution, given that the client adopts them.
 
     Candidates are drawn many at a time, in loops without a branch, so that a processor works on
     several of them at once; most are not adopted.
 
     Args:
-        table: The law of ranks.
+        table: The distribution of ranks.
         adoption_key: Which ranks are adopted: those whose hash with it, as a float, is below
         adoption: this share.
         out: ``(>= size,) int64``.

@@ -223,8 +223,8 @@ def add_noise(counts: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Wo
 
     All n entries of a cell are flipped with the same probability, those of the h reports whose own
     cell it is, too. So of T ~ Binomial(n, flip) flips X are of these, a hypergeometric number, and
-    T - X + h - X entries are ones. The law of T is one table per row; in most cells h is small, and
-    X needs a few coins.
+    T - X + h - X entries are ones. The distribution of T is one table per row; in most cells h is
+    small, and X needs a few coins.
 
     Args:
         counts: ``(k, m) int64``: reports whose own cell it is.
@@ -235,13 +235,13 @@ def add_noise(counts: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Wo
     num_rows, num_cells = counts.shape
     kept = 1.0 - flip
     weights = np.empty(num_cells + 2)
-    law = np.empty(num_cells + 2, dtype=np.uint64)
+    distribution = np.empty(num_cells + 2, dtype=np.uint64)
     guide = np.empty(_GUIDES, dtype=np.int64)
     for row in range(num_rows):
         n = reports[row]
-        first, size = _binomial_law(n, flip, kept, num_cells, weights)
+        first, size = _binomial_distribution(n, flip, kept, num_cells, weights)
         if size:
-            _lay_out(weights, size, law, guide)
+            _lay_out(weights, size, distribution, guide)
         for cell in range(num_cells):
             own = counts[row, cell]
             if size == 0 or own > _MOST_COINS:
@@ -250,7 +250,7 @@ def add_noise(counts: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Wo
                 continue
             word = next_uint64(state)
             place = guide[np.int64(word >> _GUIDE_SHIFT)]
-            while word > law[place]:
+            while word > distribution[place]:
                 place += 1
             flips = first + place
             flipped_own = 0
@@ -261,7 +261,7 @@ def add_noise(counts: _Ints, reports: _Ints, flip: float, out: _Ints, state: _Wo
 
 
 @subroutine
-def _binomial_law(n: int, flip: float, kept: float, room: int, weights: _Floats) -> Any:
+def _binomial_distribution(n: int, flip: float, kept: float, room: int, weights: _Floats) -> Any:
     """Fill in the chances of Binomial(n, flip), up to a factor.
 
     Returns:
@@ -296,7 +296,7 @@ def _binomial_law(n: int, flip: float, kept: float, room: int, weights: _Floats)
 
 
 @subroutine
-def _lay_out(weights: _Floats, size: int, law: _Words, guide: _Ints) -> None:
+def _lay_out(weights: _Floats, size: int, distribution: _Words, guide: _Ints) -> None:
     """Turn chances into thresholds of a random word, and say where to begin for its first bits.
 
     Chen and Asau (1974), "On generating random variates from an empirical distribution".
@@ -308,10 +308,10 @@ def _lay_out(weights: _Floats, size: int, law: _Words, guide: _Ints) -> None:
     for i in range(size):
         below += weights[i]
         # The largest float below 1, since 2**64 is no word; the last threshold is all words'.
-        law[i] = np.uint64(min(below / total, 1.0 - 2.0**-53) * 2.0**64)
-    law[size - 1] = np.uint64(0xFFFFFFFFFFFFFFFF)
+        distribution[i] = np.uint64(min(below / total, 1.0 - 2.0**-53) * 2.0**64)
+    distribution[size - 1] = np.uint64(0xFFFFFFFFFFFFFFFF)
     place = 0
     for i in range(_GUIDES):
-        while law[place] < np.uint64(i) << _GUIDE_SHIFT:
+        while distribution[place] < np.uint64(i) << _GUIDE_SHIFT:
             place += 1
         guide[i] = place

@@ -1,8 +1,9 @@
 """Subset Selection's inner loops: reports drawn and counted without being stored.
 
-All routes have the same law. A report's members other than its client's value are drawn one by one
-and repeats are rejected, which is uniform sampling without replacement. d members other than the
-client's value are always drawn; with probability p one of them gives its place to that value.
+All routes have the same distribution. A report's members other than its client's value are drawn
+one by one and repeats are rejected, which is uniform sampling without replacement. d members other
+than the client's value are always drawn; with probability p one of them gives its place to that
+value.
 
 What is written at a random address is kept narrow: counters of votes have one byte each, and how
 often one ran over stands in a table that is hardly ever touched. What a report has met so far fits

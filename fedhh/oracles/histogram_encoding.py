@@ -143,7 +143,7 @@ class SummedHistogramEncoding(IndependentValues, HistogramEncoding, ScoredOracle
         """Return sums of entries, drawn with the exact distribution; O(s log(G + B))."""
         held = self._check_counts(counts)
         num_reports = int(held.sum())
-        # The entry of a client's own value is G less one of another's law.
+        # The entry of a client's own value is G less one of another's distribution.
         return (
             held * self.steps
             + self._sums_of_entries(num_reports - held, rng)

@@ -45,7 +45,8 @@ class LocalHashing(PureOracle):
           probability q = 1/g, up to g**2 / 2**64 of it (cells differ by one hash in 2**32), and
           the estimate is unbiased to that precision. For given functions it is not.
         * The counts of different reports are independent; those of different candidates are not
-          quite: functions are pairwise independent, and so no law of a whole tally is known.
+          quite: functions are pairwise independent, and so no distribution of a whole tally is
+              known.
 
     Cost: O(1) per report on the client, O(n c) for a tally of c candidates. A report is
     ``(4,) int64``: the low and high multipliers and the offset as 64-bit words, and the cell.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.oracles.base import FrequencyOracle
 from fedhh.oracles.families import PureOracle
 from fedhh.validation import InputError, did_you_mean
@@ -60,7 +60,7 @@ def oracle_class(name: str) -> type[FrequencyOracle]:
     Raises:
         InputError: Nothing has the name, or what has it is no frequency oracle.
     """
-    found = doors.find("oracles", name, ORACLES)
+    found = plugins.find("oracles", name, ORACLES)
     if not issubclass(found, FrequencyOracle):
         raise InputError(
             f"Expected a subclass of fedhh.oracles.FrequencyOracle as oracle {name!r}, got "
@@ -71,7 +71,7 @@ def oracle_class(name: str) -> type[FrequencyOracle]:
 
 def oracle_names() -> list[str]:
     """Return all names known without a module: those of `ORACLES`, then of entry points."""
-    return doors.names("oracles", ORACLES)
+    return plugins.names("oracles", ORACLES)
 
 
 def make_oracle(spec: OracleSpec, domain_size: int) -> FrequencyOracle:

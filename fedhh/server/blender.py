@@ -14,10 +14,10 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.hashing import derived_seeds
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.mechanisms.opt_in import OptInBlend
 from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
+from fedhh.plans.opt_in import OptInBlend
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.queries.plain_words import PlainWordsQuery
@@ -60,7 +60,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
     what they say about the list. Both estimates of each word's share of clients are averaged by
     their inverse variances (`blending`).
 
-    A run makes two promises, one to each group: see `fedhh.mechanisms.opt_in`. No client is in two
+    A run makes two promises, one to each group: see `fedhh.plans.opt_in`. No client is in two
     groups. A word is on the list only if somebody holds it, so that precision is 1 by construction.
 
     Where this differs from the paper: there are words only, no URLs below them; and clients choose
@@ -132,7 +132,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         return sizes
 
     @property
-    def mechanism(self) -> OptInBlend:
+    def plan(self) -> OptInBlend:
         head, opt_in, clients = self.groups
         listed = 2, self.max_words + 1
         local = self.planned_reports(
@@ -159,10 +159,10 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     def check_population(self, num_clients: int) -> None:
         clients = self.cohort_clients
-        kept_back = self.num_recount_clients if self.recounts else 0
+        kept_back = self.num_validation_clients if self.validates else 0
         _ = self.groups
         if clients + kept_back > num_clients:
-            largest = int(num_clients * (1 - self.recount_share)) if kept_back else num_clients
+            largest = int(num_clients * (1 - self.validation_share)) if kept_back else num_clients
             raise InputError(
                 f"Expected clients_per_layer <= {largest}, of a population of {num_clients:,}, got "
                 f"clients_per_layer={clients}."
@@ -176,7 +176,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         )
 
     def ask(
-        self, planned: PlannedLayer, run: RunState[BlenderState]
+        self, planned: PlannedRound, run: RunState[BlenderState]
     ) -> PlainWordsQuery | PrefixQuery | None:
         """Return the broadcast to a group; None if the list is empty."""
         if planned.layer == _HEAD:
@@ -191,7 +191,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[BlenderState],
         query: PlainWordsQuery | PrefixQuery,
         aggregate: Aggregate,
@@ -211,7 +211,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             return self._with_opt_in(run.own, query, aggregate)
         return self._with_clients(run.own, query, aggregate)
 
-    def records(self, planned: PlannedLayer | None = None) -> PlainWordsQuery:
+    def records(self, planned: PlannedRound | None = None) -> PlainWordsQuery:
         """Return the question for plain words."""
         return PlainWordsQuery(
             **{**self.addressed(planned), "max_items": self.head_items, "pad": True},

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.found import Found
-from fedhh.mechanisms.base import PlannedLayer
+from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, QueryType, State
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, singletons
@@ -106,7 +106,7 @@ class SetProtocol(ClosedDomain[State, QueryType], Generic[State, QueryType]):
         """2 k, or all words if there are fewer: candidates of the later rounds."""
         return min(_CANDIDATES_PER_WORD * self.keep, len(self.domain))
 
-    def asked(self, planned: PlannedLayer | None, kept: Ints) -> dict[str, Any]:
+    def asked(self, planned: PlannedRound | None, kept: Ints) -> dict[str, Any]:
         """Return what queries of a round say about ``(c,) int64`` kept words of the domain."""
         return {
             **self.addressed(planned),

@@ -93,7 +93,7 @@ class Evidence:
         )
 
     def accepted(
-        self, found: Found, rate: float, *, recount: Evidence, anonymity_k: int = 0
+        self, found: Found, rate: float, *, validation: Evidence, anonymity_k: int = 0
     ) -> tuple[Found, npt.NDArray[np.bool_]]:
         """Return the words to believe, with what a validation round says of them, and which.
 
@@ -103,7 +103,7 @@ class Evidence:
         Args:
             found: The words, whose choice did not depend on the evidence.
             rate: Of false discoveries among those returned, at most, in expectation.
-            recount: The part of the evidence that the validation round gave.
+            validation: The part of the evidence that the validation round gave.
             anonymity_k: k: a discovery is false if at most k clients hold the word.
         """
         chosen = benjamini_hochberg(
@@ -117,9 +117,9 @@ class Evidence:
             rate,
         )
         p = p_values(self.votes, self.num_reports, self.expected)
-        clients = np.maximum(recount.num_clients, 1)
-        held = np.clip(recount.estimate, 0, clients)
-        variance = recount.variance + held / clients * recount.excess
+        clients = np.maximum(validation.num_clients, 1)
+        held = np.clip(validation.estimate, 0, clients)
+        variance = validation.variance + held / clients * validation.excess
         num_chosen = int(chosen.sum())
         reach = interval_quantile(num_chosen, len(p), MISSES) if num_chosen else 0.0
         spread = np.sqrt(np.maximum(self.expected, 1e-300))
@@ -128,10 +128,10 @@ class Evidence:
         z = np.where(p > 0, -ndtri(np.maximum(p, 1e-300)), beyond)
         words = replace(
             found.only(np.flatnonzero(chosen)),
-            estimate=recount.estimate[chosen],
+            estimate=validation.estimate[chosen],
             variance=variance[chosen],
             z=z[chosen],
-            num_clients=recount.num_clients[chosen].astype(np.int64),
+            num_clients=validation.num_clients[chosen].astype(np.int64),
             interval_z=np.full(num_chosen, reach),
         )
         return words, chosen
@@ -142,7 +142,7 @@ def p_values(votes: _Floats, num_reports: _Floats, expected: _Floats) -> _Floats
 
     Votes of one round are Binomial(n, q), and the bound is its tail. Votes added up over rounds
     with different n and q are a sum of independent Bernoullis with expectation e. Above e + 1 its
-    tail is at most that of the binomial law with as many trials and the same expectation
+    tail is at most that of the binomial distribution with as many trials and the same expectation
     (Hoeffding 1956, Theorem 4); below, 1 is returned.
 
     Args:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.found import Found
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.server.local_discovery import LocalProtocol, judged
@@ -173,18 +173,18 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         return self.depth
 
     @property
-    def recount_oracle(self) -> OracleSpec:
+    def validation_oracle(self) -> OracleSpec:
         return self.oracle_spec
 
     @property
-    def num_recount_clients(self) -> int:
+    def num_validation_clients(self) -> int:
         """As in `LocalProtocol`; one cohort where clients serve again."""
         if self.reuse_clients:
             return self.cohort_clients
-        return super().num_recount_clients
+        return super().num_validation_clients
 
     @property
-    def mechanism(self) -> LocalReports:
+    def plan(self) -> LocalReports:
         domains = self._domains()
         return self.planned_reports(
             LocalReports,
@@ -202,7 +202,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
             most_words=self.most_found,
             reuses_clients=self.reuse_clients,
             randomizers=(self.oracle_spec,),
-            recount_randomizer=None,
+            validation_randomizer=None,
         )
 
     @property
@@ -230,7 +230,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
     def begin(self) -> TrieState:
         return self._start_pass(0, Found.nothing(self.longest_word + 1))
 
-    def ask(self, planned: PlannedLayer, run: RunState[TrieState]) -> PrefixQuery | None:
+    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuery | None:
         """Return the broadcast of a layer; None where the pass has ended before it."""
         state = run.own
         if (planned.pass_index, planned.layer) != (state.pass_index, state.layer):
@@ -246,7 +246,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[TrieState],
         query: PrefixQuery,
         aggregate: Aggregate,

@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import PaddedSampleQuery
@@ -42,7 +42,7 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
     SVIM is the later protocol for the same task: it divides clients instead of epsilon, learns L,
     and spends no epsilon on bits about words that are not held. LDPMiner is here to compare with.
 
-    ``local_epsilon`` is the privacy of a client over all rounds; a recount is a third one.
+    ``local_epsilon`` is the privacy of a client over all rounds; a validation round is a third one.
 
     Attributes:
         padded_size: L. Words of clients that hold more are counted too low; the paper takes it as
@@ -69,15 +69,15 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
 
     @property
     def num_rounds(self) -> int:
-        """Two, and the recount."""
-        return len(_PHASES) + self.recounts
+        """Two, and the validation round."""
+        return len(_PHASES) + self.validates
 
     @property
-    def recount_oracle(self) -> OracleSpec:
-        return replace(super().recount_oracle, epsilon=self.round_epsilon)
+    def validation_oracle(self) -> OracleSpec:
+        return replace(super().validation_oracle, epsilon=self.round_epsilon)
 
     @property
-    def mechanism(self) -> LocalReports:
+    def plan(self) -> LocalReports:
         domains = [each + self._padding(each) for each in (len(self.domain), self.num_kept)]
         return self.planned_reports(
             LocalReports,
@@ -95,7 +95,7 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
         """Return ``(c,) int64``: the words of the next round, as numbers in the domain; all."""
         return np.arange(len(self.domain))
 
-    def ask(self, planned: PlannedLayer, run: RunState[_Kept]) -> PaddedSampleQuery:
+    def ask(self, planned: PlannedRound, run: RunState[_Kept]) -> PaddedSampleQuery:
         (seed,) = self.seeds(1)
         is_first = planned.layer == 1
         params = {"num_hashes": self.num_hashes, "hash_seed": seed} if is_first else {}
@@ -108,7 +108,7 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[_Kept],
         query: PaddedSampleQuery,
         aggregate: Aggregate,

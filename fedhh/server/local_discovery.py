@@ -16,9 +16,9 @@ import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.found import Found
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, QueryType, RunState, State
 from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.queries.cohort import Cohort
@@ -44,7 +44,7 @@ FalseDiscoveryRate = Annotated[float, Ge(0), Lt(1)]
 AnonymityK = Annotated[int, Ge(0), Le(1_000)]
 """Clients that may hold a word which is still not to be returned."""
 
-RecountShare = Annotated[float, Gt(0), Lt(1)]
+ValidationShare = Annotated[float, Gt(0), Lt(1)]
 """Part of all clients."""
 
 HashSeed = Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")]
@@ -53,7 +53,7 @@ HashSeed = Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")]
 _SEEDS = ("hash_seed", "noise_seed")
 """Settings that are the run's seed where they are None."""
 
-Plan = TypeVar("Plan", bound=LocalReports)
+PlanType = TypeVar("PlanType", bound=LocalReports)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         anonymity_k: k of the validation round: a word that at most so many clients of the
             population hold is returned with probability at most ``false_discovery_rate``. With 0,
             the round tests only whether anybody holds it.
-        recount_share: Share of all clients that the validation round asks, where there is one.
+        validation_share: Share of all clients that the validation round asks, where there is one.
     """
 
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
@@ -80,7 +80,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
     clients_per_layer: CountOrAuto = AUTO
     false_discovery_rate: FalseDiscoveryRate = 0.0
     anonymity_k: AnonymityK = 20
-    recount_share: RecountShare = 0.25
+    validation_share: ValidationShare = 0.25
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -125,7 +125,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         if self.clients_per_layer == AUTO:
             size = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
             if size < 1:
-                left = " without the recount's part" if self.recounts else ""
+                left = " without the validation round's part" if self.validates else ""
                 raise InputError(
                     f"The population has {num_clients:,} clients,{left} fewer than the "
                     f"{self.num_cohorts} layers that ask fresh ones; ask for fewer passes or "
@@ -145,37 +145,37 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         return derived_seeds(getattr(self, "hash_seed", None) or 0, number)
 
     def check_population(self, num_clients: int) -> None:
-        mechanism = self.mechanism
-        if not self.recounts or mechanism.reuses_clients or mechanism.most_answers <= num_clients:
+        plan = self.plan
+        if not self.validates or plan.reuses_clients or plan.most_answers <= num_clients:
             super().check_population(num_clients)
             return
         largest = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
         raise InputError(
-            f"The population has {num_clients:,} clients, but {len(mechanism.layers) - 1} layers "
-            f"and a recount need {mechanism.most_answers:,}, since no client is asked twice. Set "
+            f"The population has {num_clients:,} clients, but {len(plan.layers) - 1} layers "
+            f"and a validation round need {plan.most_answers:,}, since no client is asked twice. Set "
             f"clients_per_layer <= {largest:,}, or ask for fewer passes or layers."
         )
 
     def kept_back(self, num_clients: int) -> float:
         """Return how many of all clients the validation round asks, 0 if there is none."""
-        return num_clients * self.recount_share if self.recounts else 0
+        return num_clients * self.validation_share if self.validates else 0
 
     @property
-    def recounts(self) -> bool:
+    def validates(self) -> bool:
         """Whether a last cohort says which words are real."""
         return self.false_discovery_rate > 0
 
     @property
-    def recount_oracle(self) -> OracleSpec:
+    def validation_oracle(self) -> OracleSpec:
         """The validation round's randomizer, which spends a contribution's whole budget."""
         params = {"subset_size": "optimal"}
         return OracleSpec(name="ss", epsilon=self.local_epsilon, params=params)
 
     @property
-    def num_recount_clients(self) -> int:
-        """Clients of the validation round, so that ``recount_share`` of all are its."""
+    def num_validation_clients(self) -> int:
+        """Clients of the validation round, so that ``validation_share`` of all are its."""
         size = self.cohort_clients * self.num_cohorts
-        return max(1, int(size * self.recount_share / (1 - self.recount_share)))
+        return max(1, int(size * self.validation_share / (1 - self.validation_share)))
 
     @property
     def fewest_validated(self) -> int:
@@ -194,9 +194,9 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         largest_domain: int | None = None,
         *,
         pass_index: int = 0,
-    ) -> PlannedLayer:
+    ) -> PlannedRound:
         """Return a round that may happen; with one domain size, that is the only one."""
-        return PlannedLayer(
+        return PlannedRound(
             pass_index=pass_index,
             layer=layer,
             num_clients=num_clients,
@@ -206,33 +206,33 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
 
     def planned_reports(
         self,
-        kind: type[Plan],
-        rounds: Sequence[PlannedLayer],
+        kind: type[PlanType],
+        rounds: Sequence[PlannedRound],
         *,
         most_words: int,
         **more: Any,
-    ) -> Plan:
+    ) -> PlanType:
         """Return a plan of local reports: some rounds, and the validation round after them.
 
         Args:
             kind: Of the plan.
             rounds: All but the validation round.
             most_words: Words that the validation round may be about.
-            more: What else the kind has; ``recount_randomizer`` is `recount_oracle` if it is left
-                out, and None where the validation round's is that of the rounds.
+            more: What else the kind has; ``validation_randomizer`` is `validation_oracle` if it is
+                left out, and None where the validation round's is that of the rounds.
         """
         shared: dict[str, Any] = {
             "max_items": self.max_items,
             "padded": self.pad,
             "false_discovery_rate": self.false_discovery_rate,
             "anonymity_k": self.anonymity_k,
-            "recount_randomizer": self.recount_oracle if self.recounts else None,
+            "validation_randomizer": self.validation_oracle if self.validates else None,
         }
         layers = list(rounds)
-        if self.recounts:
+        if self.validates:
             validation = self.planned_round(
                 rounds[-1].layer + 1,
-                self.num_recount_clients,
+                self.num_validation_clients,
                 self.fewest_validated + 1,
                 max(most_words, self.fewest_validated) + 1,
                 pass_index=rounds[-1].pass_index,
@@ -240,7 +240,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             layers.append(replace(validation, validates=True))
         return kind(layers=tuple(layers), **{**shared, **more})
 
-    def addressed(self, planned: PlannedLayer | None = None) -> dict[str, Any]:
+    def addressed(self, planned: PlannedRound | None = None) -> dict[str, Any]:
         """Return what all queries of a planned round have in common: whom it asks, and how.
 
         Args:
@@ -252,7 +252,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             whom = {
                 "pass_index": planned.pass_index,
                 "layer": planned.layer,
-                "cohort": self.mechanism.cohort(planned.pass_index, planned.layer),
+                "cohort": self.plan.cohort(planned.pass_index, planned.layer),
             }
         return {
             **whom,
@@ -261,19 +261,19 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             "pad": self.pad,
         }
 
-    def query_of(self, planned: PlannedLayer, run: RunState[State]) -> Query | None:
+    def query_of(self, planned: PlannedRound, run: RunState[State]) -> Query | None:
         if not planned.validates:
             return super().query_of(planned, run)
         return self.validation_query(planned, run.found.codes)
 
     def heard_of(
-        self, planned: PlannedLayer, run: RunState[State], query: Any, aggregate: Aggregate
+        self, planned: PlannedRound, run: RunState[State], query: Any, aggregate: Aggregate
     ) -> Heard[State]:
         if not planned.validates:
             return super().heard_of(planned, run, query, aggregate)
         return self.validated(run, query, aggregate)
 
-    def validation_query(self, planned: PlannedLayer, codes: Codes) -> PrefixQuery | None:
+    def validation_query(self, planned: PlannedRound, codes: Codes) -> PrefixQuery | None:
         """Return a broadcast of words to vote on; None if there is no word.
 
         Args:
@@ -286,9 +286,9 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         short[:-1, 0] = np.arange(1, len(short))
         missing = max(0, self.fewest_validated - len(codes))
         filling = short[match_rows(short, codes) < 0][:missing]
-        return self.words_query(planned, np.concatenate([codes, filling]), self.recount_oracle)
+        return self.words_query(planned, np.concatenate([codes, filling]), self.validation_oracle)
 
-    def words_query(self, planned: PlannedLayer, codes: Codes, oracle: OracleSpec) -> PrefixQuery:
+    def words_query(self, planned: PlannedRound, codes: Codes, oracle: OracleSpec) -> PrefixQuery:
         """Return a broadcast that asks which of some whole words clients hold.
 
         Args:
@@ -318,11 +318,14 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """Return the words that the validation round lets through."""
         oracle = make_pure_oracle(query.oracle, query.domain_size)
         votes = aggregate.tally[: len(run.found.codes)]
-        recount = Evidence.nothing(len(votes)).heard(oracle, votes, aggregate)
+        validation = Evidence.nothing(len(votes)).heard(oracle, votes, aggregate)
         earlier = self.earlier_evidence(run.own)
-        evidence = recount if earlier is None else earlier.heard(oracle, votes, aggregate)
+        evidence = validation if earlier is None else earlier.heard(oracle, votes, aggregate)
         accepted, chosen = evidence.accepted(
-            run.found, self.false_discovery_rate, recount=recount, anonymity_k=self.anonymity_k
+            run.found,
+            self.false_discovery_rate,
+            validation=validation,
+            anonymity_k=self.anonymity_k,
         )
         heard = judged(
             run.own,
@@ -331,7 +334,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             num_candidates=len(votes),
             num_kept=len(accepted.codes),
             found=accepted,
-            kept_by="recount" if earlier is None else "evidence",
+            kept_by="validation" if earlier is None else "evidence",
         )
         # Votes of several rounds decide together; words that fill up the domain are no candidates.
         z = heard.threshold_z if earlier is None else math.nan

@@ -68,8 +68,8 @@ def frequent_ngrams(ones: Ints, bits: Ints, *, noise_kept: float, most: int) -> 
 
     The hash functions send an n-gram that nobody holds to a uniform bit of each cohort. So its
     votes, the reports that have its bit, have the mean and the variance of a sum of one uniform bit
-    per cohort, and their law is near a normal one, if skewed by what is frequent. Kept is what lies
-    z deviations above, where z is the normal quantile of 1 - noise_kept / c.
+    per cohort, and their distribution is near a normal one, if skewed by what is frequent. Kept is
+    what lies z deviations above, where z is the normal quantile of 1 - noise_kept / c.
 
     Args:
         ones: ``(m, k) int64``: reports with each bit, by cohort.
@@ -133,8 +133,8 @@ def edges(shares: Floats, num_records: int, channel: BitChannel, *, noise_kept: 
     An edge is where the estimated count is at least z deviations of the unbiased linear estimate
     for a pair that nobody holds, sqrt(n) times the variance of one n-gram's, with z the normal
     quantile of 1 - noise_kept / (a b). EM's estimates vary less than linear ones, so that fewer
-    pairs of noise are to be expected than ``noise_kept``; their law is not known exactly. (The
-    authors' code has a fixed share of 0.04 in place of it.)
+    pairs of noise are to be expected than ``noise_kept``; their distribution is not known exactly.
+    (The authors' code has a fixed share of 0.04 in place of it.)
 
     Args:
         shares: What `joint_shares` returned.

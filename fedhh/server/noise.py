@@ -48,7 +48,7 @@ def chance_of_votes(votes: _Tally, num_reports: int, q: float) -> _Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SketchNoise:
-    """The law of a sketch's support of a value that nobody holds, given the sketch.
+    """The distribution of a sketch's support of a value that nobody holds, given the sketch.
 
     The hash functions send such a value to a uniform cell of each row, independently, so its
     support is a sum of k independent numbers, each a uniform cell of its row. That holds what the
@@ -72,7 +72,7 @@ class SketchNoise:
 
     @classmethod
     def of(cls, oracle: PureOracle, aggregate: _Tally) -> SketchNoise | None:
-        """Return the law for an ``(aggregate_size,) int64`` sketch.
+        """Return the distribution for an ``(aggregate_size,) int64`` sketch.
 
         None if all its cells are equal, or if the oracle counts every value by itself.
         """
@@ -112,9 +112,9 @@ class SketchNoise:
         """Return the standard normal quantile of the Chernoff exponent of each number of votes.
 
         With K the logarithm of the moment generating function, sqrt(2 max_t (t x - K(t))), the
-        leading term of the saddlepoint approximation: for a normal law, x over its deviation, and
-        less where the tail is heavier. K takes the rows as drawn from their mixture, which can only
-        raise it. 0 where votes are below the expectation.
+        leading term of the saddlepoint approximation: for a normal distribution, x over its
+        deviation, and less where the tail is heavier. K takes the rows as drawn from their mixture,
+        which can only raise it. 0 where votes are below the expectation.
         """
         tilts = _TILTS / math.sqrt(self.variance)
         logs = np.log(self.chances)
@@ -136,7 +136,7 @@ class Noise:
     Attributes:
         oracle: The randomizer of the reports.
         num_reports: How many were counted, n.
-        sketch: The law of a sketch, where reports were counted in one.
+        sketch: The distribution of a sketch, where reports were counted in one.
     """
 
     oracle: PureOracle

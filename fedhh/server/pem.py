@@ -12,9 +12,9 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from fedhh.hashing import derived_seeds
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import BlindPrefixQuery
@@ -110,7 +110,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         return len(self.prefix_lengths)
 
     @property
-    def mechanism(self) -> LocalReports:
+    def plan(self) -> LocalReports:
         return self.planned_reports(
             LocalReports,
             [
@@ -133,12 +133,12 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         """Return the ``(1, length) uint16`` empty prefix: kept ones, filled up with end symbols."""
         return np.zeros((1, self.length), dtype=np.uint16)
 
-    def ask(self, planned: PlannedLayer, run: RunState[Codes]) -> BlindPrefixQuery:
+    def ask(self, planned: PlannedRound, run: RunState[Codes]) -> BlindPrefixQuery:
         return self._query(planned.layer, planned)
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[Codes],
         query: BlindPrefixQuery,
         aggregate: Aggregate,
@@ -172,7 +172,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
             kept=best,
         )
 
-    def _query(self, group: int, planned: PlannedLayer | None = None) -> BlindPrefixQuery:
+    def _query(self, group: int, planned: PlannedRound | None = None) -> BlindPrefixQuery:
         naming, hashing = self.seeds(2)
         oracle = "olh" if self.oracle == AUTO else self.oracle
         params: dict[str, str | int | float] = {}

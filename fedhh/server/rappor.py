@@ -11,9 +11,9 @@ from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import RapporReports
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import RapporReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.blooms import BloomQuery
@@ -85,7 +85,7 @@ class Rappor(
         )
 
     @property
-    def mechanism(self) -> RapporReports:
+    def plan(self) -> RapporReports:
         num_words = len(self.domain)
         return self.planned_reports(
             RapporReports,
@@ -99,7 +99,7 @@ class Rappor(
         """Return 0: the estimated reports about words that are no candidates."""
         return 0.0
 
-    def ask(self, planned: PlannedLayer, run: RunState[float]) -> BloomQuery:
+    def ask(self, planned: PlannedRound, run: RunState[float]) -> BloomQuery:
         naming, hashing = self.seeds(2)
         return BloomQuery(
             **self.addressed(planned),
@@ -119,7 +119,7 @@ class Rappor(
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[float],
         query: BloomQuery,
         aggregate: Aggregate,

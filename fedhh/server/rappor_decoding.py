@@ -54,7 +54,7 @@ class Decoded:
         estimate: ``float64``: reports about each.
         variance: ``float64``: of the estimate.
         z: ``float64``: the estimate in its standard errors.
-        p_value: ``float64``: P(as much), by the normal law, if no report were about it.
+        p_value: ``float64``: P(as much), by the normal distribution, if no report were about it.
         others: Reports about words that are no candidates; NaN without a candidate.
     """
 
@@ -112,7 +112,7 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
     most = int(min(_MOST_SELECTED, _MOST_SHARE_OF_BITS * len(bits)))
     chosen = np.r_[_selected(matrix, target, most), len(asked)]
     part = matrix[:, chosen].toarray()
-    # Candidates with the same bits in all cohorts cannot be told apart: they share the count.
+    # Candidates with the same bits in all cohorts cannot be distinguished: they share the count.
     gram = part.T @ part + 1e-9 * np.eye(len(chosen))
     factor = cho_factor(gram)
     solution = cho_solve(factor, part.T @ target) / norms[chosen]

@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import BloomRecords
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import BloomRecords
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.blooms import NgramQuery
@@ -149,7 +149,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         return self.length
 
     @property
-    def mechanism(self) -> BloomRecords:
+    def plan(self) -> BloomRecords:
         words = self._query().puzzle.names.num_keys
         return self.planned_reports(
             BloomRecords,
@@ -162,12 +162,12 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         """Return nothing: what became of the n-grams, see `candidates`."""
         return ()
 
-    def ask(self, planned: PlannedLayer, run: RunState[tuple[int, ...]]) -> NgramQuery:
+    def ask(self, planned: PlannedRound, run: RunState[tuple[int, ...]]) -> NgramQuery:
         return self._query(planned)
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[tuple[int, ...]],
         query: NgramQuery,
         aggregate: Aggregate,
@@ -230,7 +230,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         num_edges = sum(int(np.count_nonzero(each)) for each in linked.values())
         return codes, (*(len(each) for each in texts), num_edges, len(codes))
 
-    def _query(self, planned: PlannedLayer | None = None) -> NgramQuery:
+    def _query(self, planned: PlannedRound | None = None) -> NgramQuery:
         naming, words, ngrams = self.seeds(_SEEDS)
         return NgramQuery(
             **self.addressed(planned),

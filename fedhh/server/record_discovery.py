@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Gt, Lt
 
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import FragmentQuery, Parts
@@ -29,14 +29,14 @@ from fedhh.validation import require_epsilon
 from fedhh.words.trie import Codes
 
 Sums = npt.NDArray[np.int64]
-Told = TypeVar("Told")
+Decoded = TypeVar("Decoded")
 """What a protocol tells of its decoding."""
 
 _SEEDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[Parts, Told]):
+class RecordProtocol(LocalProtocol[Decoded | None, FragmentQuery[Parts]], Generic[Parts, Decoded]):
     """A discovery by records of two reports, in one round.
 
     Shorter words are padded with blanks and found; longer ones are truncated, and what is found
@@ -76,7 +76,7 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
         return self.length
 
     @property
-    def mechanism(self) -> LocalReports:
+    def plan(self) -> LocalReports:
         query = self.records()
         return self.planned_reports(
             LocalReports,
@@ -85,19 +85,19 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
             randomizers=query.randomizers,
         )
 
-    def begin(self) -> Told | None:
+    def begin(self) -> Decoded | None:
         return None
 
-    def ask(self, planned: PlannedLayer, run: RunState[Told | None]) -> FragmentQuery[Parts]:
+    def ask(self, planned: PlannedRound, run: RunState[Decoded | None]) -> FragmentQuery[Parts]:
         return self.records(planned)
 
     def hear(
         self,
-        planned: PlannedLayer,
-        run: RunState[Told | None],
+        planned: PlannedRound,
+        run: RunState[Decoded | None],
         query: FragmentQuery[Parts],
         aggregate: Aggregate,
-    ) -> Heard[Told | None]:
+    ) -> Heard[Decoded | None]:
         """Return the words that the candidates' own counts let through.
 
         All numbers are about whole strings: ``num_candidates`` were looked up.
@@ -119,7 +119,7 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
     @abstractmethod
     def candidates(
         self, query: FragmentQuery[Parts], sums: Sums, records: Sums
-    ) -> tuple[Codes, Told]:
+    ) -> tuple[Codes, Decoded]:
         """Return the strings that the parts speak for.
 
         Args:
@@ -151,7 +151,7 @@ class RecordProtocol(LocalProtocol[Told | None, FragmentQuery[Parts]], Generic[P
     def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
         """Return the sketch of whole strings and the parts' oracle, which hash by these seeds."""
 
-    def records(self, planned: PlannedLayer | None = None) -> FragmentQuery[Parts]:
+    def records(self, planned: PlannedRound | None = None) -> FragmentQuery[Parts]:
         """Return the broadcast of a planned round, or one that only tries the settings."""
         naming, *hashing = self.seeds(_SEEDS)
         words, parts = self.oracles(*hashing)

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.protocol import AnyProtocol, DiscoveryProtocol
 from fedhh.validation import InputError, did_you_mean
 
@@ -37,7 +37,7 @@ def protocol_class(name: Any) -> type[AnyProtocol]:
     """
     if not isinstance(name, str):
         raise InputError(f"Unknown protocol {name!r}{did_you_mean(str(name), protocol_names())}")
-    found = doors.find("protocols", name, PROTOCOLS)
+    found = plugins.find("protocols", name, PROTOCOLS)
     is_dataclass: bool = dataclasses.is_dataclass(found)
     if not (is_dataclass and issubclass(found, DiscoveryProtocol)):
         raise InputError(
@@ -51,4 +51,4 @@ def protocol_class(name: Any) -> type[AnyProtocol]:
 
 def protocol_names() -> list[str]:
     """Return the names that need no file: the built-in ones, then those of installed packages."""
-    return doors.names("protocols", PROTOCOLS)
+    return plugins.names("protocols", PROTOCOLS)

@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from annotated_types import Gt, Lt
 
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
@@ -98,7 +98,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         return first, second, total - first - second
 
     @property
-    def mechanism(self) -> LocalReports:
+    def plan(self) -> LocalReports:
         first, second, third = self.group_sizes
         return self.planned_reports(
             LocalReports,
@@ -122,14 +122,14 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
     def begin(self) -> SvimState:
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
-    def ask(self, planned: PlannedLayer, run: RunState[SvimState]) -> HeldSetQuery:
+    def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> HeldSetQuery:
         if planned.layer != _SIZES:
             return self._sample_query(run.own, planned)
         return SetSizeQuery(**self.asked(planned, run.own.kept), oracle_name=self._oracle_name)
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[SvimState],
         query: HeldSetQuery,
         aggregate: Aggregate,
@@ -152,7 +152,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         return "olh" if self.oracle == AUTO else self.oracle
 
     def _sample_query(
-        self, state: SvimState, planned: PlannedLayer | None = None
+        self, state: SvimState, planned: PlannedRound | None = None
     ) -> PaddedSampleQuery:
         """Return the question for one word of the set, padded to L; to 1 in the first group."""
         oracle, length = self._oracle_name, 1

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.found import Found
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
@@ -145,8 +145,8 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
         return min(self.keep, pairs + pairs * max(words - 2, 0) // 3)
 
     @property
-    def mechanism(self) -> LocalReports:
-        singles, sets = self.singles.mechanism, self.num_sets
+    def plan(self) -> LocalReports:
+        singles, sets = self.singles.plan, self.num_sets
         domains = ((sets + 1, sets + 1), (sets + 1, 2 * sets)) if sets else ()
         rounds = [
             self.planned_round(number, size, smallest, largest)
@@ -182,7 +182,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
             set_clients=0,
         )
 
-    def ask(self, planned: PlannedLayer, run: RunState[SvsmState]) -> HeldSetQuery | None:
+    def ask(self, planned: PlannedRound, run: RunState[SvsmState]) -> HeldSetQuery | None:
         """Return the broadcast to a group; there may be no set to ask the last two about."""
         if planned.layer <= _SINGLE_GROUPS:
             return self.singles.ask(planned, _of_singles(run))
@@ -190,7 +190,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[SvsmState],
         query: HeldSetQuery,
         aggregate: Aggregate,
@@ -256,7 +256,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
             oracle=self.oracle,
         )
 
-    def _set_query(self, planned: PlannedLayer, state: SvsmState) -> HeldSetQuery:
+    def _set_query(self, planned: PlannedRound, state: SvsmState) -> HeldSetQuery:
         oracle: str = "olh" if self.oracle == AUTO else self.oracle
         shared: dict[str, Any] = {
             **self.asked(planned, state.singles.kept),

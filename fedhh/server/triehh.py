@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Gt, Le, Lt
 
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.sampled_threshold import SampledThreshold, triehh_parameters
 from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.sampled_threshold import SampledThreshold, triehh_parameters
 from fedhh.protocol import DiscoveryProtocol, Heard, RunState
 from fedhh.queries.base import Aggregate, WordVoteQuery
 from fedhh.server.noise import Noise, counted
@@ -36,7 +36,7 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
     The discovery ends after a round that keeps nothing to extend.
 
     The server (or a secure sum) is trusted with the plain votes. Which prefixes are kept is
-    centrally private by the sampling and the threshold; `fedhh.mechanisms.sampled_threshold` has
+    centrally private by the sampling and the threshold; `fedhh.plans.sampled_threshold` has
     both for a target. Numbers of votes are not: they are for evaluation.
 
     A word that enough voters hold is never invented: precision is 1 by construction. With one word
@@ -90,12 +90,12 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
         return self.depth + 1
 
     @property
-    def mechanism(self) -> SampledThreshold:
+    def plan(self) -> SampledThreshold:
         sample_size = decided(self.clients_per_layer, "clients_per_layer")
         alphabet = self.symbols.size
         return SampledThreshold(
             layers=tuple(
-                PlannedLayer(
+                PlannedRound(
                     pass_index=0,
                     layer=layer,
                     num_clients=sample_size,
@@ -145,14 +145,14 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
         """Return the empty trie; kept prefixes have as many symbols as rounds are done."""
         return PrefixTrie(alphabet_size=self.symbols.size)
 
-    def ask(self, planned: PlannedLayer, run: RunState[PrefixTrie]) -> WordVoteQuery | None:
+    def ask(self, planned: PlannedRound, run: RunState[PrefixTrie]) -> WordVoteQuery | None:
         if run.own.width == 0:
             return None
         nothing = np.zeros((0, self.num_rounds), dtype=np.uint16)
         return WordVoteQuery(
             pass_index=planned.pass_index,
             layer=planned.layer,
-            cohort=self.mechanism.cohort(planned.pass_index, planned.layer),
+            cohort=self.plan.cohort(planned.pass_index, planned.layer),
             alphabet=self.symbols,
             trie=run.own,
             finished=nothing,
@@ -164,7 +164,7 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[PrefixTrie],
         query: WordVoteQuery,
         aggregate: Aggregate,

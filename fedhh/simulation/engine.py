@@ -62,7 +62,7 @@ def rounds(
     """
     if state is None:
         state = protocol.initialize()
-    plan = protocol.mechanism
+    plan = protocol.plan
     while True:
         started = time.process_time()
         query = protocol.next_query(state)

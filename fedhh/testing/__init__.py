@@ -1,13 +1,13 @@
-"""Conformance suites for other people's oracles and protocols, and the test of exact laws.
+"""Conformance suites for other people's oracles and protocols, and the test of exact distributions.
 
 They need no test framework: a check is called, and raises an AssertionError that says which
 property does not hold, with the value seen and the bound.
 """
 
 from fedhh.testing.checks import Check, ConformanceError
-from fedhh.testing.oracle_laws import report_law, tally_law
+from fedhh.testing.oracle_distributions import report_distribution, tally_distribution
 from fedhh.testing.protocol_trial import LETTERS, ProtocolTrial, protocol_trial, small_population
-from fedhh.testing.statistics import ALPHA, follows_law, law_p_value, rows
+from fedhh.testing.statistics import ALPHA, distribution_p_value, follows_distribution, rows
 from fedhh.testing.suites import (
     ORACLE_CASES,
     check_oracle,
@@ -25,13 +25,13 @@ __all__ = [
     "ProtocolTrial",
     "check_oracle",
     "check_protocol",
-    "follows_law",
-    "law_p_value",
+    "distribution_p_value",
+    "follows_distribution",
     "oracle_checks",
     "protocol_checks",
     "protocol_trial",
-    "report_law",
+    "report_distribution",
     "rows",
     "small_population",
-    "tally_law",
+    "tally_distribution",
 ]

@@ -1,4 +1,4 @@
-"""How a frequency oracle has to behave, whatever its law: sums, seeds, arrays, refusals."""
+"""How a frequency oracle has to behave, whatever its distribution: sums, seeds, arrays, refusals."""
 
 from __future__ import annotations
 

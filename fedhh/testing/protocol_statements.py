@@ -20,7 +20,7 @@ CHECKS: Checks[ProtocolTrial] = Checks()
 
 @CHECKS.add()
 def _queries_are_as_planned(trial: ProtocolTrial, seed: int) -> None:
-    plan = trial.mechanism(seed)
+    plan = trial.plan(seed)
     for past, summary in zip(trial.run(seed), trial.summaries(seed), strict=True):
         query = past.query
         where = f"pass {query.pass_index}, layer {query.layer}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.mechanisms.base import Mechanism
+from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.queries.base import Aggregate, Answer, Query
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
@@ -38,13 +38,13 @@ def small_population(
         word = "".join(rng.choice(list(LETTERS), size=rng.integers(1, 7)))
         if word not in words:
             words.append(word)
-    law = 1 / (np.arange(num_words) + 1.0)
+    distribution = 1 / (np.arange(num_words) + 1.0)
     rows = num_clients * words_per_client
     return StoredPopulation.from_rows(
         name="zipf",
         lexicon=Lexicon(words=words),
         clients=np.repeat(np.arange(num_clients), words_per_client),
-        word_ids=rng.choice(num_words, size=rows, p=law / law.sum()),
+        word_ids=rng.choice(num_words, size=rows, p=distribution / distribution.sum()),
         counts=rng.integers(1, 4, size=rows),
         num_clients=num_clients,
     )
@@ -102,8 +102,8 @@ class ProtocolTrial:
     def last_state(self, seed: int) -> Any:
         return self.run(seed)[-1].after
 
-    def mechanism(self, seed: int) -> Mechanism:
-        return self.settled(seed).mechanism
+    def plan(self, seed: int) -> Plan:
+        return self.settled(seed).plan
 
     def summaries(self, seed: int) -> list[RoundSummary]:
         return list(self.last_state(seed).history)

@@ -1,4 +1,4 @@
-"""The one statistical test of exact laws: Pearson's chi-square on counts of categories."""
+"""The one statistical test of exact distributions: Pearson's chi-square on counts of categories."""
 
 from __future__ import annotations
 
@@ -17,27 +17,32 @@ ALPHA = 1e-9
 _FEWEST_EXPECTED = 5
 
 
-def law_p_value(draws: Iterable[Hashable] | npt.NDArray[Any], law: Mapping[Any, float]) -> float:
-    """Return the p-value of draws under a law; 0 if one of them is impossible.
+def distribution_p_value(
+    draws: Iterable[Hashable] | npt.NDArray[Any], distribution: Mapping[Any, float]
+) -> float:
+    """Return the p-value of draws under a distribution; 0 if one of them is impossible.
 
     Categories with fewer than five expected draws are pooled, rarest first.
 
     Args:
-        draws: Independent outcomes; of a table, one in each row, which the law has as a tuple.
-        law: Each outcome's probability.
+        draws: Independent outcomes; of a table, one in each row, which the distribution has as a
+            tuple.
+        distribution: Each outcome's probability.
     """
     counts = _counted(draws) if isinstance(draws, np.ndarray) else Counter(draws)
-    if any(law.get(outcome, 0.0) <= 0 for outcome in counts):
+    if any(distribution.get(outcome, 0.0) <= 0 for outcome in counts):
         return 0.0
     num_draws = sum(counts.values())
-    outcomes = sorted((o for o in law if law[o] > 0), key=lambda o: law[o])
+    outcomes = sorted(
+        (o for o in distribution if distribution[o] > 0), key=lambda o: distribution[o]
+    )
     observed, expected = [0.0], [0.0]
     for outcome in outcomes:
         if expected[-1] >= _FEWEST_EXPECTED:
             observed.append(0.0)
             expected.append(0.0)
         observed[-1] += counts[outcome]
-        expected[-1] += num_draws * law[outcome]
+        expected[-1] += num_draws * distribution[outcome]
     if expected[-1] < _FEWEST_EXPECTED and len(expected) > 1:
         observed[-2] += observed.pop()
         expected[-2] += expected.pop()
@@ -47,9 +52,11 @@ def law_p_value(draws: Iterable[Hashable] | npt.NDArray[Any], law: Mapping[Any, 
     return float(stats.chisquare(observed, np.array(expected) * scale).pvalue)
 
 
-def follows_law(draws: Iterable[Hashable] | npt.NDArray[Any], law: Mapping[Any, float]) -> bool:
-    """Return whether `law_p_value` is above `ALPHA`."""
-    return law_p_value(draws, law) > ALPHA
+def follows_distribution(
+    draws: Iterable[Hashable] | npt.NDArray[Any], distribution: Mapping[Any, float]
+) -> bool:
+    """Return whether `distribution_p_value` is above `ALPHA`."""
+    return distribution_p_value(draws, distribution) > ALPHA
 
 
 def rows(array: npt.NDArray[Any]) -> list[tuple[Any, ...]]:

@@ -15,7 +15,12 @@ from typing import Any
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.base import FrequencyOracle
 from fedhh.protocol import AnyProtocol
-from fedhh.testing import oracle_conduct, oracle_laws, protocol_conduct, protocol_statements
+from fedhh.testing import (
+    oracle_conduct,
+    oracle_distributions,
+    protocol_conduct,
+    protocol_statements,
+)
 from fedhh.testing.checks import Check
 from fedhh.testing.protocol_trial import ProtocolTrial, protocol_trial
 
@@ -36,7 +41,7 @@ def oracle_checks(oracle: FrequencyOracle | None = None) -> tuple[Check[Frequenc
         def test_my_oracle(oracle, check):
             check(oracle)
     """
-    checks = [*oracle_laws.CHECKS, *oracle_conduct.CHECKS]
+    checks = [*oracle_distributions.CHECKS, *oracle_conduct.CHECKS]
     return tuple(check for check in checks if oracle is None or check.applies(oracle))
 
 

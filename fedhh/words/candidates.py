@@ -16,7 +16,7 @@ from fedhh.words.trie import Codes
 class Candidates:
     """Distinct words in alphabetical order, public like the settings of a run.
 
-    The order says nothing of who holds what: equal counts may be told apart by it.
+    The order says nothing of who holds what: equal counts may be distinguished by it.
 
     Attributes:
         words: The words; any order and repetitions are taken.

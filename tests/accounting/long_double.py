@@ -47,20 +47,20 @@ def delta_of_sum(parts: Parts, *, gap: float, epsilon: float) -> float:
 
 def rational_delta_of_sum(parts: Parts, *, gap: float, index: int) -> float:
     """The same at ``epsilon = index * gap``: masses added up as fractions, without transforms."""
-    law = {0: Fraction(1)}
+    distribution = {0: Fraction(1)}
     finite = Fraction(1)
     for lowest, masses, lost, times in parts:
         for _ in range(times):
             longer: dict[int, Fraction] = {}
-            for place, mass in law.items():
+            for place, mass in distribution.items():
                 for more, other in enumerate(masses):
                     at = place + lowest + more
                     longer[at] = longer.get(at, Fraction(0)) + mass * Fraction(float(other))
-            law = longer
+            distribution = longer
             finite *= 1 - Fraction(lost)
     return float(1 - finite) + math.fsum(
         float(mass) * -math.expm1(gap * (index - place))
-        for place, mass in law.items()
+        for place, mass in distribution.items()
         if place > index
     )
 

@@ -79,7 +79,7 @@ def test_fewer_clients_than_a_plan_needs_miss_its_target():
 
 def test_a_plan_out_of_reach_has_a_reason_and_no_guarantees():
     found = account_plan(LayeredPlan(), central_epsilon=1e-9, local_epsilon=6.0)
-    assert (found.mechanism, found.guarantees, found.cohorts) == (None, [], [])
+    assert (found.plan, found.guarantees, found.cohorts) == (None, [], [])
     assert found.to_dict()["reason"] == found.reason != ""
 
 

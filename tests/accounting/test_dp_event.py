@@ -26,7 +26,7 @@ from fedhh.accounting.dp_event import (
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
 from fedhh.longitudinal.ledger import APPLE, Charge, Ledger
 from fedhh.longitudinal.ledger.dp_accounting_bridge import event_of_charges
-from fedhh.mechanisms.base import Mechanism, PlannedLayer
+from fedhh.plans.base import Plan, PlannedRound
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -52,8 +52,8 @@ LOCAL = {
 }
 
 
-def mechanism_of(protocol):
-    return protocol.settle(num_clients=20_000, seed=1).mechanism
+def plan_of(protocol):
+    return protocol.settle(num_clients=20_000, seed=1).plan
 
 
 def epsilons(event: dp_event.DpEvent) -> list[float]:
@@ -92,18 +92,18 @@ def test_without_delta_epsilons_add_up():
 
 @pytest.mark.parametrize("name", LOCAL)
 def test_a_plan_has_the_local_epsilon_of_its_report(name):
-    mechanism = mechanism_of(LOCAL[name])
-    uses = mechanism.most_rounds_per_client
-    item = local_item_epsilon(mechanism.local_epsilon, uses=uses)
-    user = local_user_epsilon(mechanism.local_epsilon, max_items=mechanism.max_items, uses=uses)
-    assert math.fsum(epsilons(event_of_plan(mechanism, unit="item"))) == pytest.approx(item)
-    assert math.fsum(epsilons(event_of_plan(mechanism))) == pytest.approx(user)
-    per_use = len(mechanism.randomizers) if name == "sfp" else 1
-    assert len(epsilons(event_of_plan(mechanism))) == mechanism.max_items * uses * per_use
+    plan = plan_of(LOCAL[name])
+    uses = plan.most_rounds_per_client
+    item = local_item_epsilon(plan.local_epsilon, uses=uses)
+    user = local_user_epsilon(plan.local_epsilon, max_items=plan.max_items, uses=uses)
+    assert math.fsum(epsilons(event_of_plan(plan, unit="item"))) == pytest.approx(item)
+    assert math.fsum(epsilons(event_of_plan(plan))) == pytest.approx(user)
+    per_use = len(plan.randomizers) if name == "sfp" else 1
+    assert len(epsilons(event_of_plan(plan))) == plan.max_items * uses * per_use
 
 
 def test_reports_of_one_record_are_events_of_their_own():
-    event = event_of_plan(mechanism_of(LOCAL["sfp"]), unit="item")
+    event = event_of_plan(plan_of(LOCAL["sfp"]), unit="item")
     first, second = sorted(epsilons(event))
     assert first < second
     assert NEIGHBORS is NeighboringRelation.REPLACE_ONE
@@ -127,20 +127,20 @@ def test_no_record_costs_nothing_and_none_randomized_everything():
 
 
 def test_the_laplace_counts_of_blenders_curator():
-    mechanism = mechanism_of(Blender(length=4, opt_in_share=0.3, opt_in_epsilon=3.0, delta=1e-6))
-    event = event_of_curator_counts(mechanism)
+    plan = plan_of(Blender(length=4, opt_in_share=0.3, opt_in_epsilon=3.0, delta=1e-6))
+    event = event_of_curator_counts(plan)
     one_more = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE).compose(event)
     # A swap is two steps; where delta is next to nothing, half of what is stated is reached.
-    assert 2 * one_more.get_epsilon(1e-9) == pytest.approx(mechanism.opt_in_epsilon, abs=1e-3)
-    assert 2 * one_more.get_epsilon(1e-9) <= mechanism.opt_in_epsilon + 2e-4
-    assert one_more.get_delta(mechanism.opt_in_epsilon / 2 - 0.05) > 1e-3
+    assert 2 * one_more.get_epsilon(1e-9) == pytest.approx(plan.opt_in_epsilon, abs=1e-3)
+    assert 2 * one_more.get_epsilon(1e-9) <= plan.opt_in_epsilon + 2e-4
+    assert one_more.get_delta(plan.opt_in_epsilon / 2 - 0.05) > 1e-3
 
 
 def test_plain_votes_have_no_local_privacy():
-    triehh = mechanism_of(TrieHH(clients_per_layer=300, threshold=6, depth=4))
-    blender = mechanism_of(Blender(length=4, opt_in_share=0.3, delta=1e-6))
-    for mechanism in (triehh, blender):
-        event = event_of_plan(mechanism, unit="item")
+    triehh = plan_of(TrieHH(clients_per_layer=300, threshold=6, depth=4))
+    blender = plan_of(Blender(length=4, opt_in_share=0.3, delta=1e-6))
+    for plan in (triehh, blender):
+        event = event_of_plan(plan, unit="item")
         assert event == dp_event.NonPrivateDpEvent()
         assert PLDAccountant(NEIGHBORS).compose(event).get_epsilon(1e-6) == math.inf
     # Those who did not opt in have privacy of their own.
@@ -159,20 +159,20 @@ def test_plain_votes_have_no_local_privacy():
 )
 def test_what_has_no_event_says_why(protocol, reason):
     with pytest.raises(NoDpEventError, match=reason) as found:
-        event_of_plan(mechanism_of(protocol), trust="central")
+        event_of_plan(plan_of(protocol), trust="central")
     assert isinstance(found.value, InputError)
 
 
 def test_other_mechanisms_bring_their_own():
     @dataclass(frozen=True, kw_only=True)
-    class Own(Mechanism):
+    class Own(Plan):
         pass
 
-    layer = PlannedLayer(pass_index=0, layer=1, num_clients=10, smallest_domain=2, largest_domain=2)
+    layer = PlannedRound(pass_index=0, layer=1, num_clients=10, smallest_domain=2, largest_domain=2)
     own = Own(layers=(layer,))
     with pytest.raises(NoDpEventError, match="Own"):
         event_of_plan(own)
-    event_of_plan.register(Own, lambda mechanism, **_: dp_event.NoOpDpEvent())
+    event_of_plan.register(Own, lambda plan, **_: dp_event.NoOpDpEvent())
     assert event_of_plan(own) == dp_event.NoOpDpEvent()
 
 
@@ -185,7 +185,7 @@ def test_what_is_too_much_for_an_event(epsilon, count):
 @pytest.mark.parametrize("wrong", [{"unit": "day"}, {"trust": "both"}])
 def test_units_and_readers_are_those_of_a_run(wrong):
     with pytest.raises(InputError, match="Unknown"):
-        event_of_plan(mechanism_of(LOCAL["ldp-triehh"]), **wrong)
+        event_of_plan(plan_of(LOCAL["ldp-triehh"]), **wrong)
 
 
 @pytest.mark.parametrize(

@@ -95,11 +95,11 @@ def test_clopper_and_pearson_keep_their_promise():
     assert clopper_pearson(10, 10, error=0.05) == pytest.approx((0.05**0.1, 1.0))
     # Over all outcomes, each side errs with at most the stated probability.
     n, p, error = 30, 0.2, 0.05
-    law = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+    distribution = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
     bounds = [clopper_pearson(k, n, error=error) for k in range(n + 1)]
     for wrong in (
-        sum(w for w, (low, _) in zip(law, bounds, strict=True) if low > p),
-        sum(w for w, (_, high) in zip(law, bounds, strict=True) if high < p),
+        sum(w for w, (low, _) in zip(distribution, bounds, strict=True) if low > p),
+        sum(w for w, (_, high) in zip(distribution, bounds, strict=True) if high < p),
     ):
         assert 0 < wrong <= error
 

@@ -13,9 +13,9 @@ from fedhh.accounting.layer_anonymity import anonymity_of_run, claim_of_validati
 from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.sources import VALIDATION
 from fedhh.experiments.run.privacy import privacy_of_run
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import benjamini_hochberg
 from fedhh.testing import LETTERS, small_population
@@ -38,8 +38,8 @@ def record(layer, kept_by, **changes):
     return replace(whole, **changes)
 
 
-def mechanism(rate=0.0, **changes):
-    planned = PlannedLayer(
+def plan(rate=0.0, **changes):
+    planned = PlannedRound(
         pass_index=0, layer=1, num_clients=20_000, smallest_domain=2, largest_domain=1_351
     )
     stated = {"layers": (planned,), "max_items": 4, "padded": True, "randomizers": (SS,)}
@@ -48,7 +48,7 @@ def mechanism(rate=0.0, **changes):
 
 def claims(*records, rate=0.0, alpha=0.95, k=20):
     """Return the claims of each layer and of the run, per variant."""
-    found = anonymity_of_run(records, mechanism(rate, anonymity_k=k), alpha=alpha)
+    found = anonymity_of_run(records, plan(rate, anonymity_k=k), alpha=alpha)
     per_variant = [[claim for claim in found if claim.variant == variant] for variant in VARIANTS]
     assert all(len(each) == len(records) + 1 for each in per_variant)
     return per_variant
@@ -78,7 +78,7 @@ def test_layers_kept_by_the_posterior_claim_nothing_and_say_why():
         (0.2, 0.95, False),
     ],
 )
-@pytest.mark.parametrize("kept_by", ["recount", "evidence"])
+@pytest.mark.parametrize("kept_by", ["validation", "evidence"])
 def test_a_validation_round_claims_its_k_exactly_if_its_rate_allows(kept_by, rate, alpha, holds):
     layers = [record(1, "posterior"), record(9, kept_by, num_kept=12, domain_size=41)]
     for k in (0, 20, 300):
@@ -96,7 +96,7 @@ def test_a_validation_round_claims_its_k_exactly_if_its_rate_allows(kept_by, rat
 
 @pytest.mark.parametrize("shape", [{}, {"num_kept": 0}, {"num_kept": 40, "decides": False}])
 def test_what_the_validation_round_kept_does_not_matter(shape):
-    last = record(9, "recount", **{"num_kept": 12, "domain_size": 41, **shape})
+    last = record(9, "validation", **{"num_kept": 12, "domain_size": 41, **shape})
     for *_, run in claims(record(1, "posterior"), last, rate=0.05):
         assert run.k == 20
     # It holds before the run: also if no word was found and the round was not asked.
@@ -107,7 +107,7 @@ def test_what_the_validation_round_kept_does_not_matter(shape):
 def test_of_votes_and_a_validation_round_the_larger_claim_counts():
     by_votes = [each[-1].k for each in claims(record(2, "votes"))]
     assert by_votes == [39, None]
-    layers = [record(2, "votes"), record(9, "recount", num_kept=12, domain_size=41)]
+    layers = [record(2, "votes"), record(9, "validation", num_kept=12, domain_size=41)]
     for k in (0, 1, 5_000):
         for votes, variant in zip(by_votes, claims(*layers, rate=0.05, k=k), strict=True):
             assert variant[1].k == k
@@ -123,24 +123,26 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_validation_round_claims_its_k_for_every_randomizer(name):
-    layers = [record(1, "votes"), record(2, "recount")]
-    plan = {"randomizers": OTHERS[name], "anonymity_k": 20}
-    (claim,) = anonymity_of_run(layers, mechanism(0.05, **plan), alpha=0.95)
+    layers = [record(1, "votes"), record(2, "validation")]
+    settings = {"randomizers": OTHERS[name], "anonymity_k": 20}
+    (claim,) = anonymity_of_run(layers, plan(0.05, **settings), alpha=0.95)
     assert (claim.k, claim.layer, claim.variant) == (20, None, "tight")
     assert claim.smallest_cohort == 20_000
     # Without the round, these randomizers have no claim.
-    assert anonymity_of_run(layers[:1], mechanism(0.0, **plan), alpha=0.95) == []
+    assert anonymity_of_run(layers[:1], plan(0.0, **settings), alpha=0.95) == []
 
 
 @pytest.mark.parametrize("name", ["cms", "hcms", "flh", "hashtogram"])
 def test_reports_that_share_hash_functions_claim_nothing(name):
-    layers = [record(1, "votes"), record(2, "recount")]
+    layers = [record(1, "votes"), record(2, "validation")]
     sketch = OracleSpec(name=name, epsilon=4.0)
-    plan = {"randomizers": (sketch,), "anonymity_k": 20}
-    (claim,) = anonymity_of_run(layers, mechanism(0.05, **plan), alpha=0.95)
+    settings = {"randomizers": (sketch,), "anonymity_k": 20}
+    (claim,) = anonymity_of_run(layers, plan(0.05, **settings), alpha=0.95)
     assert "share hash functions" in str(claim.k)
     # What counts is the validation round's randomizer.
-    (claim,) = anonymity_of_run(layers, mechanism(0.05, recount_randomizer=SS, **plan), alpha=0.95)
+    (claim,) = anonymity_of_run(
+        layers, plan(0.05, validation_randomizer=SS, **settings), alpha=0.95
+    )
     assert claim.k == 20
 
 
@@ -157,7 +159,7 @@ def test_whoever_passes_has_a_p_value_of_at_most_the_rate():
 
 
 @pytest.mark.parametrize(
-    ("recount", "expected"),
+    ("validation", "expected"),
     [
         (None, True),
         (SS, True),
@@ -165,17 +167,19 @@ def test_whoever_passes_has_a_p_value_of_at_most_the_rate():
         (OracleSpec(name="grr", epsilon=4.0), False),
     ],
 )
-def test_a_recount_through_another_randomizer_is_not_subset_selection_alone(recount, expected):
-    assert mechanism(recount_randomizer=recount).is_subset_selection is expected
+def test_a_validation_round_through_another_randomizer_is_not_subset_selection_alone(
+    validation, expected
+):
+    assert plan(validation_randomizer=validation).is_subset_selection is expected
     sketch = (OracleSpec(name="olh", epsilon=4.0),)
-    assert not mechanism(randomizers=sketch, recount_randomizer=recount).is_subset_selection
+    assert not plan(randomizers=sketch, validation_randomizer=validation).is_subset_selection
 
 
 @pytest.mark.parametrize(
     ("change", "kept_by"),
     [
         ({}, "evidence"),
-        ({"carry_words": False}, "recount"),
+        ({"requery_words": False}, "validation"),
         ({"false_discovery_rate": 0.0}, "posterior"),
         ({"false_discovery_rate": 0.2}, "evidence"),
     ],
@@ -206,12 +210,12 @@ def test_a_run_claims_what_its_last_round_allows(change, kept_by):
 
 
 def test_only_a_validation_rounds_claim_holds_before_the_run():
-    for variant in claims(record(1, "votes"), record(2, "recount"), rate=0.05):
+    for variant in claims(record(1, "votes"), record(2, "validation"), rate=0.05):
         of_votes, validation, run = variant
         assert (of_votes.realised, validation.realised) == (True, False)
         assert run.realised == (run.k == of_votes.k)
-    with_more = claims(record(1, "votes"), record(2, "recount"), rate=0.05, k=5_000)
+    with_more = claims(record(1, "votes"), record(2, "validation"), rate=0.05, k=5_000)
     assert not any(run.realised for *_, run in with_more)
-    assert claim_of_validation(mechanism(0.05, anonymity_k=20), alpha=0.95).k == 20
-    assert anonymity_of_run((), mechanism(0.05, anonymity_k=20), alpha=0.95)[-1].k == 20
-    assert anonymity_of_run((), mechanism(), alpha=0.95) == []
+    assert claim_of_validation(plan(0.05, anonymity_k=20), alpha=0.95).k == 20
+    assert anonymity_of_run((), plan(0.05, anonymity_k=20), alpha=0.95)[-1].k == 20
+    assert anonymity_of_run((), plan(), alpha=0.95) == []

@@ -70,7 +70,7 @@ def test_a_raw_report_one_time_in_a_hundred_is_caught():
 
 
 def test_a_value_hidden_in_what_a_report_states_to_be_chance_is_caught():
-    # The stated law does not depend on the hash function's offset.
+    # The stated distribution does not depend on the hash function's offset.
     oracle = oracle_of("olh", 0.5)
 
     def with_a_parity(reports, values):

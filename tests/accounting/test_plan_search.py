@@ -12,15 +12,15 @@ from fedhh.accounting import (
     local_epsilon_of_plan,
 )
 from fedhh.accounting.plan_search import TOLERANCE
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError
 
 DELTA = 1e-8
 
 
-def plan(
+def plan_at(
     clients: int,
     local_epsilon: float = 3.0,
     *,
@@ -34,7 +34,7 @@ def plan(
     params = {"subset_size": "optimal"} if oracle == "ss" else {}
     return LocalReports(
         layers=tuple(
-            PlannedLayer(
+            PlannedRound(
                 pass_index=0,
                 layer=layer,
                 num_clients=clients // layer,
@@ -48,9 +48,9 @@ def plan(
     )
 
 
-def claimed(mechanism: LocalReports, unit: str, clients: int) -> float:
+def claimed(plan: LocalReports, unit: str, clients: int) -> float:
     """What the whole report claims before the run."""
-    report = account(mechanism, (), num_clients=clients, delta=DELTA, alpha=0.95)
+    report = account(plan, (), num_clients=clients, delta=DELTA, alpha=0.95)
     epsilon = report.before_run(unit).epsilon
     assert not isinstance(epsilon, NotApplicable)
     return epsilon
@@ -71,10 +71,10 @@ PLANS = {
 def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
     options = PLANS[name]
     found = clients_of_plan(
-        lambda n: plan(n, **options), unit=unit, epsilon=0.7, delta=DELTA, start=3_000
+        lambda n: plan_at(n, **options), unit=unit, epsilon=0.7, delta=DELTA, start=3_000
     )
-    assert claimed(plan(found, **options), unit, found) <= 0.7
-    assert claimed(plan(found - 1, **options), unit, found - 1) > 0.7
+    assert claimed(plan_at(found, **options), unit, found) <= 0.7
+    assert claimed(plan_at(found - 1, **options), unit, found - 1) > 0.7
 
 
 @pytest.mark.parametrize(
@@ -82,24 +82,24 @@ def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
     [*((name, "item") for name in PLANS), *((name, "user") for name in list(PLANS)[1:4:2])],
 )
 def test_what_a_search_asks_is_what_the_whole_report_claims(name, unit):
-    mechanism = plan(3_000, **PLANS[name])
-    quick = central_before_run(mechanism, num_clients=3_000, unit=unit, delta=DELTA)
-    assert quick.epsilon == claimed(mechanism, unit, 3_000)
+    plan = plan_at(3_000, **PLANS[name])
+    quick = central_before_run(plan, num_clients=3_000, unit=unit, delta=DELTA)
+    assert quick.epsilon == claimed(plan, unit, 3_000)
     assert (quick.unit, quick.trust, quick.delta) == (unit, "central", DELTA)
 
 
 @pytest.mark.parametrize("start", [1, 10**6])
 def test_where_a_search_starts_makes_no_difference(start):
     target = {"unit": "item", "epsilon": 0.5, "delta": DELTA}
-    assert clients_of_plan(plan, **target, start=start) == clients_of_plan(plan, **target)
+    assert clients_of_plan(plan_at, **target, start=start) == clients_of_plan(plan_at, **target)
 
 
 def test_easy_and_impossible_targets():
-    assert clients_of_plan(plan, unit="item", epsilon=3.0, delta=DELTA) == 2
-    nothing = clients_of_plan(lambda n: plan(n, 16.0), unit="item", epsilon=1e-6, delta=DELTA)
+    assert clients_of_plan(plan_at, unit="item", epsilon=3.0, delta=DELTA) == 2
+    nothing = clients_of_plan(lambda n: plan_at(n, 16.0), unit="item", epsilon=1e-6, delta=DELTA)
     assert isinstance(nothing, NotApplicable)
     with pytest.raises(InputError, match="more clients"):
-        clients_of_plan(lambda n: plan(0), unit="item", epsilon=1.0, delta=DELTA)
+        clients_of_plan(lambda n: plan_at(0), unit="item", epsilon=1.0, delta=DELTA)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 2.0])
@@ -108,7 +108,7 @@ def test_a_local_epsilon_meets_the_target_after_a_few_questions(epsilon):
 
     def noted(local):
         asked.append(local)
-        return plan(3_000, local, oracle="grr")
+        return plan_at(3_000, local, oracle="grr")
 
     target = {"num_clients": 3_000, "unit": "item", "epsilon": epsilon, "delta": DELTA}
     found = local_epsilon_of_plan(noted, **target)
@@ -120,11 +120,11 @@ def test_a_local_epsilon_meets_the_target_after_a_few_questions(epsilon):
 
 def test_a_local_epsilon_follows_the_share_that_the_randomizer_gets():
     target = {"num_clients": 3_000, "unit": "item", "epsilon": 0.7, "delta": DELTA}
-    whole = local_epsilon_of_plan(lambda local: plan(3_000, local), **target)
-    half = local_epsilon_of_plan(lambda local: plan(3_000, local / 2), **target)
+    whole = local_epsilon_of_plan(lambda local: plan_at(3_000, local), **target)
+    half = local_epsilon_of_plan(lambda local: plan_at(3_000, local / 2), **target)
     assert half == pytest.approx(2 * whole, rel=2e-3)
     nothing = local_epsilon_of_plan(
-        lambda local: plan(3_000, float("inf"), oracle="none"), **target
+        lambda local: plan_at(3_000, float("inf"), oracle="none"), **target
     )
     assert isinstance(nothing, NotApplicable)
 
@@ -141,4 +141,4 @@ def test_a_local_epsilon_follows_the_share_that_the_randomizer_gets():
 def test_wrong_targets_are_named(change, message):
     target = {"unit": "item", "epsilon": 1.0, "delta": DELTA} | change
     with pytest.raises(InputError, match=message):
-        clients_of_plan(plan, **target)
+        clients_of_plan(plan_at, **target)

@@ -19,9 +19,9 @@ from fedhh.accounting import (
     subset_selection_blanket,
     user_level_epsilon,
 )
-from fedhh.mechanisms.base import Mechanism, PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import Plan, PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError
 
 LOCAL_EPSILON, ITEMS, KEPT, SYMBOLS = 8.0, 4, 60, 20
@@ -60,7 +60,7 @@ def account_run(
     *, oracle, layers, local_epsilon, max_items, delta, alpha, padded=True, reused=False
 ):
     planned = [
-        PlannedLayer(
+        PlannedRound(
             pass_index=each.pass_index - 1,
             layer=each.layer,
             num_clients=each.num_clients,
@@ -69,14 +69,14 @@ def account_run(
         )
         for each in layers
     ]
-    mechanism = LocalReports(
+    plan = LocalReports(
         layers=tuple(planned),
         max_items=max_items,
         padded=padded,
         reuses_clients=reused,
         randomizers=(OracleSpec(name=oracle, epsilon=local_epsilon),),
     )
-    return account(mechanism, layers, num_clients=10_000, delta=delta, alpha=alpha)
+    return account(plan, layers, num_clients=10_000, delta=delta, alpha=alpha)
 
 
 def by_method(report, unit, trust):
@@ -305,7 +305,7 @@ def test_contradictions_are_named(change, message):
 
 
 def test_a_mechanism_that_accounting_does_not_know_is_refused_by_name():
-    class Unheard(Mechanism):
+    class Unheard(Plan):
         pass
 
     with pytest.raises(InputError, match="accounting for the mechanism Unheard, got none"):

@@ -85,7 +85,7 @@ def test_the_blanket_lies_between_independent_bounds_on_it(row):
 @pytest.mark.parametrize("row", [row for row in REFERENCE if row[0] >= 2 and row[2] == 1e-8])
 def test_lower_bounds_are_close_to_an_independent_reference_and_below_the_blanket(row):
     local_epsilon, n, delta, _, _, _, above, below, truth = row
-    law = {
+    distribution = {
         "local_epsilon": local_epsilon,
         "num_reports": n,
         "domain_size": GBOARD_DOMAIN,
@@ -101,7 +101,7 @@ def test_lower_bounds_are_close_to_an_independent_reference_and_below_the_blanke
         rest=bound.both + bound.neither,
     )
     assert jensen.epsilon(delta) == pytest.approx(below, rel=1e-4)
-    lower = subset_selection_lower_bound(**law).epsilon(delta)
+    lower = subset_selection_lower_bound(**distribution).epsilon(delta)
     assert truth * (1 - 1e-4) <= lower <= above
     assert lower == pytest.approx(truth, rel=0.035)
 
@@ -332,12 +332,12 @@ def test_the_mean_number_of_echoes_in_a_range_by_hand():
 @pytest.mark.parametrize("domain_size", [2, 4, 28, 101, 1351, 1_000_001])
 def test_the_law_of_subset_selection_is_the_oracles(local_epsilon, domain_size):
     oracle = SubsetSelection(epsilon=local_epsilon, domain_size=domain_size)
-    law = Selection(
+    distribution = Selection(
         local_epsilon=local_epsilon,
         domain_size=domain_size,
         subset_size=paper_subset_size(local_epsilon, domain_size),
     )
-    assert law.subset_size == oracle.d
-    assert law.p == pytest.approx(oracle.p, rel=1e-12)
-    assert law.q == pytest.approx(oracle.q, rel=1e-12)
-    assert law.blanket == pytest.approx(oracle.blanket_probability, rel=1e-12)
+    assert distribution.subset_size == oracle.d
+    assert distribution.p == pytest.approx(oracle.p, rel=1e-12)
+    assert distribution.q == pytest.approx(oracle.q, rel=1e-12)
+    assert distribution.blanket == pytest.approx(oracle.blanket_probability, rel=1e-12)

@@ -25,7 +25,11 @@ from fedhh.accounting.bounds.composition import QUICK
 from fedhh.accounting.user_level import group_epsilon, user_level_from
 from fedhh.privacy_loss.binomial import pmf
 from fedhh.validation import InputError
-from tests.accounting.brute_force import hockey_stick, multiset_law, subset_selection_law
+from tests.accounting.brute_force import (
+    hockey_stick,
+    multiset_distribution,
+    subset_selection_distribution,
+)
 from tests.accounting.exact_losses import Response, delta_of_responses
 
 GBOARD = {"local_epsilon": 10.0, "num_clients": 500_000, "max_items": 60}
@@ -62,15 +66,15 @@ def randomized_response_of_one_user(
     """Exact delta of the sum of all bits when one client turns all its bits, the others hold 0."""
     flip = 1 / (math.exp(local_epsilon) + 1)
 
-    def law(bits: int, one: float) -> np.ndarray:
+    def distribution(bits: int, one: float) -> np.ndarray:
         return np.array(
             [math.exp(math.lgamma(bits + 1) - math.lgamma(k + 1) - math.lgamma(bits - k + 1)
                       + k * math.log(one) + (bits - k) * math.log1p(-one))
              for k in range(bits + 1)]
         )  # fmt: skip
 
-    others = law((num_clients - 1) * max_items, flip)
-    first, second = (np.convolve(others, law(max_items, one)) for one in (flip, 1 - flip))
+    others = distribution((num_clients - 1) * max_items, flip)
+    first, second = (np.convolve(others, distribution(max_items, one)) for one in (flip, 1 - flip))
     return max(
         float(np.maximum(a - math.exp(epsilon) * b, 0).sum())
         for a, b in ((first, second), (second, first))
@@ -123,10 +127,13 @@ def test_user_level_bounds_are_above_every_client_and_all_data_enumerated(
     local_epsilon, domain_size, subset_size
 ):
     # Three clients with two reports each; all pairs of a client's data, all data of the others.
-    law = subset_selection_law(local_epsilon, domain_size, subset_size)
+    distribution = subset_selection_distribution(local_epsilon, domain_size, subset_size)
     contributions = list(itertools.combinations_with_replacement(range(domain_size), 2))
     others = list(itertools.combinations_with_replacement(range(domain_size), 4))
-    laws = [[multiset_law(law, (*own, *rest)) for own in contributions] for rest in others]
+    distributions = [
+        [multiset_distribution(distribution, (*own, *rest)) for own in contributions]
+        for rest in others
+    ]
     case = {
         "local_epsilon": local_epsilon,
         "num_clients": 3,
@@ -138,7 +145,7 @@ def test_user_level_bounds_are_above_every_client_and_all_data_enumerated(
     def worst(epsilon: float) -> float:
         return max(
             hockey_stick(first, second, epsilon)
-            for given in laws
+            for given in distributions
             for first, second in itertools.permutations(given, 2)
         )
 

@@ -34,12 +34,12 @@ def test_one_right_list_says_nothing_where_lists_differ_in_size():
 @pytest.mark.parametrize("oracle", TINY, ids=lambda o: f"{type(o).__name__}-{o.epsilon:g}")
 def test_no_list_of_values_has_better_odds_than_stated_given_any_report(oracle):
     space = oracle.report_space()
-    laws = np.exp([oracle.log_prob(space, value) for value in range(3)])
+    distributions = np.exp([oracle.log_prob(space, value) for value in range(3)])
     worst = 0.0
     for size in (1, 2):
         for on_list in itertools.combinations(range(3), size):
-            inside = laws[list(on_list)].sum(axis=0)
-            odds = inside / (laws.sum(axis=0) - inside)
+            inside = distributions[list(on_list)].sum(axis=0)
+            odds = inside / (distributions.sum(axis=0) - inside)
             worst = max(worst, float((odds * (3 - size) / size).max()))
     assert worst == pytest.approx(math.exp(oracle.epsilon))
 
@@ -50,19 +50,21 @@ def test_no_list_of_values_has_better_odds_than_stated_given_any_report(oracle):
 @pytest.mark.parametrize("error", [0.05, 0.001])
 def test_a_bound_exceeds_epsilon_no_more_often_than_stated(num_values, made, error):
     epsilon = 0.7
-    law = np.ones(1)
+    distribution = np.ones(1)
     for size, count in enumerate(made, start=1):
         odds = math.exp(epsilon) * size / (num_values - size)
         coins = stats.binom.pmf(np.arange(count + 1), count, odds / (1 + odds))
-        law = np.convolve(law, coins)
-    bounds = [guesses(made, k).lower_bound(error=error) for k in range(len(law))]
+        distribution = np.convolve(distribution, coins)
+    bounds = [guesses(made, k).lower_bound(error=error) for k in range(len(distribution))]
     assert bounds == sorted(bounds)
-    wrong = sum(p for p, bound in zip(law, bounds, strict=True) if bound > epsilon)
+    wrong = sum(p for p, bound in zip(distribution, bounds, strict=True) if bound > epsilon)
     assert wrong <= error
     if sum(made) > 20:
         # With an error ten times as large some outcome exceeds it: the bound is not idle.
-        looser = [guesses(made, k).lower_bound(error=0.4) for k in range(len(law))]
-        assert sum(p for p, bound in zip(law, looser, strict=True) if bound > epsilon) > error
+        looser = [guesses(made, k).lower_bound(error=0.4) for k in range(len(distribution))]
+        assert (
+            sum(p for p, bound in zip(distribution, looser, strict=True) if bound > epsilon) > error
+        )
 
 
 def test_estimates_are_the_epsilon_of_the_share_that_is_right():

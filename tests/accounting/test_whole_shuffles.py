@@ -14,7 +14,7 @@ from fedhh.accounting import (
     subset_selection_lower_bound,
 )
 from fedhh.accounting.bounds.clones import SelectionClones2023
-from tests.accounting.brute_force import deltas_given, subset_selection_law, worst_deltas
+from tests.accounting.brute_force import deltas_given, subset_selection_distribution, worst_deltas
 
 # local_epsilon, domain size, subset size, reports
 SHUFFLES = [
@@ -37,8 +37,8 @@ SHUFFLES = [
 def truths():
     def of(local_epsilon, s, d, n):
         epsilons = np.linspace(0.0, local_epsilon, 9)[:-1]
-        law = subset_selection_law(local_epsilon, s, d)
-        return epsilons, worst_deltas(law, n, epsilons)
+        distribution = subset_selection_distribution(local_epsilon, s, d)
+        return epsilons, worst_deltas(distribution, n, epsilons)
 
     return {shuffle: of(*shuffle) for shuffle in SHUFFLES}
 
@@ -62,26 +62,26 @@ def test_no_bound_is_below_the_worst_shuffle(shuffle, truths):
 @pytest.mark.parametrize("shuffle", SHUFFLES)
 def test_the_epsilon_for_a_delta_holds_in_the_worst_shuffle(shuffle):
     local_epsilon, s, d, n = shuffle
-    law = subset_selection_law(local_epsilon, s, d)
+    distribution = subset_selection_distribution(local_epsilon, s, d)
     deltas = np.array([1e-4, 1e-2, 0.1])
     for bound in (blanket(*shuffle), Clones(local_epsilon=local_epsilon, num_reports=n)):
         epsilons = np.array([bound.epsilon(float(delta)) for delta in deltas])
         assert (epsilons <= local_epsilon).all()
-        assert (worst_deltas(law, n, epsilons) <= deltas * (1 + 1e-9) + 1e-15).all()
+        assert (worst_deltas(distribution, n, epsilons) <= deltas * (1 + 1e-9) + 1e-15).all()
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_clones_hold_for_randomizers_without_any_symmetry(seed):
     # Those of 2023 too, by the remark in docs/accounting.md, section 2, though nothing rests on it.
     rng = np.random.default_rng(seed)
-    law = rng.dirichlet(np.full(4, 0.7), size=3) + 1e-3
-    law /= law.sum(axis=1, keepdims=True)
-    local_epsilon = float(np.log((law.max(axis=0) / law.min(axis=0)).max()))
+    distribution = rng.dirichlet(np.full(4, 0.7), size=3) + 1e-3
+    distribution /= distribution.sum(axis=1, keepdims=True)
+    local_epsilon = float(np.log((distribution.max(axis=0) / distribution.min(axis=0)).max()))
     n = 5
     epsilons = np.linspace(0.0, local_epsilon, 7)[:-1]
     bounds = [kind(local_epsilon=local_epsilon, num_reports=n) for kind in (Clones, Clones2023)]
     for order in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        truth = worst_deltas(law[list(order)], n, epsilons)
+        truth = worst_deltas(distribution[list(order)], n, epsilons)
         for bound in bounds:
             computed = np.array([bound.delta(float(epsilon)) for epsilon in epsilons])
             assert (computed >= truth * (1 - 1e-12)).all()
@@ -102,9 +102,9 @@ def test_a_bound_for_too_many_reports_is_caught(shuffle, truths):
 @pytest.mark.parametrize("shuffle", [shuffle for shuffle in SHUFFLES if shuffle[1] > 2])
 def test_the_lower_bound_is_below_the_shuffle_it_speaks_of(shuffle):
     local_epsilon, s, d, n = shuffle
-    law = subset_selection_law(local_epsilon, s, d)
+    distribution = subset_selection_distribution(local_epsilon, s, d)
     epsilons = np.linspace(0.0, local_epsilon, 9)[:-1]
-    truth = deltas_given(law, (2,) * (n - 1), epsilons)
+    truth = deltas_given(distribution, (2,) * (n - 1), epsilons)
     lower = subset_selection_lower_bound(
         local_epsilon=local_epsilon, num_reports=n, domain_size=s, subset_size=d
     )

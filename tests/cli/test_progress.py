@@ -24,7 +24,7 @@ from fedhh.server.sfp import Sfp
 from fedhh.simulation.executor import InProcessExecutor
 
 
-class Told(Callbacks):
+class Decoded(Callbacks):
     """Keeps all that it hears but steps."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ def test_a_run_tells_its_rounds():
     class Hostile(Sfp):
         title = "[/]\x1b[2J"
 
-    told = Told()
+    told = Decoded()
     population = synthetic_population("chat", 600, seed=0)
     with LiveProgress(SafeConsole(file=io.StringIO())) as progress:
         protocol = Hostile(clients_per_layer=600)
@@ -149,7 +149,7 @@ sweep = { axes = { "protocol.eta_max" = [20, 30] } }
 
 
 def test_a_sweep_tells_its_cells(tmp_path):
-    told = Told()
+    told = Decoded()
     run_sweep(
         parse_sweep(tomllib.loads(SWEEP), "mine"), tmp_path / "out", workers=0, callbacks=[told]
     )
@@ -162,7 +162,7 @@ def test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices(tmp_path
     config = load_pipeline("pipeline-small", settings=settings, use_cases=("emoji", "health"))
     use_cases = build_use_cases(config)
     worker = DeviceWorker(build_model(config, use_cases), seed=config.seed)
-    told = Told()
+    told = Decoded()
     run = Run(
         config, use_cases, InProcessExecutor(worker), checkpoint=tmp_path / "c.npz",
         seconds_between_checkpoints=0,

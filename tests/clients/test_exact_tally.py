@@ -78,17 +78,17 @@ def true_counts(population, seed):
 
 
 def support_p_values(tallies, counts, num_reports, oracle):
-    """Chi-square p-values of some values' supports over many runs against their exact law."""
+    """Chi-square p-values of some values' supports over many runs against their exact distribution."""
     for value in (int(np.argmax(counts)), 1, 3, int(np.argmin(counts))):
-        law = np.convolve(
+        distribution = np.convolve(
             stats.binom.pmf(np.arange(counts[value] + 1), counts[value], oracle.p),
             stats.binom.pmf(
                 np.arange(num_reports - counts[value] + 1), num_reports - counts[value], oracle.q
             ),
         )
-        edges = np.searchsorted(np.cumsum(law), np.linspace(0, 1, 11)[1:-1])
+        edges = np.searchsorted(np.cumsum(distribution), np.linspace(0, 1, 11)[1:-1])
         cells = np.unique(edges)
-        expected = np.diff(np.r_[0, np.cumsum(law)[cells], 1]) * len(tallies)
+        expected = np.diff(np.r_[0, np.cumsum(distribution)[cells], 1]) * len(tallies)
         observed = np.bincount(np.searchsorted(cells, tallies[:, value]), minlength=len(expected))
         statistic = ((observed - expected) ** 2 / expected).sum()
         yield stats.chi2.sf(statistic, len(expected) - 1)
@@ -136,8 +136,8 @@ def coverage_and_kept(protocol: DiscoveryProtocol, executor, population):
     return counts[kept].sum() / counts.sum(), kept
 
 
-def laws(first, second):
-    """Return p-values that two samples of runs have one law: of coverage, and of kept words."""
+def distributions(first, second):
+    """Return p-values that two samples of runs have one distribution: of coverage, and of kept words."""
     coverage = [np.array([run[0] for run in sample]) for sample in (first, second)]
     edges = np.quantile(np.concatenate(coverage), np.linspace(0, 1, 9)[1:-1])
     table = np.array([np.bincount(np.searchsorted(edges, c), minlength=8) for c in coverage])
@@ -161,14 +161,14 @@ def test_coverage_and_kept_words_have_one_law_over_200_runs():
         ]
 
     reported, at_once = sample(per_report), sample(exact, offset=1_000)
-    p_value, z = laws(reported, at_once)
+    p_value, z = distributions(reported, at_once)
     assert len(z) > 5
     assert p_value > ALPHA
     assert abs(z).max() < stats.norm.isf(ALPHA / 2)
     # Somewhat more and somewhat less noise shows.
     for epsilon in (2.4, 3.8):
         other = LdpTrieHH(**{**vars(PROTOCOL), "local_epsilon": epsilon})
-        p_value, z = laws(reported, sample(exact, other, offset=1_000))
+        p_value, z = distributions(reported, sample(exact, other, offset=1_000))
         assert p_value < ALPHA or abs(z).max() > stats.norm.isf(ALPHA / 2)
 
 

@@ -22,11 +22,11 @@ def most_different_values(oracle: FrequencyOracle) -> tuple[int, int]:
     if oracle.epsilon == math.inf:
         return 0, 1
     space = oracle.report_space()
-    laws = np.array([oracle.log_prob(space, value) for value in range(oracle.domain_size)])
+    distributions = np.array([oracle.log_prob(space, value) for value in range(oracle.domain_size)])
 
     def chance_of_the_worst(pair: tuple[int, int]) -> float:
-        law, other = laws[list(pair)]
-        return float(np.exp(law)[law - other > 0.99 * oracle.epsilon].sum())
+        distribution, other = distributions[list(pair)]
+        return float(np.exp(distribution)[distribution - other > 0.99 * oracle.epsilon].sum())
 
     return max(itertools.permutations(range(oracle.domain_size), 2), key=chance_of_the_worst)
 

@@ -19,7 +19,7 @@ from fedhh.words.candidates import Candidates
 POPULATION = small_population(3_000)
 
 TRIE = {"alphabet": LETTERS, "clients_per_layer": 300, "depth": 4, "eta_max": 8}
-RECOUNT = {"false_discovery_rate": 0.1, "recount_share": 0.2}
+VALIDATION = {"false_discovery_rate": 0.1, "validation_share": 0.2}
 SFP = {
     "alphabet": LETTERS,
     "length": 4,
@@ -49,7 +49,7 @@ PROTOCOLS = {
         **TRIE, local_epsilon=4.0, oracle="oue", pad=False, skip_free_layers=False
     ),
     "ldp-triehh-reusing": LdpTrieHH(**TRIE, local_epsilon=6.0, reuse_clients=True, ties="paper"),
-    "ldp-triehh-recount": LdpTrieHH(**TRIE, **RECOUNT, local_epsilon=6.0, passes=2),
+    "ldp-triehh-validation": LdpTrieHH(**TRIE, **VALIDATION, local_epsilon=6.0, passes=2),
     "adaptive-triehh": AdaptiveTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "adaptive-triehh-votes": AdaptiveTrieHH(
         **TRIE,
@@ -57,37 +57,37 @@ PROTOCOLS = {
         passes=2,
         ranking="votes",
         front_loaded=False,
-        free_words=False,
-        carry_words=False,
+        terminated_beyond_eta=False,
+        requery_words=False,
         public_words="none",
         learn_symbols=False,
     ),
     "adaptive-triehh-auto": AdaptiveTrieHH(
-        alphabet=LETTERS, depth=5, local_epsilon=6.0, carry_words=False, recount_share=0.3
+        alphabet=LETTERS, depth=5, local_epsilon=6.0, requery_words=False, validation_share=0.3
     ),
     "sfp": Sfp(**SFP, clients_per_layer=1_500),
-    "sfp-recount": Sfp(**SFP, **RECOUNT),
+    "sfp-validation": Sfp(**SFP, **VALIDATION),
     "pem-olh": Pem(**PEM, max_items=2),
     "pem-cms": Pem(**PEM, oracle="cms", num_hashes=16),
-    "pem-recount": Pem(**PEM, **RECOUNT),
+    "pem-validation": Pem(**PEM, **VALIDATION),
     "treehist": TreeHist(**RECORDS, clients_per_layer=1_500, max_items=2),
-    "treehist-recount": TreeHist(**RECORDS, **RECOUNT, step=1, oracle="cms"),
+    "treehist-validation": TreeHist(**RECORDS, **VALIDATION, step=1, oracle="cms"),
     "bitstogram": Bitstogram(**RECORDS, clients_per_layer=1_500, max_items=2),
-    "bitstogram-recount": Bitstogram(
-        **RECORDS, **RECOUNT, fragment_length=2, fragment_oracle="ss", word_oracle="cms"
+    "bitstogram-validation": Bitstogram(
+        **RECORDS, **VALIDATION, fragment_length=2, fragment_oracle="ss", word_oracle="cms"
     ),
     "blender": Blender(**BLENDER, clients_per_layer=2_000, max_items=2),
-    "blender-recount": Blender(**BLENDER, **RECOUNT, oracle="ss", pad=False),
+    "blender-validation": Blender(**BLENDER, **VALIDATION, oracle="ss", pad=False),
     "ldpminer": LdpMiner(**CLOSED, num_hashes=256, padded_size=3),
-    "ldpminer-recount": LdpMiner(**CLOSED, **RECOUNT, num_hashes=256, padded_size=2),
+    "ldpminer-validation": LdpMiner(**CLOSED, **VALIDATION, num_hashes=256, padded_size=2),
     "rappor": Rappor(**BLOOM, clients_per_layer=1_500, max_items=2, local_epsilon=4.0),
-    "rappor-recount": Rappor(**BLOOM, **RECOUNT),
+    "rappor-validation": Rappor(**BLOOM, **VALIDATION),
     "svim": Svim(**CLOSED, clients_per_layer=800, local_epsilon=3.0),
-    "svim-oue-recount": Svim(**CLOSED, **RECOUNT, oracle="oue"),
+    "svim-oue-validation": Svim(**CLOSED, **VALIDATION, oracle="oue"),
     "svsm": Svsm(**CLOSED, clients_per_layer=500, local_epsilon=4.0),
-    "svsm-recount": Svsm(**CLOSED, **RECOUNT),
+    "svsm-validation": Svsm(**CLOSED, **VALIDATION),
     "rappor-unknown": RapporUnknown(**UNKNOWN, clients_per_layer=2_000, max_items=2),
-    "rappor-unknown-recount": RapporUnknown(**UNKNOWN, **RECOUNT),
+    "rappor-unknown-validation": RapporUnknown(**UNKNOWN, **VALIDATION),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
@@ -106,22 +106,22 @@ def test_a_protocol_passes(name, check):
     ("name", "kept_by"),
     [
         ("adaptive-triehh", "evidence"),
-        ("adaptive-triehh-auto", "recount"),
-        ("adaptive-triehh-votes", "recount"),
-        ("ldpminer-recount", "recount"),
-        ("ldp-triehh-recount", "recount"),
-        ("pem-recount", "recount"),
-        ("rappor-recount", "recount"),
-        ("sfp-recount", "recount"),
-        ("treehist-recount", "recount"),
-        ("bitstogram-recount", "recount"),
-        ("blender-recount", "recount"),
-        ("rappor-unknown-recount", "recount"),
-        ("svim-oue-recount", "recount"),
-        ("svsm-recount", "recount"),
+        ("adaptive-triehh-auto", "validation"),
+        ("adaptive-triehh-votes", "validation"),
+        ("ldpminer-validation", "validation"),
+        ("ldp-triehh-validation", "validation"),
+        ("pem-validation", "validation"),
+        ("rappor-validation", "validation"),
+        ("sfp-validation", "validation"),
+        ("treehist-validation", "validation"),
+        ("bitstogram-validation", "validation"),
+        ("blender-validation", "validation"),
+        ("rappor-unknown-validation", "validation"),
+        ("svim-oue-validation", "validation"),
+        ("svsm-validation", "validation"),
     ],
 )
-def test_the_trials_of_recounts_have_one(name, kept_by):
+def test_the_trials_of_validation_rounds_have_one(name, kept_by):
     summaries = TRIALS[name].summaries(3)
     assert [each.kept_by for each in summaries].count(kept_by) == 1
     assert summaries[-1].kept_by == kept_by

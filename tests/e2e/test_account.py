@@ -153,7 +153,7 @@ def test_a_presets_plan_is_its_protocols(answer):
         report = privacy_of_plan(settled, num_clients=clients, delta=1e-6)
         assert (epsilon_of(report.before_run("item")) <= 1) == meets
         if meets:
-            layers = [each.num_clients for each in settled.mechanism.layers]
+            layers = [each.num_clients for each in settled.plan.layers]
             assert found["plan"]["clients_per_layer"] == layers
             for unit in ("item", "user"):
                 assert central_of(found, unit)["epsilon"] == report.before_run(unit).epsilon

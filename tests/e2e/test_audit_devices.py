@@ -82,7 +82,7 @@ def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
     assert len(names) > 1
 
 
-def test_a_memoised_answer_is_held_against_its_permanent_bits(device):
+def test_a_memoized_answer_is_held_against_its_permanent_bits(device):
     words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "10")
     code, result = found(device, *words)
     assert code == 0
@@ -131,7 +131,9 @@ def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
 
 def test_an_audit_says_what_it_cannot_refute(device):
     few = device(*EMOJI, "--days", "2", "--devices", "8")[1]
-    assert "no number of records, however large, can be detected in these lives; use more" in few
+    assert (
+        "no number of records, however large, can be detected in these histories; use more" in few
+    )
     words = ("--answer", "one-bit-mean", "--local-epsilon", "30", "--devices", "200")
     large = device(*words)[1]
     assert "no number of permanent bits, however large" in large
@@ -204,7 +206,7 @@ def test_a_log_that_is_none_is_refused_in_one_line(refused, tmp_path, content, m
         (("--answer", "rapor", "--local-epsilon", "1"), "did you mean 'rappor'"),
         (("--answer", "rappor", "--local-epsilon", "0"), "local_epsilon"),
         (("--answer", "rappor", "--local-epsilon", "1", "--drawn", "2"), "no --drawn"),
-        (("--answer", "fresh", "--local-epsilon", "1"), "Expected a memoised answer"),
+        (("--answer", "fresh", "--local-epsilon", "1"), "Expected a memoized answer"),
         (("--answer", "rappor", "--local-epsilon", "1", *EMOJI), "it has no caps"),
     ],
 )

@@ -34,8 +34,8 @@ def write_words(path: Path) -> None:
     """Rows of 12,000 clients with words of three letters, whose frequencies fall by Zipf's law."""
     rng = np.random.default_rng(3)
     words = np.array(["".join(rng.permutation(list("abcdefgh"))[:3]) for _ in range(300)])
-    law = 1 / np.arange(1.0, 301.0)
-    said = rng.choice(words, size=(12_000, 3), p=law / law.sum())
+    distribution = 1 / np.arange(1.0, 301.0)
+    said = rng.choice(words, size=(12_000, 3), p=distribution / distribution.sum())
     rows = (f"{user},{word},1" for user, each in enumerate(said) for word in sorted(set(each)))
     path.write_text("\n".join(["user,word,count", *rows]) + "\n")
 

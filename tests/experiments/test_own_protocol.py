@@ -8,7 +8,7 @@ import sys
 import pandas as pd
 import pytest
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.cli.app import app
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
@@ -71,7 +71,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "own_above_z.py").write_text(MODULE)
     (tmp_path / "mine.toml").write_text(CONFIG)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(doors, "_finder", doors._Finder())
+    monkeypatch.setattr(plugins, "_finder", plugins._Finder())
     path = list(sys.meta_path)
     yield tmp_path
     sys.meta_path[:] = path
@@ -100,10 +100,10 @@ def test_it_keeps_what_its_rule_says_and_checks_its_settings(folder):
 
 def test_its_plan_has_the_domains_of_its_own_bound(folder):
     config = load_config(file=folder / "mine.toml", settings=["protocol.eta_max=1"])
-    own = settle(config, 3_000)[1].mechanism.layers
+    own = settle(config, 3_000)[1].plan.layers
     usual = LdpTrieHH(
         clients_per_layer=1_000, depth=3, passes=1, eta_max=1, max_items=2
-    ).mechanism.layers
+    ).plan.layers
     assert [each.smallest_domain for each in own] == [each.smallest_domain for each in usual]
     assert [each.largest_domain for each in usual] == [38 * 39 + 1, 40, 40]
     assert own[-1].largest_domain > usual[-1].largest_domain
@@ -123,7 +123,7 @@ def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(fo
     run("run", "--config", "mine.toml", "--out", "first")
     (folder / "own_above_z.py").unlink()
     sys.modules.pop("own_above_z", None)
-    doors._finder.loaded.clear()
+    plugins._finder.loaded.clear()
     again = ("run", "--config", "first/config.toml", "--out", "second")
     with pytest.raises(InputError, match=r"first/own_above_z\.py would be imported.*--trust"):
         run(*again)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.cli.app import app
 from fedhh.validation import InputError
 
@@ -79,12 +79,12 @@ def forget() -> None:
     """As in a new process, without a current directory that has the module."""
     for name in [each for each in sys.modules if each.startswith("sent_code")]:
         del sys.modules[name]
-    doors._finder.__init__()
+    plugins._finder.__init__()
 
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch):
-    monkeypatch.setattr(doors, "_finder", doors._Finder())
+    monkeypatch.setattr(plugins, "_finder", plugins._Finder())
     path = list(sys.meta_path)
     yield
     forget()
@@ -109,7 +109,7 @@ def sent(tmp_path_factory):
     for name, text in texts.items():
         (home / f"{name}.toml").write_text(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(doors, "_finder", doors._Finder())
+        patch.setattr(plugins, "_finder", plugins._Finder())
         patch.chdir(home)
         call("run", "--config", "run.toml", "--out", "run", "-q")
         call("run", "--config", "oracle.toml", "--out", "oracle", "-q")

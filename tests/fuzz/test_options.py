@@ -164,7 +164,7 @@ def test_any_options(folder: Path, monkeypatch: pytest.MonkeyPatch, record_prope
     # Neither Ray nor a cluster is looked for.
     monkeypatch.setattr("fedhh.experiments.run.study.check_cluster", lambda *_: None)
     monkeypatch.setattr(
-        "fedhh.experiments.run.study.start_ahead", lambda *_: contextlib.nullcontext()
+        "fedhh.experiments.run.study.start_in_background", lambda *_: contextlib.nullcontext()
     )
 
     def run(rng: random.Random) -> bool:

@@ -69,7 +69,7 @@ class ReferenceStream:
                     return k
 
     def adopted_ranks(self, table, adopts, size):
-        """Ranks of the law that the client adopts, from batches of candidates."""
+        """Ranks of the distribution that the client adopts, from batches of candidates."""
         shift = 64 - table.bits
         found = []
         while len(found) < size:
@@ -92,22 +92,24 @@ class ReferenceStream:
         return found
 
 
-def reference_rows(client, law, table):
+def reference_rows(client, distribution, table):
     """What a client types: its ranks and how often, in the order of its typing."""
     stream = ReferenceStream(int(KEYS[0]), client)
     adoption_key = reference_mix((int(KEYS[1]) + client * 0x9E3779B97F4A7C15) & MASK)
     radius, angle = math.sqrt(-2 * math.log(1 - stream.uniform())), math.tau * stream.uniform()
-    words = round(math.exp(law.log_mean + law.log_sd * radius * math.cos(angle)))
-    words = min(max(words, law.min_words), law.max_words)
-    share = math.exp(law.log_share_mean + law.log_share_sd * radius * math.sin(angle))
+    words = round(math.exp(distribution.log_mean + distribution.log_sd * radius * math.cos(angle)))
+    words = min(max(words, distribution.min_words), distribution.max_words)
+    share = math.exp(
+        distribution.log_share_mean + distribution.log_share_sd * radius * math.sin(angle)
+    )
     share = min(share, 1)
 
     def adopts(rank):
         scattered = reference_mix((adoption_key + rank * 0x9E3779B97F4A7C15) & MASK)
-        return (scattered >> 11) / 2**53 < law.adoption
+        return (scattered >> 11) / 2**53 < distribution.adoption
 
     fresh = [
-        stream.uniform() < (1 + j / share / law.copy_scale) ** -law.copy_exponent
+        stream.uniform() < (1 + j / share / distribution.copy_scale) ** -distribution.copy_exponent
         for j in range(stream.poisson(words * share))
     ]
     new = iter(stream.adopted_ranks(table, adopts, sum(fresh)))

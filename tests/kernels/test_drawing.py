@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.special import zeta
 
 from fedhh.kernels.drawing import (
-    TypingLaw,
+    TypingDistribution,
     count_tokens,
     draw_ranks,
     poisson,
@@ -27,7 +27,7 @@ from tests.kernels.drawing_reference import KEYS, reference_rows
 ALPHA = 1e-9
 # A normal variable passes this bound with probability ALPHA.
 Z = stats.norm.isf(ALPHA / 2)
-CHAT = TypingLaw(
+CHAT = TypingDistribution(
     log_mean=3.7,
     log_sd=1.6,
     min_words=1,
@@ -60,10 +60,10 @@ def flat_table(size):
     )
 
 
-def draw(clients, law=CHAT, table=None, keys=KEYS):
+def draw(clients, distribution=CHAT, table=None, keys=KEYS):
     clients = np.asarray(clients)
     table = power_law() if table is None else table
-    return draw_ranks(keys, clients, law, table)
+    return draw_ranks(keys, clients, distribution, table)
 
 
 def rows_of(offsets, ranks, counts):
@@ -89,12 +89,14 @@ def p_value(observed, chances):
     return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(observed) - 1)
 
 
-@pytest.mark.parametrize("law", [CHAT, CHAT._replace(copy_exponent=1.5, log_share_mean=-0.2)])
-def test_kernel_types_what_the_reference_types(law):
+@pytest.mark.parametrize(
+    "distribution", [CHAT, CHAT._replace(copy_exponent=1.5, log_share_mean=-0.2)]
+)
+def test_kernel_types_what_the_reference_types(distribution):
     clients = [*range(150), 10**9, 2**40]
     table = power_law()
-    expected = [reference_rows(client, law, table) for client in clients]
-    assert rows_of(*draw(clients, law, table)) == expected
+    expected = [reference_rows(client, distribution, table) for client in clients]
+    assert rows_of(*draw(clients, distribution, table)) == expected
     assert max(count for row in expected for _, count in row) > 3
 
 
@@ -138,7 +140,7 @@ def test_no_clients_and_clients_without_a_word_are_fine():
 
 @pytest.mark.parametrize("weights", [[1.0], [3.0, 1.0, 2.0], np.arange(1.0, 200) ** -0.9])
 @pytest.mark.parametrize("empty", [0, 3])
-def test_alias_table_holds_exactly_its_law(weights, empty):
+def test_alias_table_holds_exactly_its_distribution(weights, empty):
     weights = np.r_[weights, np.zeros(empty)]
     cuts, aliases = alias_table(weights)
     held = cuts.copy()
@@ -178,15 +180,15 @@ def test_ranks_follow_their_law_and_neighboring_laws_fail():
     def chances(exponent, tail_exponent):
         weights = np.arange(1.0, head + 1) ** -exponent
         scale = weights[-1] * head**tail_exponent
-        # Sums of the law from each edge on.
+        # Sums of the distribution from each edge on.
         beyond = np.array(
             [
                 weights[edge - 1 :].sum() + scale * zeta(tail_exponent, max(edge, head + 1))
                 for edge in edges.tolist()
             ]
         )
-        law = -np.diff(np.r_[beyond, 0])
-        return law / law.sum()
+        distribution = -np.diff(np.r_[beyond, 0])
+        return distribution / distribution.sum()
 
     assert p_value(observed, chances(0.9, 1.4)) > ALPHA
     for wrong in [(0.89, 1.4), (0.91, 1.4), (0.9, 1.39), (0.9, 1.41)]:
@@ -194,7 +196,7 @@ def test_ranks_follow_their_law_and_neighboring_laws_fail():
 
 
 def test_ranks_within_a_group_follow_the_power_law_and_an_even_spread_fails():
-    # A steep law, so that a rank weighs much less at a group's end than at its start.
+    # A steep distribution, so that a rank weighs much less at a group's end than at its start.
     table = power_law(20, 0.9, 6.0)
     group = np.flatnonzero(table.widths >= 16)[0]
     only = RankTable(
@@ -206,8 +208,8 @@ def test_ranks_within_a_group_follow_the_power_law_and_an_even_spread_fails():
     )
     start, width = int(table.starts[group]), int(table.widths[group])
     observed = np.bincount(draw_many(only, 200_000) - start, minlength=width)
-    law = (start + np.arange(width)) ** -6.0
-    assert p_value(observed, law / law.sum()) > ALPHA
+    distribution = (start + np.arange(width)) ** -6.0
+    assert p_value(observed, distribution / distribution.sum()) > ALPHA
     assert p_value(observed, np.full(width, 1 / width)) < ALPHA
     steeper = (start + np.arange(width)) ** -7.0
     assert p_value(observed, steeper / steeper.sum()) < ALPHA
@@ -227,8 +229,8 @@ def test_poisson_numbers_follow_their_law_and_neighboring_laws_fail(mean):
     observed = np.bincount(numbers)
 
     def chances(wanted):
-        law = stats.poisson.pmf(np.arange(len(observed)), wanted)
-        return np.r_[law[:-1], stats.poisson.sf(len(observed) - 2, wanted)]
+        distribution = stats.poisson.pmf(np.arange(len(observed)), wanted)
+        return np.r_[distribution[:-1], stats.poisson.sf(len(observed) - 2, wanted)]
 
     assert p_value(observed, chances(mean)) > ALPHA
     # Twenty standard errors of the mean: chi-square over all cells is less sharp than a mean.
@@ -237,14 +239,14 @@ def test_poisson_numbers_follow_their_law_and_neighboring_laws_fail(mean):
     assert p_value(observed, chances(mean - off)) < ALPHA
 
 
-def draw_typed(law, size):
+def draw_typed(distribution, size):
     state = new_state()
-    return np.array([typed_words(state, law) for _ in range(size)]).T
+    return np.array([typed_words(state, distribution) for _ in range(size)]).T
 
 
 def test_numbers_of_words_are_rounded_and_clipped_log_normals():
-    law = CHAT._replace(log_mean=2.0, log_sd=0.7, min_words=2, max_words=40)
-    words, _ = draw_typed(law, 100_000)
+    distribution = CHAT._replace(log_mean=2.0, log_sd=0.7, min_words=2, max_words=40)
+    words, _ = draw_typed(distribution, 100_000)
     observed = np.bincount(words.astype(int), minlength=41)[2:]
     assert observed.sum() == len(words)
 
@@ -258,8 +260,8 @@ def test_numbers_of_words_are_rounded_and_clipped_log_normals():
 
 
 def test_shares_are_log_normal_at_most_one_and_independent_of_lengths():
-    law = CHAT._replace(log_mean=10.0, log_sd=0.5, log_share_mean=-0.5, log_share_sd=0.5)
-    words, shares = draw_typed(law, 100_000)
+    distribution = CHAT._replace(log_mean=10.0, log_sd=0.5, log_share_mean=-0.5, log_share_sd=0.5)
+    words, shares = draw_typed(distribution, 100_000)
     assert shares.max() == 1.0
     normal = stats.norm.cdf(np.log(shares[shares < 1]), -0.5, 0.5)
     below_one = stats.norm.cdf(1.0)
@@ -274,20 +276,20 @@ def test_shares_are_log_normal_at_most_one_and_independent_of_lengths():
 
 
 def test_words_are_copied_as_often_as_the_rule_says():
-    law = CHAT._replace(adoption=1.0, log_share_mean=-1.0)
+    distribution = CHAT._replace(adoption=1.0, log_share_mean=-1.0)
     clients = np.arange(3000)
     # So many ranks that two fresh draws of a client are all but never the same.
-    offsets, _, _ = draw(clients, law, flat_table(2**22))
-    tokens = count_tokens(KEYS, clients, law)
+    offsets, _, _ = draw(clients, distribution, flat_table(2**22))
+    tokens = count_tokens(KEYS, clients, distribution)
     state = np.empty(4, dtype=np.uint64)
     shares = []
     for client in clients.tolist():
         seed_client(state, KEYS[0], client)
-        shares.append(typed_words(state, law)[1])
+        shares.append(typed_words(state, distribution)[1])
 
     def z(exponent):
         positions = [np.arange(n) / share for n, share in zip(tokens, shares, strict=True)]
-        fresh = (1 + np.concatenate(positions) / law.copy_scale) ** -exponent
+        fresh = (1 + np.concatenate(positions) / distribution.copy_scale) ** -exponent
         return (offsets[-1] - fresh.sum()) / math.sqrt((fresh * (1 - fresh)).sum())
 
     assert abs(z(0.08)) < Z
@@ -298,15 +300,15 @@ def test_words_are_copied_as_often_as_the_rule_says():
 def test_each_client_adopts_its_own_share_of_the_ranks():
     clients, ranks_in_all = 300, 512
     # Long texts without copies: a client types every rank that it adopts.
-    law = CHAT._replace(log_mean=9.5, log_sd=0.0, copy_exponent=0.0)
-    law = law._replace(log_share_mean=0.0, log_share_sd=0.0)
-    offsets, ranks, _ = draw(range(clients), law, flat_table(ranks_in_all))
+    distribution = CHAT._replace(log_mean=9.5, log_sd=0.0, copy_exponent=0.0)
+    distribution = distribution._replace(log_share_mean=0.0, log_share_sd=0.0)
+    offsets, ranks, _ = draw(range(clients), distribution, flat_table(ranks_in_all))
     holders = np.bincount(ranks, minlength=ranks_in_all + 1)[1:]
 
     def p_values(adoption):
         for numbers, size in ((holders, clients), (np.diff(offsets), ranks_in_all)):
-            law = stats.binom.pmf(np.arange(size + 1), size, adoption)
-            yield p_value(np.bincount(numbers, minlength=size + 1), law)
+            distribution = stats.binom.pmf(np.arange(size + 1), size, adoption)
+            yield p_value(np.bincount(numbers, minlength=size + 1), distribution)
 
     assert min(p_values(0.3)) > ALPHA
     assert max(p_values(0.28)) < ALPHA

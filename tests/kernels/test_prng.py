@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words, lane_states
-from fedhh.testing import ALPHA, follows_law, law_p_value
+from fedhh.testing import ALPHA, distribution_p_value, follows_distribution
 from tests.kernels.drawing_reference import xoshiro
 
 
@@ -56,6 +56,6 @@ def test_kept_words_are_shared_out_equally():
     words = np.random.default_rng(4).integers(0, 2**32, size=60_000, dtype=np.uint32)
     product = words.astype(np.uint64) * np.uint64(bound) >> np.uint64(32)
     bound_in_place(words.view(np.uint64), np.uint64(bound))
-    law = dict.fromkeys(range(3), 1 / 3)
-    assert follows_law((words[words < bound] % 3).tolist(), law)
-    assert law_p_value((product % 3).tolist(), law) < ALPHA
+    distribution = dict.fromkeys(range(3), 1 / 3)
+    assert follows_distribution((words[words < bound] % 3).tolist(), distribution)
+    assert distribution_p_value((product % 3).tolist(), distribution) < ALPHA

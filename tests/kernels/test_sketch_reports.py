@@ -11,7 +11,7 @@ from fedhh.kernels.sketch_reports import add_noisy_rows, noisy_vectors
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch
 from fedhh.random import kernel_state
-from fedhh.testing import ALPHA, follows_law
+from fedhh.testing import ALPHA, follows_distribution
 
 ORACLES = [
     CountMeanSketch(epsilon=2.0, domain_size=50, num_hashes=7, num_cells=70),
@@ -27,12 +27,12 @@ def test_every_vector_has_its_probability(flip):
     bits = noisy_vectors(own, cells, np.uint64(round(flip * 2.0**64)), kernel_state(rng))
     found = bits[:, 0].astype(np.int64)
 
-    def law(p):
+    def distribution(p):
         flips = [(vector ^ 0b0100).bit_count() for vector in range(16)]
         return {vector: p**f * (1 - p) ** (4 - f) for vector, f in enumerate(flips)}
 
-    assert follows_law(found, law(flip))
-    assert not follows_law(found, law(flip * 0.8))
+    assert follows_distribution(found, distribution(flip))
+    assert not follows_distribution(found, distribution(flip * 0.8))
 
 
 def test_coins_far_apart_are_independent():
@@ -47,7 +47,7 @@ def test_coins_far_apart_are_independent():
 
     for a, b in ((1, 2), (5, 63), (63, 64), (7, 129)):
         pairs = (2 * bit(a) + bit(b)).astype(np.int64)
-        assert follows_law(pairs, {0: 9 / 16, 1: 3 / 16, 2: 3 / 16, 3: 1 / 16})
+        assert follows_distribution(pairs, {0: 9 / 16, 1: 3 / 16, 2: 3 / 16, 3: 1 / 16})
 
 
 @pytest.mark.parametrize("oracle", ORACLES, ids=["cms", "hcms"])
@@ -106,7 +106,7 @@ def test_entries_of_a_report_are_flipped_independently():
     rows = np.arange(num_reports)
     add_noisy_rows(rows, np.zeros_like(rows), np.uint64(round(0.3 * 2.0**64)), table,
                    lane_states(rng))  # fmt: skip
-    assert follows_law(table[:, 1] + table[:, 2], {0: 0.49, 1: 0.42, 2: 0.09})
+    assert follows_distribution(table[:, 1] + table[:, 2], {0: 0.49, 1: 0.42, 2: 0.09})
 
 
 def test_reports_go_to_their_own_rows():

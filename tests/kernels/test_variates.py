@@ -1,4 +1,4 @@
-"""Binomial and hypergeometric draws against their exact laws, in each method's range."""
+"""Binomial and hypergeometric draws against their exact distributions, in each method's range."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def fresh_state(seed=0):
     return kernel_state(np.random.default_rng(seed))
 
 
-def p_value(drawn, law):
-    """Chi-square p-value of draws under a frozen law of scipy, in cells of equal chance or so."""
-    edges = np.unique(law.ppf(np.linspace(0, 1, 41)[1:-1]))
-    chances = np.diff(np.r_[0.0, law.cdf(edges), 1.0])
+def p_value(drawn, distribution):
+    """Chi-square p-value of draws under a frozen distribution of scipy, in cells of equal chance or so."""
+    edges = np.unique(distribution.ppf(np.linspace(0, 1, 41)[1:-1]))
+    chances = np.diff(np.r_[0.0, distribution.cdf(edges), 1.0])
     edges, chances = edges[chances[:-1] > 0], chances[chances > 0]
     observed = np.bincount(np.searchsorted(edges, drawn), minlength=len(chances))
     return stats.chisquare(observed, chances * len(drawn)).pvalue
@@ -44,12 +44,12 @@ BINOMIALS = [
 
 
 @pytest.mark.parametrize(("trials", "chance"), BINOMIALS)
-def test_binomials_have_their_law(trials, chance):
+def test_binomials_have_their_distribution(trials, chance):
     drawn = binomials(np.full(DRAWS, trials), chance, 1 - chance, fresh_state())
-    law = stats.binom(trials, chance)
+    distribution = stats.binom(trials, chance)
     assert drawn.min() >= 0
     assert drawn.max() <= trials
-    assert p_value(drawn, law) > ALPHA
+    assert p_value(drawn, distribution) > ALPHA
     # A twentieth of a standard deviation more or less shows.
     off = 0.06 * np.sqrt((1 - chance) / (chance * trials))
     for wrong in (1 - off, 1 + off):
@@ -58,7 +58,7 @@ def test_binomials_have_their_law(trials, chance):
 
 def test_binomials_follow_weights_whose_chance_is_no_float_below_one():
     drawn = binomials(np.full(DRAWS, 10**11), 1.0, 5e-11, fresh_state())
-    # 1 - 5e-11 has five digits left of the failures' chance; their number has its law.
+    # 1 - 5e-11 has five digits left of the failures' chance; their number has its distribution.
     assert p_value(10**11 - drawn, stats.binom(10**11, 5e-11)) > ALPHA
     assert p_value(10**11 - drawn, stats.binom(10**11, 5.3e-11)) < ALPHA
 
@@ -84,7 +84,7 @@ HYPERGEOMETRICS = [
 
 
 @pytest.mark.parametrize(("good", "bad", "sample"), HYPERGEOMETRICS)
-def test_hypergeometrics_have_their_law(good, bad, sample):
+def test_hypergeometrics_have_their_distribution(good, bad, sample):
     drawn = hypergeometrics(good, bad, sample, DRAWS, fresh_state())
     assert drawn.min() >= max(0, sample - bad)
     assert drawn.max() <= min(good, sample)
@@ -92,7 +92,8 @@ def test_hypergeometrics_have_their_law(good, bad, sample):
     share = good / (good + bad)
     spread = np.sqrt(sample * share * (1 - share) * (good + bad - sample) / (good + bad - 1))
     if spread > 1_000:
-        # The skew is below 1e-3 and numbers lie dense: the normal law, to what a test can see.
+        # The skew is below 1e-3 and numbers lie dense: the normal distribution, to what a test can
+        # see.
         exact = stats.norm(mean, spread)
         shifted = [stats.norm(mean + by * spread, spread) for by in (-0.06, 0.06)]
         assert p_value(drawn, exact) > ALPHA
@@ -103,8 +104,8 @@ def test_hypergeometrics_have_their_law(good, bad, sample):
         min(good, sample, int(mean + 12 * spread + 12)) + 1,
     )
     chances = stats.hypergeom.pmf(near, good + bad, good, sample)
-    law = stats.rv_discrete(values=(near, chances / chances.sum()))
-    assert p_value(drawn, law) > ALPHA
+    distribution = stats.rv_discrete(values=(near, chances / chances.sum()))
+    assert p_value(drawn, distribution) > ALPHA
     for by in (-0.06, 0.06):
         tilted = chances * np.exp(by * (near - mean) / spread)
         wrong = stats.rv_discrete(values=(near, tilted / tilted.sum()))

@@ -1,4 +1,4 @@
-"""All routes that count votes have one law: that of Subset Selection."""
+"""All routes that count votes have one distribution: that of Subset Selection."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from fedhh.kernels.reports import draw_subsets
 from fedhh.oracles import SubsetSelection
 from fedhh.oracles.subset_selection import add_subset_votes, best_route, coin_threshold
 from fedhh.random import kernel_state
-from fedhh.testing import ALPHA, follows_law, law_p_value, tally_law
+from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, tally_distribution
 from fedhh.validation import InputError
 
 ROUTES = ["quick", "stamped", "looked-through", "bits"]
@@ -40,7 +40,7 @@ def draws(num, *what):
     return np.array([tally_of(*what) for _ in range(num)])
 
 
-def subset_law(s, d, p, value):
+def subset_distribution(s, d, p, value):
     with_value, without = p / math.comb(s - 1, d - 1), (1 - p) / math.comb(s - 1, d)
     return {
         tuple(int(v in subset) for v in range(s)): with_value if value in subset else without
@@ -50,19 +50,19 @@ def subset_law(s, d, p, value):
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("s", "d", "p", "value"), TINY)
-def test_the_tally_of_one_report_is_a_subset_of_the_exact_law(route, s, d, p, value):
+def test_the_tally_of_one_report_is_a_subset_of_the_exact_distribution(route, s, d, p, value):
     rng = np.random.default_rng(0)
     drawn = draws(6_000, [value], s, d, p, rng, route)
-    assert follows_law(drawn, subset_law(s, d, p, value))
+    assert follows_distribution(drawn, subset_distribution(s, d, p, value))
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_tally_of_three_reports_has_the_exact_joint_law(route):
+def test_the_tally_of_three_reports_has_the_exact_joint_distribution(route):
     rng = np.random.default_rng(1)
     oracle = SubsetSelection(epsilon=math.log(2.25), domain_size=5)
     assert (oracle.d, oracle.p) == (2, pytest.approx(0.6))
     drawn = draws(10_000, [0, 3, 3], 5, 2, 0.6, rng, route)
-    assert follows_law(drawn, tally_law(oracle, [0, 3, 3]))
+    assert follows_distribution(drawn, tally_distribution(oracle, [0, 3, 3]))
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -70,7 +70,7 @@ def test_the_tally_of_three_reports_has_the_exact_joint_law(route):
 def test_a_coin_five_percent_off_is_caught(route, wrong):
     rng = np.random.default_rng(2)
     drawn = draws(10_000, [3], 5, 2, wrong, rng, route)
-    assert law_p_value(drawn, subset_law(5, 2, 0.6, 3)) < ALPHA
+    assert distribution_p_value(drawn, subset_distribution(5, 2, 0.6, 3)) < ALPHA
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -78,27 +78,27 @@ def test_a_coin_five_percent_off_is_caught(route, wrong):
 def test_a_wrong_size_or_value_is_caught(route, wrong_d, wrong_value):
     rng = np.random.default_rng(3)
     drawn = draws(500, [wrong_value], 5, wrong_d, 0.6, rng, route)
-    assert law_p_value(drawn, subset_law(5, 2, 0.6, 3)) < ALPHA
+    assert distribution_p_value(drawn, subset_distribution(5, 2, 0.6, 3)) < ALPHA
 
 
-def power(law: np.ndarray, n: int) -> np.ndarray:
-    """The law of the sum of n draws from a law on 0, 1, 2, ..."""
-    size = n * (len(law) - 1) + 1
-    return np.clip(np.fft.irfft(np.fft.rfft(law, 2 * size) ** n, 2 * size)[:size], 0, None)
+def power(distribution: np.ndarray, n: int) -> np.ndarray:
+    """The distribution of the sum of n draws from a distribution on 0, 1, 2, ..."""
+    size = n * (len(distribution) - 1) + 1
+    return np.clip(np.fft.irfft(np.fft.rfft(distribution, 2 * size) ** n, 2 * size)[:size], 0, None)
 
 
-def binned(law: np.ndarray, draws: np.ndarray, bins: int = 24):
-    """Draws and law in bins of about equal probability."""
-    bin_of = np.minimum((np.cumsum(law) * bins).astype(int), bins - 1)
-    probabilities = np.bincount(bin_of, weights=law, minlength=bins)
+def binned(distribution: np.ndarray, draws: np.ndarray, bins: int = 24):
+    """Draws and distribution in bins of about equal probability."""
+    bin_of = np.minimum((np.cumsum(distribution) * bins).astype(int), bins - 1)
+    probabilities = np.bincount(bin_of, weights=distribution, minlength=bins)
     return bin_of[draws], dict(enumerate((probabilities / probabilities.sum()).tolist()))
 
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("s", "d", "p"), [(6, 2, 0.4), (70, 9, 0.55), (300, 60, 0.5)])
 def test_long_calls_sum_independent_reports(route, s, d, p):
-    # Sums over more than one chunk, buffer and bit plane: own + 2 other has a law that any tie
-    # between coins or draws of different reports would widen or narrow.
+    # Sums over more than one chunk, buffer and bit plane: own + 2 other has a distribution that any
+    # tie between coins or draws of different reports would widen or narrow.
     n, repeats = CHUNK + 300, 600
     rng = np.random.default_rng(4)
     values = np.zeros(n, dtype=np.int64)
@@ -107,21 +107,21 @@ def test_long_calls_sum_independent_reports(route, s, d, p):
     both = p * (d - 1) / (s - 1)
     neither = (1 - p) * (1 - d / (s - 1))
     other = (1 - p) * d / (s - 1)
-    law = power(np.array([neither, p - both, other, both]), n)
+    distribution = power(np.array([neither, p - both, other, both]), n)
     for candidate in (1, s - 1):
-        drawn, bins = binned(law, tallies[:, 0] + 2 * tallies[:, candidate])
-        assert follows_law(drawn, bins)
+        drawn, bins = binned(distribution, tallies[:, 0] + 2 * tallies[:, candidate])
+        assert follows_distribution(drawn, bins)
 
 
 def test_correlated_reports_would_be_caught():
     # The same coin for pairs of reports: right marginals, twice the variance.
     n, p = 1_000, 0.4
     rng = np.random.default_rng(5)
-    law = power(np.array([1 - p, p]), n)
-    drawn, bins = binned(law, 2 * rng.binomial(n // 2, p, size=600))
-    assert law_p_value(drawn, bins) < ALPHA
-    drawn, bins = binned(law, rng.binomial(n, p, size=600))
-    assert follows_law(drawn, bins)
+    distribution = power(np.array([1 - p, p]), n)
+    drawn, bins = binned(distribution, 2 * rng.binomial(n // 2, p, size=600))
+    assert distribution_p_value(drawn, bins) < ALPHA
+    drawn, bins = binned(distribution, rng.binomial(n, p, size=600))
+    assert follows_distribution(drawn, bins)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -239,26 +239,26 @@ def test_bit_rows_start_near_the_wanted_density(s):
 
 @pytest.mark.parametrize("plan", [(1, 1), (1, 3), (7, 3), (11, 5), (93, 8)])
 def test_bits_of_a_row_have_the_stated_density(plan):
-    # Mending hides a wrong density from the law, at the price of time.
+    # Mending hides a wrong density from the distribution, at the price of time.
     bits, scratch = aligned_empty(4_096, np.uint64), aligned_empty(512, np.uint64)
     _fill_bernoulli(bits, scratch, plan, lane_states(np.random.default_rng(12)))
     density = plan[0] / 2 ** plan[1]
     shown = np.unpackbits(bits.view(np.uint8))
-    assert follows_law(shown, {1: density, 0: 1 - density})
+    assert follows_distribution(shown, {1: density, 0: 1 - density})
     pairs = shown[::2] * 2 + shown[1::2]
     single = np.array([1 - density, density])
-    assert follows_law(pairs, dict(enumerate(np.outer(single, single).ravel().tolist())))
+    assert follows_distribution(pairs, dict(enumerate(np.outer(single, single).ravel().tolist())))
 
 
 @pytest.mark.parametrize(("s", "d", "p", "value"), TINY)
-def test_drawn_subsets_have_the_exact_law(s, d, p, value):
+def test_drawn_subsets_have_the_exact_distribution(s, d, p, value):
     values = np.full(60_000, value)
     reports = np.empty((60_000, d), dtype=np.int64)
     state = kernel_state(np.random.default_rng(10))
     draw_subsets(values, s, coin_threshold(heads=p, tails=1 - p), reports, state)
     members = np.zeros((60_000, s), dtype=np.int64)
     np.put_along_axis(members, reports, 1, axis=1)
-    assert follows_law(members, subset_law(s, d, p, value))
+    assert follows_distribution(members, subset_distribution(s, d, p, value))
 
 
 def test_drawn_subsets_of_a_large_domain_are_distinct_values():

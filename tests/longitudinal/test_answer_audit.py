@@ -1,4 +1,4 @@
-"""Memoised answers: the honest ones pass, those that are drawn again are caught."""
+"""Memoized answers: the honest ones pass, those that are drawn again are caught."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from fedhh.longitudinal.audit import Answers, TradeOff
-from fedhh.longitudinal.audit.answer_audit import audit_answer, stated_of_lives
+from fedhh.longitudinal.audit.answer_audit import audit_answer, stated_of_histories
 from fedhh.longitudinal.memoization import (
     FreshAnswer,
-    MemoisedDBitFlip,
-    MemoisedOneBitMean,
-    MemoisedRappor,
+    MemoizedDBitFlip,
+    MemoizedOneBitMean,
+    MemoizedRappor,
     OwnBits,
 )
 from fedhh.oracles import GeneralizedRandomizedResponse
@@ -21,14 +21,14 @@ from tests.forgetful_answers import AlphaRedrawn, RedrawnAfterAChange
 
 SURE = 1 - 1e-6
 
-RAPPOR = MemoisedRappor(filters=OwnBits(num_bits=4), response=BitResponse(f=0.5, p=0.25, q=0.75))
-ONE_BIT_MEAN = MemoisedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=1)
-PERTURBED = MemoisedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=0.2)
-D_BIT_FLIP = MemoisedDBitFlip(epsilon=2.0, num_buckets=4, num_drawn=4)
+RAPPOR = MemoizedRappor(filters=OwnBits(num_bits=4), response=BitResponse(f=0.5, p=0.25, q=0.75))
+ONE_BIT_MEAN = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=1)
+PERTURBED = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=0.2)
+D_BIT_FLIP = MemoizedDBitFlip(epsilon=2.0, num_buckets=4, num_drawn=4)
 ANSWERS = [(RAPPOR, 0, 1), (ONE_BIT_MEAN, 0.0, 10.0), (PERTURBED, 0.0, 10.0), (D_BIT_FLIP, 0, 1)]
 
 
-def lives(pair, days, *, back_and_forth):
+def histories(pair, days, *, back_and_forth):
     """Always one value or always the other, or both of them in turn, in either order."""
     if back_and_forth:
         return np.resize(pair, days), np.resize(pair[::-1], days)
@@ -52,8 +52,8 @@ def audited(answer, first, second, *, num_devices=2000, seed=1, **options):
 def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
     answer, low, high, back_and_forth
 ):
-    first, second = lives((low, high), 20, back_and_forth=back_and_forth)
-    stated = stated_of_lives(answer, first, second)
+    first, second = histories((low, high), 20, back_and_forth=back_and_forth)
+    stated = stated_of_histories(answer, first, second)
     assert stated.epsilon == pytest.approx(answer.epsilon_of_same_pattern(1 + back_and_forth))
     found = audited(answer, first, second)
     assert found.stated == stated
@@ -67,8 +67,8 @@ def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
 @pytest.mark.parametrize(("answer", "low", "high"), ANSWERS[:2], ids=lambda x: type(x).__name__)
 def test_a_memo_that_a_change_and_back_redraws_is_caught_only_by_changing(answer, low, high):
     for back_and_forth in (False, True):
-        first, second = lives((low, high), 40, back_and_forth=back_and_forth)
-        stated = stated_of_lives(answer, first, second)
+        first, second = histories((low, high), 40, back_and_forth=back_and_forth)
+        stated = stated_of_histories(answer, first, second)
         found = audited(RedrawnAfterAChange(answer), first, second, stated=stated)
         assert found.refuted == back_and_forth
 
@@ -116,7 +116,7 @@ def test_that_a_value_changed_is_not_hidden_by_a_memo():
 
 def test_what_cannot_be_audited_is_named():
     fresh = FreshAnswer(oracle=GeneralizedRandomizedResponse(epsilon=1.0, domain_size=2))
-    with pytest.raises(InputError, match="Expected a memoised answer"):
+    with pytest.raises(InputError, match="Expected a memoized answer"):
         audited(fresh, [0, 0], [1, 1])
     assert not audited(fresh, [0], [1], stated=TradeOff((Answers(epsilon=1.0, times=1),))).refuted
     with pytest.raises(InputError, match="two histories of one length"):

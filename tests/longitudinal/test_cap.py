@@ -21,7 +21,7 @@ CAPS = [
 DAYS = 4
 
 
-def lives(cap: Cap) -> list[tuple[int, ...]]:
+def histories(cap: Cap) -> list[tuple[int, ...]]:
     """Return what a device can send each day, by trying every number of records."""
     most = 2 * DAYS
     possible = []
@@ -39,7 +39,7 @@ def lives(cap: Cap) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("cap", CAPS, ids=repr)
 def test_the_most_is_what_the_busiest_life_sends(cap: Cap) -> None:
-    possible = np.array(lives(cap))
+    possible = np.array(histories(cap))
     for first in range(DAYS):
         for number in range(1, DAYS - first + 1):
             busiest = possible[:, first : first + number].sum(axis=1).max()

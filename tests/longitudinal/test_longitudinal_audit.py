@@ -11,9 +11,9 @@ import pytest
 
 from fedhh.longitudinal.audit import (
     NO_EVENT,
-    NeighboringLives,
+    NeighboringHistories,
     audit_device,
-    neighboring_lives,
+    neighboring_histories,
     stated_trade_off,
     telling_epsilon,
 )
@@ -47,13 +47,13 @@ def audited(kind, *, cap=CAP, seed=1, num_devices=4000, confidence=SURE, **optio
     """An audit of each level, at an epsilon that shows how many records there were."""
     found = {}
     for level in LEVELS:
-        lives = neighboring_lives(
+        histories = neighboring_histories(
             level, num_days=NUM_DAYS, events_per_day=5, day=0 if level == "event" else 1
         )
-        most = stated_trade_off(1.0, cap, lives).num_answers
+        most = stated_trade_off(1.0, cap, histories).num_answers
         found[level] = audit_device(
             kind(oracle=response(telling_epsilon(4.0, most)), cap=cap, **options),
-            lives,
+            histories,
             num_devices=num_devices,
             rng=np.random.default_rng(seed),
             confidence=confidence,
@@ -61,20 +61,23 @@ def audited(kind, *, cap=CAP, seed=1, num_devices=4000, confidence=SURE, **optio
     return found
 
 
-def exact_epsilon(lives, epsilon):
+def exact_epsilon(histories, epsilon):
     """Of a device that sends one of each day's events: over all transcripts of its reports."""
     p = 1 / (1 + math.exp(-epsilon))
-    laws = [
+    distributions = [
         [
             np.mean([p if value == report else 1 - p for value in day if value != NO_EVENT])
             for day in life
             for report in (0, 1)
         ]
-        for life in (lives.first, lives.second)
+        for life in (histories.first, histories.second)
     ]
     worst = 0.0
-    for reports in itertools.product((0, 1), repeat=lives.first.shape[0]):
-        logs = [sum(math.log(law[2 * d + r]) for d, r in enumerate(reports)) for law in laws]
+    for reports in itertools.product((0, 1), repeat=histories.first.shape[0]):
+        logs = [
+            sum(math.log(distribution[2 * d + r]) for d, r in enumerate(reports))
+            for distribution in distributions
+        ]
         worst = max(worst, abs(logs[0] - logs[1]))
     return worst
 
@@ -88,15 +91,15 @@ def exact_epsilon(lives, epsilon):
     ],
 )
 def test_the_bound_comes_close_to_the_law_of_all_transcripts(level, first, second, records):
-    lives = NeighboringLives(
+    histories = NeighboringHistories(
         level=level, first=np.array(first), second=np.array(second), pair=(0, 1), seen=(0, 2)
     )
     device = CappedDevice(oracle=response(1.0), cap=Cap(amount=1))
-    assert stated_trade_off(1.0, device.cap, lives).num_answers == records
-    exact = exact_epsilon(lives, 1.0)
+    assert stated_trade_off(1.0, device.cap, histories).num_answers == records
+    exact = exact_epsilon(histories, 1.0)
     assert exact <= records + 1e-12
     found = audit_device(
-        device, lives, num_devices=40_000, rng=np.random.default_rng(2), confidence=SURE
+        device, histories, num_devices=40_000, rng=np.random.default_rng(2), confidence=SURE
     )
     assert not found.refuted
     assert 0.8 * exact < found.found.found.epsilon <= exact
@@ -142,7 +145,7 @@ def test_a_rollover_without_its_limit_and_a_forgotten_lifetime_are_caught():
     # Idle days come first: only then is there more to inherit than the limit.
     life = np.full((5, 9), NO_EVENT)
     life[3:] = 0
-    lives = NeighboringLives(
+    histories = NeighboringHistories(
         level="user",
         first=life,
         second=np.where(life == NO_EVENT, NO_EVENT, 1),
@@ -157,7 +160,7 @@ def test_a_rollover_without_its_limit_and_a_forgotten_lifetime_are_caught():
     ):
         found = audit_device(
             kind(oracle=response(0.8), cap=cap),
-            lives,
+            histories,
             num_devices=3000,
             rng=np.random.default_rng(4),
             confidence=SURE,
@@ -195,11 +198,11 @@ def test_honest_devices_are_refuted_no_more_often_than_the_confidence_says():
 
 def test_numbers_are_learned_from_other_devices_than_they_are_tested_on():
     # Of few devices and many days, what was learned of a device's own numbers tells its life.
-    lives = neighboring_lives("event", num_days=40, events_per_day=9)
+    histories = neighboring_histories("event", num_days=40, events_per_day=9)
     device = SendsAtRandom(oracle=response(0.1), cap=Cap(amount=9))
     found = [
         audit_device(
-            device, lives, num_devices=40, rng=np.random.default_rng(seed), confidence=0.99
+            device, histories, num_devices=40, rng=np.random.default_rng(seed), confidence=0.99
         )
         for seed in range(3)
     ]
@@ -225,9 +228,9 @@ def test_wrong_lives_are_named():
         ({"pair": (1, 1)}, "two different values"),
     ):
         with pytest.raises(InputError, match=message):
-            neighboring_lives(**{"level": "user", "num_days": 3, "events_per_day": 1, **change})
+            neighboring_histories(**{"level": "user", "num_days": 3, "events_per_day": 1, **change})
     device = CappedDevice(oracle=SubsetSelection(epsilon=1.0, domain_size=4), cap=CAP)
-    lives = neighboring_lives("user", num_days=2, events_per_day=1)
+    histories = neighboring_histories("user", num_days=2, events_per_day=1)
     for change, message in (
         ({"num_devices": 7}, "num_devices >= 8"),
         ({"confidence": 1.0}, "confidence=1.0"),
@@ -235,5 +238,5 @@ def test_wrong_lives_are_named():
         with pytest.raises(InputError, match=message):
             audit_device(
                 device,
-                **{"lives": lives, "num_devices": 8, "rng": np.random.default_rng(0), **change},
+                **{"lives": histories, "num_devices": 8, "rng": np.random.default_rng(0), **change},
             )

@@ -7,7 +7,7 @@ import pytest
 from fedhh.longitudinal.memoization import (
     ANSWERS,
     FreshAnswer,
-    MemoisedRappor,
+    MemoizedRappor,
     account_memo,
     make_answer,
 )
@@ -33,7 +33,7 @@ def test_a_device_is_found_again_by_its_memory():
 
 
 def test_answers_are_made_by_name():
-    assert isinstance(make_answer("rappor", local_epsilon=1.0, hashes=1), MemoisedRappor)
+    assert isinstance(make_answer("rappor", local_epsilon=1.0, hashes=1), MemoizedRappor)
     fresh = make_answer("fresh", local_epsilon=1.0, oracle="oue", domain_size=7)
     assert isinstance(fresh, FreshAnswer)
     assert fresh.oracle.domain_size == 7

@@ -1,4 +1,4 @@
-"""Memoised answers: the law of whole sequences of reports, enumerated, and estimates."""
+"""Memoized answers: the distribution of whole sequences of reports, enumerated, and estimates."""
 
 import itertools
 import math
@@ -10,16 +10,23 @@ from scipy import stats
 
 from fedhh.longitudinal.memoization import (
     FreshAnswer,
-    MemoisedDBitFlip,
-    MemoisedOneBitMean,
-    MemoisedRappor,
+    MemoizedDBitFlip,
+    MemoizedOneBitMean,
+    MemoizedRappor,
     OwnBits,
 )
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters
-from fedhh.testing.statistics import ALPHA, follows_law, rows
+from fedhh.testing.statistics import ALPHA, follows_distribution, rows
 from fedhh.validation import InputError
-from tests.longitudinal.memo_lives import PAPER, TINY, all_reports, law_of, publics_of, values_of
+from tests.longitudinal.memo_lives import (
+    PAPER,
+    TINY,
+    all_reports,
+    distribution_of,
+    publics_of,
+    values_of,
+)
 
 SUBMITTED = pytest.mark.parametrize("name", TINY)
 
@@ -27,10 +34,10 @@ SUBMITTED = pytest.mark.parametrize("name", TINY)
 def permanent_chances(answer, key, public):
     """Return the chances of a permanent 1, written down again from the papers."""
     e = math.exp(getattr(answer, "epsilon", 0.0))
-    if isinstance(answer, MemoisedOneBitMean):
+    if isinstance(answer, MemoizedOneBitMean):
         point = key * answer.maximum / answer.num_steps
         return [1 / (e + 1) + point / answer.maximum * (e - 1) / (e + 1)]
-    if isinstance(answer, MemoisedDBitFlip):
+    if isinstance(answer, MemoizedDBitFlip):
         h = math.sqrt(e)
         return [h / (h + 1) if each == key else 1 / (h + 1) for each in public[0]]
     held = answer.filters.filters(public[0], np.array([key]))[0]
@@ -53,7 +60,7 @@ def roundings(answer, values):
     return found
 
 
-def slow_law(answer, values, public, reports):
+def slow_distribution(answer, values, public, reports):
     """Return the probability of one sequence of reports: all alphas, all permanent responses."""
     total = 0.0
     for chance_of_alpha, points in roundings(answer, values):
@@ -82,11 +89,11 @@ def test_the_law_of_whole_sequences_is_that_of_the_papers(name):
     values = values_of(answer)
     for life in ([values[0], values[1], values[0]], [values[-1], values[-1]], values[-2:]):
         for public in publics_of(answer)[:2]:
-            space, logs = law_of(answer, life, public)
+            space, logs = distribution_of(answer, life, public)
             found = np.exp(logs)
             assert found.sum() == pytest.approx(1)
             some = range(0, len(space), max(1, len(space) // 12))
-            expected = [slow_law(answer, life, public, space[row]) for row in some]
+            expected = [slow_distribution(answer, life, public, space[row]) for row in some]
             assert found[list(some)] == pytest.approx(expected)
 
 
@@ -96,7 +103,7 @@ def test_epsilon_after_some_days_is_attained_exactly(name, days):
     answer = TINY[name]
     worst = 0.0
     for public in publics_of(answer):
-        logs = [law_of(answer, [value] * days, public)[1] for value in values_of(answer)]
+        logs = [distribution_of(answer, [value] * days, public)[1] for value in values_of(answer)]
         for first, second in itertools.permutations(logs, 2):
             possible = first > -math.inf
             assert (second[possible] > -math.inf).all()
@@ -115,7 +122,7 @@ def test_epsilon_rises_to_its_limit_and_no_further(name):
 
 
 def test_the_numbers_of_the_rappor_paper():
-    answer = MemoisedRappor(
+    answer = MemoizedRappor(
         filters=BloomFilters(num_bits=128, num_hashes=2, num_cohorts=8, hash_seed=0),
         response=PAPER,
     )
@@ -178,34 +185,38 @@ def test_simulated_reports_follow_the_law_and_redrawn_memos_do_not(name, days, r
     # Alpha drawn again shows only in numbers that are between grid points.
     same = [3.0 if redraw == "with_new_offsets" else values[-1]] * days
     for life in (same, [*values[:2], *values[:1]][:days]):
-        space, logs = law_of(answer, life, public)
-        law = dict(zip(rows(space), np.exp(logs), strict=True))
-        assert follows_law(rows(simulated(answer, [memo] * days, life, seed=8)), law)
+        space, logs = distribution_of(answer, life, public)
+        distribution = dict(zip(rows(space), np.exp(logs), strict=True))
+        assert follows_distribution(
+            rows(simulated(answer, [memo] * days, life, seed=8)), distribution
+        )
         if life is same:
             redrawn = [getattr(memo, redraw)(rng=rng) for _ in life]
-            assert not follows_law(rows(simulated(answer, redrawn, life, seed=9)), law)
+            assert not follows_distribution(
+                rows(simulated(answer, redrawn, life, seed=9)), distribution
+            )
 
 
 def test_permanent_responses_of_different_values_are_independent():
-    answer = MemoisedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5))
+    answer = MemoizedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5))
     n = 60_000
     memo = answer.begin(n, rng=np.random.default_rng(15))
     kept = [answer.permanent(memo, np.full(n, value)) for value in (0, 1, NOTHING)]
     pairs = np.concatenate(kept, axis=1)
     chances = [0.75, 0.25, 0.25, 0.75, 0.25, 0.25]
-    law = {
+    distribution = {
         bits: math.prod(c if bit else 1 - c for bit, c in zip(bits, chances, strict=True))
         for bits in itertools.product((False, True), repeat=6)
     }
-    assert follows_law(rows(pairs), law)
-    assert not follows_law(rows(pairs[:, [0, 1, 0, 1, 4, 5]]), law)
+    assert follows_distribution(rows(pairs), distribution)
+    assert not follows_distribution(rows(pairs[:, [0, 1, 0, 1, 4, 5]]), distribution)
 
 
 @pytest.mark.parametrize("name", ["one-bit-mean", "one-bit-mean-gamma"])
 @pytest.mark.parametrize("value", [0.0, 0.3, 1.0, 2.5, 3.9, 4.0])
 def test_one_bit_mean_is_unbiased_with_its_variance(name, value):
     answer = TINY[name]
-    space, logs = law_of(answer, [value], publics_of(answer)[0])
+    space, logs = distribution_of(answer, [value], publics_of(answer)[0])
     estimates = np.array([float(answer.estimate(report, np.empty((1, 0)))) for report in space])
     mean = np.exp(logs) @ estimates
     assert mean == pytest.approx(value)
@@ -213,13 +224,13 @@ def test_one_bit_mean_is_unbiased_with_its_variance(name, value):
 
 
 def test_alpha_points_are_right_in_the_mean_for_each_device_for_life():
-    answer = MemoisedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=4)
+    answer = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=4)
     values = np.random.default_rng(16).uniform(0, 10, 200)
     below, threshold = answer.thresholds(values)
     expected = (below + (1 - threshold)) * answer.step
     assert expected == pytest.approx(values)
     # The paper's rule for whole numbers: up where x + alpha reaches the next point.
-    whole = MemoisedOneBitMean(epsilon=1.0, maximum=12.0, num_steps=3)
+    whole = MemoizedOneBitMean(epsilon=1.0, maximum=12.0, num_steps=3)
     below, threshold = whole.thresholds(np.arange(13))
     for alpha in range(4):
         paper = [4 * (x // 4) if x + alpha < 4 * (x // 4 + 1) else 4 * (x // 4 + 1)
@@ -230,7 +241,7 @@ def test_alpha_points_are_right_in_the_mean_for_each_device_for_life():
 @pytest.mark.parametrize("gamma", [0.0, 0.2])
 @pytest.mark.parametrize("delta", [0.2, 0.05])
 def test_one_bit_means_error_bound_is_missed_with_delta_at_most(gamma, delta):
-    answer = MemoisedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=gamma)
+    answer = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=gamma)
     n, runs = 400, 400
     if gamma == 0:
         e = math.e
@@ -255,7 +266,7 @@ def test_dbitflips_estimates_have_their_mean_and_variance(name, days):
     value, scale = 1, len(publics_of(answer))
     total = np.zeros((2, answer.num_buckets))
     for public in publics_of(answer):
-        space, logs = law_of(answer, [value] * days, public)
+        space, logs = distribution_of(answer, [value] * days, public)
         for reports, log in zip(space, logs, strict=True):
             average = np.mean([answer.estimate(day[None], public) for day in reports], axis=0)
             total += math.exp(log) / scale * np.stack([average, average**2])
@@ -265,7 +276,7 @@ def test_dbitflips_estimates_have_their_mean_and_variance(name, days):
 
 
 def test_dbitflips_variance_is_the_sum_over_devices():
-    answer = MemoisedDBitFlip(epsilon=2.0, num_buckets=8, num_drawn=3, gamma=0.1)
+    answer = MemoizedDBitFlip(epsilon=2.0, num_buckets=8, num_drawn=3, gamma=0.1)
     h = math.exp(1.0)
     assert replace(answer, gamma=0.0).variance(0, 100) == pytest.approx(
         100 * 8 / 3 * h / (h - 1) ** 2
@@ -278,7 +289,7 @@ def test_rappors_bit_counts_are_unbiased_and_by_cohort():
     answer = TINY["rappor"]
     held = answer.filters.filters(np.array([0, 1]), np.array([0, 0]))
     for cohort, public in enumerate(publics_of(answer)):
-        space, logs = law_of(answer, [0], public)
+        space, logs = distribution_of(answer, [0], public)
         mean = sum(
             math.exp(log) * answer.estimate(report, public)
             for report, log in zip(space, logs, strict=True)
@@ -289,10 +300,10 @@ def test_rappors_bit_counts_are_unbiased_and_by_cohort():
 
 
 def test_drawn_buckets_are_uniform_sets():
-    answer = MemoisedDBitFlip(epsilon=1.0, num_buckets=5, num_drawn=3)
+    answer = MemoizedDBitFlip(epsilon=1.0, num_buckets=5, num_drawn=3)
     drawn = answer.begin(20_000, rng=np.random.default_rng(19)).public
-    law = dict.fromkeys(itertools.combinations(range(5), 3), 0.1)
-    assert follows_law(rows(drawn), law)
+    distribution = dict.fromkeys(itertools.combinations(range(5), 3), 0.1)
+    assert follows_distribution(rows(drawn), distribution)
     assert answer.public_bits == pytest.approx(math.log2(10))
     assert TINY["rappor"].public_bits == 1
 
@@ -324,13 +335,13 @@ def test_large_blocks_of_devices_are_answered_in_parts(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: MemoisedOneBitMean(epsilon=0.0, maximum=1.0), "epsilon=0.0"),
-        (lambda: MemoisedOneBitMean(epsilon=1.0, maximum=0.0), "maximum=0.0"),
-        (lambda: MemoisedOneBitMean(epsilon=1.0, maximum=1.0, num_steps=0), "num_steps=0"),
-        (lambda: MemoisedOneBitMean(epsilon=1.0, maximum=1.0, gamma=0.5), "gamma=0.5"),
-        (lambda: MemoisedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=5), "num_drawn=5"),
-        (lambda: MemoisedDBitFlip(epsilon=1.0, num_buckets=1, num_drawn=1), "num_buckets=1"),
-        (lambda: MemoisedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=2, step=0.0), "step=0.0"),
+        (lambda: MemoizedOneBitMean(epsilon=0.0, maximum=1.0), "epsilon=0.0"),
+        (lambda: MemoizedOneBitMean(epsilon=1.0, maximum=0.0), "maximum=0.0"),
+        (lambda: MemoizedOneBitMean(epsilon=1.0, maximum=1.0, num_steps=0), "num_steps=0"),
+        (lambda: MemoizedOneBitMean(epsilon=1.0, maximum=1.0, gamma=0.5), "gamma=0.5"),
+        (lambda: MemoizedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=5), "num_drawn=5"),
+        (lambda: MemoizedDBitFlip(epsilon=1.0, num_buckets=1, num_drawn=1), "num_buckets=1"),
+        (lambda: MemoizedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=2, step=0.0), "step=0.0"),
         (lambda: OwnBits(num_bits=4, num_hashes=2), "num_hashes=1"),
         (lambda: TINY["one-bit-mean"].thresholds([4.5]), "[0, 4]"),
         (lambda: TINY["dbitflip"].thresholds(np.array([4])), "values from 4 to 4"),

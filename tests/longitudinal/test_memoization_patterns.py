@@ -1,4 +1,4 @@
-"""What is stated of two lives, against the enumeration of all reports and of all that is public."""
+"""What is stated of two histories, against the enumeration of all reports and of all that is public."""
 
 import itertools
 import math
@@ -6,29 +6,32 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.longitudinal.audit.answer_audit import stated_of_lives
-from fedhh.longitudinal.memoization import MemoisedDBitFlip, MemoisedOneBitMean
+from fedhh.longitudinal.audit.answer_audit import stated_of_histories
+from fedhh.longitudinal.memoization import MemoizedDBitFlip, MemoizedOneBitMean
 from fedhh.longitudinal.memoization.daily import same_pattern
 from fedhh.validation import InputError
-from tests.longitudinal.memo_lives import TINY, law_of, publics_of
+from tests.longitudinal.memo_lives import TINY, distribution_of, publics_of
 
 TOLERANCE = 1e-9
 
 
 def enumerated(answer, values, days):
     """Yield each two different lives, and their exact epsilon: the worst public draw and report."""
-    lives = list(itertools.product(values, repeat=days))
-    laws = np.array(
-        [[law_of(answer, life, public)[1] for life in lives] for public in publics_of(answer)]
+    histories = list(itertools.product(values, repeat=days))
+    distributions = np.array(
+        [
+            [distribution_of(answer, life, public)[1] for life in histories]
+            for public in publics_of(answer)
+        ]
     )
-    for i, j in itertools.combinations(range(len(lives)), 2):
-        first, second = laws[:, i], laws[:, j]
+    for i, j in itertools.combinations(range(len(histories)), 2):
+        first, second = distributions[:, i], distributions[:, j]
         possible = np.maximum(first, second) > -math.inf
-        yield lives[i], lives[j], float(np.abs(first[possible] - second[possible]).max())
+        yield histories[i], histories[j], float(np.abs(first[possible] - second[possible]).max())
 
 
 def d_bit_flip(num_buckets, num_drawn, **settings):
-    return MemoisedDBitFlip(epsilon=1.0, num_buckets=num_buckets, num_drawn=num_drawn, **settings)
+    return MemoizedDBitFlip(epsilon=1.0, num_buckets=num_buckets, num_drawn=num_drawn, **settings)
 
 
 @pytest.mark.parametrize("only_drawn", [False, True])
@@ -42,7 +45,7 @@ def test_lives_of_buckets_have_a_bound_if_and_only_if_one_is_stated(
     answer = d_bit_flip(num_buckets, num_drawn, only_drawn=only_drawn)
     widest = dict.fromkeys(range(1, min(days, num_buckets) + 1), 0.0)
     for first, second, worst in enumerated(answer, range(num_buckets), days):
-        stated = answer.epsilon_of_lives(first, second)
+        stated = answer.epsilon_of_histories(first, second)
         assert worst <= stated + TOLERANCE
         assert (worst == math.inf) == (stated == math.inf)
         if same_pattern(np.array(first), np.array(second)):
@@ -60,7 +63,7 @@ def test_histories_of_one_pattern_have_rappors_bound_and_others_what_the_daily_n
     elsewhere = 0.0
     for first, second, worst in enumerated(answer, range(2), 2):
         if same_pattern(np.array(first), np.array(second)):
-            assert worst <= answer.epsilon_of_lives(first, second) + TOLERANCE
+            assert worst <= answer.epsilon_of_histories(first, second) + TOLERANCE
         else:
             elsewhere = max(elsewhere, worst)
     assert (elsewhere == math.inf) == (answer.daily_zero == 0)
@@ -74,10 +77,10 @@ def test_two_buckets_that_swap_are_bounded_where_others_are_not():
         if first == second[::-1] and first[0] != first[1]
     ]
     assert max(swaps) == pytest.approx(2.0)
-    assert answer.epsilon_of_lives([0, 1, 0], [1, 0, 1]) == pytest.approx(2.0)
-    assert answer.epsilon_of_lives([0, 1, 2], [1, 0, 2]) == math.inf
-    assert answer.epsilon_of_lives([0, 1], [0, 2]) == math.inf
-    assert answer.epsilon_of_lives([0, 1], [0, 1]) == 0.0
+    assert answer.epsilon_of_histories([0, 1, 0], [1, 0, 1]) == pytest.approx(2.0)
+    assert answer.epsilon_of_histories([0, 1, 2], [1, 0, 2]) == math.inf
+    assert answer.epsilon_of_histories([0, 1], [0, 2]) == math.inf
+    assert answer.epsilon_of_histories([0, 1], [0, 1]) == 0.0
 
 
 def test_flips_bound_a_shared_response_no_longer_than_there_are_days():
@@ -88,7 +91,11 @@ def test_flips_bound_a_shared_response_no_longer_than_there_are_days():
             float((p - q).max())
             for public in publics_of(answer)
             for p, q in itertools.permutations(
-                (law_of(answer, np.resize(life, days), public)[1] for life in ([1, 2], [1, 0])), 2
+                (
+                    distribution_of(answer, np.resize(life, days), public)[1]
+                    for life in ([1, 2], [1, 0])
+                ),
+                2,
             )
         )
         for days in (2, 4, 8)
@@ -99,10 +106,10 @@ def test_flips_bound_a_shared_response_no_longer_than_there_are_days():
 
 @pytest.mark.parametrize(("num_steps", "above"), [(1, 3.079), (2, 2.105)])
 def test_one_bit_means_patterns_are_those_of_rounded_values(num_steps, above):
-    answer = MemoisedOneBitMean(epsilon=0.5, maximum=4.0, num_steps=num_steps)
+    answer = MemoizedOneBitMean(epsilon=0.5, maximum=4.0, num_steps=num_steps)
     on_grid, of_numbers = 0.0, 0.0
     for first, second, worst in enumerated(answer, [0.0, 0.5, 2.0, 3.5, 4.0], 2):
-        stated = answer.epsilon_of_lives(first, second)
+        stated = answer.epsilon_of_histories(first, second)
         assert worst <= stated + TOLERANCE
         if not same_pattern(np.array(first), np.array(second)):
             assert stated == math.inf
@@ -114,35 +121,35 @@ def test_one_bit_means_patterns_are_those_of_rounded_values(num_steps, above):
     assert on_grid == pytest.approx(answer.epsilon_of_same_pattern(2)) == pytest.approx(1.0)
     assert of_numbers == pytest.approx(above, abs=1e-3)
     # On three days nothing bounds them.
-    laws = [
-        law_of(answer, life, np.empty((1, 0), dtype=np.int64))[1]
+    distributions = [
+        distribution_of(answer, life, np.empty((1, 0), dtype=np.int64))[1]
         for life in ([0.0, 0.5, 1.0], [0.0, 1.0, 0.5])
     ]
-    assert (np.isneginf(laws[0]) != np.isneginf(laws[1])).any()
+    assert (np.isneginf(distributions[0]) != np.isneginf(distributions[1])).any()
 
 
 def test_numbers_are_covered_where_every_offset_rounds_them_alike():
-    answer = MemoisedOneBitMean(epsilon=0.5, maximum=4.0, num_steps=2)
-    assert answer.epsilon_of_lives([0.5, 0.5], [3.1, 3.1]) == pytest.approx(0.5)
+    answer = MemoizedOneBitMean(epsilon=0.5, maximum=4.0, num_steps=2)
+    assert answer.epsilon_of_histories([0.5, 0.5], [3.1, 3.1]) == pytest.approx(0.5)
     # Two numbers with a grid point between them are never rounded to one; others are, by some.
-    assert answer.epsilon_of_lives([0.0, 2.0], [4.0, 2.0]) == pytest.approx(1.0)
-    assert answer.epsilon_of_lives([0.0, 2.5], [4.0, 1.0]) == pytest.approx(1.0)
-    assert answer.epsilon_of_lives([0.0, 1.5], [4.0, 1.0]) == math.inf
-    assert answer.epsilon_of_lives([0.5, 3.5], [3.5, 0.5]) == pytest.approx(1.0)
-    # Two numbers that swap are rounded to one, or to two, in both lives.
-    assert answer.epsilon_of_lives([0.5, 1.5], [1.5, 0.5]) == pytest.approx(1.0)
-    assert answer.epsilon_of_lives([0.5, 1.5], [0.5, 1.0]) == math.inf
-    assert answer.epsilon_of_lives([0.0, 2.5], [2.5, 0.0]) == pytest.approx(1.0)
+    assert answer.epsilon_of_histories([0.0, 2.0], [4.0, 2.0]) == pytest.approx(1.0)
+    assert answer.epsilon_of_histories([0.0, 2.5], [4.0, 1.0]) == pytest.approx(1.0)
+    assert answer.epsilon_of_histories([0.0, 1.5], [4.0, 1.0]) == math.inf
+    assert answer.epsilon_of_histories([0.5, 3.5], [3.5, 0.5]) == pytest.approx(1.0)
+    # Two numbers that swap are rounded to one, or to two, in both histories.
+    assert answer.epsilon_of_histories([0.5, 1.5], [1.5, 0.5]) == pytest.approx(1.0)
+    assert answer.epsilon_of_histories([0.5, 1.5], [0.5, 1.0]) == math.inf
+    assert answer.epsilon_of_histories([0.0, 2.5], [2.5, 0.0]) == pytest.approx(1.0)
     numbers = TINY["dbitflip-numbers"]
-    assert numbers.epsilon_of_lives([0.0, 4.0], [4.0, 0.0]) == pytest.approx(2.0)
-    assert numbers.epsilon_of_lives([0.5, 1.5], [4.0, 0.0]) == math.inf
+    assert numbers.epsilon_of_histories([0.0, 4.0], [4.0, 0.0]) == pytest.approx(2.0)
+    assert numbers.epsilon_of_histories([0.5, 1.5], [4.0, 0.0]) == math.inf
 
 
 def test_nothing_is_stated_of_numbers_that_are_rounded_to_another_pattern():
-    answer = MemoisedOneBitMean(epsilon=0.5, maximum=4.0)
+    answer = MemoizedOneBitMean(epsilon=0.5, maximum=4.0)
     with pytest.raises(InputError, match="once they are rounded"):
-        stated_of_lives(answer, np.resize([0.0, 1.0], 6), np.resize([0.0, 4.0], 6))
-    stated = stated_of_lives(answer, np.resize([0.0, 4.0], 6), np.resize([4.0, 0.0], 6))
+        stated_of_histories(answer, np.resize([0.0, 1.0], 6), np.resize([0.0, 4.0], 6))
+    stated = stated_of_histories(answer, np.resize([0.0, 4.0], 6), np.resize([4.0, 0.0], 6))
     assert stated.epsilon == pytest.approx(1.0)
 
 
@@ -152,4 +159,4 @@ def test_nothing_is_stated_of_numbers_that_are_rounded_to_another_pattern():
 )
 def test_what_are_no_two_lives_is_named(first, second, message):
     with pytest.raises(InputError, match=message):
-        TINY["dbitflip"].epsilon_of_lives(first, second)
+        TINY["dbitflip"].epsilon_of_histories(first, second)

@@ -12,30 +12,30 @@ from fedhh.longitudinal.memoization import (
     B,
     BitPair,
     FreshAnswer,
-    MemoisedDBitFlip,
-    MemoisedOneBitMean,
-    MemoisedRappor,
+    MemoizedDBitFlip,
+    MemoizedOneBitMean,
+    MemoizedRappor,
     OwnBits,
     always,
     changing,
+    distinguish,
     find_device,
     guess_value,
+    histories,
     life_epsilon,
-    lives,
     observed_after,
     one_day,
     response_changes,
-    tell_apart,
 )
-from fedhh.longitudinal.memoization.lives import describe
+from fedhh.longitudinal.memoization.histories import describe
 from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
 from fedhh.longitudinal.memoization.observer import pseudonym_scores
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.validation import InputError
-from tests.longitudinal.memo_lives import PAPER, TINY, law_of
+from tests.longitudinal.memo_lives import PAPER, TINY, distribution_of
 
-# Of each answer, a device's public part and the two values that are told apart best.
+# Of each answer, a device's public part and the two values that are easiest to distinguish.
 FARTHEST = {
     "basic-rappor": ([[0]], (0, 1)),
     "one-time-rappor": ([[0]], (0, 1)),
@@ -51,13 +51,13 @@ NAMES = pytest.mark.parametrize("name", FARTHEST)
 GRR = FreshAnswer(oracle=make_oracle(OracleSpec(name="grr", epsilon=1.0), 4))
 
 
-def both_laws(name, first, second):
-    """Return the log-probabilities of all sequences of reports in two lives, enumerated."""
+def both_distributions(name, first, second):
+    """Return the log-probabilities of all sequences of reports in two histories, enumerated."""
     answer = TINY[name]
     public, (a, b) = FARTHEST[name]
     public = np.array(public, dtype=np.int64)
     return [
-        law_of(answer, [{A: a, B: b}[label] for label in life.tolist()], public)[1]
+        distribution_of(answer, [{A: a, B: b}[label] for label in life.tolist()], public)[1]
         for life in (first, second)
     ]
 
@@ -82,10 +82,10 @@ def worst_ratio(p, q):
     ],
 )
 def test_epsilon_and_the_observer_are_those_of_all_sequences(name, first, second):
-    p, q = both_laws(name, first, second)
+    p, q = both_distributions(name, first, second)
     with np.errstate(invalid="ignore"):
         assert life_epsilon(TINY[name], first, second).epsilon == pytest.approx(worst_ratio(p, q))
-    found = tell_apart(TINY[name], first, second)
+    found = distinguish(TINY[name], first, second)
     exact = (1 + variation(p, q)) / 2
     assert found.lower - 1e-9 <= exact <= found.upper + 1e-9
     assert found.upper - found.lower < 3e-4
@@ -94,34 +94,34 @@ def test_epsilon_and_the_observer_are_those_of_all_sequences(name, first, second
 
 @pytest.mark.parametrize("name", ["basic-rappor", "one-bit-mean-gamma", "dbitflip-gamma"])
 def test_another_device_is_told_by_its_own_permanent_response(name):
-    first, second = both_laws(name, always(2), always(1))
+    first, second = both_distributions(name, always(2), always(1))
     # Two devices with one report each are independent.
     joint = np.add.outer(second, second).ravel()
-    space = {tuple(row): log for row, log in zip(law_rows(name, 2), first, strict=True)}
-    single = law_rows(name, 1)
+    space = {tuple(row): log for row, log in zip(distribution_rows(name, 2), first, strict=True)}
+    single = distribution_rows(name, 1)
     same = np.array([space[(*x, *y)] for x, y in itertools.product(single, repeat=2)])
-    found = tell_apart(TINY[name], always(2), np.array([A, OTHER_DEVICE]))
+    found = distinguish(TINY[name], always(2), np.array([A, OTHER_DEVICE]))
     exact = (1 + variation(same, joint)) / 2
     assert found.lower - 1e-9 <= exact <= found.upper + 1e-9
     assert exact > 0.5
 
 
-def law_rows(name, days):
+def distribution_rows(name, days):
     public, (a, _) = FARTHEST[name]
-    space, _ = law_of(TINY[name], [a] * days, np.array(public, dtype=np.int64))
+    space, _ = distribution_of(TINY[name], [a] * days, np.array(public, dtype=np.int64))
     return [tuple(row) for row in space.reshape(len(space), -1).tolist()]
 
 
 @NAMES
 def test_fresh_noise_of_the_same_law_is_the_first_report_again_and_again(name):
-    p, q = both_laws(name, always(1), always(1, B))
+    p, q = both_distributions(name, always(1), always(1, B))
     first, second = p, q
     for days in (2, 3):
         first, second = (np.add.outer(x, y).ravel() for x, y in ((first, p), (second, q)))
-        lives = always(days), always(days, B)
-        found = tell_apart(TINY[name], *lives, redrawn=True)
+        histories = always(days), always(days, B)
+        found = distinguish(TINY[name], *histories, redrawn=True)
         assert found.lower - 1e-9 <= (1 + variation(first, second)) / 2 <= found.upper + 1e-9
-        epsilon = life_epsilon(TINY[name], *lives, redrawn=True).epsilon
+        epsilon = life_epsilon(TINY[name], *histories, redrawn=True).epsilon
         assert epsilon == pytest.approx(days * TINY[name].epsilon_first)
 
 
@@ -133,36 +133,36 @@ def test_the_epsilon_of_a_value_is_the_answers_own(name):
         assert found.delta == 0
 
 
-def test_memoising_bounds_what_is_told_of_a_value_and_fresh_noise_does_not():
-    answer = MemoisedRappor(
+def test_memoizing_bounds_what_is_told_of_a_value_and_fresh_noise_does_not():
+    answer = MemoizedRappor(
         filters=BloomFilters(num_bits=128, num_hashes=2, num_cohorts=1, hash_seed=0),
         response=PAPER,
     )
     rows = observed_after(answer, [1, 30, 200])
     # Of four bits that two values differ in, each is kept with 3/4: right with 27/32.
-    assert rows[-1].value_told.middle == pytest.approx(27 / 32, abs=3e-4)
+    assert rows[-1].value_distinguished.middle == pytest.approx(27 / 32, abs=3e-4)
     assert rows[-1].value.epsilon == pytest.approx(answer.epsilon_forever)
-    assert rows[-1].value_told_if_fresh.lower > 0.999
+    assert rows[-1].value_distinguished_if_fresh.lower > 0.999
     assert rows[-1].value_if_fresh.epsilon == pytest.approx(200 * answer.epsilon_first)
-    # A change redraws all 128 bits, so that memoising shows it sooner than fresh noise would.
-    assert rows[1].change_told.lower > 0.999 > rows[1].change_told_if_fresh.upper
+    # A change redraws all 128 bits, so that memoizing shows it sooner than fresh noise would.
+    assert rows[1].change_distinguished.lower > 0.999 > rows[1].change_distinguished_if_fresh.upper
     assert rows[1].change.epsilon > 100 * answer.epsilon_forever
     assert rows[1].one_day.epsilon < rows[1].change.epsilon
     assert rows[1].linked.lower > 0.999
     assert rows[0].one_day is None
     assert rows[0].change is None
-    assert rows[0].change_told is None
-    assert rows[0].change_told_if_fresh is None
+    assert rows[0].change_distinguished is None
+    assert rows[0].change_distinguished_if_fresh is None
 
 
 @pytest.mark.parametrize("days", [2, 30, 1000])
 def test_a_visible_change_of_one_bit_mean_has_its_closed_form(days):
     e = math.e
-    answer = MemoisedOneBitMean(epsilon=1.0, maximum=4.0, num_steps=2)
+    answer = MemoizedOneBitMean(epsilon=1.0, maximum=4.0, num_steps=2)
     visible = (e**2 + 1) / (e + 1) ** 2
     public = np.empty((1, 0), dtype=np.int64)
     assert response_changes(answer, 0.0, 4.0, public) == pytest.approx([visible])
-    found = tell_apart(answer, always(days), changing(days))
+    found = distinguish(answer, always(days), changing(days))
     assert found.middle == pytest.approx((1 + visible) / 2, abs=3e-4)
     assert life_epsilon(answer, always(days), changing(days)).epsilon == math.inf
     # A small change moves the rounded value only if alpha lies between.
@@ -175,14 +175,14 @@ def test_a_visible_change_of_one_bit_mean_has_its_closed_form(days):
 def test_a_change_between_buckets_that_were_not_drawn():
     h = math.exp(0.5)
     drawn = np.array([[0, 1], [2, 3], [1, 2]])
-    answer = MemoisedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=2)
+    answer = MemoizedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=2)
     unequal = 2 * h / (h + 1) ** 2
     kept = (h**2 + 1) / (h + 1) ** 2
     one = 1 - (1 - unequal) ** 2
     both = 1 - (1 - kept) ** 2
     mixed = 1 - (1 - kept) * (1 - unequal)
     assert response_changes(answer, 0, 1, drawn) == pytest.approx([both, one, mixed])
-    shared = MemoisedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=2, only_drawn=True)
+    shared = MemoizedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=2, only_drawn=True)
     assert response_changes(shared, 0, 1, drawn) == pytest.approx([both, 0.0, mixed])
 
 
@@ -201,7 +201,7 @@ def test_permanent_responses_change_as_often_as_stated(name):
 def test_guesses_of_simulated_devices_agree_with_the_exact_ones():
     answer = TINY["basic-rappor"]
     for redrawn in (False, True):
-        exact = tell_apart(answer, always(4), always(4, B), redrawn=redrawn)
+        exact = distinguish(answer, always(4), always(4, B), redrawn=redrawn)
         found = guess_value(
             answer, [0, 1], days=4, num_devices=4_000,
             rng=np.random.default_rng(2), redrawn=redrawn, confidence=1 - 1e-9,
@@ -212,9 +212,9 @@ def test_guesses_of_simulated_devices_agree_with_the_exact_ones():
         assert (found.num_values, found.num_devices) == (2, 4_000)
 
 
-def test_guesses_among_many_values_stay_bounded_only_if_memoised():
+def test_guesses_among_many_values_stay_bounded_only_if_memoized():
     filters = OwnBits(num_bits=8)
-    answer = MemoisedRappor(filters=filters, response=BitResponse(f=0.5, p=0.25, q=0.75))
+    answer = MemoizedRappor(filters=filters, response=BitResponse(f=0.5, p=0.25, q=0.75))
     found = [
         guess_value(answer, range(8), days=40, num_devices=600,
                     rng=np.random.default_rng(3), redrawn=redrawn)
@@ -231,17 +231,17 @@ def test_guesses_among_many_values_stay_bounded_only_if_memoised():
 
 
 def test_fresh_noise_of_an_oracle():
-    exact = tell_apart(GRR, always(1), always(1, B))
+    exact = distinguish(GRR, always(1), always(1, B))
     e = math.e
     assert exact.middle == pytest.approx(0.5 + (e - 1) / (e + 3) / 2)
     assert life_epsilon(GRR, always(7), always(7, B)).epsilon == 7
     assert life_epsilon(GRR, always(7), one_day(7)).epsilon == 1
-    assert tell_apart(GRR, always(7), one_day(7)).middle == pytest.approx(exact.middle)
-    assert tell_apart(GRR, always(4), np.array([A, A, OTHER_DEVICE, OTHER_DEVICE])).upper == 0.5
+    assert distinguish(GRR, always(7), one_day(7)).middle == pytest.approx(exact.middle)
+    assert distinguish(GRR, always(4), np.array([A, A, OTHER_DEVICE, OTHER_DEVICE])).upper == 0.5
     found = guess_value(
         GRR, [0, 1], days=5, num_devices=3_000, rng=np.random.default_rng(5), confidence=1 - 1e-9
     )
-    five = tell_apart(GRR, always(5), always(5, B))
+    five = distinguish(GRR, always(5), always(5, B))
     # Two values among four: the reports of the others say nothing.
     assert found.lower < five.middle < found.upper
 
@@ -269,9 +269,9 @@ def test_total_variation_of_products_is_bracketed():
 def test_as_many_outcomes_as_stated_are_enumerated_and_not_one_more(monkeypatch):
     # Of three days, none to all show a one.
     asked = TINY["basic-rappor"], always(3), always(3, B)
-    monkeypatch.setattr(lives, "_MOST_OUTCOMES", 4)
+    monkeypatch.setattr(histories, "_MOST_OUTCOMES", 4)
     assert life_epsilon(*asked).epsilon > 0
-    monkeypatch.setattr(lives, "_MOST_OUTCOMES", 3)
+    monkeypatch.setattr(histories, "_MOST_OUTCOMES", 3)
     with pytest.raises(InputError, match=r"at most 3 counts of ones .* groups of 3 days"):
         life_epsilon(*asked)
 
@@ -290,14 +290,14 @@ def test_lives_in_words():
         (lambda: always(0), "days=0"),
         (lambda: changing(3, 3), "changes=3"),
         (lambda: changing(3, -1), "changes=-1"),
-        (lambda: tell_apart(GRR, always(2), always(3)), "one length"),
+        (lambda: distinguish(GRR, always(2), always(3)), "one length"),
         (lambda: observed_after(GRR, [3], changes=0), "changes=0"),
         (
-            lambda: tell_apart(TINY["basic-rappor"], always(4000), changing(4000)),
+            lambda: distinguish(TINY["basic-rappor"], always(4000), changing(4000)),
             "ask about fewer",
         ),
         (
-            lambda: tell_apart(
+            lambda: distinguish(
                 FreshAnswer(oracle=make_oracle(OracleSpec(name="olh", epsilon=1.0), 4)),
                 always(1), always(1, B),
             ),
@@ -318,7 +318,7 @@ def test_wrong_input_is_refused(make, message):
 def test_a_device_is_found_again_as_often_as_two_are_told_apart():
     # Of two pseudonyms one is the device: with one bit that is sent as it is, by hand. The right
     # one agrees; a wrong one agrees with 1 - 2 c (1 - c), and then it is a toss.
-    answer = MemoisedOneBitMean(epsilon=1.0, maximum=1.0)
+    answer = MemoizedOneBitMean(epsilon=1.0, maximum=1.0)
     c = 1 / (math.e + 1)
     agrees = 1 - 2 * c * (1 - c)
     found = find_device(
@@ -330,7 +330,7 @@ def test_a_device_is_found_again_as_often_as_two_are_told_apart():
 
 
 def test_a_pseudonyms_score_is_the_likelihood_ratio_by_hand():
-    answer = MemoisedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5, p=0.4, q=0.9))
+    answer = MemoizedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5, p=0.4, q=0.9))
     # A permanent bit is 1 with chance 0.3; of a day under each pseudonym, both reports' chances.
     is_one, sent = 0.3, {1: (0.9, 0.4), 0: (0.1, 0.6)}
     ratios = []
@@ -349,7 +349,7 @@ def test_a_pseudonyms_score_is_the_likelihood_ratio_by_hand():
 
 def test_many_permanent_bits_are_a_fingerprint_and_noise_hides_it_for_a_while():
     def found(days, **response):
-        answer = MemoisedRappor(
+        answer = MemoizedRappor(
             filters=BloomFilters(num_bits=64, num_hashes=2, num_cohorts=1, hash_seed=0),
             response=BitResponse(f=0.5, **response),
         )
@@ -363,5 +363,5 @@ def test_many_permanent_bits_are_a_fingerprint_and_noise_hides_it_for_a_while():
     assert always_found.lower == pytest.approx(0.005 ** (1 / 60))
     assert found(1, p=0.5, q=0.75).upper < 0.3
     assert found(30, p=0.5, q=0.75).lower > 0.7
-    with pytest.raises(InputError, match="Expected memoised bits"):
+    with pytest.raises(InputError, match="Expected memoized bits"):
         find_device(GRR, days=1, num_devices=2, num_trials=1, rng=np.random.default_rng(0))

@@ -11,7 +11,7 @@ from fedhh.clients.populations.synthetic import (
     model_of,
 )
 from fedhh.longitudinal.populations.over_time import SyntheticOverTime, Turnover, WordCalendar
-from fedhh.testing import ALPHA, follows_law, law_p_value
+from fedhh.testing import ALPHA, distribution_p_value, follows_distribution
 from fedhh.validation import InputError
 
 
@@ -92,11 +92,13 @@ def test_contributions_are_kept_by_independent_coins():
         found = dict(block_rows(kept, client))
         drawn.append((found.get(7, 0), found.get(11, 0)))
     of_first = [(1 - first) ** 2, 2 * first * (1 - first), first**2]
-    law = {(a, b): of_first[a] * (second if b else 1 - second) for a in range(3) for b in range(2)}
-    assert follows_law(drawn, law)
+    distribution = {
+        (a, b): of_first[a] * (second if b else 1 - second) for a in range(3) for b in range(2)
+    }
+    assert follows_distribution(drawn, distribution)
     off = [(1 - 1.05 * second if b == 0 else 1.05 * second) for b in range(2)]
     wrong = {(a, b): of_first[a] * off[b] for a in range(3) for b in range(2)}
-    assert law_p_value(drawn, wrong) < ALPHA
+    assert distribution_p_value(drawn, wrong) < ALPHA
     again = calendar.thinned(rows, clients, period=3, day=day)
     assert not np.array_equal(again.ranks, kept.ranks)
 
@@ -109,17 +111,19 @@ def test_what_clients_type_follows_the_law_times_the_envelope():
     calendar = WordCalendar(seed=8, days=28, born_share=0.5, rise_days=4)
     ranks = np.arange(1, 101)
     chances = np.array(weights) / sum(weights) * calendar.envelope(ranks, 17.5)
-    law = {f"w{rank}": chance for rank, chance in zip(ranks.tolist(), chances, strict=True)}
-    law["nothing"] = 1 - chances.sum()
+    distribution = {
+        f"w{rank}": chance for rank, chance in zip(ranks.tolist(), chances, strict=True)
+    }
+    distribution["nothing"] = 1 - chances.sum()
     items = period.population.items
     typed = ["nothing"] * 40_000
     for owner, word in zip(
         np.repeat(items.clients, np.diff(items.offsets)).tolist(), items.word_ids, strict=True
     ):
         typed[owner] = period.population.lexicon.words[word]
-    assert follows_law(typed, law)
-    unthinned = dict(zip(law, [*(np.array(weights) / sum(weights)), 0.0], strict=True))
-    assert law_p_value(typed, unthinned) < ALPHA
+    assert follows_distribution(typed, distribution)
+    unthinned = dict(zip(distribution, [*(np.array(weights) / sum(weights)), 0.0], strict=True))
+    assert distribution_p_value(typed, unthinned) < ALPHA
 
 
 def test_nobody_types_a_word_before_its_birth():
@@ -186,10 +190,10 @@ def test_devices_stay_a_geometric_number_of_periods():
         seed=2, first_devices=20_000, arrivals=1_000, mean_periods=4.0, num_periods=12
     )
     stays = np.minimum(turnover.end - turnover.first, 6).tolist()
-    law = {k: 0.75 ** (k - 1) * 0.25 for k in range(1, 6)} | {6: 0.75**5}
-    assert follows_law(stays, law)
+    distribution = {k: 0.75 ** (k - 1) * 0.25 for k in range(1, 6)} | {6: 0.75**5}
+    assert follows_distribution(stays, distribution)
     wrong = {k: 0.78 ** (k - 1) * 0.22 for k in range(1, 6)} | {6: 0.78**5}
-    assert law_p_value(stays, wrong) < ALPHA
+    assert distribution_p_value(stays, wrong) < ALPHA
     assert turnover.num_devices == 31_000
     assert (turnover.first[:20_000] == 0).all()
     assert np.bincount(turnover.first[20_000:]).tolist() == [0] + [1_000] * 11

@@ -15,13 +15,13 @@ from fedhh.longitudinal.ledger import (
 )
 from fedhh.longitudinal.ledger.macos import MacosDevice, live, most_within, records_by_day
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, DAY, IOS_11_BETA, MACOS_10_12_3
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError
 
 LAYERS = tuple(
-    PlannedLayer(pass_index=0, layer=number, num_clients=100, smallest_domain=30, largest_domain=60)
+    PlannedRound(pass_index=0, layer=number, num_clients=100, smallest_domain=30, largest_domain=60)
     for number in (1, 2, 3)
 )
 

@@ -1,4 +1,4 @@
-"""The trade-off of composed answers: the law of all of them, enumerated."""
+"""The trade-off of composed answers: the distribution of all of them, enumerated."""
 
 from __future__ import annotations
 

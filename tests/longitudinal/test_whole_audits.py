@@ -19,7 +19,7 @@ def test_a_memoized_answer_is_consistent_and_its_control_is_not():
     assert [part.found.stated.num_answers for part in found.shown] == [1, 2]
     assert all(part.control.refuted for part in found.shown)
     assert found.to_dict()["verdict"] == "consistent"
-    with pytest.raises(InputError, match="memoised answer"):
+    with pytest.raises(InputError, match="memoized answer"):
         audit_memo("fresh", local_epsilon=1.0)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
-from fedhh.testing.statistics import follows_law, rows
+from fedhh.testing.statistics import follows_distribution, rows
 from fedhh.validation import InputError
 
 PAPER = BitResponse(f=0.5, p=0.5, q=0.75)
@@ -16,9 +16,9 @@ TINY = BloomReports(
 KEYS = np.array([NOTHING, 0, 1, 2, 3])
 
 
-def report_law(reports, key):
+def report_distribution(reports, key):
     """Return the probability of each report (cohort, bits), by the two steps of the paper."""
-    law = {}
+    distribution = {}
     f, p, q = reports.response.f, reports.response.p, reports.response.q
     for cohort in range(reports.filters.num_cohorts):
         held = reports.filters.filters(np.array([cohort]), np.array([key]))[0]
@@ -28,8 +28,8 @@ def report_law(reports, key):
                 kept_one = f / 2 + (1 - f) * bit
                 one = kept_one * q + (1 - kept_one) * p
                 chance *= one if sent else 1 - one
-            law[cohort, *bits] = chance
-    return law
+            distribution[cohort, *bits] = chance
+    return distribution
 
 
 def test_the_papers_probabilities_and_epsilons():
@@ -73,8 +73,10 @@ def test_the_largest_log_ratio_of_two_reports_is_epsilon_where_filters_are_disjo
         disjoint = (
             masks[one].sum() == masks[other].sum() == 2 and not (masks[one] & masks[other]).any()
         )
-        laws = [report_law(reports, key) for key in (one, other)]
-        ratio = max(math.log(laws[0][each] / laws[1][each]) for each in laws[0])
+        distributions = [report_distribution(reports, key) for key in (one, other)]
+        ratio = max(
+            math.log(distributions[0][each] / distributions[1][each]) for each in distributions[0]
+        )
         assert ratio <= reports.epsilon + 1e-12
         if disjoint:
             worst = max(worst, ratio)
@@ -87,9 +89,9 @@ def test_reports_have_the_law_of_both_steps(key):
     rng = np.random.default_rng(8)
     cohorts, bits = TINY.privatize(np.full(20_000, key), rng=rng)
     draws = rows(np.column_stack([cohorts, bits]))
-    assert follows_law(draws, report_law(TINY, key))
+    assert follows_distribution(draws, report_distribution(TINY, key))
     louder = BloomReports(filters=TINY.filters, response=BitResponse(f=0.45, p=0.2, q=0.9))
-    assert not follows_law(draws, report_law(louder, key))
+    assert not follows_distribution(draws, report_distribution(louder, key))
 
 
 def test_sums_without_reports_have_the_law_of_sums_of_reports():
@@ -97,12 +99,12 @@ def test_sums_without_reports_have_the_law_of_sums_of_reports():
     filters = BloomFilters(num_bits=2, num_hashes=1, num_cohorts=1, hash_seed=1)
     reports = BloomReports(filters=filters, response=TINY.response)
     keys = np.array([0, 0, NOTHING])
-    laws = [report_law(reports, key) for key in keys.tolist()]
-    law = {}
-    for outcome in itertools.product(*laws):
+    distributions = [report_distribution(reports, key) for key in keys.tolist()]
+    distribution = {}
+    for outcome in itertools.product(*distributions):
         tally = (*np.sum([each[1:] for each in outcome], axis=0).tolist(), len(keys))
-        chance = math.prod(one[each] for one, each in zip(laws, outcome, strict=True))
-        law[tally] = law.get(tally, 0.0) + chance
+        chance = math.prod(one[each] for one, each in zip(distributions, outcome, strict=True))
+        distribution[tally] = distribution.get(tally, 0.0) + chance
 
     def one_by_one(seed):
         out = np.zeros(reports.tally_size, dtype=np.int64)
@@ -116,7 +118,7 @@ def test_sums_without_reports_have_the_law_of_sums_of_reports():
         return tuple(reports.sample_aggregate(counts, rng=rng).tolist())
 
     for draw in (one_by_one, at_once):
-        assert follows_law([draw(seed) for seed in range(4_000)], law)
+        assert follows_distribution([draw(seed) for seed in range(4_000)], distribution)
 
 
 def test_noise_free_counts_count_a_bit_once_where_functions_agree():
@@ -133,10 +135,10 @@ def test_noise_free_counts_count_a_bit_once_where_functions_agree():
 
 
 def test_estimates_of_bits_are_unbiased_and_have_the_stated_variance():
-    key, law = 2, report_law(TINY, 2)
+    key, distribution = 2, report_distribution(TINY, 2)
     mean = np.zeros((2, 3))
     square = np.zeros((2, 3))
-    for (cohort, *bits), chance in law.items():
+    for (cohort, *bits), chance in distribution.items():
         tally = np.zeros(TINY.tally_size, dtype=np.int64)
         ones, reports = TINY.split(tally)
         ones[cohort], reports[cohort] = bits, 1

@@ -116,7 +116,7 @@ def test_no_sketch_size_goes_below_the_floor():
 
 def test_simulated_errors_lie_on_the_surface():
     # One run at the figure's population and one of its sizes. The rarer items have all but the
-    # same error law, and there are thousands of them.
+    # same error distribution, and there are thousands of them.
     counts = np.round(zipf_histogram()).astype(np.int64)
     oracle = CountMeanSketch(epsilon=2.0, domain_size=len(counts), num_hashes=256, num_cells=256)
     num_reports = int(counts.sum())

@@ -13,29 +13,29 @@ from fedhh.oracles import (
     SymmetricUnaryEncoding,
     ThresholdHistogramEncoding,
 )
-from fedhh.testing import follows_law
+from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
 
 
 def sum_of_capped(number: int, cap: int, ratio: float) -> dict[int, float]:
-    """The law of the sum of so many min(X, cap), P(X >= x) = ratio**x, by convolution."""
+    """The distribution of the sum of so many min(X, cap), P(X >= x) = ratio**x, by convolution."""
     one = [(1 - ratio) * ratio**x for x in range(cap)] + [ratio**cap]
-    law = np.ones(1)
+    distribution = np.ones(1)
     for _ in range(number):
-        law = np.convolve(law, one)
-    return dict(enumerate(law.tolist()))
+        distribution = np.convolve(distribution, one)
+    return dict(enumerate(distribution.tolist()))
 
 
 @pytest.mark.parametrize("cap", [0, 1, 8, 11])
-def test_sums_of_capped_geometric_numbers_have_their_law(cap):
+def test_sums_of_capped_geometric_numbers_have_their_distribution(cap):
     oracle = SummedHistogramEncoding(epsilon=1.6, domain_size=4, steps=5)
     ratio = math.exp(oracle.log_ratio)
     rng = np.random.default_rng(cap)
     sums = oracle._sums_of_capped(np.full(50_000, 3), cap, rng).tolist()
-    assert follows_law(sums, sum_of_capped(3, cap, ratio))
+    assert follows_distribution(sums, sum_of_capped(3, cap, ratio))
     if cap:
-        assert not follows_law(sums, sum_of_capped(3, cap, 0.96 * ratio))
-        assert not follows_law(sums, sum_of_capped(3, cap + 1, ratio))
+        assert not follows_distribution(sums, sum_of_capped(3, cap, 0.96 * ratio))
+        assert not follows_distribution(sums, sum_of_capped(3, cap + 1, ratio))
 
 
 def test_a_tally_of_a_fine_grid_has_its_means_and_variances():

@@ -5,23 +5,23 @@ import numpy as np
 import pytest
 
 from fedhh.oracles.marginals import HadamardMarginals
-from fedhh.testing.statistics import follows_law, rows
+from fedhh.testing.statistics import follows_distribution, rows
 from fedhh.validation import InputError
 
 TINY = HadamardMarginals(epsilon=1.2, num_attributes=3, order=2)
 EVERY = np.array(list(itertools.product([False, True], repeat=3)))
 
 
-def report_law(marginals, row):
+def report_distribution(marginals, row):
     """Return the probability of each report of a client, from the definition."""
-    law = {}
+    distribution = {}
     for place, chosen in enumerate(marginals.coefficients.tolist()):
         sign = (-1) ** sum(bit for i, bit in enumerate(row.tolist()) if chosen >> i & 1)
         for sent in (0, 1):
             kept = sign == (1 if sent else -1)
             chance = marginals.p if kept else 1 - marginals.p
-            law[place, sent] = chance / marginals.num_coefficients
-    return law
+            distribution[place, sent] = chance / marginals.num_coefficients
+    return distribution
 
 
 def test_there_is_a_coefficient_for_every_set_of_up_to_k_attributes():
@@ -32,13 +32,13 @@ def test_there_is_a_coefficient_for_every_set_of_up_to_k_attributes():
 def test_reports_have_their_law_and_exactly_epsilon():
     worst = 0.0
     for row, other in itertools.product(EVERY, repeat=2):
-        one, two = report_law(TINY, row), report_law(TINY, other)
+        one, two = report_distribution(TINY, row), report_distribution(TINY, other)
         worst = max(worst, *(math.log(one[each] / two[each]) for each in one))
     assert worst == pytest.approx(1.2)
     for row in EVERY:
         reports = TINY.privatize(np.tile(row, (5_000, 1)), rng=np.random.default_rng(2))
-        assert follows_law(rows(reports), report_law(TINY, row))
-        assert not follows_law(rows(reports), report_law(TINY, ~row))
+        assert follows_distribution(rows(reports), report_distribution(TINY, row))
+        assert not follows_distribution(rows(reports), report_distribution(TINY, ~row))
 
 
 @pytest.mark.parametrize("attributes", [[0], [2], [0, 1], [2, 0], [1, 2]])
@@ -47,7 +47,7 @@ def test_marginals_are_unbiased(attributes):
     people = EVERY[[0, 1, 1, 3, 6, 7, 7, 7]]
     counts = np.zeros((TINY.num_coefficients, 2))
     for row in people:
-        for (place, sent), chance in report_law(TINY, row).items():
+        for (place, sent), chance in report_distribution(TINY, row).items():
             counts[place, sent] += chance
     truth = np.zeros(2 ** len(attributes))
     for row in people:

@@ -12,7 +12,7 @@ from fedhh.oracles import (
     SubsetSelection,
     SymmetricUnaryEncoding,
 )
-from fedhh.testing import ALPHA, follows_law, law_p_value, report_law
+from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, report_distribution
 from fedhh.validation import InputError
 
 
@@ -21,7 +21,9 @@ def test_randomized_response_is_subset_selection_of_one_value(epsilon):
     response = GeneralizedRandomizedResponse(epsilon=epsilon, domain_size=5)
     selection = SubsetSelection(epsilon=epsilon, domain_size=5)
     assert selection.d == 1
-    assert report_law(response, 2) == pytest.approx(report_law(selection, 2), abs=1e-14)
+    assert report_distribution(response, 2) == pytest.approx(
+        report_distribution(selection, 2), abs=1e-14
+    )
     assert response.p == pytest.approx(selection.p, rel=1e-14)
     assert response.q == pytest.approx(selection.q, rel=1e-14)
 
@@ -41,8 +43,8 @@ def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large():
     counts = np.array([500, 0, 0, 0])
     tallies = np.array([oracle.sample_aggregate(counts, rng=rng) for _ in range(20_000)])
     assert (tallies.sum(axis=1) == 500).all()
-    law = np.array([oracle.p, oracle.q, oracle.q, oracle.q])
-    covariance = 500 * (np.diag(law) - np.outer(law, law))
+    distribution = np.array([oracle.p, oracle.q, oracle.q, oracle.q])
+    covariance = 500 * (np.diag(distribution) - np.outer(distribution, distribution))
     # 20,000 tallies fix each covariance to about one percent of the product of deviations.
     deviations = np.sqrt(np.diag(covariance))
     scale = np.outer(deviations, deviations)
@@ -87,9 +89,11 @@ def relative_cells(oracle, value, size, seed):
 def test_local_hashing_answers_by_randomized_response_on_cells(kind, epsilon):
     oracle = kind(epsilon=epsilon, domain_size=2**40)
     other = (1 - oracle.p) / (oracle.num_cells - 1)
-    law = {0: oracle.p} | dict.fromkeys(range(1, oracle.num_cells), other)
+    distribution = {0: oracle.p} | dict.fromkeys(range(1, oracle.num_cells), other)
     assert math.log(oracle.p / other) == pytest.approx(epsilon, abs=1e-12)
-    assert follows_law(relative_cells(oracle, 2**39 + 12_345, 100_000, seed=3), law)
+    assert follows_distribution(
+        relative_cells(oracle, 2**39 + 12_345, 100_000, seed=3), distribution
+    )
 
 
 @pytest.mark.parametrize("kind", [BinaryLocalHashing, OptimizedLocalHashing])
@@ -99,8 +103,8 @@ def test_local_hashing_with_a_wrong_coin_is_caught(kind, wrong):
     off = kind(epsilon=wrong, domain_size=50)
     assert off.num_cells - right.num_cells in (0, 1, -1)
     other = (1 - right.p) / (right.num_cells - 1)
-    law = {0: right.p} | dict.fromkeys(range(1, right.num_cells), other)
-    assert law_p_value(relative_cells(off, 7, 100_000, seed=4), law) < ALPHA
+    distribution = {0: right.p} | dict.fromkeys(range(1, right.num_cells), other)
+    assert distribution_p_value(relative_cells(off, 7, 100_000, seed=4), distribution) < ALPHA
 
 
 @pytest.mark.parametrize(
@@ -112,7 +116,7 @@ def test_hashes_of_two_values_are_uniform_and_independent(one, two):
     words = np.random.default_rng(5).integers(0, 2**64, size=(size, 4), dtype=np.uint64)
     cells = [oracle._cells(words, np.full(size, value)) for value in (one, two)]
     pairs = (cells[0] * g + cells[1]).tolist()
-    assert follows_law(pairs, dict.fromkeys(range(g * g), 1 / g**2))
+    assert follows_distribution(pairs, dict.fromkeys(range(g * g), 1 / g**2))
 
 
 @pytest.mark.parametrize("kind", [BinaryLocalHashing, OptimizedLocalHashing])

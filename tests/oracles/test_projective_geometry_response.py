@@ -1,4 +1,4 @@
-"""Projective geometry response: its geometry by brute force, its laws, its two ways to add up."""
+"""Projective geometry response: its geometry by brute force, its distributions, its two ways to add up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import ProjectiveGeometryResponse, SubsetSelection
-from fedhh.testing import follows_law
+from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
 
 # Fields of 3 and 2 elements, with dimensions beyond the two that the suite's cases have: they pass
@@ -64,16 +64,16 @@ def test_both_ways_to_add_up_find_the_orthogonal_points(epsilon, domain_size, li
     assert oracle.support(counts).tolist() == expected[:domain_size].tolist()
 
 
-def test_reports_of_a_larger_space_have_their_law():
+def test_reports_of_a_larger_space_have_their_distribution():
     oracle = ProjectiveGeometryResponse(epsilon=1.4, domain_size=150)
     assert (oracle.field_size, oracle.num_coordinates) == (5, 4)
     rng = np.random.default_rng(1)
     for value in (0, 1, 7, 40, 149):
         reports = oracle.privatize(np.full(60_000, value), rng=rng).tolist()
-        law = np.exp(oracle.log_prob(oracle.report_space(), value))
-        assert follows_law(reports, dict(enumerate(law.tolist())))
+        distribution = np.exp(oracle.log_prob(oracle.report_space(), value))
+        assert follows_distribution(reports, dict(enumerate(distribution.tolist())))
         moved = np.exp(oracle.log_prob(oracle.report_space(), value - 1 if value else 1))
-        assert not follows_law(reports, dict(enumerate(moved.tolist())))
+        assert not follows_distribution(reports, dict(enumerate(moved.tolist())))
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])

@@ -1,4 +1,4 @@
-"""Tallies without reports against the joint law of tallies of reports."""
+"""Tallies without reports against the joint distribution of tallies of reports."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fedhh.oracles import (
 from fedhh.oracles.sampling import nanoseconds_saved
 from fedhh.oracles.subset_selection import sample_subset_tally
 from fedhh.random import kernel_state
-from fedhh.testing.oracle_laws import tally_law
-from fedhh.testing.statistics import ALPHA, law_p_value
+from fedhh.testing.oracle_distributions import tally_distribution
+from fedhh.testing.statistics import ALPHA, distribution_p_value
 
 DRAWS = 10_000
 
@@ -50,23 +50,27 @@ CASES = [
 
 
 @pytest.mark.parametrize(("domain_size", "subset_size", "odds", "counts"), CASES)
-def test_tallies_without_reports_have_the_joint_law(domain_size, subset_size, odds, counts):
+def test_tallies_without_reports_have_the_joint_distribution(
+    domain_size, subset_size, odds, counts
+):
     oracle = subset_oracle(domain_size, subset_size, odds)
     counts = np.array(counts)
-    law = tally_law(oracle, np.repeat(np.arange(domain_size), counts).tolist())
+    distribution = tally_distribution(oracle, np.repeat(np.arange(domain_size), counts).tolist())
     if (domain_size, subset_size) == (5, 2):
-        assert len([tally for tally, chance in law.items() if chance > 0]) == 320
+        assert len([tally for tally, chance in distribution.items() if chance > 0]) == 320
     drawn = joint_draws(oracle, counts)
-    assert law_p_value(drawn, law) > ALPHA
+    assert distribution_p_value(drawn, distribution) > ALPHA
     # A little more or less privacy shows, and so does a client with another value.
     for by in (0.4, 2.5):
         other = subset_oracle(domain_size, subset_size, 1 + (odds - 1) * by)
-        assert law_p_value(joint_draws(other, counts, seed=1), law) < ALPHA
-    assert law_p_value(joint_draws(oracle, np.roll(counts, 1), seed=2), law) < ALPHA
+        assert distribution_p_value(joint_draws(other, counts, seed=1), distribution) < ALPHA
+    assert (
+        distribution_p_value(joint_draws(oracle, np.roll(counts, 1), seed=2), distribution) < ALPHA
+    )
 
 
 @pytest.mark.parametrize(("domain_size", "subset_size", "odds", "counts"), [CASES[0], CASES[3]])
-def test_tallies_drawn_in_parts_have_the_joint_law(
+def test_tallies_drawn_in_parts_have_the_joint_distribution(
     domain_size, subset_size, odds, counts, monkeypatch
 ):
     # Ranges of two values, and one of a single one, are left over.
@@ -77,9 +81,11 @@ def test_tallies_drawn_in_parts_have_the_joint_law(
     monkeypatch.setattr(subset_selection, "ThreadPoolExecutor", lambda threads: in_turn)
     oracle = subset_oracle(domain_size, subset_size, odds)
     counts = np.array(counts)
-    law = tally_law(oracle, np.repeat(np.arange(domain_size), counts).tolist())
-    assert law_p_value(joint_draws(oracle, counts), law) > ALPHA
-    assert law_p_value(joint_draws(oracle, np.roll(counts, 1), seed=2), law) < ALPHA
+    distribution = tally_distribution(oracle, np.repeat(np.arange(domain_size), counts).tolist())
+    assert distribution_p_value(joint_draws(oracle, counts), distribution) > ALPHA
+    assert (
+        distribution_p_value(joint_draws(oracle, np.roll(counts, 1), seed=2), distribution) < ALPHA
+    )
     # Parts that share a stream are not independent of each other.
     monkeypatch.setattr(
         subset_selection, "kernel_state", lambda rng: kernel_state(np.random.default_rng(rng.one))
@@ -90,7 +96,7 @@ def test_tallies_drawn_in_parts_have_the_joint_law(
         )
         for seed in range(DRAWS)
     ]
-    assert law_p_value(np.array(shared), law) < ALPHA
+    assert distribution_p_value(np.array(shared), distribution) < ALPHA
 
 
 @pytest.mark.parametrize("subset_size", [1, 40, 60_000])
@@ -105,18 +111,18 @@ def test_parts_follow_from_the_domain_alone(subset_size, monkeypatch):
     assert tallies[0].sum() == counts.sum() * subset_size
 
 
-def test_values_that_are_drawn_apart_do_not_have_the_joint_law():
+def test_values_that_are_drawn_apart_do_not_have_the_joint_distribution():
     oracle = subset_oracle(5, 2, 3.0)
     counts = np.array([1, 0, 2, 0, 1])
-    law = tally_law(oracle, [0, 2, 2, 4])
+    distribution = tally_distribution(oracle, [0, 2, 2, 4])
     rng = np.random.default_rng(0)
-    # Each value's own law is right, and the sum is made right: only the dependence is not.
+    # Each value's own distribution is right, and the sum is made right: only the dependence is not.
     drawn = rng.binomial(counts, oracle.p, (4 * DRAWS, 5)) + rng.binomial(
         4 - counts, oracle.q, (4 * DRAWS, 5)
     )
     drawn = drawn[drawn.sum(axis=1) == 8]
     assert len(drawn) > DRAWS / 4
-    assert law_p_value(drawn, law) < ALPHA
+    assert distribution_p_value(drawn, distribution) < ALPHA
 
 
 def test_a_large_tally_has_its_means_variances_and_covariances():
@@ -146,7 +152,7 @@ def test_a_large_tally_has_its_means_variances_and_covariances():
 
 
 @pytest.mark.parametrize("subset_size", [1, 2, 40, 1_000, 2_000])
-def test_ten_billion_reports_have_every_value_s_own_law(subset_size):
+def test_ten_billion_reports_have_every_value_s_own_distribution(subset_size):
     oracle = subset_oracle(2_001, subset_size, 3.0)
     rng = np.random.default_rng(subset_size)
     counts = rng.multinomial(10**10, np.full(2_001, 1 / 2_001))
@@ -190,7 +196,7 @@ def test_what_saves_time_is_a_matter_of_sizes():
         (10**6, 10**5, 0.4),
     ],
 )
-def test_ones_of_a_cell_have_their_law(reports, hits, flip):
+def test_ones_of_a_cell_have_their_distribution(reports, hits, flip):
     rows = 400
     held = np.full((rows, 100), hits)
     ones = np.empty_like(held)
@@ -199,13 +205,17 @@ def test_ones_of_a_cell_have_their_law(reports, hits, flip):
     own = np.arange(hits + 1)
     others = np.arange(reports - hits + 1)
     if reports <= 500:
-        law = np.convolve(
+        distribution = np.convolve(
             stats.binom.pmf(own, hits, 1 - flip), stats.binom.pmf(others, reports - hits, flip)
         )
-        outcomes = dict(enumerate(law.tolist()))
-        assert law_p_value(ones.ravel(), outcomes) > ALPHA
-        shifted = dict(enumerate(np.r_[0.5 * law[:1], (law[1:] + law[:-1]) / 2].tolist()))
-        assert law_p_value(ones.ravel(), shifted) < ALPHA
+        outcomes = dict(enumerate(distribution.tolist()))
+        assert distribution_p_value(ones.ravel(), outcomes) > ALPHA
+        shifted = dict(
+            enumerate(
+                np.r_[0.5 * distribution[:1], (distribution[1:] + distribution[:-1]) / 2].tolist()
+            )
+        )
+        assert distribution_p_value(ones.ravel(), shifted) < ALPHA
         return
     mean = hits * (1 - flip) + (reports - hits) * flip
     z = (ones - mean) / np.sqrt(reports * flip * (1 - flip))

@@ -14,8 +14,8 @@ from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
 from fedhh.oracles.hashed_response import BassilySmith, FastLocalHashing
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
-from fedhh.testing import ALPHA, law_p_value, report_law
-from fedhh.testing.oracle_laws import aggregate_law
+from fedhh.testing import ALPHA, distribution_p_value, report_distribution
+from fedhh.testing.oracle_distributions import aggregate_distribution
 from fedhh.validation import InputError
 
 PRIME = 2**61 - 1
@@ -51,11 +51,11 @@ def cell(oracle: SketchOracle, row: int, value: int) -> int:
 
 def report_p_value(oracle: SketchOracle, claimed: SketchOracle) -> float:
     reports = oracle.privatize(np.full(20_000, 3), rng=np.random.default_rng(7))
-    return law_p_value(reports, report_law(claimed, 3))
+    return distribution_p_value(reports, report_distribution(claimed, 3))
 
 
 @each_tiny
-def test_reports_follow_the_stated_law(oracle):
+def test_reports_follow_the_stated_distribution(oracle):
     assert report_p_value(oracle, oracle) > ALPHA
 
 
@@ -78,13 +78,15 @@ SMALLEST = [
 
 
 def sketch_p_value(oracle: SketchOracle, claimed: SketchOracle, *, from_histogram: bool) -> float:
-    """Drawn sketches of two clients against the exact law."""
+    """Drawn sketches of two clients against the exact distribution."""
     rng = np.random.default_rng(8)
     if from_histogram:
         draw = lambda: sample_sketch(oracle, np.array([1, 0, 1]), rng=rng)  # noqa: E731
     else:
         draw = lambda: oracle.aggregate(values=np.array([0, 2]), rng=rng)  # noqa: E731
-    return law_p_value(np.array([draw() for _ in range(12_000)]), aggregate_law(claimed, [0, 2]))
+    return distribution_p_value(
+        np.array([draw() for _ in range(12_000)]), aggregate_distribution(claimed, [0, 2])
+    )
 
 
 each_way = pytest.mark.parametrize("from_histogram", [False, True])
@@ -178,7 +180,7 @@ EXACT = [
 @pytest.mark.parametrize(("oracle", "num_cells"), EXACT, ids=name)
 def test_over_all_hash_functions_estimates_are_unbiased_with_the_exact_variance(oracle, num_cells):
     # Exact: every assignment of three values to cells is equally likely, and given one, a count
-    # is a sum of independent supports whose chances follow from the law of reports.
+    # is a sum of independent supports whose chances follow from the distribution of reports.
     counts = np.array([7, 4, 1])
     num_reports = int(counts.sum())
     space = oracle.report_space()
@@ -189,8 +191,8 @@ def test_over_all_hash_functions_estimates_are_unbiased_with_the_exact_variance(
         supported = np.array(
             [oracle.support(reports=report[None], candidates=np.arange(3)) for report in space]
         )
-        law = np.exp([oracle.log_prob(space, value) for value in range(3)])
-        chances = law @ supported
+        distribution = np.exp([oracle.log_prob(space, value) for value in range(3)])
+        chances = distribution @ supported
         means.append(oracle.estimate(counts @ chances, num_reports))
         variances.append(counts @ (chances * (1 - chances)))
     del oracle.__dict__["hashes"]
@@ -211,7 +213,8 @@ def test_drawn_hash_functions_give_the_exact_variance_within_five_percent(oracle
     variance = oracle.exact_variance(COUNTS)
     bias = np.abs(estimates.mean(axis=0) - COUNTS) / np.sqrt(variance / runs)
     assert bias.max() < 5
-    # Items share most of the noise's law; their mean ratio is steadier than any single one.
+    # Items share most of the noise's distribution; their mean ratio is steadier than any single
+    # one.
     ratio = ((estimates - COUNTS) ** 2).mean(axis=0) / variance
     assert abs(ratio.mean() - 1) < 0.05
     assert np.abs(ratio - 1).max() < 0.1

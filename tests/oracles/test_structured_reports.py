@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import DBitFlip, HadamardResponse, SubsetSelection, SymmetricUnaryEncoding
-from fedhh.testing import follows_law
-from fedhh.testing.oracle_laws import tally_law
+from fedhh.testing import follows_distribution
+from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.validation import InputError
 
 COUNTS = np.array([2, 0, 3, 1, 0])
@@ -31,8 +31,8 @@ def exact_moments(oracle: HadamardResponse) -> tuple[np.ndarray, np.ndarray]:
     scores = np.array(
         [oracle.support(reports=report[None], candidates=np.arange(5)) for report in space]
     )
-    law = np.exp([oracle.log_prob(space, value) for value in range(5)])
-    mean, square = law @ scores, law @ scores**2
+    distribution = np.exp([oracle.log_prob(space, value) for value in range(5)])
+    mean, square = distribution @ scores, distribution @ scores**2
     n = int(COUNTS.sum())
     scale = (oracle.held.mean - oracle.other.mean) ** 2
     return oracle.estimate(COUNTS @ mean, n), COUNTS @ (square - mean**2) / scale
@@ -56,19 +56,21 @@ def support_of_fresh_reports(oracle, values, rng):
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 0, 3, 1, 2)])
-def test_hadamard_responses_and_their_tallies_have_their_laws(order):
+def test_hadamard_responses_and_their_tallies_have_their_distributions(order):
     oracle, other = placed(order), placed((2, 1, 4, 3, 0))
     rng = np.random.default_rng(0)
     space = oracle.report_space()
     for value in range(5):
         reports = oracle.privatize(np.full(40_000, value), rng=rng).tolist()
-        law = dict(zip(space.tolist(), np.exp(oracle.log_prob(space, value)).tolist(), strict=True))
-        assert follows_law(reports, law)
+        distribution = dict(
+            zip(space.tolist(), np.exp(oracle.log_prob(space, value)).tolist(), strict=True)
+        )
+        assert follows_distribution(reports, distribution)
     values = np.array([0, 2, 2])
-    law = tally_law(oracle, values.tolist())
+    distribution = tally_distribution(oracle, values.tolist())
     tallies = [support_of_fresh_reports(oracle, values, rng) for _ in range(4_000)]
-    assert follows_law(tallies, law)
-    assert not follows_law(tallies, tally_law(other, values.tolist()))
+    assert follows_distribution(tallies, distribution)
+    assert not follows_distribution(tallies, tally_distribution(other, values.tolist()))
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 0.69])
@@ -131,7 +133,7 @@ def test_sampled_bits_are_a_uniform_subset_with_flips_of_their_own():
     oracle = DBitFlip(epsilon=1.0, domain_size=5, num_bits=3)
     reports = oracle.privatize(np.full(60_000, 2), rng=np.random.default_rng(4))
     drawn = [tuple(row) for row in (reports >> 1).tolist()]
-    assert follows_law(drawn, dict.fromkeys(itertools.combinations(range(5), 3), 0.1))
+    assert follows_distribution(drawn, dict.fromkeys(itertools.combinations(range(5), 3), 0.1))
 
 
 def test_one_bit_and_domains_too_large_are_refused():

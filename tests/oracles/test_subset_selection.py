@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import SubsetSelection
-from fedhh.testing import ALPHA, follows_law, law_p_value, report_law, rows
+from fedhh.testing import (
+    ALPHA,
+    distribution_p_value,
+    follows_distribution,
+    report_distribution,
+    rows,
+)
 from fedhh.validation import InputError
 
 # Independently computed reference: s, epsilon, d, p, q, p - q, blanket probability, noise of the
@@ -80,13 +86,13 @@ def test_law_is_that_of_the_papers_algorithm(s, epsilon):
     # Algorithm 1 step by step: a coin with probability p, then ordered draws without replacement.
     oracle = SubsetSelection(epsilon=epsilon, domain_size=s)
     value = s - 1
-    law: dict[tuple[int, ...], float] = defaultdict(float)
+    distribution: dict[tuple[int, ...], float] = defaultdict(float)
     others = [v for v in range(s) if v != value]
     for held, weight in ((True, oracle.p), (False, 1 - oracle.p)):
         draws = list(itertools.permutations(others, oracle.d - held))
         for draw in draws:
-            law[tuple(sorted((*draw, value) if held else draw))] += weight / len(draws)
-    assert report_law(oracle, value) == pytest.approx(dict(law), abs=1e-12)
+            distribution[tuple(sorted((*draw, value) if held else draw))] += weight / len(draws)
+    assert report_distribution(oracle, value) == pytest.approx(dict(distribution), abs=1e-12)
 
 
 @pytest.mark.parametrize(("s", "epsilon"), TINY)
@@ -98,7 +104,7 @@ def test_law_is_a_mixture_of_the_blanket_and_subsets_with_the_value(s, epsilon):
         subset: blanket + with_value * (0 in subset)
         for subset in itertools.combinations(range(s), oracle.d)
     }
-    assert report_law(oracle, 0) == pytest.approx(mixture, abs=1e-12)
+    assert report_distribution(oracle, 0) == pytest.approx(mixture, abs=1e-12)
 
 
 def test_ratio_of_any_two_probabilities_is_exact_at_gboards_size():
@@ -125,10 +131,10 @@ def test_reports_at_gboards_size_hold_their_value_with_probability_p():
     values = np.arange(40_000) * 25
     reports = oracle.privatize(values, rng=np.random.default_rng(1))
     held = (reports == values[:, None]).any(axis=1)
-    assert follows_law(held.tolist(), {True: oracle.p, False: 1 - oracle.p})
+    assert follows_distribution(held.tolist(), {True: oracle.p, False: 1 - oracle.p})
     # The others are uniform: equal numbers in a hundred equal parts of the domain.
     others = reports[reports != values[:, None]] // 10_001
-    assert follows_law(others.tolist(), dict.fromkeys(range(100), 0.01))
+    assert follows_distribution(others.tolist(), dict.fromkeys(range(100), 0.01))
 
 
 def test_an_epsilon_beyond_floating_point_reports_the_value_itself():
@@ -180,16 +186,16 @@ def with_replacement(value, size, seed):
 @pytest.mark.parametrize("shift", [0.02, -0.02])
 def test_privatize_with_p_too_large_or_too_small_is_caught(shift):
     reports = with_p_off_by(shift).privatize(np.full(100_000, 2), rng=np.random.default_rng(3))
-    assert law_p_value(rows(reports), report_law(LAW_ORACLE, 2)) < ALPHA
+    assert distribution_p_value(rows(reports), report_distribution(LAW_ORACLE, 2)) < ALPHA
 
 
 def test_drawing_with_replacement_is_caught():
     drawn = with_replacement(2, 10_000, seed=5)
-    law = report_law(LAW_ORACLE, 2)
-    assert law_p_value(drawn, law) == 0
+    distribution = report_distribution(LAW_ORACLE, 2)
+    assert distribution_p_value(drawn, distribution) == 0
     # Even if the short reports are dropped: those with the value then are too many.
     whole = [report for report in drawn if len(report) == LAW_ORACLE.d]
-    assert law_p_value(whole * 4, law) < ALPHA
+    assert distribution_p_value(whole * 4, distribution) < ALPHA
 
 
 def test_keeping_whole_reports_only_is_caught_if_it_favors_one_side_of_the_coin():
@@ -202,6 +208,6 @@ def test_keeping_whole_reports_only_is_caught_if_it_favors_one_side_of_the_coin(
     collides = rng.random(size) < np.where(held, 0.2, 0.4)
     draws[held, 0] = 2
     kept = np.sort(draws[~collides], axis=1)
-    assert law_p_value(rows(kept), report_law(LAW_ORACLE, 2)) < ALPHA
+    assert distribution_p_value(rows(kept), report_distribution(LAW_ORACLE, 2)) < ALPHA
     everything = np.sort(draws, axis=1)
-    assert follows_law(rows(everything), report_law(LAW_ORACLE, 2))
+    assert follows_distribution(rows(everything), report_distribution(LAW_ORACLE, 2))

@@ -173,18 +173,18 @@ def test_prefix_holders_are_counted(clients):
         assert holders.of(word).tolist() == [*begins, own]
 
 
-def test_runs_of_triehh_follow_the_exact_law(clients):
+def test_runs_of_triehh_follow_the_exact_distribution(clients):
     protocol = TrieHH(
         alphabet="abcdefghijklmnopqrstuvwxyz", depth=9, threshold=5, clients_per_layer=800
     )
-    law = triehh.expected_recall(clients, PrefixHolders(clients), protocol)
+    distribution = triehh.expected_recall(clients, PrefixHolders(clients), protocol)
     runs = [triehh._found(protocol, clients, seed=seed) for seed in range(4)]
     recall = [np.searchsorted(np.sort(found), triehh.KS) / triehh.KS for found in runs]
     assert all((found >= 0).all() for found in runs)
     # Words are found or not with standard deviation below a half each.
     far = 4 * 0.5 / np.sqrt(4 * triehh.KS)
-    assert (np.abs(np.mean(recall, axis=0) - law) < far).all()
-    assert law[0] > 0.8 > 0.4 > law[-1]
+    assert (np.abs(np.mean(recall, axis=0) - distribution) < far).all()
+    assert distribution[0] > 0.8 > 0.4 > distribution[-1]
 
 
 def test_every_paper_has_a_module_and_unknown_ones_are_refused():

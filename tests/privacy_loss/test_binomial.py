@@ -119,7 +119,7 @@ def test_a_lattice_accounts_for_all_the_probability(trials, p, tolerance):
 @pytest.mark.parametrize("slope", [1e-4, 0.5])
 def test_chords_bound_convex_falling_functions_from_above(trials, p, slope):
     counts = np.arange(trials + 1.0)
-    law = np.array(
+    distribution = np.array(
         [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
     )
     nodes, weights = chords(np.array([float(trials)]), p, slope=slope)
@@ -131,11 +131,11 @@ def test_chords_bound_convex_falling_functions_from_above(trials, p, slope):
         lambda x: np.maximum(trials * p - 3 - x, 0) ** 2,
         lambda x: -x,
     ):
-        truth = float(law @ function(counts))
+        truth = float(distribution @ function(counts))
         bound = float(weights[0] @ function(nodes[0]))
         assert bound >= truth - 1e-9 * (1 + abs(truth))
     tilted = float(weights[0] @ np.exp(-slope * nodes[0]))
-    assert tilted <= float(law @ np.exp(-slope * counts)) * 1.02
+    assert tilted <= float(distribution @ np.exp(-slope * counts)) * 1.02
 
 
 def test_chords_serve_many_numbers_of_trials_at_once():

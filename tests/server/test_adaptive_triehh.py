@@ -27,8 +27,8 @@ SMALL = {"alphabet": LETTERS, "depth": 6, "eta_max": 25, "max_items": 4, "local_
 OFF = {
     "ranking": "votes",
     "front_loaded": False,
-    "free_words": False,
-    "carry_words": False,
+    "terminated_beyond_eta": False,
+    "requery_words": False,
     "public_words": "none",
     "learn_symbols": False,
     "false_discovery_rate": 0.0,
@@ -57,12 +57,12 @@ def run(protocol, population, seed=0):
         {"reuse_clients": True, "clients_per_layer": 1_000, "passes": 2},
         {"ties": "paper", "skip_free_layers": False, "sampler": "greedy", "pad": False},
         {"oracle": "oue", "eta_max": 60},
-        {"false_discovery_rate": 0.1, "recount_share": 0.2, "passes": 2},
+        {"false_discovery_rate": 0.1, "validation_share": 0.2, "passes": 2},
     ],
 )
 def test_without_its_levers_it_is_ldp_triehh_bit_for_bit(clients, change):
     ours, our_rounds = run(AdaptiveTrieHH(**{**SMALL, **OFF, **change}), clients)
-    settings = {**SMALL, "passes": 1, "recount_share": 0.1, **change}
+    settings = {**SMALL, "passes": 1, "validation_share": 0.1, **change}
     papers, their_rounds = run(LdpTrieHH(**settings), clients)
     our_words, words = (
         protocol.discoveries(done[-1].state)
@@ -77,7 +77,7 @@ def test_without_its_levers_it_is_ldp_triehh_bit_for_bit(clients, change):
         )
     # All that accounting and tables know of the layers.
     assert our_rounds[-1].state.history == their_rounds[-1].state.history
-    assert ours.mechanism == papers.mechanism
+    assert ours.plan == papers.plan
     for one, other in zip(our_rounds, their_rounds, strict=True):
         assert one.query.cohort == other.query.cohort
         assert one.query.trie.levels[-1].tolist() == other.query.trie.levels[-1].tolist()
@@ -88,7 +88,7 @@ def test_without_its_levers_it_is_ldp_triehh_bit_for_bit(clients, change):
     [
         {"ranking": "posterior"},
         {"front_loaded": True},
-        {"free_words": True},
+        {"terminated_beyond_eta": True},
         {"false_discovery_rate": 0.05},
         {"eta_max": "auto"},
     ],
@@ -104,8 +104,8 @@ def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
     [
         {"eta_max": "auto"},
         {"front_loaded": False},
-        {"free_words": False},
-        {"carry_words": False},
+        {"terminated_beyond_eta": False},
+        {"requery_words": False},
         {"public_words": "none"},
         {"public_context": 3},
         {"known_words": "none"},
@@ -117,8 +117,8 @@ def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
 def test_each_lever_that_is_turned_on_or_off_changes_the_run(clients, lever):
     def observed(protocol):
         done = run(protocol, clients)[1]
-        lives = getattr(done[-2].state, "belief", None)
-        return done[-1].state.history, None if lives is None else lives.lives.tolist()
+        held = getattr(done[-2].state, "belief", None)
+        return done[-1].state.history, None if held is None else held.held.tolist()
 
     # At a small epsilon, with more candidates that nobody holds, every part has a say.
     base = replace(FULL, local_epsilon=3.0)
@@ -127,7 +127,7 @@ def test_each_lever_that_is_turned_on_or_off_changes_the_run(clients, lever):
 
 def sizes_of(protocol, num_clients=100_000):
     settled = protocol.settle(num_clients=num_clients, seed=0)
-    return [layer.num_clients for layer in settled.mechanism.layers]
+    return [layer.num_clients for layer in settled.plan.layers]
 
 
 @pytest.mark.parametrize("clients_per_layer", ["auto", 777, 1_000])
@@ -142,19 +142,19 @@ def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking,
         least_cohort=1,
     )
     flat = replace(loaded, front_loaded=False)
-    *sizes, recount = sizes_of(loaded)
-    *flat_sizes, flat_recount = sizes_of(flat)
+    *sizes, validation = sizes_of(loaded)
+    *flat_sizes, flat_validation = sizes_of(flat)
     assert sum(sizes) == sum(flat_sizes)
     assert max(flat_sizes) - min(flat_sizes) <= 1
-    assert recount == flat_recount
+    assert validation == flat_validation
     # As many up to rounding in the first layers, a quarter of one part in the last.
     assert all(a >= b - 1 for a, b in pairwise(sizes))
     assert sizes[0] > 1.1 * flat_sizes[0]
     if depth == 15:
         assert sizes[0] / sizes[-1] == pytest.approx(8, rel=0.01)
     if clients_per_layer == "auto":
-        assert 100_000 - depth <= sum(sizes) + recount <= 100_000
-        assert recount == pytest.approx(10_000, abs=depth)
+        assert 100_000 - depth <= sum(sizes) + validation <= 100_000
+        assert validation == pytest.approx(10_000, abs=depth)
     elif ranking == "posterior":
         # N says what is asked in all, however many layers are free.
         assert sum(sizes) == clients_per_layer * depth
@@ -165,7 +165,7 @@ def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking,
 def test_no_client_is_asked_twice_and_all_that_are_planned_are_asked(clients):
     settled, done = run(replace(FULL, depth=15, local_epsilon=8.0), clients)
     cohorts = [each.query.cohort for each in done]
-    planned = [layer.num_clients for layer in settled.mechanism.layers]
+    planned = [layer.num_clients for layer in settled.plan.layers]
     assert [c.size for c in cohorts] == planned
     assert [c.start for c in cohorts] == np.cumsum([0, *planned[:-1]]).tolist()
     assert all(c.redraw is None for c in cohorts)
@@ -190,9 +190,9 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     for layer, reports in zip(last.found.layer, last.own.evidence.num_reports, strict=True):
         heard = [s.num_reports for s in last.history if s.layer > layer >= first]
         assert reports == sum(heard)
-    _, silent = run(replace(FULL, carry_words=False), clients)
+    _, silent = run(replace(FULL, requery_words=False), clients)
     assert all(len(each.query.finished) == 0 for each in silent[1:-1])
-    assert [each.kept_by for each in silent[-1].state.history][-1] == "recount"
+    assert [each.kept_by for each in silent[-1].state.history][-1] == "validation"
 
 
 def test_guessed_words_are_asked_about_at_once_and_found_once(clients):
@@ -230,18 +230,18 @@ def test_guessed_words_are_asked_about_at_once_and_found_once(clients):
     assert np.mean([word in held for word in returned.words]) > 0.8
 
 
-def test_words_are_estimated_by_the_recount_alone(clients):
+def test_words_are_estimated_by_the_validation_round_alone(clients):
     settled = FULL.settle(num_clients=clients.num_clients, seed=0)
     done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
-    found, recount = settled.discoveries(done[-1].after), done[-1]
-    codes = recount.query.finished
+    found, validation = settled.discoveries(done[-1].after), done[-1]
+    codes = validation.query.finished
     row_of = {word: row for row, word in enumerate(settled.symbols.decode(codes))}
     rows = [row_of[word] for word in found.words]
-    oracle = settled._oracle(recount.query.domain_size)
-    expected = oracle.estimate(recount.aggregate.tally[rows], recount.aggregate.num_reports)
+    oracle = settled._oracle(validation.query.domain_size)
+    expected = oracle.estimate(validation.aggregate.tally[rows], validation.aggregate.num_reports)
     assert len(found) > 5
     assert found.estimate == pytest.approx(expected)
-    assert (found.num_clients == recount.query.cohort.size).all()
+    assert (found.num_clients == validation.query.cohort.size).all()
     assert (found.interval_z >= 1.9599).all()
 
 
@@ -259,7 +259,7 @@ def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
     counted = [votes.get(word.tobytes(), 0) for word in last.found.codes]
     assert last.own.evidence.votes.tolist() == counted
     assert sum(count > 0 for count in counted) > 10
-    # The recount's votes come on top, and decide with them.
+    # The validation round's votes come on top, and decide with them.
     answers, size = done[-1].aggregate, done[-1].query.domain_size
     in_all = np.array(counted) + answers.tally[: len(counted)]
     by_chance = last.own.evidence.expected + answers.num_reports * settled._oracle(size).q
@@ -283,7 +283,7 @@ def test_words_take_no_prefixs_place(clients):
     for ranking in ("votes", "posterior"):
         free = replace(FULL, ranking=ranking, front_loaded=False, local_epsilon=8.0)
         _, done = run(free, clients)
-        _, crowded = run(replace(free, free_words=False), clients)
+        _, crowded = run(replace(free, terminated_beyond_eta=False), clients)
         kept = [s.num_kept for s in done[-1].state.history if s.kept_by in {"votes", "posterior"}]
         shared = [s.num_kept for s in crowded[-1].state.history if s.kept_by == "votes"]
         assert max(kept) > 25
@@ -292,7 +292,7 @@ def test_words_take_no_prefixs_place(clients):
 
 
 def test_free_words_need_as_many_votes_as_the_last_prefix():
-    protocol = AdaptiveTrieHH(**{**SMALL, **OFF, "eta_max": 3, "free_words": True})
+    protocol = AdaptiveTrieHH(**{**SMALL, **OFF, "eta_max": 3, "terminated_beyond_eta": True})
     protocol = replace(protocol, clients_per_layer=10)
     query = protocol.next_query(protocol.initialize())
     votes = np.zeros(query.num_candidates, dtype=np.int64)
@@ -303,7 +303,7 @@ def test_free_words_need_as_many_votes_as_the_last_prefix():
     kept, threshold = protocol.keep(votes, noise, query)
     assert kept.tolist() == [0, 1, 2, 3]
     assert threshold == 5
-    kept, _ = replace(protocol, free_words=False).keep(votes, noise, query)
+    kept, _ = replace(protocol, terminated_beyond_eta=False).keep(votes, noise, query)
     assert len(kept) == 3
 
 
@@ -341,10 +341,10 @@ def test_the_eta_rule_is_monotone_in_the_clients_and_stays_within_its_bounds(
         {"alphabet": "ab", "eta_max": 3},
         {"alphabet": "ab", "eta_max": 1, "skip_free_layers": False},
         {"alphabet": "a", "eta_max": 2},
-        {"alphabet": "abc", "free_words": False, "eta_max": 2},
+        {"alphabet": "abc", "terminated_beyond_eta": False, "eta_max": 2},
         {"ranking": "votes", "eta_max": 2},
         {"ranking": "votes", "eta_max": 2, "passes": 2, "alphabet": "ab"},
-        {"ranking": "votes", "eta_max": 3, "alphabet": "abc", "free_words": False},
+        {"ranking": "votes", "eta_max": 3, "alphabet": "abc", "terminated_beyond_eta": False},
         {"alphabet": "ab", "eta_max": 5, "depth": 9},
         {"false_discovery_rate": 0.0, "eta_max": 4, "alphabet": "abc"},
         {"guess_words": True, "eta_max": 9},
@@ -354,7 +354,7 @@ def test_domains_lie_between_the_planned_ones(clients, change):
     protocol = replace(FULL, **{"local_epsilon": 4.0, **change})
     for seed in range(3):
         settled, done = run(protocol, clients, seed)
-        planned = {(each.pass_index, each.layer): each for each in settled.mechanism.layers}
+        planned = {(each.pass_index, each.layer): each for each in settled.plan.layers}
         for each in done:
             layer = planned[each.query.pass_index, each.query.layer]
             size = each.query.domain_size
@@ -362,8 +362,8 @@ def test_domains_lie_between_the_planned_ones(clients, change):
             assert each.query.cohort.size >= layer.num_clients
     # No layer is planned wider than eta_max prefixes and all words found so far.
     size = settled.symbols.size
-    largest = max(each.largest_domain for each in settled.mechanism.layers[:-1])
-    first = settled.mechanism.layers[0].largest_domain
+    largest = max(each.largest_domain for each in settled.plan.layers[:-1])
+    first = settled.plan.layers[0].largest_domain
     guesses = GUESSES_PER_PREFIX * settled.eta_max * settled.guess_words
     widest = max(settled.eta_max * size, first)
     widest += settled.depth * (settled.eta_max + guesses + first)
@@ -374,8 +374,8 @@ def test_votes_plan_no_more_than_the_papers_algorithm():
     # Many symbols and layers: if the plan grew with every layer, this would be 10**23.
     ours = AdaptiveTrieHH(ranking="votes", eta_max=1_000, clients_per_layer=100, least_cohort=1)
     papers = LdpTrieHH(passes=1, clients_per_layer=100)
-    domains = [each.largest_domain for each in ours.mechanism.layers[:-1]]
-    assert domains == [each.largest_domain for each in papers.mechanism.layers]
+    domains = [each.largest_domain for each in ours.plan.layers[:-1]]
+    assert domains == [each.largest_domain for each in papers.plan.layers]
 
 
 @pytest.mark.parametrize(
@@ -386,13 +386,13 @@ def test_votes_plan_no_more_than_the_papers_algorithm():
         ({"ranking": "vote"}, "did you mean 'votes'"),
         ({"public_words": "scowl"}, "did you mean 'scowl70'"),
         ({"public_context": 5}, "public_context <= 4, got"),
-        ({"guess_words": True, "carry_words": False}, "Expected .*guess_words=true, since"),
+        ({"guess_words": True, "requery_words": False}, "Expected .*guess_words=true, since"),
         ({"guess_words": True, "false_discovery_rate": 0.0}, "guess_words=false without these"),
         ({"eta_max": "aut"}, 'an integer .*eta_max.* or "auto", got'),
         ({"false_discovery_rate": 1.0}, "0 <= false_discovery_rate < 1, got"),
         ({"false_discovery_rate": float("nan")}, "got false_discovery_rate=nan"),
-        ({"recount_share": 0.0}, "0 < recount_share < 1, got recount_share=0.0"),
-        ({"recount_share": 1.5}, "got recount_share=1.5"),
+        ({"validation_share": 0.0}, "0 < validation_share < 1, got validation_share=0.0"),
+        ({"validation_share": 1.5}, "got validation_share=1.5"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_in_one_line(change, message):
@@ -413,12 +413,12 @@ def test_too_few_clients_for_the_layers_are_refused_with_their_number():
     flat = replace(protocol, front_loaded=False)
     assert sizes_of(flat, num_clients=17) == [1] * 16
     with pytest.raises(
-        InputError, match="16 clients, without the recount's part fewer than the 15"
+        InputError, match="16 clients, without the validation round's part fewer than the 15"
     ):
         flat.settle(num_clients=16, seed=0)
 
 
-def test_without_a_recount_likely_words_are_returned(clients):
+def test_without_a_validation_round_likely_words_are_returned(clients):
     settled, done = run(replace(FULL, false_discovery_rate=0.0, local_epsilon=8.0), clients)
     words = settled.discoveries(done[-1].state).words
     assert all(s.kept_by == "posterior" for s in done[-1].state.history)

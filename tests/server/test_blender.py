@@ -39,11 +39,11 @@ def words_held(population: StoredPopulation, rows, longest: int) -> Counter[str]
 def test_groups_are_disjoint_and_cover_the_cohort():
     head, opt_in, clients = SMALL.groups
     assert (head, opt_in, clients) == (1_500, 1_500, 3_000)
-    cohorts = [SMALL.mechanism.cohort(0, layer) for layer in (1, 2, 3)]
+    cohorts = [SMALL.plan.cohort(0, layer) for layer in (1, 2, 3)]
     assert [(each.start, each.size) for each in cohorts] == [
         (0, 1_500), (1_500, 1_500), (3_000, 3_000)
     ]  # fmt: skip
-    assert SMALL.mechanism.most_answers == 6_000
+    assert SMALL.plan.most_answers == 6_000
 
 
 def test_plain_words_are_the_histogram_of_what_clients_hold(population):
@@ -277,9 +277,9 @@ def test_populations_and_groups_that_are_too_small_are_refused():
         SMALL.check_population(5_999)
     with pytest.raises(InputError, match="at least 2 clients in each group, got 1 that find"):
         replace(SMALL, clients_per_layer="auto", opt_in_share=0.01).settle(num_clients=200, seed=0)
-    recounted = replace(SMALL, false_discovery_rate=0.1)
+    validated = replace(SMALL, false_discovery_rate=0.1)
     with pytest.raises(InputError, match="clients_per_layer <= 5250, of a population of 7,000"):
-        recounted.check_population(7_000)
+        validated.check_population(7_000)
 
 
 def test_answers_of_another_query_are_refused():

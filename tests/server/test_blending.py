@@ -12,33 +12,33 @@ from fedhh.server.blending import Shares, client_shares, opt_in_shares, with_flo
 CLIENTS, SHARE = 5, 0.3
 
 
-def votes_law(p: float, q: float, items: int) -> np.ndarray:
-    """Law of a word's votes: clients hold it independently, and send one of their items for it."""
+def votes_distribution(p: float, q: float, items: int) -> np.ndarray:
+    """Distribution of a word's votes: clients hold it independently, and send one of their items for it."""
     held = np.array([1 - p, p])
     other = np.array([1 - q, q])
     with_it, without = held, other
     for _ in range(items - 1):
         with_it, without = np.convolve(with_it, other), np.convolve(without, other)
     one = SHARE * with_it + (1 - SHARE) * without
-    law = np.ones(1)
+    distribution = np.ones(1)
     for _ in range(CLIENTS):
-        law = np.convolve(law, one)
-    return law
+        distribution = np.convolve(distribution, one)
+    return distribution
 
 
 @pytest.mark.parametrize(("name", "items"), [*itertools.product(["grr", "oue"], [1, 3])])
 def test_client_shares_and_their_variances_are_unbiased(name, items):
     oracle = make_pure_oracle(OracleSpec(name=name, epsilon=1.5), 4)
-    law = votes_law(oracle.p, oracle.q, items)
+    distribution = votes_distribution(oracle.p, oracle.q, items)
     got = client_shares(
-        np.arange(len(law)), oracle, num_clients=CLIENTS, num_reports=CLIENTS * items
+        np.arange(len(distribution)), oracle, num_clients=CLIENTS, num_reports=CLIENTS * items
     )
-    mean = law @ got.share
+    mean = distribution @ got.share
     assert math.isclose(mean, SHARE)
-    true_variance = law @ (got.share - mean) ** 2
-    assert math.isclose(law @ got.variance, true_variance)
+    true_variance = distribution @ (got.share - mean) ** 2
+    assert math.isclose(distribution @ got.variance, true_variance)
     # One client more in the denominator is a bias.
-    assert not math.isclose(law @ got.variance * (CLIENTS - 1) / CLIENTS, true_variance)
+    assert not math.isclose(distribution @ got.variance * (CLIENTS - 1) / CLIENTS, true_variance)
 
 
 def test_opt_in_shares_and_their_variances_are_unbiased():
@@ -49,13 +49,13 @@ def test_opt_in_shares_and_their_variances_are_unbiased():
     )
     # The estimates are quadratic, so noise of two values with the same moments will do.
     noisy = np.concatenate([counts - math.sqrt(2) * scale, counts + math.sqrt(2) * scale])
-    law = np.tile(chances, 2) / 2
+    distribution = np.tile(chances, 2) / 2
     got = opt_in_shares(noisy, num_clients=CLIENTS, scale=scale)
-    mean = law @ got.share
+    mean = distribution @ got.share
     assert math.isclose(mean, SHARE)
-    assert math.isclose(law @ got.variance, law @ (got.share - mean) ** 2)
+    assert math.isclose(distribution @ got.variance, distribution @ (got.share - mean) ** 2)
     without = opt_in_shares(noisy, num_clients=CLIENTS, scale=0.0)
-    assert law @ without.variance < law @ (got.share - mean) ** 2
+    assert distribution @ without.variance < distribution @ (got.share - mean) ** 2
 
 
 def test_the_blend_has_the_least_variance_of_all_means():

@@ -1,4 +1,4 @@
-"""Contexts and mixtures of laws by hand, and what a wrong prior loses."""
+"""Contexts and mixtures of distributions by hand, and what a wrong prior loses."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def number(*symbols):
     return 4 * first + second
 
 
-def public_law(words, numbers):
+def public_distribution(words, numbers):
     """What public words say after prefixes of two symbols, by number."""
     prefixes = np.stack([numbers // 4, numbers % 4], axis=1).astype(np.uint16)
-    return PublicPrior.counted(words, AB, context=2).law(prefixes)
+    return PublicPrior.counted(words, AB, context=2).distribution(prefixes)
 
 
 def test_the_number_of_a_context_is_that_of_its_last_two_symbols():
@@ -55,16 +55,16 @@ def test_large_alphabets_get_short_contexts():
 
 def test_what_is_learned_is_counted_where_it_was_seen():
     model = CharacterModel.new(3, learns=True, has_public=False)
-    lives = np.array([[0.1, 0.7, 0.2], [0.0, 0.5, 0.5]])
+    held = np.array([[0.1, 0.7, 0.2], [0.0, 0.5, 0.5]])
     numbers = np.array([number(A, B), number(A, B)])
-    after = model.after(numbers, model.laws(numbers, None), lives)
+    after = model.after(numbers, model.distributions(numbers, None), held)
     expected = np.zeros((16, 3))
     expected[number(A, B)] = [0.1, 1.2, 0.7]
     np.testing.assert_allclose(after.learned, expected)
     assert not model.learned.any()
     fixed = CharacterModel.new(3, learns=False, has_public=True)
-    laws = fixed.laws(numbers, public_law(["ab"], numbers))
-    assert fixed.after(numbers, laws, lives).learned.shape == (0, 3)
+    distributions = fixed.distributions(numbers, public_distribution(["ab"], numbers))
+    assert fixed.after(numbers, distributions, held).learned.shape == (0, 3)
 
 
 def test_the_learned_law_is_smoothed_by_shorter_contexts_by_hand():
@@ -73,7 +73,7 @@ def test_the_learned_law_is_smoothed_by_shorter_contexts_by_hand():
     counts[number(B, B)] = [0, 0, 10]
     model = CharacterModel(learned=counts, weights=np.array([0.5, 0.0, 0.5]))
     numbers = np.array([number(A, B), number(NONE, B), number(B, A)])
-    learned = model.laws(numbers, None)[2]
+    learned = model.distributions(numbers, None)[2]
     # 20 symbols in all, and one more of each; then 20 after B, none after A; then 10 after AB.
     anywhere = np.array([1, 9, 13]) / 23
     after_b = (np.array([0, 8, 12]) + 20 * anywhere) / 40
@@ -94,24 +94,26 @@ def test_what_is_off_has_no_weight_and_gets_none(learns, has_public, weights):
     model = CharacterModel.new(3, learns=learns, has_public=has_public)
     np.testing.assert_allclose(model.weights, weights)
     numbers = np.arange(16)
-    laws = model.laws(numbers, public_law(["ab"], numbers) if has_public else None)
-    after = model.after(numbers, laws, np.full((16, 3), 0.3))
+    distributions = model.distributions(
+        numbers, public_distribution(["ab"], numbers) if has_public else None
+    )
+    after = model.after(numbers, distributions, np.full((16, 3), 0.3))
     assert after.weights.sum() == pytest.approx(1)
     assert ((after.weights > 0) == (np.array(weights) > 0)).all()
-    assert model.after(numbers, laws, np.zeros((16, 3))) is model
+    assert model.after(numbers, distributions, np.zeros((16, 3))) is model
 
 
 def test_a_step_of_expectation_maximisation_by_hand():
     model = CharacterModel.new(3, learns=False, has_public=True)
     numbers = np.array([number(NONE, NONE)])
-    laws = model.laws(numbers, public_law(["aba", "a", "b"], numbers))
-    mixed = model.mixed(laws)[0]
-    np.testing.assert_allclose(mixed, laws[0][0] / 9 + laws[1][0] * 8 / 9)
-    lives = np.array([[0.2, 0.9, 0.4]])
-    of_uniform = sum(lives[0, s] / 9 * laws[0][0, s] / mixed[s] for s in range(3))
-    of_public = sum(lives[0, s] * 8 / 9 * laws[1][0, s] / mixed[s] for s in range(3))
+    distributions = model.distributions(numbers, public_distribution(["aba", "a", "b"], numbers))
+    mixed = model.mixed(distributions)[0]
+    np.testing.assert_allclose(mixed, distributions[0][0] / 9 + distributions[1][0] * 8 / 9)
+    held = np.array([[0.2, 0.9, 0.4]])
+    of_uniform = sum(held[0, s] / 9 * distributions[0][0, s] / mixed[s] for s in range(3))
+    of_public = sum(held[0, s] * 8 / 9 * distributions[1][0, s] / mixed[s] for s in range(3))
     assert of_uniform + of_public == pytest.approx(1.5)
-    after = model.after(numbers, laws, lives).weights
+    after = model.after(numbers, distributions, held).weights
     np.testing.assert_allclose(after[:2], np.array([of_uniform, of_public]) / 1.5)
 
 
@@ -124,10 +126,12 @@ def weights_after_layers(words, layers=6):
     for length in range(1, layers + 1):
         alive = codes[(codes[:, :length] != END).all(axis=1)]
         prefixes, which = np.unique(alive[:, :length], axis=0, return_inverse=True)
-        lives = np.zeros((len(prefixes), alphabet.size))
-        lives[which.reshape(-1), alive[:, length]] = 1
+        held = np.zeros((len(prefixes), alphabet.size))
+        held[which.reshape(-1), alive[:, length]] = 1
         numbers = contexts(prefixes, alphabet.size)
-        model = model.after(numbers, model.laws(numbers, public.law(prefixes)), lives)
+        model = model.after(
+            numbers, model.distributions(numbers, public.distribution(prefixes)), held
+        )
         assert model.weights.sum() == pytest.approx(1)
     return model.weights
 
@@ -186,7 +190,7 @@ def test_a_law_is_smoothed_by_shorter_and_shorter_contexts():
     after_b = (np.array([1, 1, 0]) + 5 * of_all) / (2 + 5)
     after_ba = (np.array([1, 0, 0]) + 5 * after_a) / (1 + 5)
     after_aba = (np.array([1, 0, 0]) + 5 * after_ba) / (1 + 5)
-    for context, spelled, law in (
+    for context, spelled, distribution in (
         (0, [B, A], of_all),
         (1, [B, A], after_a),
         (2, [B, A], after_ba),
@@ -197,14 +201,18 @@ def test_a_law_is_smoothed_by_shorter_and_shorter_contexts():
     ):
         prior = PublicPrior.counted(WORDS, AB, context=context)
         np.testing.assert_allclose(
-            prior.law(np.array([spelled, spelled], dtype=np.uint16)), [law, law], rtol=1e-12
+            prior.distribution(np.array([spelled, spelled], dtype=np.uint16)),
+            [distribution, distribution],
+            rtol=1e-12,
         )
 
 
 @pytest.mark.parametrize("context", [0, 2, 4])
 def test_no_public_word_says_nothing(context):
-    law = PublicPrior.counted([], AB, context=context).law(np.array([[A, B, A]], dtype=np.uint16))
-    np.testing.assert_allclose(law, 1 / 3)
+    distribution = PublicPrior.counted([], AB, context=context).distribution(
+        np.array([[A, B, A]], dtype=np.uint16)
+    )
+    np.testing.assert_allclose(distribution, 1 / 3)
 
 
 def test_large_tables_get_shorter_contexts(monkeypatch):

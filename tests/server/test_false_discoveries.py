@@ -10,7 +10,7 @@ from scipy import stats
 
 from fedhh.oracles import SubsetSelection
 from fedhh.server.evidence import benjamini_hochberg, interval_quantile, p_values
-from fedhh.testing.oracle_laws import tally_law
+from fedhh.testing.oracle_distributions import tally_distribution
 
 
 def p_of_sums(votes, rounds):
@@ -36,12 +36,12 @@ def test_of_one_round_a_p_value_is_the_exact_tail(n, q):
 
 
 def exact_tail(votes, rounds):
-    """P(at least so many votes), by convolution of the rounds' binomial laws."""
+    """P(at least so many votes), by convolution of the rounds' binomial distributions."""
     last = int(votes.max())
-    law = reduce(
+    distribution = reduce(
         np.convolve, (stats.binom.pmf(np.arange(n + 1), n, q)[: last + 1] for n, q in rounds)
     )
-    return np.array([law[v:].sum() for v in votes])
+    return np.array([distribution[v:].sum() for v in votes])
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_over_rounds_a_p_value_is_at_least_the_exact_tail_and_close(rounds, at_m
     assert seen.sum() >= 5
     assert ratio.min() >= 1 - 1e-6
     assert ratio.max() <= at_most
-    # The control: as a law of the same trials with the smallest q, the tail is too small.
+    # The control: as a distribution of the same trials with the smallest q, the tail is too small.
     least = min(q for _, q in rounds)
     alone = stats.binom.sf(votes[seen] - 1, sum(n for n, _ in rounds), least)
     assert (alone < tail[seen] * (1 - 1e-6)).any()
@@ -130,8 +130,8 @@ def test_the_rule_is_that_of_its_definition_whatever_the_order():
         assert np.array_equal(benjamini_hochberg(p[order], rate), expected[order])
 
 
-def dense_law(oracle, counts):
-    """Return the joint law of the votes for all values but the last, the dummy, as a table."""
+def dense_distribution(oracle, counts):
+    """Return the joint distribution of the votes for all values but the last, the dummy, as a table."""
     n, others = sum(counts), oracle.domain_size - 1
     space = oracle.report_space()
     table = np.zeros((n + 1,) * others)
@@ -163,7 +163,7 @@ def attained(oracle, n, highest=0.5):
 
 def exact_rates(oracle, counts, rates, rule=benjamini_hochberg):
     """Return the expected share of false ones among what a rule chooses, at each rate."""
-    table = dense_law(oracle, counts)
+    table = dense_distribution(oracle, counts)
     tallies = np.indices(table.shape).reshape(table.ndim, -1).T
     # The order of the votes does not matter to a rule, only which are whose.
     in_order = np.sort(tallies, axis=1)
@@ -207,10 +207,10 @@ def truths(num_candidates, n):
 
 def test_the_law_that_is_enumerated_is_that_of_the_oracle():
     oracle = SubsetSelection(epsilon=1.0, domain_size=4)
-    table = dense_law(oracle, (1, 0, 2, 1))
-    law = tally_law(oracle, [0, 2, 2, 3])
+    table = dense_distribution(oracle, (1, 0, 2, 1))
+    distribution = tally_distribution(oracle, [0, 2, 2, 3])
     assert table.sum() == pytest.approx(1)
-    for tally, chance in law.items():
+    for tally, chance in distribution.items():
         assert table[tally[:-1]] == pytest.approx(chance, abs=1e-12)
 
 

@@ -21,11 +21,11 @@ TRIE = PrefixTrie.all_of_length_one(SIZE).extend(np.array([1, 6, 7, 11]))
 def belief():
     rng = np.random.default_rng(1)
     shares = rng.dirichlet(np.r_[np.full(14, 1.0), np.full(14, 0.05)], size=TRIE.width)
-    return TriePosterior(lives=rng.uniform(0.2, 1, TRIE.width), shares=shares)
+    return TriePosterior(held=rng.uniform(0.2, 1, TRIE.width), shares=shares)
 
 
-def law(spelled):
-    """A law that depends on the last two symbols."""
+def distribution(spelled):
+    """A distribution that depends on the last two symbols."""
     tables = np.random.default_rng(2).dirichlet(np.full(SIZE, 0.5), size=(SIZE, SIZE))
     return tables[spelled[:, -2].astype(int), spelled[:, -1].astype(int)].copy()
 
@@ -37,9 +37,9 @@ def by_enumeration():
         for num in range(1, WIDTH - TRIE.length):
             for symbols in itertools.product(range(1, SIZE), repeat=num):
                 word = [*prefix, *symbols]
-                chance = believed.lives[number] * believed.num_children[number]
+                chance = believed.held[number] * believed.num_children[number]
                 for at in range(len(prefix), len(word) + 1):
-                    after = law(np.array([word[:at]], dtype=np.uint16))[0]
+                    after = distribution(np.array([word[:at]], dtype=np.uint16))[0]
                     chance *= after[word[at] if at < len(word) else END]
                 chances[tuple(word)] = (number, chance)
     return chances
@@ -49,7 +49,7 @@ def guessed(known=(), most=10_000):
     codes = np.zeros((len(known), WIDTH), dtype=np.uint16)
     for row, word in enumerate(known):
         codes[row, : len(word)] = word
-    found = Guesses.after(TRIE, belief(), law, most=most, known=codes)
+    found = Guesses.after(TRIE, belief(), distribution, most=most, known=codes)
     words = [tuple(row[row != END].tolist()) for row in found.codes]
     assert len(set(words)) == len(words)
     return dict(zip(words, zip(found.prefix, found.prior, strict=True), strict=True))
@@ -77,14 +77,14 @@ def test_no_more_are_guessed_than_allowed_and_none_that_is_known():
 
 def test_votes_decide_by_bayes_rule():
     words = Guesses.after(
-        TRIE, belief(), law, most=10_000, known=np.zeros((0, WIDTH), dtype=np.uint16)
+        TRIE, belief(), distribution, most=10_000, known=np.zeros((0, WIDTH), dtype=np.uint16)
     )
     votes = np.random.default_rng(3).poisson(40, size=len(words.prefix))
     oracle = SubsetSelection(epsilon=3.0, domain_size=100)
     seen = LayerEvidence.of_votes(votes, oracle, num_clients=400, num_reports=800, limit=0.01)
-    lives = words.lives(belief(), seen)
+    held = words.held(belief(), seen)
     inherited = inherited_shares(belief().shares, length=1)
     for each, (prefix, prior) in enumerate(zip(words.prefix, words.prior, strict=True)):
         ratio = float(inherited[prefix] @ np.exp(seen.logs[seen.which[each]]))
-        assert lives[each] == pytest.approx(prior * ratio / (prior * ratio + 1 - prior))
-    assert lives.min() < 0.1 * words.prior.max()
+        assert held[each] == pytest.approx(prior * ratio / (prior * ratio + 1 - prior))
+    assert held.min() < 0.1 * words.prior.max()

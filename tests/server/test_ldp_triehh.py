@@ -110,8 +110,8 @@ def test_free_layers_are_skipped_and_their_words_stay_candidates(population):
     assert short
     free = {w for w in asking.discoveries(run(asking, population)).words if len(w) == 1}
     assert free == set(LETTERS)
-    assert skipping.mechanism.most_answers == 5 * 400
-    assert asking.mechanism.most_answers == 6 * 400
+    assert skipping.plan.most_answers == 5 * 400
+    assert asking.plan.most_answers == 6 * 400
 
 
 def test_the_last_layer_is_never_skipped(population):
@@ -199,14 +199,14 @@ def test_the_oracle_is_tried_beforehand_on_a_domain_as_large_as_any_layers(monke
         LdpTrieHH, "_oracle", lambda self, size: tried.append(size) or make(self, size)
     )
     protocol = replace(SMALL, **changes)
-    deciding = [x.largest_domain for x in protocol.mechanism.layers if x.layer > 2]
+    deciding = [x.largest_domain for x in protocol.plan.layers if x.layer > 2]
     assert max(tried) >= max(deciding)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5])
 def test_the_cure_for_too_few_clients_leaves_the_validation_rounds_part(share):
-    validated = replace(SMALL, false_discovery_rate=0.05, recount_share=share)
-    with pytest.raises(InputError, match=r"a recount need") as refused:
+    validated = replace(SMALL, false_discovery_rate=0.05, validation_share=share)
+    with pytest.raises(InputError, match=r"a validation round need") as refused:
         validated.check_population(1_000)
     (largest,) = re.findall(r"clients_per_layer <= (\d+)", str(refused.value))
     replace(validated, clients_per_layer=int(largest)).check_population(1_000)

@@ -19,8 +19,8 @@ WORDS = ["".join(pair) for pair in itertools.product("abcdef", repeat=2)]
 def baskets():
     """20,000 clients with three of 36 words each, the first of them by half of the clients."""
     rng = np.random.default_rng(4)
-    law = np.r_[[0.2] * 3, [0.4 / 33] * 33]
-    drawn = rng.choice(36, size=(20_000, 3), p=law / law.sum())
+    distribution = np.r_[[0.2] * 3, [0.4 / 33] * 33]
+    drawn = rng.choice(36, size=(20_000, 3), p=distribution / distribution.sum())
     return StoredPopulation.from_rows(
         name="baskets", lexicon=Lexicon(words=WORDS), clients=np.repeat(np.arange(20_000), 3),
         word_ids=drawn.ravel(), num_clients=20_000,

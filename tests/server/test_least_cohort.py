@@ -25,7 +25,7 @@ def settled(protocol, num_clients, **settings):
 
 def planned(protocol):
     """Return what the guarantee follows from: fewest clients, and the extreme domains."""
-    layers = protocol.mechanism.layers
+    layers = protocol.plan.layers
     return (
         min(layer.num_clients for layer in layers),
         min(layer.smallest_domain for layer in layers),
@@ -81,9 +81,9 @@ def before_run(protocol, num_clients):
             decides=True,
             kept_by="posterior",
         )
-        for layer in protocol.mechanism.layers
+        for layer in protocol.plan.layers
     ]
-    report = account(protocol.mechanism, records, num_clients=num_clients, delta=1e-10, alpha=0.95)
+    report = account(protocol.plan, records, num_clients=num_clients, delta=1e-10, alpha=0.95)
     return [report.before_run(unit).epsilon for unit in ("item", "user")]
 
 
@@ -107,7 +107,7 @@ def test_the_default_floor_is_the_papers_cohort_and_the_rest_is_front_loaded():
     ours = settled(AdaptiveTrieHH, 2_000_000)
     papers = settled(LdpTrieHH, 2_000_000)
     assert ours.least_cohort == papers.clients_per_layer == 66_666
-    *sizes, validation = [layer.num_clients for layer in ours.mechanism.layers]
+    *sizes, validation = [layer.num_clients for layer in ours.plan.layers]
     assert sizes[-1] == min(sizes) == 66_666
     assert sizes[0] > 3 * sizes[-1]
     assert validation == 200_000
@@ -116,24 +116,26 @@ def test_the_default_floor_is_the_papers_cohort_and_the_rest_is_front_loaded():
 
 
 def test_the_validation_round_is_raised_to_the_floor():
-    ours = settled(AdaptiveTrieHH, 2_000_000, recount_share=0.01)
-    assert ours.mechanism.layers[-1].num_clients == ours.least_cohort == 66_666
-    assert 2_000_000 - 16 <= ours.mechanism.most_answers <= 2_000_000
-    assert planned(settled(AdaptiveTrieHH, 2_000_000, recount_share=0.01, least_cohort=1))[0] < 21e3
+    ours = settled(AdaptiveTrieHH, 2_000_000, validation_share=0.01)
+    assert ours.plan.layers[-1].num_clients == ours.least_cohort == 66_666
+    assert 2_000_000 - 16 <= ours.plan.most_answers <= 2_000_000
+    assert (
+        planned(settled(AdaptiveTrieHH, 2_000_000, validation_share=0.01, least_cohort=1))[0] < 21e3
+    )
 
 
 def test_of_a_part_of_the_clients_the_floor_is_that_parts():
     ours = settled(AdaptiveTrieHH, 2_000_000, clients_per_layer=6_000)
-    assert ours.mechanism.most_answers == 100_000
+    assert ours.plan.most_answers == 100_000
     assert ours.least_cohort == 100_000 // 30
     assert planned(ours)[0] == 100_000 // 30
 
 
 def test_where_too_many_layers_share_the_clients_all_are_alike():
     ours = settled(
-        AdaptiveTrieHH, 100_000, ranking="votes", passes=2, eta_max=1_000, recount_share=0.02
+        AdaptiveTrieHH, 100_000, ranking="votes", passes=2, eta_max=1_000, validation_share=0.02
     )
-    sizes = [layer.num_clients for layer in ours.mechanism.layers]
+    sizes = [layer.num_clients for layer in ours.plan.layers]
     assert len(sizes) == 31
     assert ours.least_cohort == (100_000 - 30) // 31
     assert min(sizes) == ours.least_cohort
@@ -165,14 +167,14 @@ def test_few_found_words_are_validated_in_a_domain_no_smaller_than_a_layers():
     code = np.zeros((1, 5), dtype=np.uint16)
     for few in (code, np.zeros((0, 5), dtype=np.uint16)):
         few[:, 0] = 3
-        query = ours.validation_query(ours.mechanism.layers[-1], few)
+        query = ours.validation_query(ours.plan.layers[-1], few)
         assert (query is None) == (not len(few))
-    query = ours.validation_query(ours.mechanism.layers[-1], code)
-    assert query.domain_size == len(LETTERS) + 2 == ours.mechanism.layers[-1].smallest_domain
+    query = ours.validation_query(ours.plan.layers[-1], code)
+    assert query.domain_size == len(LETTERS) + 2 == ours.plan.layers[-1].smallest_domain
     assert query.finished[0].tolist() == code[0].tolist()
     assert len(np.unique(query.finished, axis=0)) == len(query.finished)
     # What fills up is never returned, however many clients hold it: "d" alone was found.
     by_votes = replace(ours, ranking="votes")
-    plain = by_votes.validation_query(by_votes.mechanism.layers[-1], code)
+    plain = by_votes.validation_query(by_votes.plan.layers[-1], code)
     assert plain.domain_size == 2
-    assert final_state(ours, population).place == len(ours.mechanism.layers)
+    assert final_state(ours, population).place == len(ours.plan.layers)

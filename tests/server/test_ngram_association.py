@@ -37,12 +37,12 @@ def test_chances_of_patterns_are_products_over_bits():
 
 def test_the_unit_is_the_variance_of_an_indicator_over_hashes_and_coins():
     # An n-gram's bit, and that of the record's own, are both uniform among three.
-    law = CHANNEL.chances().mean(axis=0)
+    distribution = CHANNEL.chances().mean(axis=0)
     for bit in range(3):
         has_bit = (np.arange(8) >> bit & 1).astype(float)
-        assert math.isclose(law @ has_bit, CHANNEL.spread)
+        assert math.isclose(distribution @ has_bit, CHANNEL.spread)
         estimate = (has_bit - CHANNEL.spread) / (CHANNEL.response.one - CHANNEL.spread)
-        assert math.isclose(law @ estimate**2, CHANNEL.unit)
+        assert math.isclose(distribution @ estimate**2, CHANNEL.unit)
 
 
 def test_ones_count_reports_with_each_bit():
@@ -118,7 +118,7 @@ def test_about_as_many_ngrams_of_noise_are_kept_as_stated():
         found = frequent_ngrams(ones, bits, noise_kept=10.0, most=1_000)
         assert found[0] == 0
         kept.append(len(found) - 1)
-    # What is frequent skews the votes, so that a few more than of a normal law are kept.
+    # What is frequent skews the votes, so that a few more than of a normal distribution are kept.
     assert 8 < np.mean(kept) < 18
     assert len(frequent_ngrams(ones, bits, noise_kept=10.0, most=3)) == 3
 

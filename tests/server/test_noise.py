@@ -24,8 +24,8 @@ ALPHA = 1e-9
 
 def test_z_is_the_normal_quantile_of_the_exact_tail():
     oracle = SubsetSelection(epsilon=8.0, domain_size=39_001)
-    # n q is 3.9: 12 votes look like 4.1 deviations, but a Poisson law of that mean reaches them
-    # once in 1,050 times.
+    # n q is 3.9: 12 votes look like 4.1 deviations, but a Poisson distribution of that mean reaches
+    # them once in 1,050 times.
     votes, n = np.array([12]), 11_000
     tail = 1 - sum(math.comb(n, i) * oracle.q**i * (1 - oracle.q) ** (n - i) for i in range(12))
     z = Noise(oracle=oracle, num_reports=n).z(votes)[0]
@@ -81,22 +81,22 @@ def test_a_values_support_is_the_sum_of_its_cells(oracle):
 @pytest.mark.parametrize("oracle", sketches(num_hashes=4), ids=named)
 def test_the_law_of_a_sketch_is_that_of_all_its_cells(oracle):
     sketch = sample_sketch(oracle, zipf_counts(300, 20), rng=np.random.default_rng(2))
-    law = SketchNoise.of(oracle, sketch)
+    distribution = SketchNoise.of(oracle, sketch)
     # Every way to choose one cell of each row.
     sums = sum(np.ix_(*oracle.cells(sketch).astype(float))).ravel()
-    assert law.center == pytest.approx(sums.mean(), rel=1e-12)
-    assert law.variance == pytest.approx(sums.var(), rel=1e-9)
-    assert law.chances.sum() == pytest.approx(1)
+    assert distribution.center == pytest.approx(sums.mean(), rel=1e-12)
+    assert distribution.variance == pytest.approx(sums.var(), rel=1e-9)
+    assert distribution.chances.sum() == pytest.approx(1)
     votes = np.unique(np.ceil(sums)).astype(np.int64)
     tails = np.array([(sums >= vote).mean() for vote in votes])
     # Chernoff: a tail is at most exp(-z**2 / 2); 2 percent for the steps that cells are counted in.
-    z = law.z(votes)
+    z = distribution.z(votes)
     assert (tails <= np.exp(-(z**2) / 2) * 1.02).all()
     assert (np.diff(z) >= 0).all()
     assert z[-1] > 1.5
 
 
-def test_a_sketch_without_reports_has_no_law():
+def test_a_sketch_without_reports_has_no_distribution():
     oracle = sketches(num_hashes=4)[0]
     assert SketchNoise.of(oracle, np.zeros(oracle.aggregate_size, dtype=np.int64)) is None
 

@@ -44,7 +44,7 @@ def test_prefix_lengths_grow_by_a_step_from_the_longest_that_can_be_enumerated()
     assert replace(protocol, length=3).prefix_lengths == (3,)
     assert replace(protocol, length=2).prefix_lengths == (2,)
     assert replace(protocol, keep=1).prefix_lengths == (2, 4, 6, 8, 10)
-    assert protocol.mechanism.most_answers == 5 * protocol.clients_per_layer
+    assert protocol.plan.most_answers == 5 * protocol.clients_per_layer
 
 
 def test_values_of_a_fixed_length_have_no_end_before_it():
@@ -87,7 +87,7 @@ def test_groups_are_disjoint_and_each_client_sends_b_reports(population):
     protocol.check_population(population.num_clients)
     state = final_state(protocol, population)
     assert [s.num_reports for s in state.history] == [4_000] * len(protocol.prefix_lengths)
-    plan = protocol.mechanism
+    plan = protocol.plan
     cohorts = [plan.cohort(each.pass_index, each.layer) for each in plan.layers]
     assert [c.start for c in cohorts] == [1_000 * g for g in range(len(cohorts))]
     assert all(s.num_kept <= 30 for s in state.history)
@@ -150,7 +150,7 @@ def test_bad_settings_are_refused_before_anything_runs(changes, message):
 
 
 def test_a_population_that_is_too_small_is_refused_with_a_cure():
-    needed = SMALL.mechanism.most_answers
+    needed = SMALL.plan.most_answers
     SMALL.check_population(needed)
     groups = len(SMALL.prefix_lengths)
     with pytest.raises(InputError, match=f"clients_per_layer <= {(needed - 1) // groups:,}"):

@@ -61,13 +61,13 @@ def test_words_that_nobody_holds_do_not_pay():
     assert not public_list.pays(nothing)
 
 
-def test_the_estimate_is_the_likeliest_law():
+def test_the_estimate_is_the_likeliest_distribution():
     """No share of the grid could have more weight: the derivative is at most one everywhere."""
     held = np.zeros(5_000)
     held[:500] = np.geomspace(0.3, 8, 500)
     seen = votes_of(held, np.random.default_rng(4))
     ratios = np.concatenate([np.ones((len(seen.logs), 1)), np.exp(seen.logs)], axis=1)
-    weights = public_list.likeliest_law(seen)
+    weights = public_list.likeliest_distribution(seen)
     assert weights.sum() == pytest.approx(1)
     gradient = (ratios / (ratios @ weights)[:, None])[seen.which].mean(axis=0)
     assert gradient.max() < 1.01
@@ -162,7 +162,7 @@ def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypat
         {"ask_public_words": False},
         {"public_words": "none"},
         {"known_words": "scowl70"},
-        {"carry_words": False},
+        {"requery_words": False},
         {"false_discovery_rate": 0.0},
         {"ranking": "votes"},
     ):
@@ -175,7 +175,7 @@ def test_a_list_survives_a_checkpoint_and_stays_within_the_plan(monkeypatch, cli
     save_checkpoint(tmp_path / "state.npz", done[0].after, {})
     again, _ = load_checkpoint(tmp_path / "state.npz", settled.checkpoint_types)
     assert np.array_equal(settled.next_query(again).finished, done[1].query.finished)
-    planned = settled.mechanism.layers
+    planned = settled.plan.layers
     for each, layer in zip(done, planned, strict=True):
         assert layer.smallest_domain <= each.query.domain_size <= layer.largest_domain
     assert planned[0].smallest_domain == done[0].query.domain_size

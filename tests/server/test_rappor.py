@@ -173,9 +173,9 @@ def test_a_run_states_what_one_report_and_what_all_would_tell(typing):
     assert any("epsilon 6 together" in note for note in one_time.notes)
     twice = replace(SMALL, local_epsilon=1.0, irr_p=0.5, irr_q=0.75, max_items=2)
     settled = twice.settle(num_clients=9_000, seed=0)
-    assert settled.mechanism.local_epsilon == 1.0
+    assert settled.plan.local_epsilon == 1.0
     assert settled.response.epsilon_of_one_report(2) == pytest.approx(1.0, rel=1e-8)
-    assert settled.mechanism.epsilon_of_all_reports > 3.5
+    assert settled.plan.epsilon_of_all_reports > 3.5
     report = fedhh.simulate(twice, typing, seed=1).privacy
     assert (report.best("item", "local").epsilon, report.best("user", "local").epsilon) == (1, 2)
 

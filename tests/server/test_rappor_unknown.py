@@ -92,9 +92,9 @@ def test_without_edges_nothing_is_found(population):
 
 
 def test_a_record_costs_the_sum_of_its_three_reports(population):
-    mechanism = SMALL.mechanism
-    assert mechanism.epsilons == (5.0, 5.0, 5.0)
-    assert mechanism.local_epsilon == 15.0
+    plan = SMALL.plan
+    assert plan.epsilons == (5.0, 5.0, 5.0)
+    assert plan.local_epsilon == 15.0
     query = SMALL.next_query(SMALL.initialize())
     assert query.words.epsilon <= 5.0
     assert query.ngrams.epsilon <= 5.0

@@ -17,9 +17,9 @@ from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import Evidence, benjamini_hochberg, p_values, p_values_of_rare
 from fedhh.server.pem import Pem
 from fedhh.testing import LETTERS
-from fedhh.testing.oracle_laws import tally_law
+from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.words.lexicon import Lexicon
-from tests.server.test_false_discoveries import dense_law, truths
+from tests.server.test_false_discoveries import dense_distribution, truths
 from tests.zipf_words import final_state
 
 RATE = 0.05
@@ -37,21 +37,25 @@ def p_of_rounds(votes, rounds, holders):
     )
 
 
-def votes_law(rounds, held):
+def votes_distribution(rounds, held):
     """Return the distribution of the votes of a word with so many reports in each round."""
-    law = np.ones(1)
+    distribution = np.ones(1)
     for (n, p, q), reports in zip(rounds, held, strict=True):
-        law = np.convolve(law, stats.binom.pmf(np.arange(reports + 1), reports, p))
-        law = np.convolve(law, stats.binom.pmf(np.arange(n - reports + 1), n - reports, q))
-    return law
+        distribution = np.convolve(
+            distribution, stats.binom.pmf(np.arange(reports + 1), reports, p)
+        )
+        distribution = np.convolve(
+            distribution, stats.binom.pmf(np.arange(n - reports + 1), n - reports, q)
+        )
+    return distribution
 
 
 def highest_ratio(rounds, held, holders):
     """Return the largest P(p-value <= t) / t over all t that a p-value can be."""
-    law = votes_law(rounds, held)
-    p = p_of_rounds(np.arange(len(law)), rounds, holders)
+    distribution = votes_distribution(rounds, held)
+    p = p_of_rounds(np.arange(len(distribution)), rounds, holders)
     attained = np.unique(p[p > 1e-12])
-    return max(law[p <= t * (1 + 1e-12)].sum() / t for t in attained)
+    return max(distribution[p <= t * (1 + 1e-12)].sum() / t for t in attained)
 
 
 def test_with_no_holder_p_values_are_those_of_the_plain_test_bit_for_bit():
@@ -91,8 +95,8 @@ def test_of_one_round_a_p_value_is_at_least_the_exact_tail_and_close(spec, holde
     epsilon = np.inf if spec == "none" else 3.0
     oracle = make_pure_oracle(OracleSpec(name=spec, epsilon=epsilon), 200)
     n = 3_000
-    law = votes_law([(n, oracle.p, oracle.q)], [holders])
-    tail = np.cumsum(law[::-1])[::-1]
+    distribution = votes_distribution([(n, oracle.p, oracle.q)], [holders])
+    tail = np.cumsum(distribution[::-1])[::-1]
     votes = np.arange(n + 1)
     p = p_of_rounds(votes, [(n, oracle.p, oracle.q)], holders)
     assert (p >= tail * (1 - 1e-9)).all()
@@ -127,14 +131,16 @@ def test_whatever_rounds_few_holders_are_in_a_p_value_is_at_least_uniform(holder
 def test_the_votes_of_a_word_follow_the_distribution_that_is_enumerated():
     oracle = ORACLES[0]
     of_word = np.zeros(6)
-    for tally, chance in tally_law(oracle, [0, 0, 1, 3, 3]).items():
+    for tally, chance in tally_distribution(oracle, [0, 0, 1, 3, 3]).items():
         of_word[tally[0]] += chance
-    np.testing.assert_allclose(of_word, votes_law([(5, oracle.p, oracle.q)], [2]), atol=1e-12)
+    np.testing.assert_allclose(
+        of_word, votes_distribution([(5, oracle.p, oracle.q)], [2]), atol=1e-12
+    )
 
 
 def returned(oracle, counts, rate, holders):
     """Return the exact probability that each candidate is returned, and the false share."""
-    table = dense_law(oracle, counts)
+    table = dense_distribution(oracle, counts)
     tallies = np.indices(table.shape).reshape(table.ndim, -1).T
     n = sum(counts)
     p = p_of_rounds(np.arange(n + 1), [(n, oracle.p, oracle.q)], holders)
@@ -171,7 +177,7 @@ NUM_CLIENTS, HOLDERS, NUM_RARE, NUM_COMMON = 4_000, 20, 80, 12
 SETTINGS = {"alphabet": LETTERS, "local_epsilon": 8.0, "max_items": 4, "false_discovery_rate": RATE}
 PROTOCOLS = {
     "evidence": AdaptiveTrieHH(**SETTINGS, depth=4, eta_max=300, anonymity_k=HOLDERS),
-    "recount": Pem(**SETTINGS, length=4, step=1, keep=150, anonymity_k=HOLDERS),
+    "validation": Pem(**SETTINGS, length=4, step=1, keep=150, anonymity_k=HOLDERS),
 }
 
 

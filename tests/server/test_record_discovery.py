@@ -166,7 +166,7 @@ def test_buckets_are_the_square_root_of_the_contributions():
 def test_both_reports_share_the_budget(protocol):
     query = protocol.records()
     assert (query.word_oracle.epsilon, query.fragment_oracle.epsilon) == (4.0, 4.0)
-    other = replace(protocol, word_share=0.25).mechanism
+    other = replace(protocol, word_share=0.25).plan
     assert [spec.epsilon for spec in other.randomizers] == [2.0, 6.0]
     assert math.isclose(other.local_epsilon, 8.0)
     assert query.word_oracle.params["hash_seed"] != query.fragment_oracle.params["hash_seed"]

@@ -45,7 +45,7 @@ def test_defaults_are_apples_deployment():
     assert (protocol.word_epsilon, protocol.part_epsilon) == (2.0, 6.0)
     assert (protocol.length, protocol.fragment_length, protocol.num_puzzles) == (10, 2, 256)
     assert (protocol.word_oracle, protocol.fragment_oracle) == ("cms", "cms")
-    assert protocol.mechanism.local_epsilon == 8.0
+    assert protocol.plan.local_epsilon == 8.0
     # Two sketch reports of 1024 + 11 bits, and one of five positions.
     query = protocol.next_query(protocol.initialize())
     assert query.report_bits == 2 * (1024 + 11) + 3

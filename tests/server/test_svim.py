@@ -27,7 +27,7 @@ from fedhh.server.padded_sampling import (
 )
 from fedhh.server.rappor import Rappor
 from fedhh.server.svim import Svim
-from fedhh.testing.statistics import follows_law
+from fedhh.testing.statistics import follows_distribution
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.candidates import Candidates
@@ -66,8 +66,8 @@ def drawn(query, sets):
     return worker.answer(asked, range(query.cohort.num_blocks)).aggregate.tally
 
 
-def value_law(held, padded, num_candidates):
-    """Return the law of a client's value after padding and sampling."""
+def value_distribution(held, padded, num_candidates):
+    """Return the distribution of a client's value after padding and sampling."""
     if len(held) >= padded:
         return {value: 1 / len(held) for value in held}
     dummies = range(num_candidates, num_candidates + padded - len(held))
@@ -78,11 +78,13 @@ def value_law(held, padded, num_candidates):
 def test_a_client_draws_from_its_padded_set_uniformly(held):
     size = 3_000
     tally = drawn(query_of(size=size, padded_size=3), [held] * size)
-    law = value_law([value for value in held if value < len(WORDS)], 3, len(WORDS))
+    distribution = value_distribution(
+        [value for value in held if value < len(WORDS)], 3, len(WORDS)
+    )
     values = np.repeat(np.arange(len(tally)), tally).tolist()
     assert len(tally) == len(WORDS) + 3
-    assert follows_law(values, law)
-    assert not follows_law(values, value_law([0, 1], 2, len(WORDS)))
+    assert follows_distribution(values, distribution)
+    assert not follows_distribution(values, value_distribution([0, 1], 2, len(WORDS)))
 
 
 @pytest.mark.parametrize("padded", [1, 2, 3])
@@ -94,15 +96,17 @@ def test_a_report_of_a_padded_set_has_exactly_epsilon(epsilon, padded):
         spec = OracleSpec(name="grr", epsilon=amplified(epsilon, padded))
         oracle = make_pure_oracle(spec, candidates + num_dummies)
         space = oracle.report_space()
-        laws = []
+        distributions = []
         for held in itertools.chain(*(itertools.combinations(range(3), r) for r in range(4))):
-            law = np.zeros(len(space))
-            for value, chance in value_law(held, padded, candidates).items():
+            distribution = np.zeros(len(space))
+            for value, chance in value_distribution(held, padded, candidates).items():
                 # With fewer dummies, those beyond are the last one.
                 last = candidates + num_dummies - 1
-                law += chance * np.exp(oracle.log_prob(space, min(value, last)))
-            laws.append(law)
-        return max(math.log((one / other).max()) for one in laws for other in laws)
+                distribution += chance * np.exp(oracle.log_prob(space, min(value, last)))
+            distributions.append(distribution)
+        return max(
+            math.log((one / other).max()) for one in distributions for other in distributions
+        )
 
     assert worst_ratio(padded) == pytest.approx(epsilon, rel=1e-9)
     if padded > 1:
@@ -199,8 +203,8 @@ def sets_of_letters():
     """20,000 clients with two to four of 200 words each, by Zipf's law."""
     rng = np.random.default_rng(3)
     words = [a + b for a in string.ascii_lowercase[:20] for b in string.ascii_lowercase[:10]]
-    law = 1 / np.arange(1, 201)
-    drawn = rng.choice(200, size=(20_000, 4), p=law / law.sum())
+    distribution = 1 / np.arange(1, 201)
+    drawn = rng.choice(200, size=(20_000, 4), p=distribution / distribution.sum())
     return StoredPopulation.from_rows(
         name="sets",
         lexicon=Lexicon(words=rng.permutation(words).tolist()),
@@ -329,5 +333,5 @@ def test_tallies_drawn_at_once_find_the_same_words(sets_of_letters):
             result = fedhh.simulate(protocol, sets_of_letters, seed=0, fidelity=Fidelity(name=name))
             assert set(result.layers["fidelity"]) == {name}
             found.append(set(result.discoveries["word"].head(5)))
-        # Five words are told apart well, and the fifth from the sixth sometimes is not.
+        # Five words are distinguished well, and the fifth from the sixth sometimes is not.
         assert all(len(held & each) >= 4 for each in found)

@@ -28,14 +28,14 @@ from fedhh.words.candidates import Candidates
 POPULATION = small_population(3_000)
 TRIE = {"alphabet": LETTERS, "depth": 4, "eta_max": 8, "local_epsilon": 6.0}
 KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)}
-RECOUNT = {"false_discovery_rate": 0.1, "recount_share": 0.2}
+VALIDATION = {"false_discovery_rate": 0.1, "validation_share": 0.2}
 PROTOCOLS = {
-    "ldp-triehh": LdpTrieHH(**TRIE, **RECOUNT, clients_per_layer=300, passes=2),
+    "ldp-triehh": LdpTrieHH(**TRIE, **VALIDATION, clients_per_layer=300, passes=2),
     "adaptive-triehh": AdaptiveTrieHH(**TRIE, clients_per_layer=300),
     "pem": Pem(alphabet=LETTERS, clients_per_layer=300, length=5, step=1, keep=5),
-    "bitstogram": Bitstogram(alphabet=LETTERS, length=4, num_hashes=16, num_cells=64, **RECOUNT),
+    "bitstogram": Bitstogram(alphabet=LETTERS, length=4, num_hashes=16, num_cells=64, **VALIDATION),
     "svim": Svim(**KNOWN, keep=5, clients_per_layer=800, local_epsilon=3.0),
-    "rappor": Rappor(**KNOWN, **RECOUNT, bloom_bits=32, bloom_cohorts=8),
+    "rappor": Rappor(**KNOWN, **VALIDATION, bloom_bits=32, bloom_cohorts=8),
     "blender": Blender(alphabet=LETTERS, length=5, opt_in_share=0.3, delta=1e-6),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
 }

@@ -21,17 +21,18 @@ NUM_CLIENTS, NUM_REPORTS, LIMIT = 500, 1_000, 0.03
 ORACLE = SubsetSelection(epsilon=3.0, domain_size=16)
 
 
-def by_bayes(lives, shares, symbols, votes, *, length, oracle=ORACLE):
-    """Each child's probability of living and law of shares: docs of the module, said slowly."""
+def by_bayes(held, shares, symbols, votes, *, length, oracle=ORACLE):
+    """Each child's probability of living and distribution of shares: docs of the module, said slowly."""
     chain = min(0.1 + 0.7 * (length - 1) / 6, 0.8)
     children = []
-    for parent, law in enumerate(shares):
+    for parent, distribution in enumerate(shares):
         # A child has all of the parent's clients, or any smaller share of the grid alike.
         inherited = [
-            chain * law[i] + (1 - chain) * sum(law[j] / (j + 1) for j in range(i, 28))
+            chain * distribution[i]
+            + (1 - chain) * sum(distribution[j] / (j + 1) for j in range(i, 28))
             for i in range(28)
         ]
-        mean = sum(share * chance for share, chance in zip(GRID, law, strict=True))
+        mean = sum(share * chance for share, chance in zip(GRID, distribution, strict=True))
         num_children = min(max(mean, 1), 20)
         for symbol, chance in enumerate(symbols[parent]):
             count = votes[parent * len(symbols[parent]) + symbol]
@@ -46,8 +47,8 @@ def by_bayes(lives, shares, symbols, votes, *, length, oracle=ORACLE):
                     inherited[i] * stats.binom.pmf(count, NUM_REPORTS, min(rate, 1 - 1e-12))
                 )
             ratio = sum(joint) / of_nobody
-            odds_for = lives[parent] * prior * ratio
-            odds_against = 1 - lives[parent] * prior
+            odds_for = held[parent] * prior * ratio
+            odds_against = 1 - held[parent] * prior
             children.append(
                 (odds_for / (odds_for + odds_against), [each / sum(joint) for each in joint])
             )
@@ -58,7 +59,7 @@ def beliefs(num, seed):
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.r_[np.full(12, 0.5), np.full(16, 0.01)], size=num) + 1e-6
     return TriePosterior(
-        lives=rng.uniform(0.01, 1, num), shares=shares / shares.sum(axis=1, keepdims=True)
+        held=rng.uniform(0.01, 1, num), shares=shares / shares.sum(axis=1, keepdims=True)
     )
 
 
@@ -76,11 +77,11 @@ def test_the_posterior_is_that_of_bayes_rule(length):
     # By chance 29 votes; other candidates than the children may follow.
     votes = np.array([29, 44, 14, 104, 31, 36, 29, 184, 23, 28, 54, 45, 30, 27, 29, 999])
     children = Children.after_votes(parents, evidence_of(votes), symbols, length=length)
-    expected = by_bayes(parents.lives, parents.shares, symbols, votes, length=length)
-    np.testing.assert_allclose(children.lives, [lives for lives, _ in expected], rtol=1e-9)
+    expected = by_bayes(parents.held, parents.shares, symbols, votes, length=length)
+    np.testing.assert_allclose(children.held, [held for held, _ in expected], rtol=1e-9)
     some = np.array([1, 3, 7, 14])
     believed = children.posterior(some)
-    np.testing.assert_allclose(believed.lives, children.lives[some])
+    np.testing.assert_allclose(believed.held, children.held[some])
     np.testing.assert_allclose(
         believed.shares, [expected[child][1] for child in some], rtol=1e-6, atol=1e-12
     )
@@ -102,19 +103,19 @@ def test_how_many_children_are_taken_at_once_changes_nothing(monkeypatch):
     for entries in (1, len(evidence.ratios) * 5, len(evidence.ratios) * 40):
         monkeypatch.setattr(trie_posterior, "_AT_ONCE", entries)
         in_parts = Children.after_votes(parents, evidence, symbols, length=2)
-        np.testing.assert_allclose(in_parts.lives, at_once.lives, rtol=1e-12)
+        np.testing.assert_allclose(in_parts.held, at_once.held, rtol=1e-12)
 
 
 def test_children_with_many_votes_live_and_those_without_die():
     # Two prefixes of some five limits each; every symbol follows with one chance in fifty.
     near_five = np.exp(-((np.log(GRID) - np.log(5)) ** 2))
-    parents = TriePosterior(lives=np.ones(2), shares=np.tile(near_five / near_five.sum(), (2, 1)))
+    parents = TriePosterior(held=np.ones(2), shares=np.tile(near_five / near_five.sum(), (2, 1)))
     mean = round(NUM_REPORTS * ORACLE.q)
     votes = [mean, mean + 150, 0, mean, mean, mean]
     children = Children.after_votes(parents, evidence_of(votes), np.full((2, 3), 0.02), length=9)
-    assert children.lives[1] > 1 - 1e-9
-    assert children.lives[2] < 0.002
-    assert children.lives[2] < children.lives[3] < 0.05
+    assert children.held[1] > 1 - 1e-9
+    assert children.held[2] < 0.002
+    assert children.held[2] < children.held[3] < 0.05
     assert np.argmax(children.worth(np.arange(6))) == 1
     # Who has no more votes than by chance is believed to be rarer, if held at all.
     believed = children.posterior(np.array([1, 3])).shares @ GRID
@@ -123,11 +124,11 @@ def test_children_with_many_votes_live_and_those_without_die():
 
 def test_what_earlier_layers_showed_counts():
     # The same few votes: a child of a prefix that lives, and of one that hardly does.
-    parents = TriePosterior(lives=np.array([0.999, 0.01]), shares=np.full((2, 28), 1 / 28))
+    parents = TriePosterior(held=np.array([0.999, 0.01]), shares=np.full((2, 28), 1 / 28))
     mean = round(NUM_REPORTS * ORACLE.q)
     votes = [mean + 15, mean, mean + 15, mean]
     children = Children.after_votes(parents, evidence_of(votes), np.full((2, 2), 0.5), length=5)
-    assert children.lives[0] > 0.95 > 0.5 > children.lives[2]
+    assert children.held[0] > 0.95 > 0.5 > children.held[2]
 
 
 @pytest.mark.parametrize("num_clients", [10**4, 10**6, 10**8])
@@ -167,22 +168,22 @@ def test_a_very_frequent_prefix_is_worth_no_less_than_a_rare_one(num_clients):
 @pytest.mark.parametrize("num_reports", [0, 1_000])
 def test_extreme_layers_give_probabilities(oracle, votes, num_reports):
     votes = min(votes, num_reports)
-    parents = TriePosterior(lives=np.array([0.0, 1e-300, 0.5, 1.0]), shares=beliefs(4, 0).shares)
+    parents = TriePosterior(held=np.array([0.0, 1e-300, 0.5, 1.0]), shares=beliefs(4, 0).shares)
     symbols = np.array([[1.0, 0.0], [0.5, 0.5], [1e-12, 1 - 1e-12], [0.0, 1.0]])
     evidence = evidence_of([votes, 0] * 4, oracle=oracle, num_clients=500, num_reports=num_reports)
     children = Children.after_votes(parents, evidence, symbols, length=1)
-    assert ((children.lives >= 0) & (children.lives <= 1)).all()
+    assert ((children.held >= 0) & (children.held <= 1)).all()
     believed = children.posterior(np.arange(8))
     assert believed.shares.sum(axis=1) == pytest.approx(1)
     assert (believed.shares >= 0).all()
     assert ((children.worth(np.arange(8)) >= 0) & (children.worth(np.arange(8)) <= 1)).all()
     # A second layer goes on from there.
     again = Children.after_votes(children.posterior(np.arange(4)), evidence, symbols, length=2)
-    assert np.isfinite(again.lives).all()
+    assert np.isfinite(again.held).all()
 
 
 @pytest.mark.parametrize(
-    ("recounts", "ratios", "found"),
+    ("validation rounds", "ratios", "found"),
     [
         # The odds are 1 to 49 before any vote; after these, the probabilities 40 / 89 and 50 / 99.
         (False, [40.0, 50.0], [1]),
@@ -192,7 +193,7 @@ def test_extreme_layers_give_probabilities(oracle, votes, num_reports):
     ],
 )
 def test_words_that_end_before_the_first_layer_are_found_by_their_probability(
-    recounts, ratios, found
+    validates, ratios, found
 ):
     seen = LayerEvidence(
         logs=np.log(np.maximum(np.array([1e-9, *ratios]), 1e-9))[:, None] + np.zeros(28),
@@ -202,9 +203,11 @@ def test_words_that_end_before_the_first_layer_are_found_by_their_probability(
     children = Children.after_votes(
         TriePosterior.before_any_vote(1), seen, np.full((1, 3), 0.3), length=1
     )
-    chosen = likeliest(children, seen, num_short=2, most_kept=2, free_words=True, recounts=recounts)
+    chosen = likeliest(
+        children, seen, num_short=2, most_kept=2, terminated_beyond_eta=True, validates=validates
+    )
     assert chosen.words.tolist() == [3 + place for place in found]
-    least = 0.002 if recounts else 0.5
+    least = 0.002 if validates else 0.5
     assert (chosen.posterior[3:] > least).tolist() == [place in found for place in range(2)]
 
 
@@ -224,7 +227,7 @@ def test_the_limit_is_eight_deviations_of_all_that_clients_say_together(monkeypa
     ).settle(num_clients=4_000, seed=0)  # fmt: skip
     final_state(protocol, small_population(4_000))
     # All clients but a rest of the division: the validation round's, if there is one, too.
-    asked = sum(layer.num_clients for layer in protocol.mechanism.layers)
+    asked = sum(layer.num_clients for layer in protocol.plan.layers)
     assert 3_990 <= asked <= 4_000
     # Of 4 reports each, in a domain so large that its size no longer counts.
     oracle = SubsetSelection(epsilon=6.0, domain_size=100_000)

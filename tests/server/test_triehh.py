@@ -15,7 +15,7 @@ from fedhh.queries.base import Aggregate
 from fedhh.server.triehh import TrieHH, discovery_probability
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.testing import follows_law
+from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
@@ -63,7 +63,7 @@ def test_the_longest_words_are_found_and_longer_ones_are_not():
     protocol = replace(SMALL, clients_per_layer=60)
     state = final_state(protocol, population)
     assert protocol.discoveries(state).words == ["abcdef"]
-    assert len(state.history) == len(protocol.mechanism.layers) == 7
+    assert len(state.history) == len(protocol.plan.layers) == 7
 
 
 def test_every_word_found_has_enough_holders(population):
@@ -150,11 +150,11 @@ def drawn_words(counts: list[int]) -> list[int]:
 
 
 def test_a_client_votes_for_a_word_by_its_share_of_the_typing():
-    law = {5: 1 / 10, 6: 6 / 10, 7: 3 / 10}
-    assert follows_law(drawn_words([1, 6, 3]), law)
+    distribution = {5: 1 / 10, 6: 6 / 10, 7: 3 / 10}
+    assert follows_distribution(drawn_words([1, 6, 3]), distribution)
     # Neither by distinct words, nor always for the top one.
-    assert not follows_law(drawn_words([1, 1, 1]), law)
-    assert not follows_law(drawn_words([1, 600, 3]), law)
+    assert not follows_distribution(drawn_words([1, 1, 1]), distribution)
+    assert not follows_distribution(drawn_words([1, 600, 3]), distribution)
 
 
 def test_clients_without_words_abstain():

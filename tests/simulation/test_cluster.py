@@ -74,6 +74,6 @@ def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(cluster, caplog, r
         assert state.history == expected.history
         assert np.array_equal(state.found.codes, expected.found.codes)
         assert np.array_equal(state.found.estimate, expected.found.estimate)
-    assert sum(seen) == PROTOCOL.mechanism.most_answers
+    assert sum(seen) == PROTOCOL.plan.most_answers
     changed = sum(actor is not before for actor, before in zip(last, first, strict=True))
     assert changed == int(replaced)

@@ -128,9 +128,9 @@ def test_a_rule_may_keep_as_many_prefixes_as_it_states_and_no_more():
         simulate(KeepsAll(**settings), POPULATION, seed=1)
     protocol = SaysThatItKeepsAll(**settings)
     result = simulate(protocol, POPULATION, seed=1)
-    stated = [layer.largest_domain for layer in protocol.mechanism.layers]
+    stated = [layer.largest_domain for layer in protocol.plan.layers]
     assert result.layers["domain_size"].tolist() == stated
-    assert stated[-1] > LdpTrieHH(**settings).mechanism.layers[-1].largest_domain
+    assert stated[-1] > LdpTrieHH(**settings).plan.layers[-1].largest_domain
 
 
 def less_private(spec):

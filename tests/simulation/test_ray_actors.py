@@ -12,7 +12,7 @@ import pytest
 
 from fedhh.clients.answers import prefixes
 from fedhh.clients.answers.sampling import NoiseFreeQuery
-from fedhh.clients.rehearsal import rehearse
+from fedhh.clients.warm_up import warm_up
 from fedhh.clients.worker import ClientWorker
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
@@ -65,7 +65,7 @@ def test_an_actor_that_dies_in_the_rehearsal_is_replaced_and_one_that_fails_goes
     tmp_path, reference, shared_ray
 ):
     marker = tmp_path / "died"
-    with closing(RayActors(2, "", rehearsal=Fatal(marker))) as actors:
+    with closing(RayActors(2, "", warm_up=Fatal(marker))) as actors:
         first = list(actors.clients)
         executor = RayExecutor(worker(), actors=actors)
         query = PROTOCOL.next_query(PROTOCOL.initialize())
@@ -89,7 +89,7 @@ def test_a_rehearsal_loads_the_kernels_of_real_answers(monkeypatch):
             return kernel(*arguments)
 
         monkeypatch.setattr(prefixes, name, spy)
-    rehearse()
+    warm_up()
     rehearsed = set(seen)
     assert len(rehearsed) == 2
     query = PROTOCOL.next_query(PROTOCOL.initialize())

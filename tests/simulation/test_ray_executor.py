@@ -80,7 +80,7 @@ class TestThreeWorkers:
         for round_ in rounds(PROTOCOL, three_workers, progress=seen.append):
             state = round_.state
         assert_same(state, reference)
-        assert sum(seen) == PROTOCOL.mechanism.most_answers
+        assert sum(seen) == PROTOCOL.plan.most_answers
 
     def test_tallies_drawn_at_once_are_the_same_with_any_number_of_workers(
         self,
@@ -131,7 +131,7 @@ class TestFewerCoresThanWorkers:
                     ray.kill(executor.clients[0])
         assert "1 workers go on" in caplog.text
         assert_same(state, reference)
-        assert sum(seen) == PROTOCOL.mechanism.most_answers
+        assert sum(seen) == PROTOCOL.plan.most_answers
 
     def test_a_run_that_lost_all_workers_ends_with_the_cure(self, monkeypatch):
         with RayExecutor(ClientWorker(zipf_population(6_000), seed=9), num_workers=1) as executor:

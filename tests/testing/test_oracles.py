@@ -162,7 +162,7 @@ WRONG = {
     EstimatesTooMuch: {"estimates_are_unbiased"},
     StatesHalfItsVariance: {"variance_is_exact"},
     SharesCoins: {"reports_of_clients_are_independent"},
-    CountsOneReportForAll: {"fused_reports_follow_the_law"},
+    CountsOneReportForAll: {"fused_reports_follow_the_distribution"},
     SortsItsCandidates: {"support_follows_the_order_of_candidates"},
     # What reports support is found in their aggregate.
     AggregateIsNoSum: {
@@ -171,8 +171,8 @@ WRONG = {
         "no_reports_give_zeros",
         "reports_support_values_with_p_and_q",
         "estimates_are_unbiased",
-        "fused_reports_follow_the_law",
-        "sampled_aggregates_follow_the_law",
+        "fused_reports_follow_the_distribution",
+        "sampled_aggregates_follow_the_distribution",
     },
     OwnGenerator: {"same_seed_gives_the_same_bits"},
     WritesIntoValues: {"inputs_are_left_as_they_were", "same_seed_gives_the_same_bits"},
@@ -191,14 +191,14 @@ def test_a_wrong_oracle_fails_the_checks_of_what_is_wrong_and_no_others(wrong):
     assert set(failures(wrong(epsilon=2.0, domain_size=4))) == WRONG[wrong]
 
 
-def test_subset_selection_that_keeps_its_value_too_often_does_not_follow_its_law():
+def test_subset_selection_that_keeps_its_value_too_often_does_not_follow_its_distribution():
     oracle = KeepsItsValueTooOften(epsilon=0.5, domain_size=4)
     assert set(failures(oracle)) == {
-        "privatize_follows_the_law",
+        "privatize_follows_the_distribution",
         "reports_of_clients_are_independent",
     }
     with pytest.raises(
-        ConformanceError, match=r"^privatize_follows_the_law: KeepsItsValueTooOften"
+        ConformanceError, match=r"^privatize_follows_the_distribution: KeepsItsValueTooOften"
     ):
         check_oracle(KeepsItsValueTooOften)
 

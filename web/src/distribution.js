@@ -131,7 +131,7 @@ export class Distribution {
         "No number of votes is a threshold here: the round decides by estimates, which follow from all answers together or have noise of the server's.",
       posterior:
         "No number of votes is a threshold here: the layer keeps candidates by their posterior probability, which weighs the votes of all layers so far.",
-      recount: "Its candidates are the words that layers kept; those with fewer votes than the dashed line were not returned.",
+      validation: "Its candidates are the words that layers kept; those with fewer votes than the dashed line were not returned.",
       evidence:
         "Its candidates are the words that layers kept. No number of votes is a threshold here: the test adds up the votes of this round and of all layers after the one in which a word became a candidate.",
     }[layer.kept_by];

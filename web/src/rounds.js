@@ -34,7 +34,7 @@ export function layersOf(run) {
 
 /** @param {Layer} layer */
 export function isValidation(layer) {
-  return layer.kept_by === "recount" || layer.kept_by === "evidence";
+  return layer.kept_by === "validation" || layer.kept_by === "evidence";
 }
 
 /** @param {Layer} layer */
@@ -44,7 +44,7 @@ export function byPosterior(layer) {
 
 /** Whether the votes of a round alone say what it kept. @param {Layer} layer */
 export function byVotes(layer) {
-  return layer.kept_by === "votes" || layer.kept_by === "recount";
+  return layer.kept_by === "votes" || layer.kept_by === "validation";
 }
 
 /** @param {Layer} layer */

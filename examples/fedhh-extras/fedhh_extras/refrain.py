@@ -15,9 +15,11 @@ class Refrain(StoredPopulation):
 
     def __init__(self, num_clients: int, *, seed: int, per_client: int = 3) -> None:
         """Draw the words of all clients; the seed is the run's."""
-        words, law = np.unique(REFRAIN.split(), return_counts=True)
+        words, distribution = np.unique(REFRAIN.split(), return_counts=True)
         rng = np.random.default_rng([seed, num_clients])
-        drawn = rng.choice(len(words), size=(num_clients, per_client), p=law / law.sum())
+        drawn = rng.choice(
+            len(words), size=(num_clients, per_client), p=distribution / distribution.sum()
+        )
         counts = np.array([np.bincount(row, minlength=len(words)) for row in drawn])
         super().__init__(
             name=f"{num_clients:,} singers",

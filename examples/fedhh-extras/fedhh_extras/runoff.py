@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from fedhh import InputError
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol
 from fedhh.queries.base import PrefixQuery
 from fedhh.server.local_discovery import judged
@@ -53,12 +53,12 @@ class Runoff(DiscoveryProtocol[np.ndarray, PrefixQuery]):
     oracle = property(lambda self: OracleSpec(name="ss", epsilon=self.local_epsilon))
 
     @property
-    def mechanism(self):
+    def plan(self):
         """Two rounds, whose domains are the words and the dummy."""
         size, sizes = self.clients_per_layer, (len(self.listed), min(self.keep, len(self.listed)))
         return LocalReports(
             layers=tuple(
-                PlannedLayer(
+                PlannedRound(
                     pass_index=0,
                     layer=layer,
                     num_clients=size,
@@ -88,7 +88,7 @@ class Runoff(DiscoveryProtocol[np.ndarray, PrefixQuery]):
         return PrefixQuery(
             pass_index=planned.pass_index,
             layer=planned.layer,
-            cohort=self.mechanism.cohort(planned.pass_index, planned.layer),
+            cohort=self.plan.cohort(planned.pass_index, planned.layer),
             alphabet=self.symbols,
             max_items=self.max_items,
             sampler="random",

@@ -8,7 +8,8 @@ b with v' only, c with both, e with neither, and the rest dropped,
 
     (a, b, c, e, rest) ~ Multinomial(n; g w10, g w10, g w11, g w00, 1 - g),
 
-where w is the law of a uniform subset. With E = e**eps0 and x = e**epsilon, Bayes' rule gives
+where w is the distribution of a uniform subset. With E = e**eps0 and x = e**epsilon, Bayes' rule
+gives
 
     delta(epsilon) <= (1 / n) E[(E a + b + E c + e - x (a + E b + E c + e))_+].
 
@@ -42,7 +43,7 @@ _LARGEST_LOG_ODDS = 32.0
 _RIGHT = 4.0
 """Standard deviations right of the mean that nodes cover; a falling function needs no more."""
 _LEFT = 9.0
-"""Standard deviations left of the mean, of the law tilted by the function: what lies further left
+"""Standard deviations left of the mean, of the distribution tilted by the function: what lies further left
 has probability e**-40, and the chord from there to 0 is harmless unless f grows by more."""
 
 

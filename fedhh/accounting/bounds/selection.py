@@ -102,13 +102,17 @@ def subset_selection_blanket(
         domain_size: s, the dummy included.
         subset_size: d, from 1 to s - 1.
     """
-    law = Selection(local_epsilon=local_epsilon, domain_size=domain_size, subset_size=subset_size)
+    distribution = Selection(
+        local_epsilon=local_epsilon, domain_size=domain_size, subset_size=subset_size
+    )
     return Blanket(
         local_epsilon=local_epsilon,
         num_reports=num_reports,
-        one=law.blanket * law.uniform_pattern(True, False),
-        both=math.exp(local_epsilon) * law.blanket * law.uniform_pattern(True, True),
-        neither=law.blanket * law.uniform_pattern(False, False),
+        one=distribution.blanket * distribution.uniform_pattern(True, False),
+        both=math.exp(local_epsilon)
+        * distribution.blanket
+        * distribution.uniform_pattern(True, True),
+        neither=distribution.blanket * distribution.uniform_pattern(False, False),
     )
 
 

@@ -2,8 +2,9 @@
 
 Reports are independent, and the hockey-stick divergence is
 (1 / n) E[(V_1 + ... + V_n)_+] with V = L - x L', the likelihoods of a report under the victim's two
-values relative to the law of the other reports. Replacing part of the sum by its conditional
-expectation can only lower the result (Jensen), so delta computed here is never above the truth.
+values relative to the distribution of the other reports. Replacing part of the sum by its
+conditional expectation can only lower the result (Jensen), so delta computed here is never above
+the truth.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class ShuffleLowerBound:
         local_epsilon: Privacy of each report.
         num_reports: Reports in the shuffle.
         one: Probability that another report is of type (v, not v') and has likelihoods E, 1
-            relative to its own law; the same for (v', not v). If 0, delta is bounded by 0 only.
+            relative to its own distribution; the same for (v', not v). If 0, delta is bounded by 0
+            only.
         echo: Probability that it is of such a type with likelihoods 1, 1 / E instead.
         rest: Mean relative likelihood of all other types, which tell nothing, per report.
     """
@@ -177,20 +179,22 @@ def subset_selection_lower_bound(
     Returns:
         NotApplicable for a domain of two values, which has no third.
     """
-    law = Selection(local_epsilon=local_epsilon, domain_size=domain_size, subset_size=subset_size)
+    distribution = Selection(
+        local_epsilon=local_epsilon, domain_size=domain_size, subset_size=subset_size
+    )
     if domain_size < 3:
         return NotApplicable("a domain of two values has no third value for the others to hold")
-    growth, blanket = math.exp(local_epsilon), law.blanket
+    growth, blanket = math.exp(local_epsilon), distribution.blanket
     return ShuffleLowerBound(
         local_epsilon=local_epsilon,
         num_reports=num_reports,
-        one=blanket * law.uniform_pattern(True, False, False),
-        echo=growth * blanket * law.uniform_pattern(True, False, True),
+        one=blanket * distribution.uniform_pattern(True, False, False),
+        echo=growth * blanket * distribution.uniform_pattern(True, False, True),
         rest=blanket
         * (
-            growth * law.uniform_pattern(True, True, False)
-            + law.uniform_pattern(False, False, False)
-            + growth * law.uniform_pattern(True, True, True)
-            + law.uniform_pattern(False, False, True)
+            growth * distribution.uniform_pattern(True, True, False)
+            + distribution.uniform_pattern(False, False, False)
+            + growth * distribution.uniform_pattern(True, True, True)
+            + distribution.uniform_pattern(False, False, True)
         ),
     )

@@ -1,4 +1,4 @@
-"""`fedhh account memo`: what all reports of a device say, memoised and with fresh noise."""
+"""`fedhh account memo`: what all reports of a device say, memoized and with fresh noise."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
     figure: FigureOption = None,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """What an observer of all reports of a device learns over days: memoised against fresh noise.
+    """What an observer of all reports of a device learns over days: memoized against fresh noise.
 
-    Of the two values that are told apart best: the epsilon of always the one against always the
-    other, how often the best observer is right which it was, and whether the value changed. 50% is
-    guessing. Unit: all reports of one device, linked.
+    Of the two values that are easiest to distinguish: the epsilon of always the one against always
+    the other, how often the best observer is right which it was, and whether the value changed. 50%
+    is guessing. Unit: all reports of one device, linked.
 
     Example: fedhh account memo --answer rappor --local-epsilon 4.4 --days 365 --figure memo.png
     """

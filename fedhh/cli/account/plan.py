@@ -133,9 +133,9 @@ def _print_event(found: PlanAccount) -> None:
     from fedhh.validation import InputError
 
     unit = found.unit
-    if found.mechanism is None:
+    if found.plan is None:
         raise InputError(f"No plan, so no event: {found.reason}")
-    event = event_of_plan(found.mechanism, unit=unit)
+    event = event_of_plan(found.plan, unit=unit)
     console = open_console()
     print_line(console, f"# {found.title}: all reports about one {unit}, local; {NEIGHBORS}.")
     print_line(console, expression(event))
@@ -150,7 +150,7 @@ def _parts(found: PlanAccount) -> Iterator[Part]:
         f"{found.title}: {found.unit} central epsilon {found.central_epsilon:g} at delta "
         f"{found.delta:g}, before the run"
     )
-    if found.mechanism is None:
+    if found.plan is None:
         yield Line(f"no plan: {found.reason}")
         return
     local, central, local_of_user, central_of_user = found.guarantees
@@ -168,7 +168,7 @@ def _parts(found: PlanAccount) -> Iterator[Part]:
         ),
         note="",
     )
-    cohorts, items = found.cohorts, found.mechanism.max_items
+    cohorts, items = found.cohorts, found.plan.max_items
     fewest = f"{min(cohorts):,}"
     sizes = fewest if min(cohorts) == max(cohorts) else f"{fewest} to {max(cohorts):,}"
     rounds = "one round" if len(cohorts) == 1 else f"{len(cohorts)} rounds"

@@ -81,8 +81,8 @@ class Population(ABC):
     Attributes:
         name: What a report calls it.
         unit: What one client stands for: a user, a nick, a post. User-level claims are about it.
-        exchangeable: Whether clients are independent draws of one law, so that asking them in
-            their own order is as good as asking them in a random one.
+        exchangeable: Whether clients are independent draws of one distribution, so that asking them
+            in their own order is as good as asking them in a random one.
         drawn_from: Of how many users of a file the clients are a sample; None if they are all.
     """
 

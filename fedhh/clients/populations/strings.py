@@ -290,8 +290,8 @@ def _names(chain: npt.NDArray[np.float64], draws: _Hashes) -> list[str]:
     codes = np.zeros((len(draws), _LONGEST_NAME + 2), dtype=np.int64)
     alive = np.ones(len(draws), dtype=bool)
     for place in range(_LONGEST_NAME):
-        law = chain[codes[:, place], codes[:, place + 1]]
-        letter = (law <= _uniform(draws, place)[:, None]).sum(axis=1)
+        distribution = chain[codes[:, place], codes[:, place + 1]]
+        letter = (distribution <= _uniform(draws, place)[:, None]).sum(axis=1)
         alive &= letter > 0
         codes[:, place + 2] = np.where(alive, letter, 0)
     points = np.where(codes > 0, codes + ord("a") - 1, 0)[:, 2:].astype(np.uint32)

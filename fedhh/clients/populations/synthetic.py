@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.strings import rank_strings
-from fedhh.kernels.drawing import TypingLaw, count_tokens, draw_ranks
+from fedhh.kernels.drawing import TypingDistribution, count_tokens, draw_ranks
 from fedhh.kernels.ranks import RankTable, rank_table
 from fedhh.random import Stream, generator
 from fedhh.validation import (
@@ -54,7 +54,7 @@ _DENSE_RANKS = 2**22
 
 @dataclass(frozen=True, kw_only=True)
 class WordList:
-    """New words that a model lists one by one, in place of an endless law.
+    """New words that a model lists one by one, in place of an endless distribution.
 
     Attributes:
         words: The words of the ranks 1, 2, ...
@@ -94,7 +94,8 @@ class PopulationModel:
         head_ranks: Above, ranks weigh r^-tail_exponent, without a jump, up to 2^53.
         tail_exponent: See ``head_ranks``.
         adoption: Share of all new words that a client can use, fixed for each client and word.
-        word_list: The new words and their weights, in place of the law of ranks and its strings.
+        word_list: The new words and their weights, in place of the distribution of ranks and its
+            strings.
     """
 
     name: str
@@ -138,11 +139,11 @@ class PopulationModel:
             )
 
     @property
-    def typing_law(self) -> TypingLaw:
+    def typing_distribution(self) -> TypingDistribution:
         """The part of the model that a client's length and repetitions follow."""
         # A log-normal's mean is exp(m + sd^2 / 2).
         log_share_mean = math.log(self.oov_share) - self.oov_share_log_sd**2 / 2
-        return TypingLaw(
+        return TypingDistribution(
             log_mean=float(self.log_words_mean),
             log_sd=float(self.log_words_sd),
             min_words=int(self.min_words),
@@ -156,7 +157,7 @@ class PopulationModel:
 
     @functools.cached_property
     def rank_table(self) -> RankTable:
-        """The law of the ranks of new words, ready to draw from."""
+        """The distribution of the ranks of new words, ready to draw from."""
         if self.word_list is not None:
             weights = np.array(self.word_list.weights)
             return rank_table(weights, tail_scale=0.0, tail_exponent=self.tail_exponent)
@@ -230,13 +231,13 @@ class RankDrawer:
 
     def count_tokens(self, clients: _Ids) -> _Ids:
         """Return ``(n,) int64``: how many new words each client types, repetitions included."""
-        tokens: _Ids = count_tokens(self._keys, clients, self.model.typing_law)
+        tokens: _Ids = count_tokens(self._keys, clients, self.model.typing_distribution)
         return tokens
 
     def draw(self, clients: _Ids) -> RankRows:
         """Return what these clients type; client numbers are ``(n,) int64``, at least 0."""
         offsets, ranks, counts = draw_ranks(
-            self._keys, clients, self.model.typing_law, self.model.rank_table
+            self._keys, clients, self.model.typing_distribution, self.model.rank_table
         )
         return RankRows(offsets=offsets, ranks=ranks, counts=counts)
 

@@ -30,7 +30,7 @@ def zipf_words(
 
     Args:
         vocabulary: How many words, from 100 to 5 million.
-        exponent: Of the law.
+        exponent: Of the distribution.
         word_length: Letters of every word, at most 12.
 
     Raises:

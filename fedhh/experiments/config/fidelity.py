@@ -30,8 +30,8 @@ class Fidelity:
 
     Attributes:
         name: "per-report": every client randomizes every contribution. "exact-tally": tallies are
-            drawn at once, with the same law, see `fedhh.clients.exact_tally`. "auto": each layer's
-            in the cheaper way.
+            drawn at once, with the same distribution, see `fedhh.clients.exact_tally`. "auto": each
+            layer's in the cheaper way.
         drawn_clients: The most clients of a layer that are drawn; all if None.
     """
 

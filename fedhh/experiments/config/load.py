@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.experiments.config.built_in import DEFAULT_PRESET, preset_text
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import (
@@ -58,7 +58,7 @@ def load_config(
     """
     if preset is not None and file is not None:
         raise InputError("Expected --preset or --config, got both; choose one.")
-    doors.offer_folder(Path() if file is None else file.parent)
+    plugins.offer_folder(Path() if file is None else file.parent)
     if file is not None:
         table, origin = read_toml(file), str(file)
         for name, (what, command) in _OTHERS.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.clients.populations import synthetic
 from fedhh.clients.populations.known_words import KnownRemoval
 from fedhh.clients.populations.population import Population, StoredPopulation
@@ -146,10 +146,10 @@ def population_class(source: str) -> type[Any] | None:
         InputError: The source looks like such a name, but there is no such class.
     """
     ours = source in _LISTED or source in population_presets()
-    named = source in doors.names("populations", {}) or ":" in source
+    named = source in plugins.names("populations", {}) or ":" in source
     if ours or not named or is_there(Path(source)):
         return None
-    kind = doors.find("populations", source, {})
+    kind = plugins.find("populations", source, {})
     if not issubclass(kind, Population):
         raise InputError(
             f"population.source = {shown(source)}: expected a subclass of fedhh's Population, got "

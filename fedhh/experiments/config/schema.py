@@ -43,7 +43,7 @@ class ModelConfig(Section):
         vocabulary: For "wordfreq-tail": the size of the vocabulary; 60,000 if none. For "zipf":
             the number of words; 5,000 if none.
         tail_mass: For "wordfreq-tail": share of the vocabulary's mass that is new; 0.05 if none.
-        exponent: For "zipf": of the law; 1.1 if none.
+        exponent: For "zipf": of the distribution; 1.1 if none.
         word_length: For "zipf": letters of every word; 6 if none.
         copy_exponent: How soon clients copy themselves; 0: every word is a fresh draw.
         adoption: Share of all new words that a client can use.
@@ -146,8 +146,8 @@ class SimulationConfig(Section):
 
     Attributes:
         fidelity: "per-report": every client randomizes every contribution. "exact-tally": each
-            layer's tally is drawn at once, given what clients contribute, with the same joint law.
-            "auto": whichever is cheaper for a layer, by its sizes.
+            layer's tally is drawn at once, given what clients contribute, with the same joint
+            distribution. "auto": whichever is cheaper for a layer, by its sizes.
         drawn_clients: The most clients of a layer that are drawn, or "all". The counts of a larger
             layer are scaled up, and its tally is drawn at once: that is approximate.
     """

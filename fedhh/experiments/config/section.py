@@ -11,7 +11,7 @@ from annotated_types import Gt, Lt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic_core import PydanticCustomError
 
-from fedhh import doors, settings
+from fedhh import plugins, settings
 from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class, protocol_names
 from fedhh.settings import alternatives, bounds_of, config_path, described, settings_of
@@ -92,11 +92,11 @@ class UncheckedSection(ProtocolSection):
 def section_class(name: Any) -> type[ProtocolSection]:
     """Return the class of a protocol's table; InputError if there is no such protocol.
 
-    Within `fedhh.doors.closed` the table of a protocol that is not fedhh's is not checked.
+    Within `fedhh.plugins.disabled` the table of a protocol that is not fedhh's is not checked.
     """
     try:
         return _section_of(protocol_class(name), name)
-    except doors.ClosedError:
+    except plugins.DisabledError:
         return UncheckedSection
 
 

@@ -19,7 +19,7 @@ from fedhh.experiments.report.style import (
 from fedhh.experiments.report.titles import put_heading, put_note
 from fedhh.experiments.run.result import RunResult
 
-_VALIDATES = ("recount", "evidence")
+_VALIDATES = ("validation", "evidence")
 """What a layer's row says that is the validation round."""
 _ASIDE = 0.1
 """How far behind the last layer the validation round stands, of all layers."""
@@ -28,7 +28,7 @@ _BELIEVED = (
     "votes."
 )
 _VALIDATED = {
-    "recount": "The validation round keeps words by its votes alone.",
+    "validation": "The validation round keeps words by its votes alone.",
     "evidence": "The validation round keeps words by the votes of all rounds that asked about them "
     "since they were found.",
 }

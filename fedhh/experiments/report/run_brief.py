@@ -39,7 +39,7 @@ def brief_of(result: RunResult, beside: TextTable | None = None) -> Iterator[Par
             for number, row in enumerate(top.to_dict("records"), start=1)
         ]
         yield Columns(heads=heads, rows=rows, label=1)
-        yield Line(falls_short(result.protocol.mechanism), style="dim")
+        yield Line(falls_short(result.protocol.plan), style="dim")
         reason = below_zero(result, top)
         if reason is not None:
             yield Line(reason, style="dim")

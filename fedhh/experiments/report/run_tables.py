@@ -20,8 +20,8 @@ from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.sentences import below_zero
 from fedhh.experiments.study.parts import Facts, Line, Part
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.plans.base import Plan
+from fedhh.plans.local_reports import LocalReports
 
 _Row = tuple[str, str, str]
 """What, its value, and a note."""
@@ -40,11 +40,11 @@ def run_parts(result: RunResult, *, num_words: int) -> Iterator[Part]:
 def summary_rows(result: RunResult) -> list[_Row]:
     """Return the summary as rows (what, value, note)."""
     metrics, cost = result.metrics, result.cost
-    mechanism = result.protocol.mechanism
-    passes, items = mechanism.num_passes, mechanism.max_items
+    plan = result.protocol.plan
+    passes, items = plan.num_passes, plan.max_items
     unit = result.population["unit"]
     clients, asked = f"{result.population['clients']:,}", f"{cost['clients_asked']:,}"
-    if mechanism.reuses_clients:
+    if plan.reuses_clients:
         each = "client and layer"
         who = ("answers", asked, f"of {clients} clients, drawn anew in each layer")
     else:
@@ -125,7 +125,7 @@ def fidelity_rows(simulation: dict[str, Any]) -> list[_Row]:
         return []
     layers = simulation.get("layers_without_reports", 0)
     what = "1 layer" if layers == 1 else f"{layers} layers"
-    note = f"{what} drawn at once, with the law of all reports"
+    note = f"{what} drawn at once, with the distribution of all reports"
     if "clients_drawn_per_layer" in simulation:
         drawn = simulation["clients_drawn_per_layer"]
         error = simulation["count_std_error_per_sqrt_count"]
@@ -137,11 +137,11 @@ def fidelity_rows(simulation: dict[str, Any]) -> list[_Row]:
 
 
 def _local_rows(result: RunResult) -> list[_Row]:
-    mechanism = result.protocol.mechanism
-    uses = mechanism.most_rounds_per_client
+    plan = result.protocol.plan
+    uses = plan.most_rounds_per_client
     rounds = f", in all {uses} layers" if uses > 1 else ""
-    one, several = "contribution", f"{mechanism.max_items} contributions of a client"
-    if _is_of_whole_set(mechanism):
+    one, several = "contribution", f"{plan.max_items} contributions of a client"
+    if _is_of_whole_set(plan):
         one, several = "word of a client", "that a client holds"
     item, user = (round_up(local_epsilon(result.privacy, unit)) for unit in ("item", "user"))
     return [
@@ -183,7 +183,7 @@ def regime_rows(result: RunResult) -> list[_Row]:
 
 def _words(result: RunResult, num_words: int) -> TextTable:
     shown = result.discoveries.head(num_words)
-    notes = [falls_short(result.protocol.mechanism), below_zero(result, shown)]
+    notes = [falls_short(result.protocol.plan), below_zero(result, shown)]
     return TextTable(
         title=f"discovered words, the first {len(shown):,} of {len(result.discoveries):,}",
         columns=(
@@ -202,21 +202,21 @@ def _words(result: RunResult, num_words: int) -> TextTable:
     )  # fmt: skip
 
 
-def falls_short(mechanism: Mechanism) -> str:
+def falls_short(plan: Plan) -> str:
     """Return why estimates may lie below the true numbers."""
-    if _is_of_whole_set(mechanism) and not mechanism.false_discovery_rate:
+    if _is_of_whole_set(plan) and not plan.false_discovery_rate:
         return (
             "A client says one member of its padded set, and counts are scaled up; what larger "
             "sets lose is made up in the mean over all words, if at all."
         )
     return (
-        f"Clients with more than {mechanism.max_items} candidates leave some unsaid, so estimates "
+        f"Clients with more than {plan.max_items} candidates leave some unsaid, so estimates "
         "of words that such clients hold fall short of the true number of clients."
     )
 
 
-def _is_of_whole_set(mechanism: Mechanism) -> TypeGuard[LocalReports]:
-    return isinstance(mechanism, LocalReports) and mechanism.is_of_whole_set
+def _is_of_whole_set(plan: Plan) -> TypeGuard[LocalReports]:
+    return isinstance(plan, LocalReports) and plan.is_of_whole_set
 
 
 def _layers(layers: pd.DataFrame) -> TextTable:
@@ -224,10 +224,10 @@ def _layers(layers: pd.DataFrame) -> TextTable:
     rows = [
         (
             str(row["pass"]),
-            "validation" if row["kept_by"] in ("recount", "evidence") else str(row["layer"]),
+            "validation" if row["kept_by"] in ("validation", "evidence") else str(row["layer"]),
             *(f"{row[key]:,}" for key in counts),
             # Where votes of several rounds decide, no number of one round's votes does.
-            f"{row['threshold']:,}" if row["kept_by"] in ("votes", "recount") else "-",
+            f"{row['threshold']:,}" if row["kept_by"] in ("votes", "validation") else "-",
             f"{row['coverage']:.1%}",
         )
         for row in layers.to_dict("records")

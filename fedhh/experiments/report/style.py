@@ -1,4 +1,4 @@
-"""One style for all figures: colors, lines that can be told apart where they coincide, files."""
+"""One style for all figures: colors, lines that can be distinguished where they coincide, files."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def audit_configured_run(
         upper_bounds={claim.method: _stated(claim.epsilon) for claim in audit.claims},
         confidence=confidence,
         facts={
-            "local_epsilon": protocol.mechanism.local_epsilon,
+            "local_epsilon": protocol.plan.local_epsilon,
             "reports": audit.num_reports,
             "domain_size": audit.domain_size,
             "neighbors": f"one client holds {audit.words[0]!r} or {audit.words[1]!r}",

@@ -1,7 +1,7 @@
 """One layer's votes, as runs make them: a worker that answers a query, again and again.
 
 Reports are made one by one, as devices make them, whatever `simulation.fidelity` says: tallies that
-a run draws at once have no reports, and are tested against these in law.
+a run draws at once have no reports, and are tested against these in distribution.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fedhh.experiments.run.heard_round import HeardRound
+from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.run.truth import Truth
 from fedhh.random import scatter
 
@@ -51,7 +51,7 @@ class CandidateRecord:
     missed: pd.DataFrame
 
 
-def record(rounds: list[HeardRound], truth: Truth, discovered: _Indices) -> CandidateRecord:
+def record(rounds: list[RoundRecord], truth: Truth, discovered: _Indices) -> CandidateRecord:
     """Return the tables of a finished run.
 
     Args:
@@ -74,14 +74,14 @@ def record(rounds: list[HeardRound], truth: Truth, discovered: _Indices) -> Cand
     )
 
 
-def values_of(heard: HeardRound, truth: Truth) -> _Indices:
+def values_of(heard: RoundRecord, truth: Truth) -> _Indices:
     """Return ``(V,) int64``: the candidate of each of the population's words, -1 for none."""
     if heard.prefix_length:
         return truth.prefix_values(heard.finished, heard.prefix_length)
     return truth.candidate_values(heard.query)
 
 
-def real_holders(heard: HeardRound, truth: Truth, values: _Indices) -> _Indices:
+def real_holders(heard: RoundRecord, truth: Truth, values: _Indices) -> _Indices:
     """Return ``(num_candidates,) int64``: clients that hold a word with each candidate's prefix.
 
     Args:
@@ -95,7 +95,7 @@ def real_holders(heard: HeardRound, truth: Truth, values: _Indices) -> _Indices:
 
 
 def candidate_rows(
-    heard: HeardRound,
+    heard: RoundRecord,
     real: _Indices,
     *,
     keep: _Indices | None = None,
@@ -144,7 +144,7 @@ def candidate_rows(
     return _rows(heard, chosen, fate=fate[chosen], real=real[chosen], stands_for=weights)
 
 
-def survivors(heard: HeardRound, most: int) -> pd.DataFrame:
+def survivors(heard: RoundRecord, most: int) -> pd.DataFrame:
     """Return rows as of `candidate_rows` for what survived, those with the most votes alone.
 
     Nobody has counted who holds them. It takes little time, as a run that is watched goes on.
@@ -159,7 +159,7 @@ def survivors(heard: HeardRound, most: int) -> pd.DataFrame:
 
 
 def _rows(
-    heard: HeardRound,
+    heard: RoundRecord,
     chosen: _Indices,
     *,
     fate: npt.NDArray[np.int8],
@@ -176,7 +176,7 @@ def _rows(
             "is_word": is_word,
             "votes": votes,
             "threshold": heard.threshold,
-            **heard.said.columns(votes),
+            **heard.statistics.columns(votes),
             "posterior": heard.posterior_of(chosen),
             "true_clients": real,
             "fate": pd.Categorical.from_codes(fate, categories=pd.Index(FATES)),
@@ -185,7 +185,7 @@ def _rows(
     ).astype({"pass": "int16", "layer": "int16"})
 
 
-def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
+def vote_ranges(heard: RoundRecord, real: _Indices | None) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.votes`; without truth, all count as real.
 
     Columns:
@@ -198,7 +198,7 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
         dropped_real: Dropped ones that some client holds.
         dropped_noise: Dropped ones that nobody holds.
     """
-    said = heard.said
+    statistics = heard.statistics
     bounds = _bounds(heard)
 
     def counted(votes: _Indices, weights: _Indices | None = None) -> _Indices:
@@ -206,7 +206,9 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
         return np.bincount(place, weights=weights, minlength=len(bounds)).astype(np.int64)
 
     # Nothing here goes through all candidates, which may be a million.
-    everything = counted(said.votes, said.counts) - counted(heard.votes[heard.num_fresh :])
+    everything = counted(statistics.votes, statistics.counts) - counted(
+        heard.votes[heard.num_fresh :]
+    )
     kept = np.concatenate([heard.kept, heard.words])
     kept = kept[kept < heard.num_fresh]
     survived = counted(heard.votes[kept])
@@ -225,7 +227,7 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
             "pass": heard.pass_index + 1,
             "layer": heard.layer,
             "votes_from": bounds,
-            "votes_to": np.append(bounds[1:] - 1, said.votes[-1:]),
+            "votes_to": np.append(bounds[1:] - 1, statistics.votes[-1:]),
             **columns,
         }
     )
@@ -233,9 +235,9 @@ def vote_ranges(heard: HeardRound, real: _Indices | None) -> pd.DataFrame:
     return filled.astype({"pass": "int16", "layer": "int16"})
 
 
-def _bounds(heard: HeardRound) -> _Indices:
+def _bounds(heard: RoundRecord) -> _Indices:
     """Return where ranges of votes begin, ascending, the first at or below all votes."""
-    lowest, highest = int(heard.said.votes[0]), int(heard.said.votes[-1])
+    lowest, highest = int(heard.statistics.votes[0]), int(heard.statistics.votes[-1])
     steps = np.zeros(0)
     if heard.votes_std > 0:
         steps = heard.votes_mean + heard.votes_std * _LINEAR
@@ -276,13 +278,13 @@ class MissedWords:
         self._at = {name: none.copy() for name in names}
         self._posterior = np.full(len(self._ids), np.nan, dtype=np.float32)
 
-    def candidates(self, heard: HeardRound, values: _Indices) -> _Indices:
+    def candidates(self, heard: RoundRecord, values: _Indices) -> _Indices:
         """Return the dropped candidates of missed words."""
         own = values[self._ids]
         asked = (own >= 0) & (own < heard.num_fresh)
         return np.setdiff1d(own[asked], np.concatenate([heard.kept, heard.words]))
 
-    def drop(self, heard: HeardRound, values: _Indices) -> None:
+    def drop(self, heard: RoundRecord, values: _Indices) -> None:
         """Note which words a round dropped."""
         own = values[self._ids]
         kept = np.zeros(heard.num_candidates + 1, dtype=np.bool_)

@@ -33,10 +33,10 @@ from fedhh.simulation.executor import Executor
 from fedhh.words.trie import PrefixTrie
 
 FALSE_DISCOVERY_RATE = 0.05
-"""Of the genie's rule."""
+"""Of the known-dictionary bound's rule."""
 
 _PASS = 2**31
-"""Addresses the genie's coins, so that none of them is a run's; no run has so many passes."""
+"""Addresses the known-dictionary bound's coins, so that none of them is a run's; no run has so many passes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +89,9 @@ def ceiling(
         None for a protocol without local privacy, or whose clients do not contribute as those of a
         `LocalProtocol` do.
     """
-    if not isinstance(protocol, LocalProtocol) or math.isinf(protocol.mechanism.local_epsilon):
+    if not isinstance(protocol, LocalProtocol) or math.isinf(protocol.plan.local_epsilon):
         return None
-    epsilon = protocol.mechanism.local_epsilon
+    epsilon = protocol.plan.local_epsilon
     contributing = (epsilon, protocol.max_items, protocol.sampler, protocol.pad)
     spelled = (protocol.symbols.symbols, protocol.longest_word)
     key = (population.fingerprint(), seed, fidelity, *contributing, *spelled)

@@ -9,8 +9,8 @@ from typing import Any
 
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
-from fedhh.experiments.run.heard_rounds import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.round_records import HeardRounds
 from fedhh.protocol import AnyProtocol
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.validation import InputError
@@ -84,6 +84,6 @@ class Checkpoint:
         notes = {"identity": self._identity, "layers": layers, "seconds": seconds}
         save_checkpoint(self._path, state, notes)
 
-    def heard_rounds(self, num_rounds: int) -> HeardRounds:
+    def round_records(self, num_rounds: int) -> HeardRounds:
         """Return the rounds' candidates, as many rounds as are finished."""
         return HeardRounds(self.folder / _CANDIDATES, num_rounds)

@@ -11,7 +11,7 @@ from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
 from fedhh.accounting.plan_search import local_epsilon_of_plan
 from fedhh.experiments.run.privacy import DEFAULT_DELTA
-from fedhh.mechanisms.base import Mechanism
+from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, config_path, settings_of
 from fedhh.validation import InputError, require_choice, require_positive
@@ -65,19 +65,19 @@ def at_central_epsilon(
     if (of_delta := _field(protocol, _DELTA)) is not None:
         settings = replace(settings, **{of_delta: delta})
 
-    def mechanism_at(changed: Any) -> Mechanism:
-        mechanism: Mechanism = changed.settle(num_clients=num_clients, seed=0).mechanism
-        return mechanism
+    def plan_at(changed: Any) -> Plan:
+        plan: Plan = changed.settle(num_clients=num_clients, seed=0).plan
+        return plan
 
     if name is None:
         found = epsilon_before_run(
-            mechanism_at(settings), num_clients=num_clients, unit=unit, delta=delta
+            plan_at(settings), num_clients=num_clients, unit=unit, delta=delta
         )
         if found > epsilon:
             raise _refusal(protocol, unit, epsilon, f"its settings give {found:.3g}")
         return _as_protocol(settings)
     local = local_epsilon_of_plan(
-        lambda local: mechanism_at(replace(settings, **{name: local})),
+        lambda local: plan_at(replace(settings, **{name: local})),
         num_clients=num_clients,
         unit=unit,
         epsilon=epsilon,
@@ -88,7 +88,7 @@ def at_central_epsilon(
     return _as_protocol(replace(settings, **{name: local}))
 
 
-def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Mechanism]:
+def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Plan]:
     """Return a protocol's plans, for `fedhh.accounting.account_plan`.
 
     Args:
@@ -107,12 +107,12 @@ def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Mechanism]:
             "sample follows from its central epsilon."
         )
 
-    def plan(clients: int, local_epsilon: float) -> Mechanism:
+    def plan_at(clients: int, local_epsilon: float) -> Plan:
         changed = replace(settings, clients_per_layer=AUTO, local_epsilon=local_epsilon)
-        mechanism: Mechanism = changed.settle(num_clients=clients, seed=0).mechanism
-        return mechanism
+        plan: Plan = changed.settle(num_clients=clients, seed=0).plan
+        return plan
 
-    return plan
+    return plan_at
 
 
 def chosen_settings(before: AnyProtocol, after: AnyProtocol) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def audit_run(
     """
     require_at_least(4, num_runs=num_runs)
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
-    if protocol.mechanism.reuses_clients:
+    if protocol.plan.reuses_clients:
         raise InputError("Expected disjoint cohorts for an audit; set reuse_clients=False.")
     pilot, summaries = _through_first_deciding_layer(protocol, population, seed=seed)
     query = pilot.query

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedhh.experiments.config.fidelity import layer_fidelity
 from fedhh.experiments.run.truth import Observed
-from fedhh.mechanisms.base import Mechanism
+from fedhh.plans.base import Plan
 from fedhh.protocol import RoundSummary
 from fedhh.queries.base import Diagnostics
 from fedhh.settings import described
@@ -41,14 +41,14 @@ class LayerRow(RoundSummary):
     def of(
         cls,
         summary: RoundSummary,
-        mechanism: Mechanism,
+        plan: Plan,
         diagnostics: Diagnostics,
         observed: Observed,
     ) -> LayerRow:
         """Return the row of a round."""
         return cls(
             **asdict(summary),
-            subset_size=mechanism.values_per_report(summary.domain_size),
+            subset_size=plan.values_per_report(summary.domain_size),
             dummies=diagnostics.num_dummies,
             clients_with_items=diagnostics.num_clients_with_items,
             coverage=observed.coverage,

@@ -157,13 +157,14 @@ def discoveries_table(
         estimated_clients: Unbiased estimate of how many clients hold it, not cut at 0; after a
             validation round, from the votes of that round alone.
         std_error: Standard error of that.
-        z: How far above the noise its votes lie, see `protocol.Discoveries`; with ``carry_words``,
-            those of the validation round and of all layers after it became a candidate.
+        z: How far above the noise its votes lie, see `protocol.Discoveries`; with
+            ``requery_words``, those of the validation round and of all layers after it became a
+            candidate.
         is_significant: Whether ``z`` is above ``metrics.significance_z``.
         true_count: How often clients typed it.
         true_clients: How many clients hold it.
         is_target: Whether somebody holds it.
-        clients_low, clients_high: Only where words were recounted: an interval around
+        clients_low, clients_high: Only where words were validated: an interval around
             ``estimated_clients``. Of those of all returned words at most 5 % miss, in expectation,
             although the same votes chose the words (Benjamini and Yekutieli 2005). It is about the
             clients that contribute the word when asked, as the estimate is.

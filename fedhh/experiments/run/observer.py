@@ -15,9 +15,9 @@ from typing import Any
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import CountProgress, Population
-from fedhh.experiments.run.heard_round import HeardRound
-from fedhh.experiments.run.heard_rounds import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.round_record import RoundRecord
+from fedhh.experiments.run.round_records import HeardRounds
 from fedhh.experiments.run.truth import Observed, Truth
 from fedhh.protocol import AnyProtocol, Discoveries, RunState
 from fedhh.queries.base import Counted, Query
@@ -73,12 +73,12 @@ class Observer:
         self._seen: list[_Seen] = []
         self._counted: Counted | None = None
         self._heard = heard
-        self.last_heard: HeardRound | None = None
+        self.last_heard: RoundRecord | None = None
         self._before = protocol.discoveries(state)
         self._truth: Truth | None = None
         # A client that may answer again cannot be counted as it answers. What had been counted
         # before a resume is gone.
-        waits = not (population.is_counted or protocol.mechanism.reuses_clients or rows)
+        waits = not (population.is_counted or protocol.plan.reuses_clients or rows)
         if not waits:
             self._truth = self._make_truth()
             # In the order of the rounds: what is found stays found.

@@ -21,8 +21,8 @@ from fedhh.experiments.run import preflight_sentences as sentences
 from fedhh.experiments.run.arguments import require_protocol
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, epsilon_of
 from fedhh.experiments.study.parts import Columns, Line, Part
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.plans.base import Plan
+from fedhh.plans.local_reports import LocalReports
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError
@@ -310,25 +310,23 @@ def preflight_of_configs(
 def _plan_facts(
     protocol: AnyProtocol, num_clients: int, delta: float, seed: int, *, looks_for_more: bool
 ) -> PlanFacts:
-    def mechanism_with(clients: int) -> Mechanism:
-        mechanism: Mechanism = protocol.settle(num_clients=clients, seed=seed).mechanism
-        return mechanism
+    def plan_with(clients: int) -> Plan:
+        plan: Plan = protocol.settle(num_clients=clients, seed=seed).plan
+        return plan
 
-    mechanism = mechanism_with(num_clients)
-    local = mechanism.local_epsilon if isinstance(mechanism, LocalReports) else np.inf
+    plan = plan_with(num_clients)
+    local = plan.local_epsilon if isinstance(plan, LocalReports) else np.inf
     facts = PlanFacts(
         title=protocol.title,
-        smallest_cohort=min(layer.num_clients for layer in mechanism.layers),
+        smallest_cohort=min(layer.num_clients for layer in plan.layers),
         local_epsilon=float(local),
-        central=central_before_run(mechanism, num_clients=num_clients, unit="item", delta=delta),
+        central=central_before_run(plan, num_clients=num_clients, unit="item", delta=delta),
     )
     if not looks_for_more or not facts.is_not_amplified:
         return facts
 
     def central_with(clients: int) -> float:
-        return epsilon_before_run(
-            mechanism_with(clients), num_clients=clients, unit="item", delta=delta
-        )
+        return epsilon_before_run(plan_with(clients), num_clients=clients, unit="item", delta=delta)
 
     more = [
         _fewest_clients(central_with, num_clients, target) for target in (local * _LESS, local / 2)

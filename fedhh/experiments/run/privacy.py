@@ -36,7 +36,7 @@ def privacy_of_plan(
         delta: Of the central guarantees.
         alpha: Of approximate k-anonymity.
     """
-    return account(protocol.mechanism, (), num_clients=num_clients, delta=delta, alpha=alpha)
+    return account(protocol.plan, (), num_clients=num_clients, delta=delta, alpha=alpha)
 
 
 def privacy_of_run(
@@ -56,8 +56,8 @@ def privacy_of_run(
         delta: Of the central guarantees.
         alpha: Of approximate k-anonymity.
     """
-    mechanism = protocol.mechanism
-    asked = {(each.pass_index, each.layer): each.num_clients for each in mechanism.layers}
+    plan = protocol.plan
+    asked = {(each.pass_index, each.layer): each.num_clients for each in plan.layers}
     layers = [
         LayerRecord(
             pass_index=summary.pass_index + 1,
@@ -72,7 +72,7 @@ def privacy_of_run(
         )
         for summary in summaries
     ]
-    return account(mechanism, layers, num_clients=num_clients, delta=delta, alpha=alpha)
+    return account(plan, layers, num_clients=num_clients, delta=delta, alpha=alpha)
 
 
 def local_epsilon(report: PrivacyReport, unit: str) -> float:

@@ -89,7 +89,7 @@ class RunResult:
         """
         from fedhh.accounting.dp_event import event_of_plan
 
-        return event_of_plan(self.protocol.mechanism, unit=unit, trust=trust)
+        return event_of_plan(self.protocol.plan, unit=unit, trust=trust)
 
     def second_opinion(self) -> tuple[SecondOpinion, ...]:
         """Return dp-accounting's bounds on each epsilon that privacy losses were composed for.
@@ -103,7 +103,7 @@ class RunResult:
         from fedhh.accounting.run_opinions import opinions_on_run
 
         layers = self.layers[["num_reports", "domain_size"]].itertuples(index=False, name=None)
-        return opinions_on_run(self.privacy, self.protocol.mechanism, list(layers))
+        return opinions_on_run(self.privacy, self.protocol.plan, list(layers))
 
     def __str__(self) -> str:
         """Return the run in a few lines; the rest is in its attributes."""

@@ -44,7 +44,7 @@ from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.experiments.study.callbacks import Callbacks, Several
-from fedhh.mechanisms.base import Mechanism
+from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor, Worker
@@ -134,7 +134,7 @@ def _run(
     else:
         checkpoint = Checkpoint(checkpoint_in, protocol, population, seed=seed, fidelity=fidelity)
         state, rows, spent = checkpoint.load()
-        heard = checkpoint.heard_rounds(len(rows))
+        heard = checkpoint.round_records(len(rows))
     left = TimeLeft()
     heard_by = Several([left, *callbacks])
     observer = Observer(
@@ -146,7 +146,7 @@ def _run(
         state=state,
         heard=heard,
     )
-    mechanism = protocol.mechanism
+    plan = protocol.plan
     asked_before = sum(row.num_clients for row in rows)
     heard_by.start(
         work_of(
@@ -158,7 +158,7 @@ def _run(
         )
     )
     ready = time.perf_counter()
-    follow = _follow(protocol, mechanism, executor, state, observer, rows=rows, heard=heard_by)
+    follow = _follow(protocol, plan, executor, state, observer, rows=rows, heard=heard_by)
     server_seconds = 0.0
     for finished in follow:
         state = finished.state
@@ -215,7 +215,7 @@ def _run(
         candidates=recorded,
         metrics=metrics,
         privacy=privacy,
-        cost=_cost(mechanism, state.history),
+        cost=_cost(plan, state.history),
         timings={
             "prepare": ready - started,
             "rounds": asked - ready,
@@ -249,7 +249,7 @@ def open_executor(
         config: Whose clients they are.
         population: The clients.
         workers: Who answers for them.
-        ahead: These workers, where they have been started, see `start_ahead`.
+        ahead: These workers, where they have been started, see `start_in_background`.
     """
     clients = open_clients(config, population, workers, ahead)
     return fidelity_of(config).wrap(clients, seed=config.seed)
@@ -294,7 +294,7 @@ def run_config(
     config, protocol = check_config(config, population)
     # A directory is made only once Ray has answered: an address may be wrong, too.
     if executor is None:
-        seconds = seconds_of_run(config, protocol.mechanism, population)
+        seconds = seconds_of_run(config, protocol.plan, population)
         workers = choose_workers(config.execution, seconds)
         opened: AbstractContextManager[Executor] = open_executor(config, population, workers)
     else:
@@ -357,7 +357,7 @@ def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Execu
 
 def _follow(
     protocol: AnyProtocol,
-    mechanism: Mechanism,
+    plan: Plan,
     executor: Executor,
     state: Any,
     observer: Observer,
@@ -366,10 +366,10 @@ def _follow(
     heard: Callbacks,
 ) -> Iterator[engine.Round[Any]]:
     """Yield each round, its row appended to ``rows``."""
-    passes, layers = mechanism.num_passes, mechanism.layers[-1].layer
+    passes, layers = plan.num_passes, plan.layers[-1].layer
     for finished in engine.rounds(protocol, executor, state=state, progress=heard.advance):
         observed = observer.observe(finished)
-        row = LayerRow.of(finished.state.history[-1], mechanism, finished.diagnostics, observed)
+        row = LayerRow.of(finished.state.history[-1], plan, finished.diagnostics, observed)
         rows.append(row)
         unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"
         heard.finish(unit, FinishedRound(row, observer.last_heard))
@@ -377,7 +377,7 @@ def _follow(
         yield finished
 
 
-def _cost(mechanism: Mechanism, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
+def _cost(plan: Plan, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
     """Return what the run asked of clients and network.
 
     A client answers in one round, or, where every round draws from all clients, perhaps in each.
@@ -389,13 +389,11 @@ def _cost(mechanism: Mechanism, summaries: Sequence[RoundSummary]) -> dict[str, 
         upload_bits_per_client_max: Bits that a client sends at most.
         download_bits_per_client_max: Bits that a client receives at most.
     """
-    at_most = sum if mechanism.reuses_clients else partial(max, default=0.0)
+    at_most = sum if plan.reuses_clients else partial(max, default=0.0)
     return {
         "clients_asked": sum(s.num_clients for s in summaries),
         "reports": sum(s.num_reports for s in summaries),
         "rounds": len(summaries),
-        "upload_bits_per_client_max": at_most(
-            s.report_bits * mechanism.max_items for s in summaries
-        ),
+        "upload_bits_per_client_max": at_most(s.report_bits * plan.max_items for s in summaries),
         "download_bits_per_client_max": at_most(s.download_bits for s in summaries),
     }

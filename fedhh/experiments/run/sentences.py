@@ -12,9 +12,9 @@ from fedhh.experiments.config.labels import listed, round_up
 from fedhh.experiments.run.privacy import central_before_run, central_epsilon, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.opt_in import OptInBlend
-from fedhh.mechanisms.sampled_threshold import SampledThreshold
+from fedhh.plans.base import Plan
+from fedhh.plans.opt_in import OptInBlend
+from fedhh.plans.sampled_threshold import SampledThreshold
 
 
 def sentence(result: RunResult) -> str:
@@ -57,7 +57,7 @@ def privacy_sentence(result: RunResult) -> str:
     return (
         f"Privacy: epsilon {before[0]} at item level and {before[1]} at user level against "
         f"readers of results{which}, at delta {delta:g}; "
-        f"{_against_server(report, result.protocol.mechanism)} {anonymity_text(report)}"
+        f"{_against_server(report, result.protocol.plan)} {anonymity_text(report)}"
     )
 
 
@@ -93,20 +93,20 @@ def anonymity_text(report: PrivacyReport) -> str:
     )
 
 
-def _against_server(report: PrivacyReport, mechanism: Mechanism) -> str:
+def _against_server(report: PrivacyReport, plan: Plan) -> str:
     """Return the local epsilons, or whom clients have to trust where there are none."""
     item, user = (local_epsilon(report, unit) for unit in ("item", "user"))
     if math.isfinite(item):
         return f"{round_up(item)} and {round_up(user)} against the server."
-    if isinstance(mechanism, OptInBlend):
-        of_others = mechanism.local
+    if isinstance(plan, OptInBlend):
+        of_others = plan.local
         items = of_others.max_items * of_others.most_rounds_per_client
         others = [round_up(of_others.local_epsilon * times) for times in (1, items)]
         return (
             "clients that opted in trust the server, which sees their words; of the others, "
             f"{others[0]} and {others[1]} against it."
         )
-    if isinstance(mechanism, SampledThreshold):
+    if isinstance(plan, SampledThreshold):
         return "clients trust the server, which sees what they send in clear."
     return "none against the server, since reports are not randomized."
 
@@ -123,7 +123,7 @@ def _why_nothing(result: RunResult) -> str:
     layers = result.layers
     last = None if layers.empty else layers.iloc[-1]
     more = "ask more clients, or raise local_epsilon"
-    if last is not None and last["kept_by"] in ("recount", "evidence"):
+    if last is not None and last["kept_by"] in ("validation", "evidence"):
         k = getattr(result.protocol, "anonymity_k", 0)
         return (
             f"The validation round could not show of any of {last['num_candidates']:,} candidates "
@@ -133,7 +133,7 @@ def _why_nothing(result: RunResult) -> str:
     regime = regime_of_run(layers)
     if regime is not None and regime.limit != "nothing":
         return f"It was limited by {regime.limit}: {regime.advice}."
-    if isinstance(result.protocol.mechanism, SampledThreshold):
+    if isinstance(result.protocol.plan, SampledThreshold):
         return "No word was sampled as often as the threshold asks: ask more clients."
     return f"No word's reports stood out of the noise: {more}."
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from fedhh.mechanisms.base import Mechanism, PlannedLayer
-from fedhh.mechanisms.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
+from fedhh.plans.base import Plan, PlannedRound
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol, DiscoveryProtocol, RunState
 from fedhh.queries.base import Aggregate, Query
 from fedhh.validation import InputError
@@ -21,22 +21,22 @@ def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
     Args:
         protocol: Its settled settings.
     """
-    mechanism = protocol.mechanism
-    local = isinstance(mechanism, LocalReports)
+    plan = protocol.plan
+    local = isinstance(plan, LocalReports)
     return {
         "title": protocol.title,
         "symbols": protocol.symbols.symbols,
         "longest_word": protocol.longest_word,
         "false_discovery_rate": getattr(protocol, "false_discovery_rate", 0.0),
         "anonymity_k": getattr(protocol, "anonymity_k", 0),
-        "mechanism": {
-            "layers": [[getattr(layer, name) for name in _LAYER] for layer in mechanism.layers],
-            "max_items": mechanism.max_items,
-            "padded": mechanism.padded,
-            "reuses_clients": mechanism.reuses_clients,
-            "local_epsilon": mechanism.local_epsilon if local else None,
-            "is_of_whole_set": getattr(mechanism, "is_of_whole_set", False),
-            "false_discovery_rate": getattr(mechanism, "false_discovery_rate", 0.0),
+        "plan": {
+            "layers": [[getattr(layer, name) for name in _LAYER] for layer in plan.layers],
+            "max_items": plan.max_items,
+            "padded": plan.padded,
+            "reuses_clients": plan.reuses_clients,
+            "local_epsilon": plan.local_epsilon if local else None,
+            "is_of_whole_set": getattr(plan, "is_of_whole_set", False),
+            "false_discovery_rate": getattr(plan, "false_discovery_rate", 0.0),
         },
     }
 
@@ -80,7 +80,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
     length: int
     false_discovery_rate: float
     anonymity_k: int
-    plan: Mechanism
+    plan: Plan
 
     @classmethod
     def of(cls, statement: dict[str, Any]) -> StatedProtocol:
@@ -89,14 +89,14 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         Raises:
             KeyError, TypeError, ValueError: The statement is damaged.
         """
-        stated = statement["mechanism"]
+        stated = statement["plan"]
         shared: dict[str, Any] = {
             "layers": tuple(_layer(numbers) for numbers in stated["layers"]),
             "max_items": _whole(stated["max_items"]),
             "padded": bool(stated["padded"]),
             "reuses_clients": bool(stated["reuses_clients"]),
         }
-        plan = Mechanism(**shared)
+        plan = Plan(**shared)
         if stated["local_epsilon"] is not None:
             plan = StatedReports(
                 **shared,
@@ -123,11 +123,6 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         """Symbols of the longest word that can be discovered."""
         return self.length
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """What the run did with its clients' data."""
-        return self.plan
-
     def settle(self, *, num_clients: int, seed: int) -> StatedProtocol:
         """Return the same: a finished run has nothing left to decide."""
         return self
@@ -136,20 +131,20 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         """Refuse: the protocol's code is not here."""
         raise InputError(f"{self.title}: expected the protocol's code, got what a run says of it.")
 
-    def ask(self, planned: PlannedLayer, run: RunState[Any]) -> NoReturn:
+    def ask(self, planned: PlannedRound, run: RunState[Any]) -> NoReturn:
         """Refuse, as `begin`."""
         self.begin()
 
     def hear(
-        self, planned: PlannedLayer, run: RunState[Any], query: Query, aggregate: Aggregate
+        self, planned: PlannedRound, run: RunState[Any], query: Query, aggregate: Aggregate
     ) -> NoReturn:
         """Refuse, as `begin`."""
         self.begin()
 
 
-def _layer(numbers: Sequence[Any]) -> PlannedLayer:
+def _layer(numbers: Sequence[Any]) -> PlannedRound:
     stated: dict[str, Any] = dict(zip(_LAYER, map(_whole, numbers), strict=True))
-    return PlannedLayer(**stated)
+    return PlannedRound(**stated)
 
 
 def _whole(value: Any) -> int:

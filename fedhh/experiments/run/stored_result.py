@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.accounting import PrivacyReport
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
@@ -166,12 +166,12 @@ def _later(names: list[str]) -> dict[str, Kind]:
 
 def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:
     """Return a run's protocol: settled if all of it is fedhh's own, else by what the run states."""
-    with doors.closed():
+    with plugins.disabled():
         try:
             protocol = settle(config, record["population"]["clients"])[1]
             # The first use of the oracle, which may be somebody else's.
-            protocol.mechanism  # noqa: B018
-        except doors.ClosedError:
+            protocol.plan  # noqa: B018
+        except plugins.DisabledError:
             protocol = None
     if protocol is not None:
         return protocol

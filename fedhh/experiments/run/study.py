@@ -20,7 +20,7 @@ from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.preflight import preflight_of_configs
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
-from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
+from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_in_background
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.experiments.study.directory import check_output
 from fedhh.experiments.study.parts import Columns, Line, Part
@@ -68,15 +68,15 @@ class RunStudy(Study):
         rows = []
         for each in self.configs:
             protocol = check_config(each, population)[1]
-            mechanism = protocol.mechanism
-            cohorts = [layer.num_clients for layer in mechanism.layers]
-            local = getattr(mechanism, "local_epsilon", math.inf)
+            plan = protocol.plan
+            cohorts = [layer.num_clients for layer in plan.layers]
+            local = getattr(plan, "local_epsilon", math.inf)
             rows.append(
                 (
                     protocol.title,
                     f"{len(cohorts):,}",
                     f"{min(cohorts):,}",
-                    f"{mechanism.most_answers:,}",
+                    f"{plan.most_answers:,}",
                     "none" if math.isinf(local) else f"{local:g}",
                 )
             )
@@ -96,7 +96,7 @@ class RunStudy(Study):
         config, heard = self.configs[0], Several(callbacks)
         check_output(self._request.out, config.output.directory, resume=self._request.resume)
         check_cluster(config.execution.workers, config.execution.ray_address)
-        with start_ahead(config.execution) as ahead:
+        with start_in_background(config.execution) as ahead:
             heard.phase("drawing clients")
             started = time.perf_counter()
             file = KeptFile()
@@ -105,8 +105,7 @@ class RunStudy(Study):
             checked = [check_config(each, population) for each in self.configs]
             heard.say(self._preflight(population, file))
             seconds = sum(
-                seconds_of_run(settled, protocol.mechanism, population)
-                for settled, protocol in checked
+                seconds_of_run(settled, protocol.plan, population) for settled, protocol in checked
             )
             workers = choose_workers(config.execution, seconds)
             heard.note(workers.why)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.experiments.config.fidelity import EXACT_TALLY
-from fedhh.experiments.run.heard_round import HeardRound
 from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.protocol import AnyProtocol
 
@@ -52,13 +52,13 @@ def work_of(
     seconds_left: Callable[[], float | None] | None = None,
 ) -> RunWork:
     """Return what a run is about to do, after rounds and answers that were done before."""
-    mechanism = protocol.mechanism
+    plan = protocol.plan
     return RunWork(
         title=protocol.title,
         noun="rounds",
-        total=len(mechanism.layers),
+        total=len(plan.layers),
         done=done,
-        steps=mechanism.most_answers,
+        steps=plan.most_answers,
         steps_done=clients_done,
         seconds_left=seconds_left,
         protocol=protocol,
@@ -75,7 +75,7 @@ class FinishedRound(NamedTuple):
     """
 
     row: LayerRow
-    heard: HeardRound | None
+    heard: RoundRecord | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,5 +194,5 @@ class TimeLeft(Callbacks):
         grown: float = layer.subset_size * domain / layer.domain_size
         if layer.subset_size == 1:
             # Of one value out of a small domain: what more values make of it, epsilon says.
-            grown = domain * math.exp(-self._protocol.mechanism.local_epsilon)
+            grown = domain * math.exp(-self._protocol.plan.local_epsilon)
         return max(grown, 1.0)

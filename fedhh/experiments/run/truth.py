@@ -148,7 +148,7 @@ class Truth:
         if isinstance(query, PrefixQuery) and kept is not None:
             extended = query.trie.extend(kept)
         was_alive = self._alive(query)
-        # A recount takes words back, so what was found before does not count.
+        # A validation round takes words back, so what was found before does not count.
         self._found[:] = False
         self._found[ids[ids >= 0]] = True
         coverage = self.share(self._found)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedhh.clients.populations.population import Population, StoredPopulation
-from fedhh.clients.rehearsal import rehearse
+from fedhh.clients.warm_up import warm_up
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.schema import Config, ExecutionConfig
-from fedhh.mechanisms.base import Mechanism
+from fedhh.plans.base import Plan
 from fedhh.settings import AUTO
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def seconds_of_answers(answers: float, config: Config, *, is_held: bool) -> floa
     return answers * ((HELD if is_held else DRAWN) + reported)
 
 
-def seconds_of_run(config: Config, mechanism: Mechanism, population: Population) -> float:
+def seconds_of_run(config: Config, plan: Plan, population: Population) -> float:
     """Return about how long the answers that a run asks for take on one core."""
     most = config.simulation.drawn_clients
     answers = sum(
         layer.num_clients if isinstance(most, str) else min(layer.num_clients, most)
-        for layer in mechanism.layers
+        for layer in plan.layers
     )
     return seconds_of_answers(answers, config, is_held=isinstance(population, StoredPopulation))
 
@@ -77,7 +77,7 @@ def certain_workers(execution: ExecutionConfig) -> Workers | None:
     return None
 
 
-def start_ahead(execution: ExecutionConfig) -> AbstractContextManager[RayActors | None]:
+def start_in_background(execution: ExecutionConfig) -> AbstractContextManager[RayActors | None]:
     """Return workers that get ready from now on, where it is certain that Ray is asked.
 
     It is for who still has to make the population; None elsewhere.
@@ -90,7 +90,7 @@ def start_ahead(execution: ExecutionConfig) -> AbstractContextManager[RayActors 
         return nullcontext()
     from fedhh.simulation.ray.actors import RayActors
 
-    return closing(RayActors(workers.number, execution.ray_address, rehearsal=rehearse))
+    return closing(RayActors(workers.number, execution.ray_address, warm_up=warm_up))
 
 
 def choose_workers(

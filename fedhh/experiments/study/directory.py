@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.system.files import is_there, write_text
 from fedhh.validation import InputError
 
@@ -95,7 +95,7 @@ def make_directory(directory: Path, write: Callable[[], None]) -> None:
     check_directory(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        doors.save_sources(directory)
+        plugins.save_sources(directory)
         write()
     except OSError as error:
         raise InputError(f"Cannot write to {directory}: {error.strerror}.") from None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.study.directory import CONFIG, RESULT, make_directory
 from fedhh.experiments.study.stored_files import read_json
@@ -128,7 +128,7 @@ def stored_toml(directory: Path, name: str = CONFIG, *, what: str) -> dict[str, 
     Raises:
         InputError: There is none, or it is damaged.
     """
-    doors.offer_folder(directory, is_result=True)
+    plugins.offer_folder(directory, is_result=True)
     _require_there(directory / name, what)
     return read_toml(directory / name)
 

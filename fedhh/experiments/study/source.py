@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.experiments.config.built_in import COMMANDS, preset_names, preset_text
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.study.callbacks import Callbacks
@@ -36,10 +36,10 @@ def load_source(request: Request, *, kind: str | None = None) -> Source:
         name = next((each for each in names if is_there(directory / each)), names[0])
         table, origin = stored_toml(directory, name, what=of_kind.noun), str(directory)
     elif request.file is not None:
-        doors.offer_folder(request.file.parent)
+        plugins.offer_folder(request.file.parent)
         table, origin = read_toml(request.file), str(request.file)
     else:
-        doors.offer_folder(Path())
+        plugins.offer_folder(Path())
         name = str(request.source or of_kind.default_source)
         if not name:
             listed = ", ".join(preset_names(KINDS[kind or "run"].presets))

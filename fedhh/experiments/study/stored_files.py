@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.system.reading import read_bytes, require_regular
 from fedhh.validation import InputError, shown
 
@@ -52,7 +52,7 @@ def reading(directory: Path) -> Iterator[None]:
     Raises:
         InputError: What it holds is damaged; the environment's FEDHH_TRACEBACK raises the cause.
     """
-    with doors.closed():
+    with plugins.disabled():
         try:
             yield
         except InputError:

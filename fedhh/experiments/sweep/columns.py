@@ -26,7 +26,7 @@ EXTRA = "extra"
 FEWEST_VALUES = 3
 
 MOST_LINES, MOST_PANELS = 7, 12
-"""Of a figure: more lines cannot be told apart, more panels cannot be read."""
+"""Of a figure: more lines cannot be distinguished, more panels cannot be read."""
 
 _BESIDE = "beside_grid"
 _ORACLE = "protocol.oracle"

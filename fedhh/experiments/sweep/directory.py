@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.schema import Config
@@ -280,7 +280,7 @@ def base_config(description: dict[str, Any]) -> Config | None:
     if not description["sweep"]:
         return None
     try:
-        with doors.closed():
+        with plugins.disabled():
             table = parse_toml(description["sweep"], SWEEP_FILE)
             table.pop(SWEEP, None)
             return parse_config(table, SWEEP_FILE)
@@ -365,7 +365,7 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
     hashes = {name: file_hash(Path(name)) for name in sorted(files) if Path(name).is_file()}
     made = {"schema_version": SCHEMA_VERSION, "configuration": sweep.key, "files": hashes}
     modules = {
-        path: hashlib.sha256(text.encode()).hexdigest() for path, text in doors.sources().items()
+        path: hashlib.sha256(text.encode()).hexdigest() for path, text in plugins.sources().items()
     }
     return {**made, "modules": modules} if modules else made
 

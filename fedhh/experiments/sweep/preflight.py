@@ -52,8 +52,8 @@ def _ranked(cell: Cell, population: StoredPopulation) -> tuple[str, tuple[int, f
     """Return a cell's protocol, and its smallest cohort before its local epsilon, falling."""
     config = settle_alphabet(cell.config, population)
     _, protocol = settle(config, population.num_clients, population.lexicon.words)
-    size = min(layer.num_clients for layer in protocol.mechanism.layers)
-    return cell.protocol or protocol.title, (size, -protocol.mechanism.local_epsilon)
+    size = min(layer.num_clients for layer in protocol.plan.layers)
+    return cell.protocol or protocol.title, (size, -protocol.plan.local_epsilon)
 
 
 def _title(label: str, cell: Cell) -> str:

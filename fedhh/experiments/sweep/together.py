@@ -58,7 +58,7 @@ def run_together(cells: Sequence[Cell], drawn: Drawn, execution: ExecutionConfig
     population = drawn.population
     assert population is not None
     seconds = sum(
-        seconds_of_run(config, check_config(config, population)[1].mechanism, population)
+        seconds_of_run(config, check_config(config, population)[1].plan, population)
         for config in configs
     )
     workers = choose_workers(execution, seconds)
@@ -94,10 +94,10 @@ def _rounds_of(cell: Cell, population: Population | None) -> tuple[Any, ...] | N
     if population is None or isinstance(population, StoredPopulation):
         return None
     try:
-        mechanism = check_config(cell.config, population)[1].mechanism
+        plan = check_config(cell.config, population)[1].plan
     except InputError:
         # Its record will say what is wrong.
         return None
-    if mechanism.reuses_clients:
+    if plan.reuses_clients:
         return None
-    return tuple(layer.num_clients for layer in mechanism.layers)
+    return tuple(layer.num_clients for layer in plan.layers)

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.sampled_threshold import SampledThreshold
+from fedhh.plans.base import Plan
+from fedhh.plans.sampled_threshold import SampledThreshold
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import LARGEST_COUNT
 from fedhh.validation import InputError, shown
@@ -48,12 +48,12 @@ class Asked:
     @classmethod
     def of(cls, settled: AnyProtocol, *, label: str, is_set: bool, beside: Hashable) -> Asked:
         """Return what a settled protocol asks."""
-        mechanism = settled.mechanism
-        samples = isinstance(mechanism, SampledThreshold)
+        plan = settled.plan
+        samples = isinstance(plan, SampledThreshold)
         return cls(
             protocol=label or settled.title,
-            clients=None if samples else mechanism.most_answers,
-            layers=len(mechanism.layers),
+            clients=None if samples else plan.most_answers,
+            layers=len(plan.layers),
             is_set=is_set,
             beside=beside,
         )
@@ -133,7 +133,7 @@ def total_line(cells: Sequence[Asked], *, protocols: bool) -> str:
     return f"Clients asked in all, not the same for every protocol: {'; '.join(numbers)}{apart}."
 
 
-def _shared_out(protocol: AnyProtocol) -> Mechanism | None:
+def _shared_out(protocol: AnyProtocol) -> Plan | None:
     """Return what a protocol does with cohorts of a set size; None if it draws samples instead."""
     if COHORT not in vars(protocol):
         return None
@@ -142,8 +142,8 @@ def _shared_out(protocol: AnyProtocol) -> Mechanism | None:
         probe: AnyProtocol = replace(settings, **{COHORT: _PROBE})
     except InputError:  # Its cohort cannot be set by itself.
         return None
-    mechanism = probe.settle(num_clients=LARGEST_COUNT, seed=0).mechanism
-    return None if isinstance(mechanism, SampledThreshold) else mechanism
+    plan = probe.settle(num_clients=LARGEST_COUNT, seed=0).plan
+    return None if isinstance(plan, SampledThreshold) else plan
 
 
 def _groups(cells: Iterable[Asked]) -> list[list[Asked]]:

@@ -14,10 +14,10 @@ from fedhh.longitudinal.audit.longitudinal_audit import (
     NO_EVENT,
     LifeAudit,
     LivingDevice,
-    NeighboringLives,
+    NeighboringHistories,
     Transcripts,
     audit_device,
-    neighboring_lives,
+    neighboring_histories,
     stated_trade_off,
     telling_epsilon,
 )
@@ -32,7 +32,7 @@ from fedhh.longitudinal.audit.verdict import (
 
 __all__ = [
     "NO_EVENT", "Answers", "CapReplay", "LifeAudit", "LifeFinding", "LivingDevice",
-    "LongitudinalVerdict", "NeighboringLives", "Overspending", "SentRecords", "ShownAnswers",
+    "LongitudinalVerdict", "NeighboringHistories", "Overspending", "SentRecords", "ShownAnswers",
     "TradeOff", "Transcripts", "audit_budget_manager", "audit_device", "audit_memo",
-    "neighboring_lives", "replay_cap", "stated_trade_off", "telling_epsilon",
+    "neighboring_histories", "replay_cap", "stated_trade_off", "telling_epsilon",
 ]  # fmt: skip

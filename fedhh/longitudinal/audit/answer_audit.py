@@ -1,4 +1,4 @@
-"""Audits of memoised answers: whether a device's second answer really is its first one again.
+"""Audits of memoized answers: whether a device's second answer really is its first one again.
 
 A device that draws a permanent response anew, every day or after its value changed and changed
 back, gives away more with every day, to whoever reads all its reports.
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fedhh.accounting.empirical_epsilon import Floats, check_levels, rounded_ratio
 from fedhh.longitudinal.audit.findings import LifeFinding, find_in_samples
 from fedhh.longitudinal.audit.trade_off import Answers, TradeOff
-from fedhh.longitudinal.memoization.bits import MemoisedBits
+from fedhh.longitudinal.memoization.bits import MemoizedBits
 from fedhh.longitudinal.memoization.daily import DailyAnswer, Values, as_histories
 from fedhh.validation import InputError, require_at_least
 
@@ -22,7 +22,9 @@ _JOINT = "likelihood of all reports together"
 _DAILY = "sum over days of each report's own likelihood"
 
 
-def stated_of_lives(answer: DailyAnswer, first: npt.ArrayLike, second: npt.ArrayLike) -> TradeOff:
+def stated_of_histories(
+    answer: DailyAnswer, first: npt.ArrayLike, second: npt.ArrayLike
+) -> TradeOff:
     """Return what is stated of all reports of two histories of ``(days,)`` values, one a day.
 
     Permanent responses made of bits state more than their epsilon: so many independent bits, each
@@ -30,12 +32,12 @@ def stated_of_lives(answer: DailyAnswer, first: npt.ArrayLike, second: npt.Array
 
     Raises:
         InputError: Histories of different length, or nothing is stated: the answer is not
-            memoised, or what it memoises need not repeat and differ on the same days.
+            memoized, or what it memoizes need not repeat and differ on the same days.
     """
-    epsilon = answer.epsilon_of_lives(first, second)
+    epsilon = answer.epsilon_of_histories(first, second)
     if not np.isfinite(answer.epsilon_forever):
         raise InputError(
-            f"Expected a memoised answer, which states what all its reports give away, got "
+            f"Expected a memoized answer, which states what all its reports give away, got "
             f"{type(answer).__name__}."
         )
     if not np.isfinite(epsilon):
@@ -44,7 +46,7 @@ def stated_of_lives(answer: DailyAnswer, first: npt.ArrayLike, second: npt.Array
             "rounded, whatever the device draws (grid points do), got others; say what is claimed "
             "of them."
         )
-    if isinstance(answer, MemoisedBits) and epsilon:
+    if isinstance(answer, MemoizedBits) and epsilon:
         of_bits = {round(each.epsilon, 12) for each in answer.farthest} - {0.0}
         if len(of_bits) == 1:
             # Rounded to 12 digits for the comparison only: the whole is shared out exactly.
@@ -82,13 +84,13 @@ def audit_answer(
 
     Raises:
         InputError: The histories are not of one length, or no claim is given and the answer
-            states nothing of them, see `stated_of_lives`.
+            states nothing of them, see `stated_of_histories`.
     """
     check_levels(0.0, confidence)
     require_at_least(4, num_devices=num_devices)
     histories = as_histories(first, second)
     if stated is None:
-        stated = stated_of_lives(answer, *histories)
+        stated = stated_of_histories(answer, *histories)
     samples = [
         _statistics(answer, histories, held, num_devices, rng, redrawn=redrawn) for held in (0, 1)
     ]

@@ -70,7 +70,7 @@ class Transcripts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NeighboringLives:
+class NeighboringHistories:
     """Two histories with events at the same times.
 
     Attributes:
@@ -128,14 +128,14 @@ class LifeAudit:
         return self.sent.worst is not None or self.found.refuted
 
 
-def neighboring_lives(
+def neighboring_histories(
     level: Level,
     *,
     num_days: int,
     events_per_day: int,
     pair: tuple[int, int] = (0, 1),
     day: int = 0,
-) -> NeighboringLives:
+) -> NeighboringHistories:
     """Return two histories whose events have the first value of a pair, but for what changes.
 
     An event that changes alone is the only one of its day: others would hide it from an honest
@@ -161,7 +161,7 @@ def neighboring_lives(
         first[day, 1:] = NO_EVENT
         second = first.copy()
         second[day, 0] = pair[1]
-    return NeighboringLives(
+    return NeighboringHistories(
         level=level,
         first=first,
         second=second,
@@ -170,16 +170,16 @@ def neighboring_lives(
     )
 
 
-def stated_trade_off(epsilon: float, cap: Cap, lives: NeighboringLives) -> TradeOff:
+def stated_trade_off(epsilon: float, cap: Cap, histories: NeighboringHistories) -> TradeOff:
     """Return what is stated of two histories: so many records at most can tell about a change.
 
     Each event is privatized once and sent at most once. A record's coins, and the choice of what is
     sent, do not depend on values. Epsilon is that of one record.
     """
-    first_day, end = lives.seen
+    first_day, end = histories.seen
     times = cap.most_in(first_day, end - first_day)
-    if lives.level == "event":
-        times = min(times, lives.num_changed)
+    if histories.level == "event":
+        times = min(times, histories.num_changed)
     return TradeOff((Answers(epsilon=epsilon, times=times),))
 
 
@@ -196,7 +196,7 @@ def telling_epsilon(epsilon: float, num_records: int) -> float:
 
 def audit_device(
     device: LivingDevice,
-    lives: NeighboringLives,
+    histories: NeighboringHistories,
     *,
     num_devices: int,
     rng: np.random.Generator,
@@ -206,7 +206,7 @@ def audit_device(
 
     Args:
         device: Only its transcripts are read.
-        lives: Two neighboring histories.
+        histories: Two neighboring histories.
         num_devices: Devices of each history, at least 8; see `find_in_samples`.
         rng: Source of the devices' coins.
         confidence: In (0, 1): a device that keeps what it states is refuted with at most the rest.
@@ -214,20 +214,20 @@ def audit_device(
     check_levels(0.0, confidence)
     require_at_least(8, num_devices=num_devices)
     samples, counts, owners, days = [], [], [], []
-    for number, life in enumerate((lives.first, lives.second)):
-        statistics, (owner, day) = _lived(device, lives, life, num_devices, rng)
+    for number, life in enumerate((histories.first, histories.second)):
+        statistics, (owner, day) = _lived(device, histories, life, num_devices, rng)
         samples.append(statistics)
         owners.append(owner + number * num_devices)
         days.append(day)
-        counts.append(_counts_of_seen_days(lives, owner, day, num_devices))
+        counts.append(_counts_of_seen_days(histories, owner, day, num_devices))
     _add_what_numbers_say(samples, counts)
     return LifeAudit(
         sent=replay_cap(device.cap, np.concatenate(owners), np.concatenate(days)),
         found=find_in_samples(
             samples[0],
             samples[1],
-            level=lives.level,
-            stated=stated_trade_off(device.oracle.epsilon, device.cap, lives),
+            level=histories.level,
+            stated=stated_trade_off(device.oracle.epsilon, device.cap, histories),
             confidence=confidence,
         ),
     )
@@ -235,19 +235,19 @@ def audit_device(
 
 def _lived(
     device: LivingDevice,
-    lives: NeighboringLives,
+    histories: NeighboringHistories,
     life: Numbers,
     num_devices: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Floats], tuple[Numbers, Numbers]]:
-    first_day, end = lives.seen
+    first_day, end = histories.seen
     all_seen, first_seen = np.zeros(num_devices), np.zeros(num_devices)
     owners, days = [], []
     at_once = max(1, _EVENTS_AT_ONCE // life.size)
     for start in range(0, num_devices, at_once):
         size = min(at_once, num_devices - start)
         shown = device.live(life, num_devices=size, rng=rng)
-        ratios = log_ratio(device.oracle, shown.reports, *lives.pair)
+        ratios = log_ratio(device.oracle, shown.reports, *histories.pair)
         part = slice(start, start + size)
         for sums, last in ((all_seen, end), (first_seen, first_day + 1)):
             is_seen = (shown.days >= first_day) & (shown.days < last)
@@ -255,18 +255,20 @@ def _lived(
         owners.append(shown.devices + start)
         days.append(shown.days)
     statistics = {"reports": np.round(all_seen, 9)}
-    if lives.level == "event":
+    if histories.level == "event":
         statistics["reports of the day of the event"] = np.round(first_seen, 9)
     return statistics, (np.concatenate(owners), np.concatenate(days))
 
 
 def _counts_of_seen_days(
-    lives: NeighboringLives, owner: Numbers, day: Numbers, num_devices: int
+    histories: NeighboringHistories, owner: Numbers, day: Numbers, num_devices: int
 ) -> Numbers:
     """Return ``(num_devices, days)``: records on each day that is seen."""
-    first_day, end = lives.seen
-    counts = np.bincount(owner * lives.num_days + day, minlength=num_devices * lives.num_days)
-    return counts.reshape(num_devices, lives.num_days)[:, first_day:end]
+    first_day, end = histories.seen
+    counts = np.bincount(
+        owner * histories.num_days + day, minlength=num_devices * histories.num_days
+    )
+    return counts.reshape(num_devices, histories.num_days)[:, first_day:end]
 
 
 def _add_what_numbers_say(samples: list[dict[str, Floats]], counts: list[Numbers]) -> None:

@@ -16,7 +16,7 @@ from fedhh.longitudinal.ledger import rules_of_configuration
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.ledger.macos import live, records_by_day
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
-from fedhh.longitudinal.memoization import DailyAnswer, MemoisedRappor, make_answer
+from fedhh.longitudinal.memoization import DailyAnswer, MemoizedRappor, make_answer
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside
 
@@ -224,7 +224,7 @@ def audit_memo(
     made = make_answer(answer, local_epsilon=local_epsilon, **settings)
     if not math.isfinite(made.epsilon_forever):
         raise InputError(
-            "Expected a memoised answer, which states what all its reports give away, got "
+            "Expected a memoized answer, which states what all its reports give away, got "
             f"{answer}."
         )
     pair = _pair(made)
@@ -321,7 +321,7 @@ def check_audit(num_days: int, confidence: float = 0.5, seed: int = 0) -> None:
 
 def _pair(answer: DailyAnswer) -> tuple[float, float]:
     """Return two values that are the easiest to distinguish, or nearly so."""
-    if not isinstance(answer, MemoisedRappor):
+    if not isinstance(answer, MemoizedRappor):
         return 0, 1
     # Values that share bits of a filter are harder to distinguish.
     candidates = np.arange(64)

@@ -22,7 +22,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.device_days import ValueLaw, count_events, draw_day, value_law, values_of
+from fedhh.kernels.device_days import (
+    ValueDistribution,
+    count_events,
+    draw_day,
+    value_distribution,
+    values_of,
+)
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.records import RecordForm
 from fedhh.random import Stream, generator, kernel_state
@@ -66,8 +72,8 @@ class EventLaw:
             )
 
     @cached_property
-    def values(self) -> ValueLaw:
-        return value_law(self.weights)
+    def values(self) -> ValueDistribution:
+        return value_distribution(self.weights)
 
     def draw_rates(self, size: int, rng: np.random.Generator) -> _Floats:
         """Return ``(size,) float64``: each device's mean."""
@@ -87,20 +93,20 @@ class Delay:
     "after a delay based on device conditions" (Apple 2017, section 3.2.1).
 
     Attributes:
-        law: "fixed" or "geometric".
+        distribution: "fixed" or "geometric".
         hours: At least 0.
     """
 
-    law: Literal["fixed", "geometric"] = "fixed"
+    distribution: Literal["fixed", "geometric"] = "fixed"
     hours: float = 12.0
 
     def __post_init__(self) -> None:
-        require_choice(DELAYS, law=self.law)
+        require_choice(DELAYS, distribution=self.distribution)
         require_between(0, 24 * 365, hours=self.hours)
 
     def ready_chances(self, ages: int) -> _Floats:
         """Return ``(ages,) float64``: chance that a record, so many days old, gets ready."""
-        if self.law == "geometric":
+        if self.distribution == "geometric":
             return np.full(ages, 1 / (1 + self.hours / _HOURS))
         whole, part = divmod(self.hours / _HOURS, 1)
         chances = (np.arange(ages) > whole).astype(np.float64)
@@ -175,7 +181,7 @@ class DeviceBlock:
 
     def __init__(self, model: DeviceModel, use_case: int, block: int, size: int, seed: int) -> None:
         self._use_case, self._block, self._seed = use_case, block, seed
-        self._law = model.use_cases[use_case].events.values
+        self._distribution = model.use_cases[use_case].events.values
         self._cap = model.use_cases[use_case].cap
         self._rates = model.rates(use_case, block, size, seed=seed)
         self._is_in = model.is_in(block, size, seed=seed)
@@ -219,7 +225,7 @@ class DeviceBlock:
         numbers = self._firsts[ages, devices] + picks[:, 1]
         self.next_day = day + 1
         return SentToday(
-            values=values_of(self._keys[ages], numbers, self._law),
+            values=values_of(self._keys[ages], numbers, self._distribution),
             by_device=sent,
             dropped=dropped,
             rng=queue,
@@ -227,7 +233,7 @@ class DeviceBlock:
 
     def count_events(self, counts: Numbers) -> None:
         """Add the last day's events to ``(2, p) int64``: of all devices, of those opted in."""
-        count_events(self._keys[0], self._firsts[0], self._is_in, self._law, counts)
+        count_events(self._keys[0], self._firsts[0], self._is_in, self._distribution, counts)
 
     @property
     def waiting(self) -> int:

@@ -15,9 +15,9 @@ from fedhh.longitudinal.ledger.ledger import Ledger
 from fedhh.longitudinal.ledger.macos import HOUR, INTERVALS, REPORTS
 from fedhh.longitudinal.ledger.macos_presets import Configuration
 from fedhh.longitudinal.ledger.statements import LedgerReport, report_of
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports
-from fedhh.mechanisms.opt_in import OptInBlend
+from fedhh.plans.base import Plan
+from fedhh.plans.local_reports import LocalReports
+from fedhh.plans.opt_in import OptInBlend
 from fedhh.validation import InputError, did_you_mean, require_at_least
 
 _DAY_HOURS = 24
@@ -149,7 +149,7 @@ def _most(
     return most
 
 
-def rules_of_run(mechanism: Mechanism, *, every: int, name: str) -> Rules:
+def rules_of_run(plan: Plan, *, every: int, name: str) -> Rules:
     """Return the charge and the cap of a run's clients, when it starts anew every so many days.
 
     A client sends at most B reports in a round, and takes part in one round of a run, or in each
@@ -157,7 +157,7 @@ def rules_of_run(mechanism: Mechanism, *, every: int, name: str) -> Rules:
     item that stays on the device may be reported in every run, by a record each.
 
     Args:
-        mechanism: Of the run's protocol.
+        plan: Of the run's protocol.
         every: Days from one run's start to the next, at least 1.
         name: Of the use case.
 
@@ -165,7 +165,7 @@ def rules_of_run(mechanism: Mechanism, *, every: int, name: str) -> Rules:
         InputError: The protocol has no local privacy, or every < 1.
     """
     require_at_least(1, every=every)
-    local = mechanism.local if isinstance(mechanism, OptInBlend) else mechanism
+    local = plan.local if isinstance(plan, OptInBlend) else plan
     if not isinstance(local, LocalReports) or not math.isfinite(local.local_epsilon):
         raise InputError(
             f"Expected a protocol with local privacy, got {name!r}; a ledger adds up what each "
@@ -178,10 +178,10 @@ def rules_of_run(mechanism: Mechanism, *, every: int, name: str) -> Rules:
         f"up to {local.max_items} records in each.",
         "An item that stays on a device may enter a record of every run.",
     ]
-    if isinstance(mechanism, OptInBlend):
+    if isinstance(plan, OptInBlend):
         notes.append(
             "For clients who did not opt in: those who did trust a curator, with "
-            f"epsilon {mechanism.opt_in_epsilon:g} at delta {mechanism.opt_in_delta:g} each run."
+            f"epsilon {plan.opt_in_epsilon:g} at delta {plan.opt_in_delta:g} each run."
         )
     if local.is_of_whole_set:
         notes.append("A record is about one value drawn from all that a client holds.")
@@ -230,5 +230,5 @@ def rules_of_source(
         config = load_config(preset=preset, file=file, settings=settings)
         population, _ = build_population(config.population, seed=config.seed)
         protocol = check_config(config, population)[1]
-    rules = rules_of_run(protocol.mechanism, every=every, name=config.protocol.name)
+    rules = rules_of_run(protocol.plan, every=every, name=config.protocol.name)
     return rules, f"{protocol.title} every {every} days"

@@ -6,7 +6,7 @@ Each answer is a `DailyAnswer`: `begin` draws what devices keep, `answer` makes 
 What an observer of all reports of one device learns, linked; delta is 0 everywhere:
 
 * one history of values against another: `life_epsilon`, and the distinguishing probability:
-  `tell_apart`
+  `distinguish`
 * which of several values it was, by simulation: `guess_value`
 * whether a permanent response changes with the value, exactly: `response_changes`
 * whether a device is recognized under a new pseudonym, by simulation: `find_device`
@@ -14,10 +14,10 @@ What an observer of all reports of one device learns, linked; delta is 0 everywh
   `fedhh account memo` prints it: `account_memo`
 """
 
-from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits
-from fedhh.longitudinal.memoization.d_bit_flip import MemoisedDBitFlip
+from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits
+from fedhh.longitudinal.memoization.d_bit_flip import MemoizedDBitFlip
 from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer, Memo
-from fedhh.longitudinal.memoization.lives import (
+from fedhh.longitudinal.memoization.histories import (
     OTHER_DEVICE,
     A,
     B,
@@ -25,9 +25,9 @@ from fedhh.longitudinal.memoization.lives import (
     Observer,
     always,
     changing,
+    distinguish,
     life_epsilon,
     one_day,
-    tell_apart,
 )
 from fedhh.longitudinal.memoization.memo_account import (
     ANSWERS,
@@ -44,13 +44,38 @@ from fedhh.longitudinal.memoization.observer import (
     observed_after,
     response_changes,
 )
-from fedhh.longitudinal.memoization.one_bit_mean import MemoisedOneBitMean
-from fedhh.longitudinal.memoization.rappor import MemoisedRappor, OwnBits
+from fedhh.longitudinal.memoization.one_bit_mean import MemoizedOneBitMean
+from fedhh.longitudinal.memoization.rappor import MemoizedRappor, OwnBits
 
 __all__ = [
-    "ANSWERS", "OTHER_DEVICE", "A", "B", "BitPair", "DailyAnswer", "DeviceFound", "FreshAnswer",
-    "LifeEpsilon", "Memo", "MemoAccount", "MemoisedBits", "MemoisedDBitFlip",
-    "MemoisedOneBitMean", "MemoisedRappor", "ObservedDays", "Observer", "OwnBits", "ValueGuess",
-    "account_memo", "always", "changing", "find_device", "guess_value", "life_epsilon",
-    "make_answer", "observed_after", "one_day", "response_changes", "tell_apart",
+    "ANSWERS",
+    "OTHER_DEVICE",
+    "A",
+    "B",
+    "BitPair",
+    "DailyAnswer",
+    "DeviceFound",
+    "FreshAnswer",
+    "LifeEpsilon",
+    "Memo",
+    "MemoAccount",
+    "MemoizedBits",
+    "MemoizedDBitFlip",
+    "MemoizedOneBitMean",
+    "MemoizedRappor",
+    "ObservedDays",
+    "Observer",
+    "OwnBits",
+    "ValueGuess",
+    "account_memo",
+    "always",
+    "changing",
+    "distinguish",
+    "find_device",
+    "guess_value",
+    "life_epsilon",
+    "make_answer",
+    "observed_after",
+    "one_day",
+    "response_changes",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Memoised answers that are bits: a permanent response to each, and one drawn from it every day."""
+"""Memoized answers that are bits: a permanent response to each, and one drawn from it every day."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BitPair(NamedTuple):
         )
 
 
-class MemoisedBits(DailyAnswer):
+class MemoizedBits(DailyAnswer):
     """Bits with a permanent response for each value's class, and a daily response to that.
 
     The permanent response to a class is b independent bits, drawn once per device and class; a
@@ -208,12 +208,12 @@ class MemoisedBits(DailyAnswer):
         require_at_least(1, width=width)
         return width * self.epsilon_forever
 
-    def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    def epsilon_of_histories(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
         """Return what bounds all reports of two histories, values that are rounded included.
 
         Reports are a mixture over the device's offset, which is drawn alike in both: what bounds
         the distribution of each offset bounds the mixture. So both histories, rounded, have to be
-        of one pattern for every offset; see `DailyAnswer.epsilon_of_lives`.
+        of one pattern for every offset; see `DailyAnswer.epsilon_of_histories`.
         """
         both = np.concatenate(as_histories(first, second))
         return max(

@@ -19,7 +19,7 @@ from fedhh.validation import InputError, require_at_least, require_positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoisedDBitFlip(FlippedBits):
+class MemoizedDBitFlip(FlippedBits):
     """dBitFlip with permanent responses (the paper's dBitFlipPM), rounding and perturbation.
 
     A device draws d of K buckets once, and says which. For each bucket that its value is ever in,

@@ -50,7 +50,7 @@ class Memo:
     def with_new_keys(self, *, rng: np.random.Generator) -> Memo:
         """Return the same devices, their permanent responses drawn again.
 
-        This is what a memoised answer must never do: `epsilon_forever` is lost.
+        This is what a memoized answer must never do: `epsilon_forever` is lost.
         """
         return replace(self, keys=draw_keys(self.num_devices, rng=rng))
 
@@ -138,13 +138,13 @@ class DailyAnswer(ABC):
         keys: what permanent responses are drawn for) with at most ``width`` distinct ones, that
         repeat and differ on the same days. math.inf if nothing bounds that. Sequences of other
         patterns are not covered: when a value changes is not hidden by memoization. Nor are values
-        that are not yet rounded, `epsilon_of_lives`.
+        that are not yet rounded, `epsilon_of_histories`.
         """
 
-    def epsilon_of_lives(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    def epsilon_of_histories(self, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
         """Return what bounds all reports of two histories of ``(t,)`` values, as devices have them.
 
-        Finite only if the values that are memoised repeat and differ on the same days in both,
+        Finite only if the values that are memoized repeat and differ on the same days in both,
         whatever devices draw.
         """
         one, other = as_histories(first, second)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fedhh.longitudinal.memoization.bits import MemoisedBits
-from fedhh.longitudinal.memoization.d_bit_flip import MemoisedDBitFlip
+from fedhh.longitudinal.memoization.bits import MemoizedBits
+from fedhh.longitudinal.memoization.d_bit_flip import MemoizedDBitFlip
 from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer
 from fedhh.longitudinal.memoization.observer import (
     DeviceFound,
@@ -16,8 +16,8 @@ from fedhh.longitudinal.memoization.observer import (
     find_device,
     observed_after,
 )
-from fedhh.longitudinal.memoization.one_bit_mean import MemoisedOneBitMean
-from fedhh.longitudinal.memoization.rappor import MemoisedRappor
+from fedhh.longitudinal.memoization.one_bit_mean import MemoizedOneBitMean
+from fedhh.longitudinal.memoization.rappor import MemoizedRappor
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.random import Stream, generator
@@ -79,7 +79,7 @@ class MemoAccount:
 
         None for fresh noise.
         """
-        if not isinstance(self.answer, MemoisedBits):
+        if not isinstance(self.answer, MemoizedBits):
             return None
         return 1 - math.prod(
             (first * second + (1 - first) * (1 - second)) ** times
@@ -123,7 +123,7 @@ def make_answer(name: str, *, local_epsilon: float, **settings: Any) -> DailyAns
     require_epsilon(local_epsilon=local_epsilon)
     answer: DailyAnswer
     if name == "rappor":
-        answer = MemoisedRappor(
+        answer = MemoizedRappor(
             filters=BloomFilters(
                 num_bits=settings["bits"], num_hashes=settings["hashes"], num_cohorts=1, hash_seed=0
             ),
@@ -132,9 +132,9 @@ def make_answer(name: str, *, local_epsilon: float, **settings: Any) -> DailyAns
             ),
         )
     elif name == "one-bit-mean":
-        answer = MemoisedOneBitMean(epsilon=local_epsilon, maximum=1.0, gamma=settings["gamma"])
+        answer = MemoizedOneBitMean(epsilon=local_epsilon, maximum=1.0, gamma=settings["gamma"])
     elif name == "dbitflip":
-        answer = MemoisedDBitFlip(
+        answer = MemoizedDBitFlip(
             epsilon=local_epsilon,
             num_buckets=settings["buckets"],
             num_drawn=settings["drawn"],
@@ -143,7 +143,7 @@ def make_answer(name: str, *, local_epsilon: float, **settings: Any) -> DailyAns
     else:
         spec = OracleSpec(name=settings["oracle"], epsilon=local_epsilon)
         answer = FreshAnswer(oracle=make_oracle(spec, settings["domain_size"]))
-    if isinstance(answer, MemoisedBits):
+    if isinstance(answer, MemoizedBits):
         if answer.num_bits > _MOST_BITS:
             raise InputError(
                 f"Expected reports of at most {_MOST_BITS} bits, got {answer.num_bits}."
@@ -182,7 +182,7 @@ def account_memo(
 
     Unit: all reports of one device, linked; delta 0. The two values are those that are easiest to
     distinguish. The theorems are those of `fedhh.longitudinal.memoization.life_epsilon` and
-    `tell_apart`.
+    `distinguish`.
 
     Args:
         answer: One of `ANSWERS`.
@@ -208,7 +208,7 @@ def account_memo(
     rows = observed_after(made, shown, changes=changes)
     found = None
     if crowd is not None:
-        assert isinstance(made, MemoisedBits)
+        assert isinstance(made, MemoizedBits)
         found = find_device(
             made, days=days, num_devices=crowd, num_trials=_TRIALS, rng=generator(seed, Stream.MEMO)
         )
@@ -218,7 +218,7 @@ def account_memo(
 
 
 def _check_crowd(answer: DailyAnswer, crowd: int) -> None:
-    if not isinstance(answer, MemoisedBits):
+    if not isinstance(answer, MemoizedBits):
         raise InputError("Expected no crowd with fresh noise: nothing links a device's reports.")
     largest = min(_LARGEST_CROWD, _MOST_BITS_OF_CROWD // answer.num_bits)
     if not 2 <= crowd <= largest:

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import special
 
 from fedhh.accounting.empirical_epsilon import clopper_pearson
-from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits, log_of_days
+from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits, log_of_days
 from fedhh.longitudinal.memoization.daily import DailyAnswer, Floats, FreshAnswer, Public
-from fedhh.longitudinal.memoization.lives import (
+from fedhh.longitudinal.memoization.histories import (
     OTHER_DEVICE,
     A,
     B,
@@ -20,9 +20,9 @@ from fedhh.longitudinal.memoization.lives import (
     Observer,
     always,
     changing,
+    distinguish,
     life_epsilon,
     one_day,
-    tell_apart,
 )
 from fedhh.validation import InputError, require_at_least, require_inside
 
@@ -37,10 +37,10 @@ class ObservedDays:
         value_if_fresh: The same, if every report had noise of its own with the same distribution.
         one_day: Epsilon of always A against A but for one day; None for a single day.
         change: Epsilon of always A against values that change; None where there are too few days.
-        value_told: Distinguishing probability of always A and always B.
-        value_told_if_fresh: Likewise, with fresh noise.
-        change_told: Distinguishing probability of always A and values that change.
-        change_told_if_fresh: Likewise, with fresh noise.
+        value_distinguished: Distinguishing probability of always A and always B.
+        value_distinguished_if_fresh: Likewise, with fresh noise.
+        change_distinguished: Distinguishing probability of always A and values that change.
+        change_distinguished_if_fresh: Likewise, with fresh noise.
         linked: How often the best observer says rightly whether two pseudonyms, each with so many
             reports about the same value, are one device or two.
     """
@@ -50,10 +50,10 @@ class ObservedDays:
     value_if_fresh: LifeEpsilon
     one_day: LifeEpsilon | None
     change: LifeEpsilon | None
-    value_told: Observer
-    value_told_if_fresh: Observer
-    change_told: Observer | None
-    change_told_if_fresh: Observer | None
+    value_distinguished: Observer
+    value_distinguished_if_fresh: Observer
+    change_distinguished: Observer | None
+    change_distinguished_if_fresh: Observer | None
     linked: Observer
 
 
@@ -65,7 +65,7 @@ def observed_after(
     A value that changes does so ``changes`` times.
 
     Raises:
-        InputError: Values out of range, or what cannot be enumerated; see `tell_apart`.
+        InputError: Values out of range, or what cannot be enumerated; see `distinguish`.
     """
     require_at_least(1, changes=changes)
     return [_after(answer, each, changes) for each in days]
@@ -79,19 +79,19 @@ def _after(answer: DailyAnswer, days: int, changes: int) -> ObservedDays:
         days=days,
         value=life_epsilon(answer, first, second),
         value_if_fresh=life_epsilon(answer, first, second, redrawn=True),
-        value_told=tell_apart(answer, first, second),
-        value_told_if_fresh=tell_apart(answer, first, second, redrawn=True),
+        value_distinguished=distinguish(answer, first, second),
+        value_distinguished_if_fresh=distinguish(answer, first, second, redrawn=True),
         one_day=life_epsilon(answer, first, one_day(days)) if days > 1 else None,
         change=None if changed is None else life_epsilon(answer, first, changed),
-        change_told=None if changed is None else tell_apart(answer, first, changed),
-        change_told_if_fresh=None
+        change_distinguished=None if changed is None else distinguish(answer, first, changed),
+        change_distinguished_if_fresh=None
         if changed is None
-        else tell_apart(answer, first, changed, redrawn=True),
-        linked=tell_apart(answer, always(2 * days, A), two_devices),
+        else distinguish(answer, first, changed, redrawn=True),
+        linked=distinguish(answer, always(2 * days, A), two_devices),
     )
 
 
-def response_changes(answer: MemoisedBits, value: float, other: float, public: Public) -> Floats:
+def response_changes(answer: MemoizedBits, value: float, other: float, public: Public) -> Floats:
     """Return how likely a change of value changes a device's permanent response. Exact.
 
     Where nothing is added to the permanent response, that is the chance that two days' reports
@@ -209,7 +209,7 @@ class DeviceFound(_Share):
 
 
 def find_device(
-    answer: MemoisedBits,
+    answer: MemoizedBits,
     *,
     days: int,
     num_devices: int,
@@ -225,9 +225,9 @@ def find_device(
     better. Had the device changed its value, its new responses would be independent of the old:
     then guessing is all that is left, but for `DailyAnswer.public_bits`.
     """
-    if not isinstance(answer, MemoisedBits):
+    if not isinstance(answer, MemoizedBits):
         raise InputError(
-            f"Expected memoised bits, which alone make a device known again, got "
+            f"Expected memoized bits, which alone make a device known again, got "
             f"{type(answer).__name__}."
         )
     require_at_least(1, days=days, num_trials=num_trials)
@@ -248,7 +248,7 @@ def find_device(
 
 
 def pseudonym_scores(
-    answer: MemoisedBits, pair: BitPair, days: int, num_devices: int, rng: np.random.Generator
+    answer: MemoizedBits, pair: BitPair, days: int, num_devices: int, rng: np.random.Generator
 ) -> Floats:
     """Return each pseudonym's log-likelihood ratio of being the device, from some of its bits."""
     sent = answer.daily_one, answer.daily_zero

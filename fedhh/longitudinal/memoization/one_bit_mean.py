@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes, MemoisedBits
+from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes, MemoizedBits
 from fedhh.longitudinal.memoization.daily import Floats, Public
 from fedhh.validation import (
     InputError,
@@ -27,8 +27,8 @@ LARGEST_EPSILON = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlippedBits(MemoisedBits):
-    """Memoised bits with the paper's output perturbation: each is flipped with chance gamma daily.
+class FlippedBits(MemoizedBits):
+    """Memoized bits with the paper's output perturbation: each is flipped with chance gamma daily.
 
     Attributes:
         epsilon: Of the permanent response.
@@ -57,7 +57,7 @@ class FlippedBits(MemoisedBits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoisedOneBitMean(FlippedBits):
+class MemoizedOneBitMean(FlippedBits):
     """1BitMean with alpha-point rounding, permanent responses and output perturbation.
 
     A device rounds its number to one of M/S + 1 grid points by an alpha of its own, drawn once. For
@@ -72,7 +72,7 @@ class MemoisedOneBitMean(FlippedBits):
           which is about rounded values). Always one value against always another is such a pair,
           and so are histories of grid points. Other values of one pattern are not: two that are
           close are rounded to one point by most alphas, two that are not by few, and reports show
-          that; nothing bounds it, since values may be as close as one likes. `epsilon_of_lives`
+          that; nothing bounds it, since values may be as close as one likes. `epsilon_of_histories`
           says which.
         * Not protected: that a rounded value changed. With gamma = 0, a bit that differs from
           yesterday's proves a change. With gamma above 0, each report hides its day's permanent

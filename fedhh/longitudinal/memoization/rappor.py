@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes, MemoisedBits
+from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes, MemoizedBits
 from fedhh.longitudinal.memoization.daily import Floats, Public
 from fedhh.oracles.base import as_numbers, require_in_domain
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters
@@ -43,7 +43,7 @@ class OwnBits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoisedRappor(MemoisedBits):
+class MemoizedRappor(MemoizedBits):
     """RAPPOR with permanent and instantaneous responses.
 
     A device draws its cohort once. For each value that it ever reports it draws a permanent

@@ -1,4 +1,4 @@
-"""A pipeline's devices as an audit of their lives sees them: what reaches the ingestor."""
+"""A pipeline's devices as an audit of their histories sees them: what reaches the ingestor."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PipelineDevices:
 
     @property
     def oracle(self) -> FrequencyOracle:
-        """The stated law of a record's report."""
+        """The stated distribution of a record's report."""
         return self.form.oracle
 
     def live(self, life: Numbers, *, num_devices: int, rng: np.random.Generator) -> Transcripts:

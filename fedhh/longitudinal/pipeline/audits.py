@@ -9,7 +9,7 @@ from pathlib import Path
 from fedhh.experiments.config.built_in import PIPELINES, preset_names
 from fedhh.longitudinal.audit import (
     audit_device,
-    neighboring_lives,
+    neighboring_histories,
     replay_cap,
     stated_trade_off,
     telling_epsilon,
@@ -65,7 +65,7 @@ def rules_of_pipeline(source: str | Path) -> tuple[Rules, Waiting]:
         for use_case, config in days.use_cases.items()
     )
     caps = {use_case: config.cap for use_case, config in days.use_cases.items()}
-    delay = Delay(law=days.delay_law, hours=days.delay_hours)
+    delay = Delay(distribution=days.delay_distribution, hours=days.delay_hours)
     return Rules(charges=charges, caps=caps), Waiting(delay=delay, store_days=days.store_days)
 
 
@@ -95,7 +95,7 @@ def audit_log(rules: Rules, log: Path) -> LongitudinalVerdict:
             _sent_of_log(charges[use_case], rules.caps[use_case], read)
             for use_case in read.use_cases
         ),
-        notes=("Only numbers of records are read; reports of single lives show nothing.",),
+        notes=("Only numbers of records are read; reports of single histories show nothing.",),
     )
 
 
@@ -153,16 +153,16 @@ def audit_devices(
         for place, level in enumerate(_LEVELS):
             # A balance is largest when a session begins, and larger the later that is.
             last_session = (num_days - 1) // cap.session_days * cap.session_days
-            lives = neighboring_lives(
+            histories = neighboring_histories(
                 level,
                 num_days=num_days,
                 events_per_day=2 * cap.amount + 3,
                 day=last_session if level == "day" else 0,
             )
-            most = stated_trade_off(charge.epsilon, cap, lives).num_answers
+            most = stated_trade_off(charge.epsilon, cap, histories).num_answers
             audit = audit_device(
                 _device(cap, telling_epsilon(charge.epsilon, most), waiting or Waiting()),
-                lives,
+                histories,
                 num_devices=num_devices,
                 rng=generator(seed, Stream.RANDOMIZER, index, place),
                 confidence=each,

@@ -103,7 +103,7 @@ def build_model(config: PipelineConfig, use_cases: Sequence[UseCase]) -> DeviceM
     return DeviceModel(
         num_devices=days.devices,
         opt_in=days.opt_in,
-        delay=Delay(law=days.delay_law, hours=days.delay_hours),
+        delay=Delay(distribution=days.delay_distribution, hours=days.delay_hours),
         store_days=days.store_days,
         use_cases=tuple(each.device for each in use_cases),
     )
@@ -166,8 +166,10 @@ def _sfp(config: UseCaseConfig, whole: PipelineConfig, seed: int) -> Sfp:
         max_items=1,
         **settings,
     )
-    if protocol.recounts:
-        raise InputError("false_discovery_rate: a pipeline has no cohort for a recount; leave it.")
+    if protocol.validates:
+        raise InputError(
+            "false_discovery_rate: a pipeline has no cohort for a validation round; leave it."
+        )
     return protocol.settle(num_clients=whole.pipeline.devices, seed=seed)
 
 

@@ -145,7 +145,7 @@ class DaysConfig(Section):
         days: How many.
         devices: How many.
         opt_in: Chance that a device takes part.
-        delay_law: "fixed" or "geometric", see `fedhh.longitudinal.devices.model.Delay`.
+        delay_distribution: "fixed" or "geometric", see `fedhh.longitudinal.devices.model.Delay`.
         delay_hours: How long a record waits on its device.
         store_days: Days after which a record that was not sent is dropped.
         retention_days: Most days that reports are kept; every publication rests on no more.
@@ -158,7 +158,7 @@ class DaysConfig(Section):
     days: _Days = 30
     devices: Annotated[int, Ge(1), Le(_MOST_DEVICES)] = 10_000
     opt_in: Annotated[float, Gt(0), Le(1)] = 1.0
-    delay_law: Literal["fixed", "geometric"] = "fixed"
+    delay_distribution: Literal["fixed", "geometric"] = "fixed"
     delay_hours: Annotated[float, Ge(0), Le(720)] = 12.0
     store_days: Annotated[int, Ge(1), Le(90)] = 14
     retention_days: _Days = 90
@@ -254,7 +254,7 @@ def parse_pipeline(table: dict[str, Any], origin: str) -> PipelineConfig:
             f"retention_days={days.retention_days}, as reports are kept no longer."
         )
     longest = 24 * (days.store_days + 1)
-    if days.delay_law == "fixed" and days.delay_hours >= longest:
+    if days.delay_distribution == "fixed" and days.delay_hours >= longest:
         raise InputError(
             f"{origin}: pipeline.delay_hours = {days.delay_hours:g}: expected less than {longest}, "
             f"as devices drop what was not sent after store_days={days.store_days}."

@@ -77,7 +77,7 @@ def write_pipeline(directory: Path, result: PipelineResult) -> None:
 
 
 def device_rows(result: PipelineResult) -> list[dict[str, Any]]:
-    """Return how many devices sent how many records of each use case over their lives.
+    """Return how many devices sent how many records of each use case over their histories.
 
     Columns:
         use_case: The use case.

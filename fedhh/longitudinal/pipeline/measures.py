@@ -56,7 +56,7 @@ def value_rows(
     Columns:
         use_case: The use case.
         day: From 1; 0 for all days together.
-        rank: By the values' law, from 1.
+        rank: By the values' distribution, from 1.
         value: The value's number, or the word.
         estimate: Of the records sent with the value, by the aggregator; unbiased.
         std_error: Its standard error, by the oracle's formula at the estimate.

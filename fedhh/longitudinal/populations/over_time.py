@@ -14,8 +14,8 @@ some days.
   whose rate is g times that of the steady one. g is taken in the middle of a period.
 * **Clients come and go.** Of those that are there in the first period and those that arrive later,
   each stays a geometric number of periods. So in each period every client that is there leaves with
-  the same probability, whenever it came, and those of the first period have, by the law's lack of
-  memory, as long to stay as any other.
+  the same probability, whenever it came, and those of the first period have, by the distribution's
+  lack of memory, as long to stay as any other.
 
 Which word is born when, who stays how long, and every coin depend on the seed, the word's rank, the
 client's number and the period alone (`Stream.CALENDAR`), not on who asks or in which blocks.

@@ -31,8 +31,8 @@ from fedhh.experiments.config.section import (
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import load_source
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.plans.base import Plan
+from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, Count, Positive
 from fedhh.validation import InputError
@@ -174,7 +174,7 @@ class Arm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class RepeatedPlan:
     """A discovery over months, checked.
 
     Attributes:
@@ -202,7 +202,7 @@ class Plan:
 
 def load_plan(
     source: str | Path | None = None, *, settings: Sequence[str] = (), data: Path | None = None
-) -> Plan:
+) -> RepeatedPlan:
     """Return the plan of a preset or a file, see `Request.source`; of "weekly" without one.
 
     Raises:
@@ -239,7 +239,7 @@ def changed_plan(
     return table
 
 
-def parse_plan(table: dict[str, Any], origin: str) -> Plan:
+def parse_plan(table: dict[str, Any], origin: str) -> RepeatedPlan:
     """Return the plan of a parsed TOML table; ``origin`` names it in errors.
 
     Raises:
@@ -262,7 +262,7 @@ def parse_plan(table: dict[str, Any], origin: str) -> Plan:
     except InputError as error:
         prefix = "" if str(error).startswith(origin) else f"{origin}: "
         raise InputError(f"{prefix}{error}") from None
-    return Plan(config=config, section=section, arms=arms)
+    return RepeatedPlan(config=config, section=section, arms=arms)
 
 
 def cap_of_loss(loss: float, run_loss: float, *, label: str, cost: int) -> Cap:
@@ -290,7 +290,7 @@ def cap_of_loss(loss: float, run_loss: float, *, label: str, cost: int) -> Cap:
     return Cap(amount=cost * runs, session_days=YEAR)
 
 
-def reports_of(mechanism: Mechanism, label: str) -> tuple[float, ...]:
+def reports_of(plan: Plan, label: str) -> tuple[float, ...]:
     """Return the local epsilons of what a device sends in one round, one for each contribution.
 
     Their sum is the round's local epsilon at user level, by basic composition, as
@@ -299,13 +299,13 @@ def reports_of(mechanism: Mechanism, label: str) -> tuple[float, ...]:
     Raises:
         InputError: Devices of the mechanism have no local privacy.
     """
-    if not isinstance(mechanism, LocalReports) or not math.isfinite(mechanism.local_epsilon):
+    if not isinstance(plan, LocalReports) or not math.isfinite(plan.local_epsilon):
         raise InputError(
             f"{label}: expected a protocol whose devices all randomize what they send, since a "
             "device's loss over months is that of its own reports; choose another protocol."
         )
-    times = 1 if mechanism.is_of_whole_set else mechanism.max_items
-    return (mechanism.local_epsilon,) * times
+    times = 1 if plan.is_of_whole_set else plan.max_items
+    return (plan.local_epsilon,) * times
 
 
 def model_days(config: Config, section: LongitudinalSection) -> float:
@@ -374,8 +374,8 @@ def _arms(
             raise InputError(f"{SECTION}.protocols.{label}: {error}") from None
         own = parse_config(whole, f"{origin}, protocol {label}")
         protocol = _settled(own, section)
-        mechanism = protocol.mechanism
-        reports, cost = reports_of(mechanism, label), mechanism.most_rounds_per_client
+        plan = protocol.plan
+        reports, cost = reports_of(plan, label), plan.most_rounds_per_client
         loss = math.fsum(reports) * cost
         caps: list[tuple[float | None, Cap]] = [
             (each, cap_of_loss(each, loss, label=label, cost=cost)) for each in section.yearly_loss

@@ -24,7 +24,7 @@ from fedhh.experiments.study.json_values import plain
 from fedhh.experiments.study.kinds import KIND
 from fedhh.experiments.study.resume import file_hash
 from fedhh.experiments.study.stored_files import Schema, read_json, read_table
-from fedhh.longitudinal.repeated.config import SECTION, LongitudinalSection, Plan
+from fedhh.longitudinal.repeated.config import SECTION, LongitudinalSection, RepeatedPlan
 from fedhh.longitudinal.repeated.one_run import Record
 from fedhh.system.files import whole_file, write_text
 from fedhh.validation import InputError
@@ -132,7 +132,7 @@ def _checked(period: _Period, number: int) -> PeriodRecord:
     return PeriodRecord(**fields)
 
 
-def open_directory(directory: Path, plan: Plan, *, resume: bool) -> None:
+def open_directory(directory: Path, plan: RepeatedPlan, *, resume: bool) -> None:
     """Make a directory, or make sure that it is this plan's.
 
     Raises:
@@ -218,7 +218,7 @@ def _path(directory: Path, number: int) -> Path:
     return directory / PERIODS / f"{number:04d}.json"
 
 
-def _identity(plan: Plan) -> dict[str, Any]:
+def _identity(plan: RepeatedPlan) -> dict[str, Any]:
     source = plan.config.population
     return {
         "version": __version__,

@@ -27,7 +27,7 @@ from fedhh.longitudinal.populations.over_time import (
 )
 from fedhh.longitudinal.repeated import directory as files
 from fedhh.longitudinal.repeated.budgets import Asking, DeviceBudgets
-from fedhh.longitudinal.repeated.config import Arm, Plan, model_days
+from fedhh.longitudinal.repeated.config import Arm, RepeatedPlan, model_days
 from fedhh.longitudinal.repeated.directory import PeriodRecord
 from fedhh.longitudinal.repeated.one_run import (
     RUN,
@@ -62,7 +62,7 @@ class Outcome:
         asked: For each arm and period, the devices that were asked.
     """
 
-    plan: Plan
+    plan: RepeatedPlan
     every_days: int
     periods: tuple[PeriodRecord, ...]
     arrivals: np.ndarray
@@ -74,7 +74,7 @@ class Outcome:
         return self.every_days * len(self.periods)
 
 
-def build_over_time(plan: Plan) -> PopulationOverTime:
+def build_over_time(plan: RepeatedPlan) -> PopulationOverTime:
     """Return the clients over time.
 
     Raises:
@@ -132,7 +132,7 @@ def build_over_time(plan: Plan) -> PopulationOverTime:
 
 
 def run_plan(
-    plan: Plan,
+    plan: RepeatedPlan,
     directory: Path,
     *,
     resume: bool = False,
@@ -196,7 +196,7 @@ def run_plan(
 class _ArmState:
     """Budgets and published words of one arm."""
 
-    def __init__(self, plan: Plan, arm: Arm, over_time: PopulationOverTime) -> None:
+    def __init__(self, plan: RepeatedPlan, arm: Arm, over_time: PopulationOverTime) -> None:
         self._plan, self.arm = plan, arm
         self._budgets = DeviceBudgets(
             arm.cap,
@@ -244,7 +244,7 @@ class _ArmState:
         self.published += record["words"]
 
 
-def first_jobs(plan: Plan, over_time: PopulationOverTime) -> list[tuple[Arm, Job]]:
+def first_jobs(plan: RepeatedPlan, over_time: PopulationOverTime) -> list[tuple[Arm, Job]]:
     """Return what each arm would run in the first period.
 
     Raises:
@@ -266,7 +266,7 @@ def first_jobs(plan: Plan, over_time: PopulationOverTime) -> list[tuple[Arm, Job
 
 
 def _run_period(
-    plan: Plan,
+    plan: RepeatedPlan,
     over_time: PopulationOverTime,
     arms: Sequence[_ArmState],
     number: int,
@@ -313,7 +313,7 @@ def _run_jobs(
 
 
 def _record(
-    plan: Plan,
+    plan: RepeatedPlan,
     over_time: PopulationOverTime,
     number: int,
     period: Period | None,
@@ -347,7 +347,7 @@ def _record(
     )
 
 
-def _workers(plan: Plan, periods: int) -> Workers:
+def _workers(plan: RepeatedPlan, periods: int) -> Workers:
     seconds = periods * len(plan.arms) * RUN_SECONDS
     return choose_workers(plan.config.execution, seconds, most=len(plan.arms))
 

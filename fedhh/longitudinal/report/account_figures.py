@@ -101,7 +101,7 @@ def plot_memo(path: Path, rows: Sequence[ObservedDays], *, forever: float, title
         left, right = figure.subplots(1, 2)
         put_heading(figure, title)
         _draw_epsilons(left, rows, forever)
-        _draw_observers(right, rows, memoised=math.isfinite(forever))
+        _draw_observers(right, rows, memoized=math.isfinite(forever))
         for axes in (left, right):
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:g}"))
@@ -129,18 +129,18 @@ def _draw_epsilons(axes: Axes, rows: Sequence[ObservedDays], forever: float) -> 
     name_panel(axes, "Guarantee", size=10)
 
 
-def _draw_observers(axes: Axes, rows: Sequence[ObservedDays], *, memoised: bool) -> None:
+def _draw_observers(axes: Axes, rows: Sequence[ObservedDays], *, memoized: bool) -> None:
     lines: tuple[tuple[str, str, str, Any, list[Observer | None]], ...] = (
-        ("which value, memoized", BLUE, "o", "-", [row.value_told for row in rows]),
-        ("whether it changed, memoized", ORANGE, "^", "-.", [row.change_told for row in rows]),
+        ("which value, memoized", BLUE, "o", "-", [row.value_distinguished for row in rows]),
+        ("whether it changed, memoized", ORANGE, "^", "-.", [row.change_distinguished for row in rows]),
         ("one device or two, memoized", GREEN, "D", ":", [row.linked for row in rows]),
         ("which value, fresh noise", VERMILION, "s", "--",
-         [row.value_told_if_fresh for row in rows]),
+         [row.value_distinguished_if_fresh for row in rows]),
         ("whether it changed, fresh noise", PURPLE, "v", (0, (5, 1)),
-         [row.change_told_if_fresh for row in rows]),
+         [row.change_distinguished_if_fresh for row in rows]),
     )  # fmt: skip
     days = [row.days for row in rows]
-    for label, color, marker, style, observers in lines if memoised else lines[3:]:
+    for label, color, marker, style, observers in lines if memoized else lines[3:]:
         middle, low, high = (
             [math.nan if each is None else getattr(each, name) for each in observers]
             for name in ("middle", "lower", "upper")

@@ -112,12 +112,12 @@ def _overspent(part: SentRecords, spent: Overspending) -> str:
 
 
 def _limits(part: ShownAnswers) -> list[str]:
-    """Return what these lives cannot show."""
+    """Return what these histories cannot show."""
     name, control = part.audited, part.control
     if part.found.detects_from is None:
         cure = "" if control is None else ", or a smaller --local-epsilon"
         return [
-            f"{name}: no number of {part.unit}, however large, can be detected in these lives; "
+            f"{name}: no number of {part.unit}, however large, can be detected in these histories; "
             f"use more --devices{cure}."
         ]
     if control is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.text_table import TextTable, round_up
-from fedhh.longitudinal.memoization import LifeEpsilon, MemoAccount, MemoisedBits, Observer
+from fedhh.longitudinal.memoization import LifeEpsilon, MemoAccount, MemoizedBits, Observer
 from fedhh.longitudinal.memoization.memo_account import PATTERN_WIDTHS
 
 
@@ -28,14 +28,18 @@ def memo_parts(memo: MemoAccount, crowd: int | None = None) -> Iterator[Part]:
 
 def _tables(memo: MemoAccount) -> Iterator[TextTable]:
     fresh = memo.name == "fresh"
-    kinds = ("fresh",) if fresh else ("memoised", "fresh")
+    kinds = ("fresh",) if fresh else ("memoized", "fresh")
     value, change = [], []
     for row in memo.rows:
-        values = [_epsilon(row.value), _share(row.value_told)]
-        changes = [_epsilon(row.change), _share(row.change_told)]
+        values = [_epsilon(row.value), _share(row.value_distinguished)]
+        changes = [_epsilon(row.change), _share(row.change_distinguished)]
         if not fresh:
-            values += [_epsilon(row.value_if_fresh), _share(row.value_told_if_fresh)]
-            changes += [_share(row.change_told_if_fresh), _epsilon(row.one_day), _share(row.linked)]
+            values += [_epsilon(row.value_if_fresh), _share(row.value_distinguished_if_fresh)]
+            changes += [
+                _share(row.change_distinguished_if_fresh),
+                _epsilon(row.one_day),
+                _share(row.linked),
+            ]
         value.append((str(row.days), *values))
         change.append((str(row.days), *changes))
     yield TextTable(
@@ -83,7 +87,7 @@ def _notes(memo: MemoAccount) -> Iterator[str]:
     answer = memo.answer
     yield (
         "told: how often the best observer is right; 50% is guessing. A and B are the two values "
-        "that are told apart best."
+        "that are easiest to distinguish."
     )
     yield (
         f"One report: epsilon {_rounded(answer.epsilon_first)}. All reports about one value: "
@@ -97,9 +101,9 @@ def _notes(memo: MemoAccount) -> Iterator[str]:
         epsilon = answer.epsilon_of_same_pattern(width)
         text = f"epsilon {_rounded(epsilon)}" if math.isfinite(epsilon) else "nothing bounds"
         bounds.append(f"{width} {'value' if width == 1 else 'values'} {text}")
-    rounded = ", once rounded," if isinstance(answer, MemoisedBits) and answer.rounds else ""
+    rounded = ", once rounded," if isinstance(answer, MemoizedBits) and answer.rounds else ""
     yield (
-        f"Two lives whose values{rounded} repeat and differ on the same days: {', '.join(bounds)}."
+        f"Two histories whose values{rounded} repeat and differ on the same days: {', '.join(bounds)}."
     )
     # Below 1, and never rounded to it.
     chance = ">0.9999" if visible >= 0.99995 else f"{visible:.4f}"

@@ -21,7 +21,7 @@ from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.resume import IDENTITY
 from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.longitudinal.repeated.config import Arm, Plan, changed_plan
+from fedhh.longitudinal.repeated.config import Arm, RepeatedPlan, changed_plan
 from fedhh.longitudinal.repeated.directory import (
     FIGURES,
     read_result,
@@ -222,7 +222,7 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
     )
 
 
-def skipped_lines(plan: Plan, periods: pd.DataFrame) -> list[str]:
+def skipped_lines(plan: RepeatedPlan, periods: pd.DataFrame) -> list[str]:
     """Return a line for each protocol that made fewer runs than there were periods."""
     lines = []
     for arm in plan.arms:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.found import Found
-from fedhh.mechanisms.base import PlannedLayer
+from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.server.adaptive import public_list
@@ -48,7 +48,7 @@ _LIMIT = 8.0
 """The least share of clients to look for, in standard deviations of noise over all clients."""
 
 _CREDIBLE_GUESS = 0.005
-"""The least probability of a guess to be recounted."""
+"""The least probability of a guess to be validated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +64,9 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             whole population. With front-loaded cohorts, each layer has a size of its own.
         eta_max: Prefixes kept per layer; "auto" for as many as fit the clients, epsilon and B, see
             `settle`.
-        free_words: Words that end in a layer take no prefix's place.
-        carry_words: Ask about found words in all later layers too, so that more clients than the
-            recount's say whether they are real; needs a posterior and a recount.
+        terminated_beyond_eta: Words that end in a layer take no prefix's place.
+        requery_words: Ask about found words in all later layers too, so that more clients than the
+            validation round's say whether they are real; needs a posterior and a validation round.
         public_words: What the prior of the next symbol is counted on: "scowl70", public English
             words, or "none"; it loses its say where it does not fit. Needs a posterior.
         public_context: By how many preceding symbols these are counted, at most.
@@ -89,8 +89,8 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
     passes: Passes = 1
-    free_words: bool = True
-    carry_words: bool = True
+    terminated_beyond_eta: bool = True
+    requery_words: bool = True
     public_words: Literal["scowl70", "none"] = "scowl70"
     public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
     known_words: Annotated[Literal["scowl70", "none", "file"], FromConfig("population.known")] = (
@@ -105,7 +105,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         super().__post_init__()
         if self.guess_words and not (self.has_posterior and self._carries):
             raise InputError(
-                "Expected ranking='posterior', carry_words=true and false_discovery_rate > 0 with "
+                "Expected ranking='posterior', requery_words=true and false_discovery_rate > 0 with "
                 "guess_words=true, since a guess counts by what later clients say; set "
                 "guess_words=false without these."
             )
@@ -140,7 +140,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
     ) -> tuple[npt.NDArray[np.int64], int]:
         """Return which candidates a layer keeps by votes; words may be kept beside the best."""
-        if not self.free_words:
+        if not self.terminated_beyond_eta:
             return super().keep(votes, noise, query)
         numbers = np.arange(len(votes))
         is_word = (numbers >= query.num_extensions) | (numbers % query.trie.alphabet_size == END)
@@ -170,7 +170,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             ),
         )
 
-    def ask(self, planned: PlannedLayer, run: RunState[TrieState]) -> PrefixQuery | None:
+    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuery | None:
         query = super().ask(planned, run)
         if query is None or not (self.has_posterior and self._carries):
             return query
@@ -181,7 +181,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     def hear(
         self,
-        planned: PlannedLayer,
+        planned: PlannedRound,
         run: RunState[TrieState],
         query: PrefixQuery,
         aggregate: Aggregate,
@@ -195,17 +195,17 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         size = query.alphabet.size
         ends = query.trie.spell(np.arange(query.trie.width) * size)[:, :-1]
         numbers = contexts(ends, size)
-        laws = state.model.laws(numbers, self._public_law(ends))
+        distributions = state.model.distributions(numbers, self._public_distribution(ends))
         children = Children.after_votes(
-            state.belief, seen, state.model.mixed(laws), length=query.trie.length
+            state.belief, seen, state.model.mixed(distributions), length=query.trie.length
         )
         chosen = likeliest(
             children,
             seen,
             num_short=len(state.finished),
             most_kept=self.most_kept,
-            free_words=self.free_words,
-            recounts=self.recounts,
+            terminated_beyond_eta=self.terminated_beyond_eta,
+            validates=self.validates,
         )
         evidence = state.evidence
         if self._carries:
@@ -214,7 +214,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         kept = chosen.prefixes
         found = self._new_candidates(run, query, aggregate, noise, chosen.words)
         trie, belief = query.trie.extend(kept), children.posterior(kept)
-        model = state.model.after(numbers, laws, children.lives.reshape(-1, size))
+        model = state.model.after(numbers, distributions, children.held.reshape(-1, size))
         known = run.found.append(found).codes
         is_over = query.layer == self.depth or trie.width == 0
         survived = votes[np.concatenate([kept, chosen.words])]
@@ -280,8 +280,8 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             limit=_LIMIT * self._share_noise,
         )
 
-    def _public_law(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
-        return None if self._public is None else self._public.law(prefixes)
+    def _public_distribution(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
+        return None if self._public is None else self._public.distribution(prefixes)
 
     @cached_property
     def _listed(self) -> Codes:
@@ -316,19 +316,19 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         if not (self.guess_words and trie.width):
             return Guesses.nothing(self.depth + 1)
 
-        def law(prefixes: Codes) -> npt.NDArray[np.float64]:
+        def distribution(prefixes: Codes) -> npt.NDArray[np.float64]:
             numbers = contexts(prefixes, trie.alphabet_size)
-            return model.mixed(model.laws(numbers, self._public_law(prefixes)))
+            return model.mixed(model.distributions(numbers, self._public_distribution(prefixes)))
 
-        return Guesses.after(trie, belief, law, most=self.most_kept, known=known)
+        return Guesses.after(trie, belief, distribution, most=self.most_kept, known=known)
 
     def _guessed(
         self, state: AdaptiveState, query: PrefixQuery, aggregate: Aggregate, noise: Noise
     ) -> Found:
-        """Return the guesses that a layer makes candidates of the recount."""
+        """Return the guesses that a layer makes candidates of the validation round."""
         votes = aggregate.tally[query.num_candidates - len(state.guesses.codes) : -1]
-        lives = state.guesses.lives(state.belief, self._seen(votes, noise, aggregate))
-        (likely,) = np.nonzero(lives > _CREDIBLE_GUESS)
+        held = state.guesses.held(state.belief, self._seen(votes, noise, aggregate))
+        (likely,) = np.nonzero(held > _CREDIBLE_GUESS)
         return counted(
             query, aggregate, noise, codes=state.guesses.codes[likely], support=votes[likely]
         )
@@ -361,7 +361,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     @property
     def _carries(self) -> bool:
-        return self.carry_words and self.recounts
+        return self.requery_words and self.validates
 
     @cached_property
     def _public(self) -> PublicPrior | None:
@@ -372,5 +372,5 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     @cached_property
     def _share_noise(self) -> float:
         """See `share_noise`, of all clients together."""
-        asked = sum(self._cohort_sizes) + (self.num_recount_clients if self.recounts else 0)
+        asked = sum(self._cohort_sizes) + (self.num_validation_clients if self.validates else 0)
         return share_noise(self.oracle_spec, max_items=self.max_items, num_clients=asked)

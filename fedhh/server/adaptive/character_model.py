@@ -70,7 +70,7 @@ def contexts(spelled: Codes, alphabet_size: int, order: int | None = None) -> np
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CharacterModel:
-    """A mixture of three laws of the next symbol: uniform, of public words, and learned.
+    """A mixture of three distributions of the next symbol: uniform, of public words, and learned.
 
     How much each weighs is learned as well, so that a model that knows nothing of the words, or
     the wrong language, loses its say after a layer.
@@ -91,8 +91,10 @@ class CharacterModel:
         weights = np.array([0.1 + 0.8 * (not has_public), 0.8 * has_public, 0.1 * learns])
         return cls(learned=np.zeros((rows, alphabet_size)), weights=weights / weights.sum())
 
-    def laws(self, numbers: npt.NDArray[np.int64], public: _Floats | None) -> list[_Floats]:
-        """Return the three laws, each ``(n, A) float64``, after n contexts.
+    def distributions(
+        self, numbers: npt.NDArray[np.int64], public: _Floats | None
+    ) -> list[_Floats]:
+        """Return the three distributions, each ``(n, A) float64``, after n contexts.
 
         Args:
             numbers: ``(n,) int64``, see `contexts`.
@@ -106,23 +108,31 @@ class CharacterModel:
             _smoothed(self.learned, numbers, _LEARNED_WEIGHT) if len(self.learned) else uniform,
         ]
 
-    def mixed(self, laws: list[_Floats]) -> _Floats:
-        """Return the mixture of `laws`."""
-        return np.asarray(sum(w * law for w, law in zip(self.weights, laws, strict=True)))
+    def mixed(self, distributions: list[_Floats]) -> _Floats:
+        """Return the mixture of `distributions`."""
+        return np.asarray(
+            sum(
+                w * distribution
+                for w, distribution in zip(self.weights, distributions, strict=True)
+            )
+        )
 
     def after(
-        self, numbers: npt.NDArray[np.int64], laws: list[_Floats], lives: _Floats
+        self, numbers: npt.NDArray[np.int64], distributions: list[_Floats], held: _Floats
     ) -> CharacterModel:
         """Return the model after a layer: one step of expectation maximisation for the weights.
 
         Args:
             numbers: ``(n,) int64``: the contexts.
-            laws: What the model said of them.
-            lives: ``(n, A) float64``: probability that each child is held.
+            distributions: What the model said of them.
+            held: ``(n, A) float64``: probability that each child is held.
         """
-        per_child = lives / np.maximum(self.mixed(laws), 1e-300)
+        per_child = held / np.maximum(self.mixed(distributions), 1e-300)
         shares = np.array(
-            [w * float((per_child * law).sum()) for w, law in zip(self.weights, laws, strict=True)]
+            [
+                w * float((per_child * distribution).sum())
+                for w, distribution in zip(self.weights, distributions, strict=True)
+            ]
         )
         if shares.sum() <= 0:
             return self
@@ -131,24 +141,24 @@ class CharacterModel:
         learned = self.learned
         if len(learned):
             learned = learned.copy()
-            np.add.at(learned, numbers, lives)
+            np.add.at(learned, numbers, held)
         return CharacterModel(learned=learned, weights=weights / weights.sum())
 
 
 def _smoothed(counts: _Floats, numbers: npt.NDArray[np.int64], weight: float) -> _Floats:
-    """Return the law after each context, smoothed by shorter and shorter ones."""
+    """Return the distribution after each context, smoothed by shorter and shorter ones."""
     rows, size = counts.shape
     totals = [counts]
     while rows > 1:
         rows //= size + 1
         # The first symbol of a context is the highest digit of its number.
         totals.append(totals[-1].reshape(size + 1, rows, size).sum(axis=0))
-    law = (totals[-1] + 1) / (totals[-1].sum() + size)
-    law = np.broadcast_to(law, (len(numbers), size))
+    distribution = (totals[-1] + 1) / (totals[-1].sum() + size)
+    distribution = np.broadcast_to(distribution, (len(numbers), size))
     for table in reversed(totals[:-1]):
         seen = table[numbers % len(table)]
-        law = (seen + weight * law) / (seen.sum(axis=1, keepdims=True) + weight)
-    return np.asarray(law)
+        distribution = (seen + weight * distribution) / (seen.sum(axis=1, keepdims=True) + weight)
+    return np.asarray(distribution)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +201,14 @@ class PublicPrior:
             all_counts.append(counts.reshape(-1, size).astype(np.float32))
         return cls(contexts=tuple(all_contexts), counts=tuple(all_counts))
 
-    def law(self, spelled: Codes) -> _Floats:
-        """Return ``(n, A) float64``: the law of the symbol after each ``(n, length)`` prefix.
+    def distribution(self, spelled: Codes) -> _Floats:
+        """Return ``(n, A) float64``: the distribution of the symbol after each ``(n, length)`` prefix.
 
         What a context says is smoothed by shorter and shorter ones.
         """
         size = self.counts[0].shape[1]
         seen = self.counts[0].sum(axis=0, dtype=np.float64)
-        law = np.broadcast_to((seen + 1) / (seen.sum() + size), (len(spelled), size))
+        distribution = np.broadcast_to((seen + 1) / (seen.sum() + size), (len(spelled), size))
         for length in range(1, len(self.contexts)):
             numbers = contexts(spelled, size, length)
             known = self.contexts[length]
@@ -208,11 +218,11 @@ class PublicPrior:
             # A context that does not occur has no longer one that does.
             occurs = known[row] == numbers
             counts = self.counts[length][row[occurs]]
-            law = law.copy()
-            law[occurs] = (counts + _PUBLIC_WEIGHT * law[occurs]) / (
+            distribution = distribution.copy()
+            distribution[occurs] = (counts + _PUBLIC_WEIGHT * distribution[occurs]) / (
                 counts.sum(axis=1, keepdims=True, dtype=np.float64) + _PUBLIC_WEIGHT
             )
-        return np.asarray(law)
+        return np.asarray(distribution)
 
 
 @functools.lru_cache(maxsize=4)

@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.server.local_discovery import RecountShare
+from fedhh.server.local_discovery import ValidationShare
 from fedhh.settings import AUTO, CountOrAuto, decided
 from fedhh.validation import InputError
 
@@ -38,13 +38,13 @@ class AdaptiveCohorts(LdpTrieHH):
             "auto" for the cohorts that `LdpTrieHH` with its default settings would have, of the
             same clients, alphabet and depth: then the central guarantee before the run is no
             weaker than its. Without that limit (1), late layers are small and little amplified.
-        recount_share: See `LdpTrieHH`; at least ``least_cohort`` clients.
+        validation_share: See `LdpTrieHH`; at least ``least_cohort`` clients.
     """
 
     ranking: Literal["posterior", "votes"] = "posterior"
     front_loaded: bool = True
     least_cohort: CountOrAuto = AUTO
-    recount_share: RecountShare = 0.1
+    validation_share: ValidationShare = 0.1
 
     @property
     def has_posterior(self) -> bool:
@@ -68,7 +68,7 @@ class AdaptiveCohorts(LdpTrieHH):
 
     def _fitting_cohort(self, num_clients: int) -> int:
         """Return N of `LdpTrieHH` with its default settings, or less if more layers share it."""
-        share = self.recount_share if self.recounts else 0
+        share = self.validation_share if self.validates else 0
         cohorts, layers = self.num_cohorts, self.rounds_per_pass * self.passes
         asked, size = num_clients, int(num_clients * (1 - share)) // cohorts
         if self.clients_per_layer != AUTO:
@@ -76,18 +76,18 @@ class AdaptiveCohorts(LdpTrieHH):
             asked = min(asked, int(size * cohorts / (1 - share)))
         papers = LdpTrieHH(alphabet=self.alphabet, depth=self.depth)
         # If all cohorts are alike, with the validation round's share of the clients, or with less.
-        alike = min(size * cohorts // layers, (asked - cohorts) // (layers + self.recounts))
+        alike = min(size * cohorts // layers, (asked - cohorts) // (layers + self.validates))
         return max(1, min(asked // papers.num_cohorts, alike))
 
     def kept_back(self, num_clients: int) -> float:
         """Return the validation round's clients of all; no fewer than any layer's."""
         share = super().kept_back(num_clients)
-        return max(share, self._least_cohort) if self.recounts else share
+        return max(share, self._least_cohort) if self.validates else share
 
     @property
-    def num_recount_clients(self) -> int:
+    def num_validation_clients(self) -> int:
         """As in `LdpTrieHH`, and no fewer than any layer's."""
-        return max(super().num_recount_clients, self._least_cohort)
+        return max(super().num_validation_clients, self._least_cohort)
 
     @property
     def fewest_validated(self) -> int:

@@ -20,8 +20,8 @@ from fedhh.words.trie import Codes, PrefixTrie
 
 _Floats = npt.NDArray[np.float64]
 _Counts = npt.NDArray[np.int64]
-Law = Callable[[Codes], _Floats]
-"""From ``(n, length) uint16`` prefixes to ``(n, A)``: the law of the symbol after each."""
+Distribution = Callable[[Codes], _Floats]
+"""From ``(n, length) uint16`` prefixes to ``(n, A)``: the distribution of the symbol after each."""
 
 GUESSES_PER_PREFIX = 15
 """How many words a layer guesses at most, for each prefix that it keeps."""
@@ -39,7 +39,7 @@ _LEAST = 0.002
 """The least probability of a guess."""
 
 _LONGEST_CONTEXT = 4
-"""Preceding symbols that a law may depend on."""
+"""Preceding symbols that a distribution may depend on."""
 
 _AT_ONCE = 4_000_000
 
@@ -69,18 +69,24 @@ class Guesses:
 
     @classmethod
     def after(
-        cls, trie: PrefixTrie, belief: TriePosterior, law: Law, *, most: int, known: Codes
+        cls,
+        trie: PrefixTrie,
+        belief: TriePosterior,
+        distribution: Distribution,
+        *,
+        most: int,
+        known: Codes,
     ) -> Guesses:
         """Return the likeliest words that a trie's last prefixes go on to, two symbols or more on.
 
         A beam search: prefixes are continued by their likeliest symbols, and the likeliest of all
         are continued again. A prefix that has m children that live goes on to a word with at most
-        m times the probability that the law of symbols gives.
+        m times the probability that the distribution of symbols gives.
 
         Args:
             trie: The layer's.
             belief: What is believed of its last level.
-            law: Of the next symbol.
+            distribution: Of the next symbol.
             most: How many prefixes a layer keeps, which bounds the search.
             known: ``(k, width) uint16``, distinct words that are asked about anyway.
         """
@@ -88,12 +94,12 @@ class Guesses:
         size = trie.alphabet_size
         start = trie.spell(np.arange(trie.width) * size)[:, :-1]
         prefix = np.arange(trie.width)
-        spelled, prior = start, belief.lives * belief.num_children
+        spelled, prior = start, belief.held * belief.num_children
         codes, prefixes, priors = [], [], []
         # A word of as many symbols as the code is wide would not end.
         for _ in range(min(_MOST_SYMBOLS, width - 1 - trie.length)):
-            spelled, prefix, prior = _continued(spelled, prefix, prior, law, most=most)
-            ends = prior * _by_context(spelled, law)[0][:, END]
+            spelled, prefix, prior = _continued(spelled, prefix, prior, distribution, most=most)
+            ends = prior * _by_context(spelled, distribution)[0][:, END]
             (likely,) = np.nonzero(ends > _LEAST)
             word = np.zeros((len(likely), width), dtype=np.uint16)
             word[:, : spelled.shape[1]] = spelled[likely]
@@ -110,7 +116,7 @@ class Guesses:
         found = found._only(match_rows(found.codes, known) < 0)
         return found._only(_largest(found.prior, GUESSES_PER_PREFIX * most))
 
-    def lives(self, belief: TriePosterior, seen: LayerEvidence) -> _Floats:
+    def held(self, belief: TriePosterior, seen: LayerEvidence) -> _Floats:
         """Return ``(g,)``: how likely each is to be held, after the layer's votes.
 
         Args:
@@ -132,14 +138,14 @@ class Guesses:
 
 
 def _continued(
-    spelled: Codes, prefix: _Counts, prior: _Floats, law: Law, *, most: int
+    spelled: Codes, prefix: _Counts, prior: _Floats, distribution: Distribution, *, most: int
 ) -> tuple[Codes, _Counts, _Floats]:
     """Return the likeliest continuations by one symbol, as ``spelled``, ``prefix``, ``prior``."""
-    laws, row = _by_context(spelled, law, distinct=True)
-    laws[:, END] = 0
-    num = min(_LIKELIEST_SYMBOLS, laws.shape[1])
-    symbols = np.argpartition(-laws, num - 1, axis=1)[:, :num]
-    longer = prior[:, None] * np.take_along_axis(laws, symbols, axis=1)[row]
+    distributions, row = _by_context(spelled, distribution, distinct=True)
+    distributions[:, END] = 0
+    num = min(_LIKELIEST_SYMBOLS, distributions.shape[1])
+    symbols = np.argpartition(-distributions, num - 1, axis=1)[:, :num]
+    longer = prior[:, None] * np.take_along_axis(distributions, symbols, axis=1)[row]
     place = _largest(np.where(longer > _LEAST, longer, 0).ravel(), _LONGER_PER_PREFIX * most)
     place = place[longer.ravel()[place] > _LEAST]
     before = place // num
@@ -148,23 +154,25 @@ def _continued(
     return spelled, prefix[before], longer.ravel()[place]
 
 
-def _by_context(spelled: Codes, law: Law, *, distinct: bool = False) -> tuple[_Floats, _Counts]:
-    """Return the laws after prefixes, computed once for each of their endings.
+def _by_context(
+    spelled: Codes, distribution: Distribution, *, distinct: bool = False
+) -> tuple[_Floats, _Counts]:
+    """Return the distributions after prefixes, computed once for each of their endings.
 
     Args:
         spelled: ``(n, length) uint16``.
-        law: Of the next symbol, given at most `_LONGEST_CONTEXT` symbols.
+        distribution: Of the next symbol, given at most `_LONGEST_CONTEXT` symbols.
         distinct: Return a row for each ending; otherwise one for each prefix.
 
     Returns:
-        The laws, and each prefix's row.
+        The distributions, and each prefix's row.
     """
     endings = np.ascontiguousarray(spelled[:, -_LONGEST_CONTEXT:])
     _, first, row = np.unique(
         endings.view(f"V{2 * endings.shape[1]}").ravel(), return_index=True, return_inverse=True
     )
-    laws = law(endings[first])
-    return (laws, row) if distinct else (laws[row], row)
+    distributions = distribution(endings[first])
+    return (distributions, row) if distinct else (distributions[row], row)
 
 
 def _largest(values: _Floats, most: int) -> _Counts:

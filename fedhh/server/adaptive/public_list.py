@@ -26,7 +26,7 @@ _ENOUGH_HELD = 0.01
 """The list pays where so many of its words, of all, are held often enough to be found."""
 
 CREDIBLE = 0.005
-"""How likely a sampled word must be findable to be recounted, where the list does not pay."""
+"""How likely a sampled word must be findable to be validated, where the list does not pay."""
 
 _FINDABLE = GRID >= 0.4
 """Shares that all clients together are likely to tell from nothing: from 3.2 deviations."""
@@ -53,11 +53,11 @@ def findable(seen: LayerEvidence) -> npt.NDArray[np.float64]:
         seen: The evidence of the words, which differ in nothing but their votes.
 
     Returns:
-        ``(n,) float64``: by Bayes' rule, with `likeliest_law` as the prior.
+        ``(n,) float64``: by Bayes' rule, with `likeliest_distribution` as the prior.
     """
     if not len(seen.which):
         return np.zeros(0)
-    posterior = likeliest_law(seen) * _ratios(seen)
+    posterior = likeliest_distribution(seen) * _ratios(seen)
     posterior /= posterior.sum(axis=1, keepdims=True)
     return np.asarray((posterior[:, 1:] @ _FINDABLE)[seen.which])
 
@@ -73,8 +73,8 @@ def pays(likely: npt.NDArray[np.float64]) -> bool:
     return bool(len(likely)) and float(likely.mean()) >= _ENOUGH_HELD
 
 
-def likeliest_law(seen: LayerEvidence) -> npt.NDArray[np.float64]:
-    """Return the law of clients' shares that makes the votes of all words likeliest.
+def likeliest_distribution(seen: LayerEvidence) -> npt.NDArray[np.float64]:
+    """Return the distribution of clients' shares that makes the votes of all words likeliest.
 
     The nonparametric maximum likelihood estimate of Kiefer and Wolfowitz (1956), over the shares of
     the grid and none at all, by expectation maximisation. Words that differ in nothing but their

@@ -40,7 +40,7 @@ _LEAST_TOTAL = 1e-200
 _AT_ONCE = 4_000_000
 
 _CREDIBLE, _LIKELY = 0.002, 0.5
-"""The least probability of a word: to be recounted, and to be returned without a recount."""
+"""The least probability of a word: to be validated, and to be returned without a validation round."""
 
 _LIKELIEST = 4
 """How many times as many children as are kept have their worth computed."""
@@ -54,19 +54,19 @@ class TriePosterior:
     """What is believed of the prefixes of a trie's last level.
 
     Attributes:
-        lives: ``(P,) float64``: probability that each lives.
+        held: ``(P,) float64``: probability that each lives.
         shares: ``(P, 28) float64``: of the share of clients that hold it, if it does, over `GRID`
             times the limit.
     """
 
-    lives: _Floats
+    held: _Floats
     shares: _Floats
 
     @classmethod
     def before_any_vote(cls, width: int) -> TriePosterior:
         """Return the belief that every prefix lives, with any share."""
         size = len(GRID)
-        return cls(lives=np.ones(width), shares=np.full((width, size), 1 / size))
+        return cls(held=np.ones(width), shares=np.full((width, size), 1 / size))
 
     @property
     def num_children(self) -> _Floats:
@@ -143,13 +143,13 @@ class Children:
     """What a layer's votes say of all children of a trie's prefixes, symbol after symbol.
 
     Attributes:
-        lives: ``(P * A,) float64``: probability that each lives.
+        held: ``(P * A,) float64``: probability that each lives.
         inherited: ``(P, 28) float64``: the shares of a child of each prefix, before its votes.
         evidence: The layer's.
         alphabet_size: A.
     """
 
-    lives: _Floats
+    held: _Floats
     inherited: _Floats
     evidence: LayerEvidence
     alphabet_size: int
@@ -163,7 +163,7 @@ class Children:
         Args:
             parents: What is believed of the prefixes.
             evidence: Of their children; more candidates may follow.
-            symbols: ``(P, A) float64``: the law of the symbol after each prefix.
+            symbols: ``(P, A) float64``: the distribution of the symbol after each prefix.
             length: Symbols of a prefix.
         """
         inherited = inherited_shares(parents.shares, length=length)
@@ -179,10 +179,10 @@ class Children:
             part = slice(first, first + step)
             table = inherited[part] @ evidence.ratios.T
             ratio[part] = np.take_along_axis(table, which[part], axis=1)
-        for_it = parents.lives[:, None] * prior * ratio
-        against = (1 - parents.lives)[:, None] + parents.lives[:, None] * (1 - prior)
+        for_it = parents.held[:, None] * prior * ratio
+        against = (1 - parents.held)[:, None] + parents.held[:, None] * (1 - prior)
         return cls(
-            lives=(for_it / (for_it + against)).ravel(),
+            held=(for_it / (for_it + against)).ravel(),
             inherited=inherited,
             evidence=evidence,
             alphabet_size=alphabet_size,
@@ -202,23 +202,23 @@ class Children:
             shares[extreme] = np.exp(logs - logs.max(axis=1, keepdims=True))
             total[extreme] = shares[extreme].sum(axis=1)
         shares /= total[:, None]
-        return TriePosterior(lives=self.lives[children], shares=shares)
+        return TriePosterior(held=self.held[children], shares=shares)
 
     def worth(self, children: _Counts) -> _Floats:
         """Return the probability that each of some children lives, with a share worth finding."""
         believed = self.posterior(children)
-        return np.asarray(believed.lives * (believed.shares @ (GRID >= _ENOUGH)))
+        return np.asarray(believed.held * (believed.shares @ (GRID >= _ENOUGH)))
 
     @property
     def extended(self) -> _Counts:
         """Numbers of the children that more symbols may follow."""
-        numbers: _Counts = np.arange(len(self.lives))
+        numbers: _Counts = np.arange(len(self.held))
         return np.asarray(numbers[numbers % self.alphabet_size != END])
 
     @property
     def words(self) -> _Counts:
         """Numbers of the children that end a word."""
-        numbers: _Counts = np.arange(END, len(self.lives), self.alphabet_size)
+        numbers: _Counts = np.arange(END, len(self.held), self.alphabet_size)
         return numbers
 
 
@@ -245,8 +245,8 @@ def likeliest(
     *,
     num_short: int,
     most_kept: int,
-    free_words: bool,
-    recounts: bool,
+    terminated_beyond_eta: bool,
+    validates: bool,
 ) -> Likeliest:
     """Return the prefixes that a layer keeps and the words that it finds.
 
@@ -255,26 +255,26 @@ def likeliest(
         seen: The evidence for those, and for the short words after them.
         num_short: Words that ended before the first layer, and are candidates of it.
         most_kept: Most prefixes to keep.
-        free_words: Whether words take no prefix's place.
-        recounts: Whether a last cohort says which words are real.
+        terminated_beyond_eta: Whether words take no prefix's place.
+        validates: Whether a last cohort says which words are real.
     """
-    least = _CREDIBLE if recounts else _LIKELY
+    least = _CREDIBLE if validates else _LIKELY
     ended = children.words
-    words = ended[children.lives[ended] > least]
+    words = ended[children.held[ended] > least]
     longer = children.extended
     # Worth is at most the probability of living, and takes longer to say: it is asked of the
     # likeliest only. What it ranks high beyond these hardly lives.
     rough = longer
     if len(longer) > _LIKELIEST * most_kept:
-        lives = children.lives[longer]
-        place = len(lives) - _LIKELIEST * most_kept
-        rough = np.asarray(longer[lives >= np.partition(lives, place)[place]])
+        held = children.held[longer]
+        place = len(held) - _LIKELIEST * most_kept
+        rough = np.asarray(longer[held >= np.partition(held, place)[place]])
     worth = children.worth(rough)
-    posterior = np.full(len(children.lives) + num_short, np.nan, dtype=np.float32)
+    posterior = np.full(len(children.held) + num_short, np.nan, dtype=np.float32)
     posterior[rough] = worth
-    posterior[ended] = children.lives[ended]
+    posterior[ended] = children.held[ended]
     order = np.argsort(-worth, kind="stable")
-    if not free_words:
+    if not terminated_beyond_eta:
         worth_of_words = children.worth(words)
         posterior[words] = worth_of_words
         best = np.sort(np.concatenate([worth, worth_of_words]))[::-1]
@@ -282,7 +282,7 @@ def likeliest(
         words = words[worth_of_words >= last]
         order = order[worth[order] >= last]
     order = order[:most_kept]
-    short = len(children.lives) + np.arange(num_short)
+    short = len(children.held) + np.arange(num_short)
     if num_short:
         ratio = seen.ratios[seen.which[short]].mean(axis=1)
         odds = _SHORT_WORD / (1 - _SHORT_WORD) * ratio

@@ -18,8 +18,8 @@ from ray.exceptions import GetTimeoutError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from fedhh.doors import Carried
 from fedhh.plugin_errors import naming_plugins
+from fedhh.plugins import Carried
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Worker
 from fedhh.simulation.ray.connection import (
@@ -52,10 +52,10 @@ class _ClientActor:
         self._query: Query | None = None
         self._answer: Answer | None = None
 
-    def rehearse(self, rehearsal: Callable[[], None]) -> None:
+    def warm_up(self, warm_up: Callable[[], None]) -> None:
         """Load what answers take; what fails here fails again where it is asked for."""
         with suppress(Exception):
-            rehearsal()
+            warm_up()
 
     def hold(self, worker: Worker) -> int:
         self._worker = worker
@@ -108,7 +108,7 @@ class RayActors:
         num_workers: int | None,
         address: str,
         *,
-        rehearsal: Callable[[], None] | None = None,
+        warm_up: Callable[[], None] | None = None,
     ) -> None:
         """Start or join Ray, and place the actors; close them after use.
 
@@ -116,7 +116,7 @@ class RayActors:
             num_workers: How many client actors at most; fewer, with a warning, where fewer cores
                 are free. None for one on each core that is free.
             address: A running cluster's address; a local Ray of our own if empty.
-            rehearsal: Importable on every node; each client actor calls it before all else.
+            warm_up: Importable on every node; each client actor calls it before all else.
 
         Raises:
             InputError: The cluster cannot be joined, see `connection.start_ray`; or none of its
@@ -145,9 +145,9 @@ class RayActors:
         self.server: Any = None
         if len(self.clients) > MERGED_HERE:
             self.server = self._server_class.remote()
-        if rehearsal is not None:
+        if warm_up is not None:
             for actor in self.clients:
-                actor.rehearse.remote(rehearsal)
+                actor.warm_up.remote(warm_up)
 
     def hold(self, worker: Worker) -> None:
         """Copy a worker to every actor."""

@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayError
 
-from fedhh.doors import Carried
+from fedhh.plugins import Carried
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Executor, Progress, Worker
 from fedhh.simulation.ray.actors import RayActors

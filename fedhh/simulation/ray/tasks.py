@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import ray
 from ray.exceptions import RayError
 
-from fedhh.doors import Carried
 from fedhh.plugin_errors import naming_plugins
+from fedhh.plugins import Carried
 from fedhh.simulation.ray.connection import all_cores, free_cores, start_ray, stop_ray
 from fedhh.simulation.ray.watch import MOST_FAILURES, RayWatch, failure_of, watch_ray
 from fedhh.validation import RunFailedError, require_at_least

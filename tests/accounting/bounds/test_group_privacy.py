@@ -19,11 +19,13 @@ def test_the_inequality_holds_for_any_laws_and_any_epsilons():
     rng = np.random.default_rng(5)
     tightest = 0.0
     for _ in range(300):
-        laws = rng.dirichlet(np.full(4, 0.7), size=4)
+        distributions = rng.dirichlet(np.full(4, 0.7), size=4)
         epsilons = rng.exponential(0.5, size=3)
-        steps = [hockey_stick(laws[i], laws[i + 1], epsilons[i]) for i in range(3)]
+        steps = [
+            hockey_stick(distributions[i], distributions[i + 1], epsilons[i]) for i in range(3)
+        ]
         bound = sum(math.exp(epsilons[:i].sum()) * step for i, step in enumerate(steps))
-        truth = hockey_stick(laws[0], laws[3], epsilons.sum())
+        truth = hockey_stick(distributions[0], distributions[3], epsilons.sum())
         assert truth <= bound + 1e-12
         if bound > 0:
             tightest = max(tightest, truth / bound)

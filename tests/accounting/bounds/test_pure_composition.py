@@ -86,14 +86,14 @@ def test_randomized_response_is_the_worst_of_its_epsilon() -> None:
     """Three answers of GRR over 4 values, all outputs enumerated, for the worst two inputs."""
     epsilon, size, count = 1.2, 4, 3
     stay = math.exp(epsilon) / (math.exp(epsilon) + size - 1)
-    laws = [[stay if out == value else (1 - stay) / (size - 1) for out in range(size)]
+    distributions = [[stay if out == value else (1 - stay) / (size - 1) for out in range(size)]
             for value in (0, 1)]  # fmt: skip
     for at in (0.0, 0.7, 1.5, 2.9):
         delta = sum(
             max(
                 0.0,
-                math.prod(laws[0][out] for out in outs)
-                - math.exp(at) * math.prod(laws[1][out] for out in outs),
+                math.prod(distributions[0][out] for out in outs)
+                - math.exp(at) * math.prod(distributions[1][out] for out in outs),
             )
             for outs in itertools.product(range(size), repeat=count)
         )
@@ -177,15 +177,17 @@ def test_responses_that_are_not_kept_count_as_infinite_losses(
     count: int, lies: tuple[int, int]
 ) -> None:
     lie = 1 / (1 + math.exp(0.6))
-    law = [math.comb(count, k) * lie**k * (1 - lie) ** (count - k) for k in range(count + 1)]
+    distribution = [
+        math.comb(count, k) * lie**k * (1 - lie) ** (count - k) for k in range(count + 1)
+    ]
     fewest, most = lies
     found = PrivacyLossDistribution.of_randomized_responses(count, steps=2, gap=0.3, lies=lies)
     assert found.lowest == 2 * (count - 2 * most)
     assert np.flatnonzero(found.masses).tolist() == list(range(0, 4 * (most - fewest) + 1, 4))
-    kept = np.array(law[fewest : most + 1][::-1])
+    kept = np.array(distribution[fewest : most + 1][::-1])
     assert np.all(found.masses[::4] >= kept)
     assert np.all(found.masses[::4] <= kept * (1 + 1e-10))
-    outside = math.fsum(law[:fewest] + law[most + 1 :])
+    outside = math.fsum(distribution[:fewest] + distribution[most + 1 :])
     assert outside <= found.infinite <= outside * (1 + 1e-9)
 
 

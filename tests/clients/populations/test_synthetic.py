@@ -103,8 +103,8 @@ def test_the_head_and_the_tail_of_ranks_meet_without_a_jump(preset):
     held = held[used]
     starts = table.starts[: len(held)]
     ranks = np.arange(1, model.head_ranks + 1)
-    law = (ranks + model.rank_shift) ** -model.rank_exponent
-    np.testing.assert_allclose(held[ranks - 1] / held[0], law / law[0], rtol=1e-9)
+    distribution = (ranks + model.rank_shift) ** -model.rank_exponent
+    np.testing.assert_allclose(held[ranks - 1] / held[0], distribution / distribution[0], rtol=1e-9)
     # A group is drawn as if all its ranks weighed what its first does, and then thinned.
     tail = np.arange(model.head_ranks, len(held))
     per_rank = held[tail] / table.widths[tail]

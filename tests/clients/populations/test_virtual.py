@@ -172,7 +172,7 @@ def test_protocols_that_broadcast_no_candidates_give_the_same_bits_as_on_the_sto
     drawn, stored, protocol
 ):
     # Coded words have nine symbols and more: SFP truncates them, PEM takes those of up to ten.
-    assert assert_same_rounds(protocol, drawn, stored) == len(protocol.mechanism.layers)
+    assert assert_same_rounds(protocol, drawn, stored) == len(protocol.plan.layers)
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14])

@@ -22,11 +22,11 @@ def counts_of(model, population) -> np.ndarray:
 
 
 def p_value(counts: np.ndarray, exponent: float) -> float:
-    law = np.arange(1, len(counts) + 1) ** -exponent
-    return stats.chisquare(counts, law / law.sum() * counts.sum()).pvalue
+    distribution = np.arange(1, len(counts) + 1) ** -exponent
+    return stats.chisquare(counts, distribution / distribution.sum() * counts.sum()).pvalue
 
 
-def test_every_client_holds_one_word_by_zipfs_law():
+def test_every_client_holds_one_word_by_zipfs_distribution():
     model = zipf_words(300, exponent=1.1)
     population = synthetic_population(model, CLIENTS, seed=5)
     assert population.word_counts.sum() == population.word_clients.sum() == CLIENTS

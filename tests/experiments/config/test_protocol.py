@@ -29,11 +29,11 @@ def test_every_protocol_runs_through_the_same_call(protocol, population):
     top = [population.lexicon.words[i] for i in np.argsort(-population.word_clients)[:3]]
     assert set(top) <= set(result.discoveries["word"])
     assert 0 < result.metrics.coverage <= 1
-    assert result.cost["rounds"] == len(result.layers) <= len(protocol.mechanism.layers)
-    assert result.cost["clients_asked"] <= protocol.mechanism.most_answers
+    assert result.cost["rounds"] == len(result.layers) <= len(protocol.plan.layers)
+    assert result.cost["clients_asked"] <= protocol.plan.most_answers
     assert fedhh.plot(result).axes
     local = result.privacy.best("item", "local").epsilon
-    assert local == protocol.mechanism.local_epsilon
+    assert local == protocol.plan.local_epsilon
     assert math.isinf(local) == (isinstance(protocol, fedhh.TrieHH))
 
 

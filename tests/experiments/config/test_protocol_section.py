@@ -14,7 +14,7 @@ from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.config.schema import json_schema
 from fedhh.experiments.config.section import own_settings, section_class
 from fedhh.experiments.sweep.plan import parse_sweep
-from fedhh.mechanisms.sampled_threshold import triehh_parameters
+from fedhh.plans.sampled_threshold import triehh_parameters
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
@@ -119,8 +119,8 @@ def test_hash_functions_are_drawn_anew_by_each_seed(name):
 
 
 def test_automatic_cohorts_use_the_whole_population():
-    assert built("protocol.name=sfp").mechanism.most_answers == 1_000_000
-    pem = built("protocol.name=pem").mechanism
+    assert built("protocol.name=sfp").plan.most_answers == 1_000_000
+    pem = built("protocol.name=pem").plan
     assert 0 <= 1_000_000 - pem.most_answers < len(pem.layers)
 
 

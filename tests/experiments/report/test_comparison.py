@@ -192,9 +192,9 @@ def test_presets_ask_the_same_clients_for_the_same_contributions(name):
     assert len({cell.population for cell in cells}) == 1
     for cell in cells:
         protocol = build_protocol(cell)
-        assert protocol.mechanism.local_epsilon == pytest.approx(cell.privacy.local_epsilon)
-        unused = cell.population.clients - protocol.mechanism.most_answers
-        assert 0 <= unused < len(protocol.mechanism.layers)
+        assert protocol.plan.local_epsilon == pytest.approx(cell.privacy.local_epsilon)
+        unused = cell.population.clients - protocol.plan.most_answers
+        assert 0 <= unused < len(protocol.plan.layers)
 
 
 @pytest.mark.parametrize("name", ["field", "field-quick"])

@@ -109,7 +109,7 @@ FEWER = "eta_max 50, clients per layer auto"
             ("4", "greedy", "23.1%"), ("6", "greedy", "27.1%"), ("8", "greedy", "31.1%"),
             ("8", "random", "41.1%"),
         ]),
-        # Extras of whole protocols are told apart without columns of theirs.
+        # Extras of whole protocols are distinguished without columns of theirs.
         (PROTOCOLS + NO_LDP + FEW_KEPT, ("protocol", "beside the grid"), [
             ("one", "", "31.1%"), ("two", "", "41.1%"), ("", "no LDP (true counts)", "61.1%"),
             ("", FEWER, "26.1%"),

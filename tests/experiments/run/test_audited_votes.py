@@ -1,4 +1,4 @@
-"""Votes of an audited layer: a worker's, of the stated law, fresh each time."""
+"""Votes of an audited layer: a worker's, of the stated distribution, fresh each time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.audited_votes import AuditedVotes
 from fedhh.experiments.run.layer_audit import audit_votes, votes_to_sample
 from fedhh.oracles import ORACLES, OracleSpec, SubsetSelection
-from fedhh.testing import follows_law
+from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
 
 SPEC = OracleSpec(name="ss", epsilon=1.5)
@@ -33,8 +33,8 @@ def votes(domain_size: int, holds: int) -> np.ndarray:
     return layer.differences(RUNS)
 
 
-def law_of_difference(domain_size: int, holds: int) -> dict[float, float]:
-    """The law of the votes for the first value less those for the second, of one report."""
+def distribution_of_difference(domain_size: int, holds: int) -> dict[float, float]:
+    """The distribution of the votes for the first value less those for the second, of one report."""
     oracle = SubsetSelection(epsilon=SPEC.epsilon, domain_size=domain_size)
     pair = (domain_size - 3, domain_size - 2) if domain_size > 2 else (0, 1)
     space = oracle.report_space()
@@ -45,11 +45,11 @@ def law_of_difference(domain_size: int, holds: int) -> dict[float, float]:
 
 @pytest.mark.parametrize("domain_size", [2, 3, 4, 9])
 @pytest.mark.parametrize("holds", [0, 1])
-def test_one_reports_votes_have_the_randomizers_law(domain_size, holds):
+def test_one_reports_votes_have_the_randomizers_distribution(domain_size, holds):
     drawn = votes(domain_size, holds).tolist()
-    assert follows_law(drawn, law_of_difference(domain_size, holds))
-    # The control: the other value's law.
-    assert not follows_law(drawn, law_of_difference(domain_size, 1 - holds))
+    assert follows_distribution(drawn, distribution_of_difference(domain_size, holds))
+    # The control: the other value's distribution.
+    assert not follows_distribution(drawn, distribution_of_difference(domain_size, 1 - holds))
 
 
 def test_the_votes_are_a_workers(monkeypatch):

@@ -56,7 +56,7 @@ def test_every_round_says_what_its_layer_says(protocol, tmp_path):
         assert fates["word"] == row["num_finished"] or row["layer"] == 6
         if protocol is not PEM:
             counted = ranges[["kept_real", "kept_noise", "dropped_real", "dropped_noise"]]
-            # A recount asks about words once more, so does a layer that carries them.
+            # A validation round asks about words once more, so does a layer that carries them.
             assert counted.to_numpy().sum() <= row["num_candidates"]
             assert here["stands_for"].sum() == pytest.approx(counted.to_numpy().sum())
         assert (here["threshold"] == row["threshold"]).all()

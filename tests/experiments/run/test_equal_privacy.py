@@ -92,7 +92,7 @@ def test_a_central_protocol_gets_the_epsilon_and_the_delta():
     assert central.delta <= 1e-6
     looser = at_central_epsilon(fedhh.TrieHH(), 1_000_000, unit="user", epsilon=4.0, delta=1e-6)
     sizes = [
-        each.settle(num_clients=1_000_000, seed=0).mechanism.sample_size for each in (found, looser)
+        each.settle(num_clients=1_000_000, seed=0).plan.sample_size for each in (found, looser)
     ]
     assert sizes[0] < sizes[1]
 
@@ -105,7 +105,7 @@ def test_both_groups_of_blender_have_the_target(unit: str):
     assert found.opt_in_epsilon == 0.8
     settled = found.settle(num_clients=CLIENTS, seed=3)
     others = account(
-        settled.mechanism.local, (), num_clients=CLIENTS, delta=DELTA, alpha=0.5
+        settled.plan.local, (), num_clients=CLIENTS, delta=DELTA, alpha=0.5
     ).before_run(unit)
     assert 0.8 * (1 - 2e-3) <= epsilon_of(others) <= 0.8
     assert epsilon_of(stated(found, unit)) == 0.8

@@ -47,7 +47,7 @@ def test_the_epsilons_are_those_that_the_plan_claims(kind, settings, num_clients
     settled = protocol.settle(num_clients=num_clients, seed=0)
     report = privacy_of_plan(settled, num_clients=num_clients, delta=1e-8)
     assert plan.central_epsilon == pytest.approx(central_before_run(report, "item"), rel=1e-9)
-    assert plan.smallest_cohort == min(layer.num_clients for layer in settled.mechanism.layers)
+    assert plan.smallest_cohort == min(layer.num_clients for layer in settled.plan.layers)
     assert plan.central.delta == 1e-8
     assert plan.local_epsilon == settings.get("local_epsilon", math.inf)
 

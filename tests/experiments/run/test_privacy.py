@@ -73,7 +73,7 @@ def report_of(protocol, summaries):
 
 
 def subset_size(protocol, summary):
-    return protocol.mechanism.values_per_report(summary.domain_size)
+    return protocol.plan.values_per_report(summary.domain_size)
 
 
 def by_method(report, unit, trust="central"):
@@ -326,7 +326,7 @@ def test_measured_anonymity_counts_true_holders():
 def test_reused_clients_cost_all_rounds_that_the_settings_allow():
     # One prefix a layer dies out soon, which nobody knows before the run.
     _, result = small_run(**{"protocol.reuse_clients": "true", "protocol.eta_max": 1})
-    rounds = len(result.protocol.mechanism.layers)
+    rounds = len(result.protocol.plan.layers)
     assert result.cost["rounds"] < rounds
     assert result.privacy.best("item", "local").epsilon == 4.0 * rounds
     assert not any(each.realised for each in result.privacy.guarantees)
@@ -334,9 +334,9 @@ def test_reused_clients_cost_all_rounds_that_the_settings_allow():
 
 
 @pytest.mark.parametrize("changes", [{}, {"eta_max": 1}, {"pad": False}, {"oracle": "grr"}])
-@pytest.mark.parametrize("recount", [0.0, 0.05])
-def test_what_holds_before_the_run_is_the_plans_whatever_took_place(changes, recount):
-    protocol = replace(PROTOCOL, clients_per_layer=200, false_discovery_rate=recount, **changes)
+@pytest.mark.parametrize("validation", [0.0, 0.05])
+def test_what_holds_before_the_run_is_the_plans_whatever_took_place(changes, validation):
+    protocol = replace(PROTOCOL, clients_per_layer=200, false_discovery_rate=validation, **changes)
     result = simulate(protocol, POPULATION, seed=1, delta=DELTA)
     planned = privacy_of_plan(protocol, num_clients=POPULATION.num_clients, delta=DELTA)
     assert not any(each.realised for each in planned.guarantees)
@@ -360,7 +360,7 @@ def test_a_trie_that_dies_early_does_not_forget_the_rounds_it_planned():
 
     protocol = DiesAfterThreeLayers(**vars(PROTOCOL))
     result = simulate(protocol, POPULATION, seed=1, delta=DELTA)
-    assert (result.cost["rounds"], len(protocol.mechanism.layers)) == (3, 6)
+    assert (result.cost["rounds"], len(protocol.plan.layers)) == (3, 6)
     assert result.layers["num_clients"].min() == 300
     for unit in ("item", "user"):
         before = result.privacy.before_run(unit)

@@ -38,7 +38,7 @@ CENTRAL = TrieHH(alphabet=LETTERS, clients_per_layer=1_000, depth=6, threshold=5
 def costs(protocol):
     """A run's cost, and the bits of each of its rounds: up per client, and down."""
     result = simulate(protocol, POPULATION, seed=0)
-    items = protocol.mechanism.max_items
+    items = protocol.plan.max_items
     layers = result.layers
     assert len(layers) > 2
     up = (layers["report_bits"] * items).tolist()

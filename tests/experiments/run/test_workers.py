@@ -7,7 +7,7 @@ import pytest
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.schema import ExecutionConfig
 from fedhh.experiments.run import run, workers
-from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_ahead
+from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_in_background
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import workers_of_sweep
 from fedhh.simulation.executor import InProcessExecutor
@@ -29,7 +29,7 @@ def seconds_of(preset: str, *settings: str, population=None) -> float:
     """The estimate for a preset whose clients are not drawn."""
     config = load_config(preset=preset, settings=settings)
     settled, protocol = run.settle(config, config.population.clients)
-    return seconds_of_run(settled, protocol.mechanism, population)
+    return seconds_of_run(settled, protocol.plan, population)
 
 
 @pytest.mark.parametrize("number", [0, 1, 7])
@@ -60,12 +60,12 @@ def test_ray_starts_ahead_where_it_is_certainly_needed(monkeypatch, execution, n
     pytest.importorskip("ray")
     started = []
 
-    def ahead(number, address, *, rehearsal):
+    def ahead(number, address, *, warm_up):
         started.append((number, address))
         return nullcontext()
 
     monkeypatch.setattr("fedhh.simulation.ray.actors.RayActors", ahead)
-    start_ahead(execution)
+    start_in_background(execution)
     assert started == [(number, execution.ray_address)]
 
 
@@ -73,7 +73,7 @@ def test_ray_starts_ahead_where_it_is_certainly_needed(monkeypatch, execution, n
 def test_no_ray_starts_ahead_that_may_not_be_needed(monkeypatch, execution):
     pytest.importorskip("ray")
     monkeypatch.setattr("fedhh.simulation.ray.actors.RayActors", None)
-    with start_ahead(execution) as ahead:
+    with start_in_background(execution) as ahead:
         assert ahead is None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from fedhh.kernels.device_days import draw_day, value_law, values_of
+from fedhh.kernels.device_days import draw_day, value_distribution, values_of
 from fedhh.longitudinal.devices.model import (
     Delay,
     DeviceBlock,
@@ -70,11 +70,11 @@ def test_any_set_of_ready_records_is_as_likely_to_be_sent():
     ready, allowed = (1, 3, 2), 3
     records = [age for age, count in enumerate(ready) for _ in range(count)]
     subsets = list(itertools.combinations(range(len(records)), allowed))
-    law = Counter(tuple(records[i] for i in subset) for subset in subsets)
-    expected = {ages: count / len(subsets) for ages, count in law.items()}
+    distribution = Counter(tuple(records[i] for i in subset) for subset in subsets)
+    expected = {ages: count / len(subsets) for ages, count in distribution.items()}
     found = sent_by_age(ready, allowed, 40_000)
     assert p_value(found, expected) > 1e-9
-    # Ages alike, whatever there is of each, is another law, which the test would see.
+    # Ages alike, whatever there is of each, is another distribution, which the test would see.
     ages = Counter(tuple(sorted(each)) for each in itertools.permutations((0, 1, 1, 1, 2, 2), 3))
     wrong = {key: 1 / len(ages) for key in ages}
     assert p_value(found, wrong) < 1e-9
@@ -102,14 +102,14 @@ def literal_devices(*, number, days, rate, weights, oracle, cap, hours, store_da
     return histories
 
 
-def lives_of(block: DeviceBlock, days: int, seed: int):
-    lives = []
+def histories_of(block: DeviceBlock, days: int, seed: int):
+    histories = []
     for day in range(days):
         sent = block.live()
         reports = FORM.oracle.privatize(sent.values, rng=generator(seed, Stream.RANDOMIZER, 0, day))
         parts = np.split(reports, np.cumsum(sent.by_device)[:-1])
-        lives.append([tuple(sorted(part.tolist())) for part in parts])
-    return list(zip(*lives, strict=True))
+        histories.append([tuple(sorted(part.tolist())) for part in parts])
+    return list(zip(*histories, strict=True))
 
 
 def two_samples(one: Counter, other: Counter) -> float:
@@ -127,7 +127,7 @@ def test_sent_records_have_the_law_of_devices_that_privatize_at_once():
     rng = np.random.default_rng(5)
     truth = literal_devices(number=number, cap=1, hours=hours, rng=rng, **literal)
     tiny = model(number=number, mean=1.5, delay=Delay(hours=hours), store_days=1)
-    found = Counter(lives_of(DeviceBlock(tiny, 0, 0, number, 7), days, 7))
+    found = Counter(histories_of(DeviceBlock(tiny, 0, 0, number, 7), days, 7))
     assert two_samples(Counter(truth), found) > 1e-9
     for wrong in ({"cap": 1, "hours": 6.0}, {"cap": 2, "hours": hours}):
         other = literal_devices(number=number, rng=rng, **wrong, **literal)
@@ -196,14 +196,16 @@ def test_caps_hold_and_records_are_neither_made_up_nor_lost(cap):
     assert by_day.sum(axis=0).max() == cap.most_in(0, days)
 
 
-def test_values_have_their_law():
+def test_values_have_their_distribution():
     weights = np.array([5.0, 1.0, 0.0, 3.0, 0.5])
-    law = value_law(weights)
+    distribution = value_distribution(weights)
     # Enumeration: a column is as likely as any other, and keeps its value with its cut.
-    exact = law.cuts / 5 + np.bincount(law.others, weights=(1 - law.cuts) / 5, minlength=5)
+    exact = distribution.cuts / 5 + np.bincount(
+        distribution.others, weights=(1 - distribution.cuts) / 5, minlength=5
+    )
     assert exact == pytest.approx(weights / weights.sum(), abs=1e-15)
     n = 100_000
-    values = values_of(np.full(n, 9, dtype=np.uint64), np.arange(n), law)
+    values = values_of(np.full(n, 9, dtype=np.uint64), np.arange(n), distribution)
     found = np.bincount(values, minlength=5)
     expected = n * weights / weights.sum()
     kept = weights > 0
@@ -212,12 +214,12 @@ def test_values_have_their_law():
     assert chi2.sf(statistic.sum(), 3) > 1e-9
 
 
-def test_waits_have_their_laws():
+def test_waits_have_their_distributions():
     assert Delay(hours=0).ready_chances(2).tolist() == [1.0, 1.0]
     assert Delay(hours=12).ready_chances(3).tolist() == [0.5, 1.0, 1.0]
     assert Delay(hours=36).ready_chances(4).tolist() == [0.0, 0.5, 1.0, 1.0]
     assert Delay(hours=24).ready_chances(3).tolist() == [0.0, 1.0, 1.0]
-    assert Delay(law="geometric", hours=24).ready_chances(2).tolist() == [0.5, 0.5]
+    assert Delay(distribution="geometric", hours=24).ready_chances(2).tolist() == [0.5, 0.5]
 
 
 def test_rates_differ_by_the_spread():

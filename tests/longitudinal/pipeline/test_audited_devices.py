@@ -1,4 +1,4 @@
-"""The devices of a pipeline, and audited systems, as an audit of their lives sees them."""
+"""The devices of a pipeline, and audited systems, as an audit of their histories sees them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from fedhh.longitudinal.audit import (
     audit_device,
-    neighboring_lives,
+    neighboring_histories,
     replay_cap,
     stated_trade_off,
     telling_epsilon,
@@ -33,11 +33,11 @@ def devices(cap, epsilon, **options):
 
 
 def audited(cap):
-    lives = neighboring_lives("user", num_days=NUM_DAYS, events_per_day=6)
-    most = stated_trade_off(1.0, cap, lives).num_answers
+    histories = neighboring_histories("user", num_days=NUM_DAYS, events_per_day=6)
+    most = stated_trade_off(1.0, cap, histories).num_answers
     return audit_device(
         devices(cap, telling_epsilon(4.0, most)),
-        lives,
+        histories,
         num_devices=3000,
         rng=np.random.default_rng(1),
         confidence=1 - 1e-6,

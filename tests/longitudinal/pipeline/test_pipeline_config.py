@@ -23,7 +23,7 @@ REFUSED = {
     "pipeline.opt_in=1.5": "pipeline.opt_in = 1.5",
     "pipeline.delay_hours=-1": "pipeline.delay_hours = -1",
     "pipeline.delay_hours=96.0": "expected less than 96, as devices drop",
-    "pipeline.delay_law=late": "pipeline.delay_law",
+    "pipeline.delay_distribution=late": "pipeline.delay_distribution",
     "pipeline.dayz=1": "unknown key pipeline.dayz; did you mean 'days'",
     "pipeline.publish_every=91": "reports are kept no longer",
     "pipeline.use_cases.emojis.epsilon=2": "unknown use case 'emojis'; did you mean 'emoji'",
@@ -45,7 +45,7 @@ REFUSED = {
     f"{EMOJI}.domain.words=some.txt": "one of values, words and population",
     "pipeline.use_cases.words.epsilon=8.0": "expected two for sfp",
     "pipeline.use_cases.words.params.rows=1": "Unknown setting 'rows' of sfp",
-    "pipeline.use_cases.words.params.false_discovery_rate=0.1": "no cohort for a recount",
+    "pipeline.use_cases.words.params.false_discovery_rate=0.1": "no cohort for a validation round",
 }
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.repeated.budgets import DeviceBudgets
-from fedhh.testing import ALPHA, follows_law, law_p_value
+from fedhh.testing import ALPHA, distribution_p_value, follows_distribution
 
 CAPS = st.builds(
     Cap,
@@ -101,9 +101,9 @@ def test_who_is_asked_is_drawn_uniformly_among_those_with_budget():
         asking = budgets.choose(np.arange(5), period=0, seed=seed, most=2)
         drawn.append(tuple(asking.asked.tolist()))
     pairs = list(itertools.combinations(range(5), 2))
-    assert follows_law(drawn, dict.fromkeys(pairs, 0.1))
+    assert follows_distribution(drawn, dict.fromkeys(pairs, 0.1))
     wrong = {pair: 0.115 if 0 in pair else 0.09 for pair in pairs}
-    assert law_p_value(drawn, wrong) < ALPHA
+    assert distribution_p_value(drawn, wrong) < ALPHA
 
 
 def test_periods_come_in_order():

@@ -12,7 +12,7 @@ from fedhh.experiments.report.explorer.run_page import EMPTY_RUN, facts_of
 from fedhh.experiments.report.explorer.server import LiveServer
 from fedhh.experiments.report.explorer.study_page import EMPTY_SWEEP, sweep_data
 from fedhh.experiments.run.candidates import survivors, vote_ranges
-from fedhh.experiments.run.heard_round import HeardRound
+from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.run.time_left import FinishedRound, RunWork
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep.directory import (
@@ -83,7 +83,7 @@ class LiveRun(Callbacks):
         self._server.say("round", data, chunk=None if heard is None else lambda: _round(heard))
 
 
-def _round(heard: HeardRound) -> dict[str, Any]:
+def _round(heard: RoundRecord) -> dict[str, Any]:
     rows = survivors(heard, MOST_CANDIDATES)
     return {**round_chunk(rows), "ranges": columns_of(vote_ranges(heard, None))}
 

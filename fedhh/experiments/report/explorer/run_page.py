@@ -135,7 +135,7 @@ def facts_of(protocol: AnyProtocol) -> dict[str, Any]:
         "title": protocol.title,
         "alphabet": protocol.symbols.symbols,
         "depth": protocol.longest_word,
-        "max_items": protocol.mechanism.max_items,
+        "max_items": protocol.plan.max_items,
         "validates": has_validation(protocol),
     }
 

@@ -86,7 +86,7 @@ def chart(
     *,
     shares: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return a chart of a table whose rows are told apart by its axes.
+    """Return a chart of a table whose rows are distinguished by its axes.
 
     Args:
         heading: Its title, and what it shows.

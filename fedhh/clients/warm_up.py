@@ -15,7 +15,7 @@ from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Answer a question about prefixes, of the kind that most runs ask, for one client.
 
     Modules and compiled kernels that this loads need no loading later; nothing else stays.

@@ -21,8 +21,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.sampled_votes import Floats, SampledVotes
+from fedhh.plans.base import Plan
+from fedhh.plans.sampled_votes import Floats, SampledVotes
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
@@ -40,7 +40,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledThreshold(Mechanism):
+class SampledThreshold(Plan):
     """Every round samples clients from all; what too few of them vote for is dropped.
 
     Attributes:

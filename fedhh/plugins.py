@@ -7,7 +7,7 @@ and then among what is installed. Modules from folders travel to other processes
 
 To import a module is to run it. A folder beside a configuration (`offer_folder`) is opened only
 when the configuration names a module in it, and only if `trust` was called or the module is the
-user's own; see *Security* in the documentation. Within `closed` nothing is imported by name.
+user's own; see *Security* in the documentation. Within `disabled` nothing is imported by name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RESULT_FILES = (
 """What a folder holds that fedhh has written: one of them at least."""
 
 
-class ClosedError(InputError):
+class DisabledError(InputError):
     """A name leads to code, and what is read now must not run any."""
 
 
@@ -57,12 +57,12 @@ def find(kind: Kind, name: str, builtin: Mapping[str, str]) -> type[Any]:
 
     Raises:
         InputError: Nothing has the name, what has it cannot be imported, or nobody trusts it.
-        ClosedError: The name is none of our own, within `closed`.
+        DisabledError: The name is none of our own, within `disabled`.
     """
     if name in builtin:
         return _class_at(builtin[name], kind)
-    if _finder.closed:
-        raise ClosedError(f"{name!r} names code, and reading a directory imports none.")
+    if _finder.num_disabling:
+        raise DisabledError(f"{name!r} names code, and reading a directory imports none.")
     if ":" in name:
         return _plugin_at(name, kind)
     points = _entry_points(kind)
@@ -108,14 +108,14 @@ def trust(everything: bool) -> None:
 
 
 @contextmanager
-def closed() -> Iterator[None]:
+def disabled() -> Iterator[None]:
     """Import nothing by name but fedhh's own classes, for as long as a directory is read."""
     finder = _finder
-    finder.closed += 1
+    finder.num_disabling += 1
     try:
         yield
     finally:
-        finder.closed -= 1
+        finder.num_disabling -= 1
 
 
 def sources() -> dict[str, str]:
@@ -212,13 +212,13 @@ class _Finder(MetaPathFinder):
         texts: Texts of modules that another process had, by path.
         offered: Folders beside configurations, newest last, and whether each is a result's.
         trusts: Whether an offered folder is opened without a look at whose it is.
-        closed: How many readers want nothing to be imported.
+        num_disabling: How many readers want nothing to be imported.
     """
 
     def __init__(self) -> None:
         self.offered: dict[Path, bool] = {}
         self.trusts = False
-        self.closed = 0
+        self.num_disabling = 0
         self.folders: list[Path] = []
         self.loaded: dict[str, Path] = {}
         self.named: set[str] = set()

@@ -8,8 +8,8 @@ import pytest
 
 from fedhh.accounting import account, account_triehh
 from fedhh.accounting.guarantees import NotApplicable
-from fedhh.mechanisms.base import PlannedLayer
-from fedhh.mechanisms.sampled_threshold import (
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.sampled_threshold import (
     SampledThreshold,
     composed_epsilon,
     triehh_epsilon,
@@ -18,17 +18,17 @@ from fedhh.mechanisms.sampled_threshold import (
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from tests.accounting.exact_losses import Response, delta_of_responses
-from tests.mechanisms.sampled_votes_enumerated import one_prefix_delta, worst_delta
+from tests.plans.sampled_votes_enumerated import one_prefix_delta, worst_delta
 
 
 def claimed(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> tuple[float, float]:
     """Epsilon and delta of a user that a run's report claims."""
     layers = [
-        PlannedLayer(pass_index=0, layer=layer, num_clients=m, smallest_domain=3, largest_domain=3)
+        PlannedRound(pass_index=0, layer=layer, num_clients=m, smallest_domain=3, largest_domain=3)
         for layer in range(1, rounds + 1)
     ]
-    mechanism = SampledThreshold(layers=tuple(layers), sample_size=m, threshold=threshold)
-    report = account(mechanism, [], num_clients=n, delta=delta, alpha=0.95)
+    plan = SampledThreshold(layers=tuple(layers), sample_size=m, threshold=threshold)
+    report = account(plan, [], num_clients=n, delta=delta, alpha=0.95)
     best = report.best("user", "central")
     assert not isinstance(best.epsilon, NotApplicable)
     return best.epsilon, best.delta

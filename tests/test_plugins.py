@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fedhh import doors
+from fedhh import plugins
 from fedhh.validation import InputError
 
 BUILTIN = {"path": "pathlib:Path", "error": "fedhh.validation:InputError"}
@@ -13,8 +13,8 @@ BUILTIN = {"path": "pathlib:Path", "error": "fedhh.validation:InputError"}
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch):
-    finder = doors._Finder()
-    monkeypatch.setattr(doors, "_finder", finder)
+    finder = plugins._Finder()
+    monkeypatch.setattr(plugins, "_finder", finder)
     loaded = set(sys.modules)
     yield
     if finder in sys.meta_path:
@@ -27,29 +27,29 @@ def folder(path: Path, **files: str) -> Path:
     path.mkdir(exist_ok=True)
     for name, text in files.items():
         (path / f"{name}.py").write_text(text)
-    doors.add_folder(path)
+    plugins.add_folder(path)
     return path
 
 
 def test_a_folder_whose_name_is_too_long_holds_nothing(tmp_path):
-    doors._finder.folders = [tmp_path / ("x" * 5_000)]
-    assert doors.find("oracles", "path", BUILTIN) is Path
+    plugins._finder.folders = [tmp_path / ("x" * 5_000)]
+    assert plugins.find("oracles", "path", BUILTIN) is Path
 
 
 def test_a_builtin_name_is_its_class_and_a_misspelt_one_names_the_nearest():
-    assert doors.find("oracles", "path", BUILTIN) is Path
+    assert plugins.find("oracles", "path", BUILTIN) is Path
     with pytest.raises(InputError, match=r"Unknown oracle 'eror'; did you mean 'error'\?"):
-        doors.find("oracles", "eror", BUILTIN)
-    assert doors.names("oracles", BUILTIN)[:2] == ["path", "error"]
+        plugins.find("oracles", "eror", BUILTIN)
+    assert plugins.names("oracles", BUILTIN)[:2] == ["path", "error"]
 
 
 def test_an_entry_point_is_found_by_its_name(monkeypatch):
     from importlib.metadata import EntryPoint
 
     point = EntryPoint(name="theirs", value="fractions:Fraction", group="fedhh.protocols")
-    monkeypatch.setattr(doors, "_entry_points", lambda kind: {"theirs": point})
-    assert doors.find("protocols", "theirs", BUILTIN).__name__ == "Fraction"
-    assert doors.names("protocols", BUILTIN) == ["path", "error", "theirs"]
+    monkeypatch.setattr(plugins, "_entry_points", lambda kind: {"theirs": point})
+    assert plugins.find("protocols", "theirs", BUILTIN).__name__ == "Fraction"
+    assert plugins.names("protocols", BUILTIN) == ["path", "error", "theirs"]
 
 
 def test_a_module_of_a_folder_is_found_with_the_modules_it_needs(tmp_path):
@@ -58,18 +58,18 @@ def test_a_module_of_a_folder_is_found_with_the_modules_it_needs(tmp_path):
         door_mine="from door_helper import BASE\nclass Mine(BASE): pass\n",
         door_helper="class BASE: pass\n",
     )
-    found = doors.find("protocols", "door_mine:Mine", {})
+    found = plugins.find("protocols", "door_mine:Mine", {})
     assert found.__bases__[0].__module__ == "door_helper"
-    assert set(doors.sources()) == {"door_mine.py", "door_helper.py"}
+    assert set(plugins.sources()) == {"door_mine.py", "door_helper.py"}
 
 
 def test_the_newest_folder_wins_and_what_is_installed_wins_over_folders(tmp_path):
     folder(tmp_path / "old", door_twin="class Mine: age = 'old'\n", pytest="raise ValueError")
-    assert doors.find("protocols", "door_twin:Mine", {}).age == "old"
+    assert plugins.find("protocols", "door_twin:Mine", {}).age == "old"
     folder(tmp_path / "new", door_twin="class Mine: age = 'new'\n")
-    assert doors.find("protocols", "door_twin:Mine", {}).age == "new"
-    assert doors.find("protocols", "pytest:Item", {}) is pytest.Item
-    assert set(doors.sources()) == {"door_twin.py"}
+    assert plugins.find("protocols", "door_twin:Mine", {}).age == "new"
+    assert plugins.find("protocols", "pytest:Item", {}) is pytest.Item
+    assert set(plugins.sources()) == {"door_twin.py"}
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,17 @@ def test_the_newest_folder_wins_and_what_is_installed_wins_over_folders(tmp_path
 def test_what_cannot_be_found_is_one_line_that_says_why(tmp_path, name, text, message):
     folder(tmp_path, door_bad=text)
     with pytest.raises(InputError, match=message) as refused:
-        doors.find("protocols", name, {})
+        plugins.find("protocols", name, {})
     assert "\n" not in str(refused.value)
 
 
 def test_a_value_carries_its_modules_to_a_process_that_has_none(tmp_path):
     package = tmp_path / "door_package"
     folder(package, __init__="", part="class Mine:\n    size = 7\n")
-    doors.add_folder(tmp_path)
-    value = doors.find("protocols", "door_package.part:Mine", {})()
+    plugins.add_folder(tmp_path)
+    value = plugins.find("protocols", "door_package.part:Mine", {})()
     file = tmp_path / "value.pickle"
-    file.write_bytes(pickle.dumps([doors.Carried(value), value]))
+    file.write_bytes(pickle.dumps([plugins.Carried(value), value]))
     package.rename(tmp_path / "moved")
     program = f"import pickle; print([v.size for v in pickle.load(open({str(file)!r}, 'rb'))])"
     shown = subprocess.run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fedhh.experiments.run.heard_round import ROUND_TYPES, HeardRound, hear
+from fedhh.experiments.run.round_record import ROUND_TYPES, RoundRecord, hear
 from fedhh.protocol import Discoveries
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
@@ -25,7 +25,7 @@ class HeardRounds:
         self._folder = folder
         self._number = num_rounds
         self._words: tuple[str, ...] = ()
-        self.all: list[HeardRound] = []
+        self.all: list[RoundRecord] = []
         if folder is not None:
             files = [self._file(number) for number in range(1, num_rounds + 1)]
             self.all = [load_checkpoint(f, ROUND_TYPES)[0] for f in files if f.exists()]
@@ -36,7 +36,7 @@ class HeardRounds:
         *,
         discoveries: Discoveries,
         before: Discoveries,
-    ) -> HeardRound | None:
+    ) -> RoundRecord | None:
         """Return what became of a round's candidates, and keep it; None without prefixes.
 
         Args:

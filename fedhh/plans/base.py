@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # Queries load compiled code, which accounting does not need.
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedLayer:
+class PlannedRound:
     """A round that a run may have, by what is known of it before the run.
 
     Attributes:
@@ -35,7 +35,7 @@ class PlannedLayer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism:
+class Plan:
     """How a run treats its clients' data. `fedhh.accounting.account` goes by the value's type.
 
     Attributes:
@@ -45,7 +45,7 @@ class Mechanism:
         reuses_clients: Whether a client may serve in several rounds.
     """
 
-    layers: tuple[PlannedLayer, ...]
+    layers: tuple[PlannedRound, ...]
     max_items: int = 1
     padded: bool = True
     reuses_clients: bool = False
@@ -70,7 +70,7 @@ class Mechanism:
         """Passes of a run."""
         return 1 + max(layer.pass_index for layer in self.layers)
 
-    def planned(self, pass_index: int, layer: int) -> PlannedLayer:
+    def planned(self, pass_index: int, layer: int) -> PlannedRound:
         """Return a planned round.
 
         Raises:

@@ -30,8 +30,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fedhh.mechanisms.base import Mechanism
-from fedhh.mechanisms.local_reports import LocalReports
+from fedhh.plans.base import Plan
+from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptInBlend(Mechanism):
+class OptInBlend(Plan):
     """Some clients trust a curator, who adds noise to what it publishes; the others randomize.
 
     No client is in both groups. The first two layers are the curator's.

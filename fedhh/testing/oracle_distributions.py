@@ -1,4 +1,4 @@
-"""Laws of a frequency oracle on a tiny domain: by enumeration, and then the code against them."""
+"""Distributions of a frequency oracle on a tiny domain: by enumeration, and then the code against them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedhh.oracles.families import PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
 from fedhh.testing.checks import Checks, expect
-from fedhh.testing.statistics import ALPHA, distinct_rows, law_p_value, rows
+from fedhh.testing.statistics import ALPHA, distinct_rows, distribution_p_value, rows
 
 CHECKS: Checks[FrequencyOracle] = Checks()
 """What enumeration shows, and what sampling shows of the code."""
@@ -24,29 +24,29 @@ _JOINT_TALLIES = 4_000
 _VALUES = [0, 2, 2]
 
 Outcome = tuple[int, ...]
-Law = dict[Outcome, float]
+Distribution = dict[Outcome, float]
 
 
-def report_law(oracle: FrequencyOracle, value: int) -> Law:
+def report_distribution(oracle: FrequencyOracle, value: int) -> Distribution:
     """Return the probability of each report of a client with a value."""
     space = oracle.report_space()
     return dict(zip(rows(space), np.exp(oracle.log_prob(space, value)).tolist(), strict=True))
 
 
-def tally_law(oracle: FrequencyOracle, values: Sequence[int]) -> Law:
-    """Return the law of the support of all values in one report per given value."""
-    return _sum_law(oracle, lambda report: oracle.support(reports=report), values)
+def tally_distribution(oracle: FrequencyOracle, values: Sequence[int]) -> Distribution:
+    """Return the distribution of the support of all values in one report per given value."""
+    return _sum_distribution(oracle, lambda report: oracle.support(reports=report), values)
 
 
-def aggregate_law(oracle: FrequencyOracle, values: Sequence[int]) -> Law:
-    """Return the law of the aggregate of one report per given value."""
-    return _sum_law(oracle, oracle.aggregate, values)
+def aggregate_distribution(oracle: FrequencyOracle, values: Sequence[int]) -> Distribution:
+    """Return the distribution of the aggregate of one report per given value."""
+    return _sum_distribution(oracle, oracle.aggregate, values)
 
 
-def _sum_law(
+def _sum_distribution(
     oracle: FrequencyOracle, share: Callable[[Reports], Tally], values: Sequence[int]
-) -> Law:
-    """Return the law of a sum over one report per value, given each report's share in it."""
+) -> Distribution:
+    """Return the distribution of a sum over one report per value, given each report's share in it."""
     space = oracle.report_space()
     singles = np.array([share(space[i : i + 1]) for i in range(len(space))])
     outcomes = np.zeros((1, singles.shape[1]), dtype=np.int64)
@@ -67,10 +67,10 @@ def _samples_aggregates(oracle: FrequencyOracle) -> bool:
     return isinstance(oracle, SampledAggregates)
 
 
-def _expect_law(draws: npt.NDArray[Any], law: Law, what: str) -> None:
-    p_value = law_p_value(draws.reshape(len(draws), -1), law)
+def _expect_distribution(draws: npt.NDArray[Any], distribution: Distribution, what: str) -> None:
+    p_value = distribution_p_value(draws.reshape(len(draws), -1), distribution)
     if p_value == 0:
-        strange = next((draw for draw in rows(draws) if law.get(draw, 0.0) <= 0), None)
+        strange = next((draw for draw in rows(draws) if distribution.get(draw, 0.0) <= 0), None)
         expect(strange is None, f"{what} drew {strange}, which has no chance under log_prob")
     expect(
         p_value > ALPHA,
@@ -117,8 +117,8 @@ def _epsilon_is_exact(oracle: FrequencyOracle, seed: int) -> None:
 def _reports_support_values_with_p_and_q(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, PureOracle)
     for value in range(oracle.domain_size):
-        law = tally_law(oracle, [value])
-        support = sum(np.array(tally) * chance for tally, chance in law.items())
+        distribution = tally_distribution(oracle, [value])
+        support = sum(np.array(tally) * chance for tally, chance in distribution.items())
         expected = np.where(np.arange(oracle.domain_size) == value, oracle.p, oracle.q)
         expect(
             np.allclose(support, expected, rtol=0, atol=1e-12),
@@ -130,9 +130,9 @@ def _reports_support_values_with_p_and_q(oracle: FrequencyOracle, seed: int) -> 
 def _mean_and_variance(
     oracle: FrequencyOracle, values: list[int]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    law = tally_law(oracle, values)
-    estimates = np.array([oracle.estimate(np.array(tally), len(values)) for tally in law])
-    weights = np.array(list(law.values()))[:, None]
+    distribution = tally_distribution(oracle, values)
+    estimates = np.array([oracle.estimate(np.array(tally), len(values)) for tally in distribution])
+    weights = np.array(list(distribution.values()))[:, None]
     mean = (weights * estimates).sum(axis=0)
     return mean, (weights * (estimates - mean) ** 2).sum(axis=0)
 
@@ -160,20 +160,22 @@ def _variance_is_exact(oracle: FrequencyOracle, seed: int) -> None:
 
 
 @CHECKS.add(_has_no_public_coins)
-def _privatize_follows_the_law(oracle: FrequencyOracle, seed: int) -> None:
+def _privatize_follows_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for value in (0, oracle.domain_size - 1):
         reports = oracle.privatize(np.full(100_000, value), rng=rng)
-        _expect_law(reports, report_law(oracle, value), f"privatize of value {value}")
+        _expect_distribution(
+            reports, report_distribution(oracle, value), f"privatize of value {value}"
+        )
 
 
 @CHECKS.add(_has_no_public_coins)
 def _reports_of_clients_are_independent(oracle: FrequencyOracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
     reports = oracle.privatize(np.tile([0, 1], 50_000), rng=rng)
-    first, second = report_law(oracle, 0), report_law(oracle, 1)
+    first, second = report_distribution(oracle, 0), report_distribution(oracle, 1)
     pairs = {a + b: p * q for (a, p), (b, q) in itertools.product(first.items(), second.items())}
-    _expect_law(
+    _expect_distribution(
         reports.reshape(len(reports) // 2, -1),
         pairs,
         "privatize of values 0 and 1, two reports at a time,",
@@ -181,17 +183,19 @@ def _reports_of_clients_are_independent(oracle: FrequencyOracle, seed: int) -> N
 
 
 @CHECKS.add(_has_no_public_coins)
-def _fused_reports_follow_the_law(oracle: FrequencyOracle, seed: int) -> None:
+def _fused_reports_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for values, draws in (([1], _SINGLE_REPORTS), (_VALUES, _JOINT_TALLIES)):
         drawn = np.zeros((draws, oracle.domain_size), dtype=np.int64)
         for out in drawn:
             add_support(oracle, np.array(values), rng=rng, out=out)
-        _expect_law(drawn, tally_law(oracle, values), f"aggregate of values {values}")
+        _expect_distribution(
+            drawn, tally_distribution(oracle, values), f"aggregate of values {values}"
+        )
 
 
 @CHECKS.add(_samples_aggregates)
-def _sampled_aggregates_follow_the_law(oracle: FrequencyOracle, seed: int) -> None:
+def _sampled_aggregates_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, SampledAggregates)
     rng = np.random.default_rng(seed)
     values = np.array(_VALUES)
@@ -199,8 +203,8 @@ def _sampled_aggregates_follow_the_law(oracle: FrequencyOracle, seed: int) -> No
         oracle.sample_aggregate(oracle.noise_free_counts(values, rng=rng), rng=rng)
         for _ in range(_JOINT_TALLIES)
     ]
-    law = aggregate_law(oracle, _VALUES)
-    _expect_law(np.array(drawn), law, f"sample_aggregate for values {_VALUES}")
+    distribution = aggregate_distribution(oracle, _VALUES)
+    _expect_distribution(np.array(drawn), distribution, f"sample_aggregate for values {_VALUES}")
 
 
 @CHECKS.add(_samples_aggregates)
@@ -220,11 +224,13 @@ def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
 
 
 @CHECKS.add(lambda oracle: isinstance(oracle, SketchOracle))
-def _sampled_sketches_follow_the_law(oracle: FrequencyOracle, seed: int) -> None:
+def _sampled_sketches_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, SketchOracle)
     rng = np.random.default_rng(seed)
     counts = np.bincount(_VALUES, minlength=oracle.domain_size)
     drawn = [oracle.support(sample_sketch(oracle, counts, rng=rng)) for _ in range(_JOINT_TALLIES)]
-    _expect_law(
-        np.array(drawn), tally_law(oracle, _VALUES), f"sample_sketch of true counts {counts}"
+    _expect_distribution(
+        np.array(drawn),
+        tally_distribution(oracle, _VALUES),
+        f"sample_sketch of true counts {counts}",
     )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedhh import oracles
-from fedhh.mechanisms.base import Mechanism
 from fedhh.oracles import OracleSpec, make_oracle
+from fedhh.plans.base import Plan
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalReports(Mechanism):
+class LocalReports(Plan):
     """Clients contribute up to B items a round; all of a contribution goes through randomizers.
 
     Attributes:
@@ -26,8 +26,8 @@ class LocalReports(Mechanism):
             epsilons add up. A layer's domain is that of the last one.
         is_of_whole_set: Whether a client's contribution is about all of its items at once, so that
             the randomizers' epsilons are those of the client, and not of one item alone.
-        recount_randomizer: What the last layer's contributions go through instead, whole, if that
-            is another; with all their epsilons together.
+        validation_randomizer: What the last layer's contributions go through instead, whole, if
+            that is another; with all their epsilons together.
         false_discovery_rate: Of what the validation round returns; 0 without one. All words that
             a run returns have passed it, and it is the last layer.
         anonymity_k: k of the validation round: a word that at most k clients of the population
@@ -36,7 +36,7 @@ class LocalReports(Mechanism):
 
     randomizers: tuple[OracleSpec, ...]
     is_of_whole_set: bool = False
-    recount_randomizer: OracleSpec | None = None
+    validation_randomizer: OracleSpec | None = None
     false_discovery_rate: float = 0.0
     anonymity_k: int = 0
 
@@ -51,7 +51,7 @@ class LocalReports(Mechanism):
 
         A validation round may report it whole: then only their sum holds for every round.
         """
-        if len(self.randomizers) > 1 and self.recount_randomizer is None:
+        if len(self.randomizers) > 1 and self.validation_randomizer is None:
             return tuple(spec.epsilon for spec in self.randomizers)
         return (self.local_epsilon,)
 
@@ -63,7 +63,7 @@ class LocalReports(Mechanism):
     @property
     def is_subset_selection(self) -> bool:
         """Whether a contribution is one report of Subset Selection and nothing else."""
-        others = self.recount_randomizer not in {None, *self.randomizers}
+        others = self.validation_randomizer not in {None, *self.randomizers}
         return [spec.name for spec in self.randomizers] == ["ss"] and not others
 
     def check_query(self, query: Query) -> None:

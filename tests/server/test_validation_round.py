@@ -1,7 +1,7 @@
-"""What recounts let through, over many seeds: false words, missed intervals, unbiased estimates.
+"""What validation rounds let through, over many seeds: false words, missed intervals, unbiased estimates.
 
 Margins: a mean over runs may lie six standard errors beyond its bound, a count as far as a binomial
-law goes with a chance of 1e-9.
+distribution goes with a chance of 1e-9.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REGIMES = {"few": 40, "half": 500, "nearly-all": 950}
 
 
 @dataclass(frozen=True)
-class Recount:
+class ValidationRound:
     """One round about words, some of which are held by two to six deviations of clients."""
 
     epsilon: float
@@ -58,12 +58,15 @@ class Recount:
         return before.heard(oracle, tally[:NUM_WORDS], answers)
 
 
-# Many votes by chance, where their law is nearly normal; five, where it is skewed; and the sum of a
-# round with other candidates and a recount.
+# Many votes by chance, where their distribution is nearly normal; five, where it is skewed; and the
+# sum of a round with other candidates and a validation round.
 CASES = {
-    "normal": (Recount(4.0, 1_000_000),),
-    "skewed": (Recount(8.0, 20_000),),
-    "two-rounds": (Recount(6.0, 90_000, others=1_000, share=0.7), Recount(6.0, 200_000, share=0.7)),
+    "normal": (ValidationRound(4.0, 1_000_000),),
+    "skewed": (ValidationRound(8.0, 20_000),),
+    "two-rounds": (
+        ValidationRound(6.0, 90_000, others=1_000, share=0.7),
+        ValidationRound(6.0, 200_000, share=0.7),
+    ),
 }
 
 CANDIDATES = replace(
@@ -88,8 +91,8 @@ class Seen:
     deviations: np.ndarray = field(default_factory=lambda: np.zeros(NUM_WORDS))
 
 
-def recounts(rounds, num_held, *, runs=RUNS, seed=0):
-    """Recount in each of so many runs, with one truth."""
+def validates(rounds, num_held, *, runs=RUNS, seed=0):
+    """Validation round in each of so many runs, with one truth."""
     rng = np.random.default_rng(seed)
     held = [each.held(num_held) for each in rounds]
     in_all = np.sum(held, axis=0)
@@ -98,7 +101,7 @@ def recounts(rounds, num_held, *, runs=RUNS, seed=0):
         votes = Evidence.nothing(NUM_WORDS)
         for each, counts in zip(rounds, held, strict=True):
             votes = each.heard(votes, counts, rng)
-        words, chosen = votes.accepted(CANDIDATES, RATE, recount=votes)
+        words, chosen = votes.accepted(CANDIDATES, RATE, validation=votes)
         assert np.array_equal(words.codes[:, 0], np.flatnonzero(chosen))
         beyond = np.abs(words.estimate - in_all[chosen]) / np.sqrt(words.variance)
         at_least_one = max(len(words.codes), 1)
@@ -126,7 +129,7 @@ def no_correction(monkeypatch):
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("case", CASES)
 def test_the_false_share_and_the_missed_intervals_are_at_most_as_stated(case, regime):
-    seen = recounts(CASES[case], REGIMES[regime])
+    seen = validates(CASES[case], REGIMES[regime])
     assert np.mean(seen.num_returned) > 0.2 * REGIMES[regime]
     assert not exceeds(seen.false_share, RATE)
     assert not exceeds(seen.missed_share, evidence_module.MISSES)
@@ -146,7 +149,7 @@ def test_the_false_share_and_the_missed_intervals_are_at_most_as_stated(case, re
 
 @pytest.mark.parametrize("case", CASES)
 def test_without_the_correction_the_false_share_is_far_above(case, no_correction):
-    seen = recounts(CASES[case], REGIMES["few"])
+    seen = validates(CASES[case], REGIMES["few"])
     assert exceeds(seen.false_share, RATE)
     assert np.mean(seen.false_share) > 0.4
 
@@ -156,12 +159,12 @@ FEWEST_EMPTY = int(stats.binom.ppf(ALPHA, 400, 1 - RATE))
 
 @pytest.mark.parametrize("case", CASES)
 def test_where_nobody_holds_a_word_nothing_is_returned_in_19_of_20_runs(case):
-    empty = np.count_nonzero(np.array(recounts(CASES[case], 0, runs=400).num_returned) == 0)
+    empty = np.count_nonzero(np.array(validates(CASES[case], 0, runs=400).num_returned) == 0)
     assert FEWEST_EMPTY <= empty < 400
 
 
 def test_without_the_correction_words_that_nobody_holds_are_returned(no_correction):
-    empty = np.count_nonzero(np.array(recounts(CASES["skewed"], 0, runs=400).num_returned) == 0)
+    empty = np.count_nonzero(np.array(validates(CASES["skewed"], 0, runs=400).num_returned) == 0)
     assert empty < FEWEST_EMPTY
 
 
@@ -180,7 +183,7 @@ def test_a_round_adds_up_to_what_the_oracle_says_of_it():
     words = Found(**{name: getattr(CANDIDATES, name)[:7] for name in Found.__dataclass_fields__})
     # With all votes of one round for it, a word is certain: variance by the oracle's own formula.
     sure = Evidence.nothing(7).heard(oracle, np.full(7, 700), answers)
-    found, chosen = sure.accepted(words, RATE, recount=sure)
+    found, chosen = sure.accepted(words, RATE, validation=sure)
     assert chosen.all()
     clients = np.clip(found.estimate, 0, 300)
     np.testing.assert_allclose(found.variance, oracle.variance(clients, 900))

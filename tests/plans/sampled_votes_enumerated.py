@@ -11,16 +11,16 @@ from functools import cache
 NOTHING = ""
 """What a client holds that votes for no prefix."""
 
-Law = dict[tuple[frozenset[str], ...], int]
+Distribution = dict[tuple[frozenset[str], ...], int]
 """How many of all choices of samples give each sequence of kept prefixes."""
 
 
 @cache
-def round_law(
+def round_distribution(
     votes: tuple[tuple[str, int], ...], sample_size: int, threshold: int
 ) -> dict[frozenset[str], int]:
     """How many samples keep which prefixes, where so many clients vote for each."""
-    law: dict[frozenset[str], int] = {}
+    distribution: dict[frozenset[str], int] = {}
     for counts in itertools.product(*(range(held + 1) for _, held in votes)):
         if sum(counts) == sample_size:
             kept = frozenset(
@@ -31,26 +31,28 @@ def round_law(
             ways = math.prod(
                 math.comb(held, count) for (_, held), count in zip(votes, counts, strict=True)
             )
-            law[kept] = law.get(kept, 0) + ways
-    return law
+            distribution[kept] = distribution.get(kept, 0) + ways
+    return distribution
 
 
-def law_of_trie(words: tuple[str, ...], sample_size: int, threshold: int, rounds: int) -> Law:
-    """The law of all rounds: each votes for one symbol more, if it extends a kept prefix."""
-    law: Law = {(): 1}
+def law_of_trie(
+    words: tuple[str, ...], sample_size: int, threshold: int, rounds: int
+) -> Distribution:
+    """The distribution of all rounds: each votes for one symbol more, if it extends a kept prefix."""
+    distribution: Distribution = {(): 1}
     for length in range(1, rounds + 1):
-        following: Law = {}
-        for history, ways in law.items():
+        following: Distribution = {}
+        for history, ways in distribution.items():
             tally: dict[str, int] = {}
             for word in words:
                 alive = len(word) >= length and (length == 1 or word[: length - 1] in history[-1])
                 vote = word[:length] if alive else NOTHING
                 tally[vote] = tally.get(vote, 0) + 1
             votes = tuple(sorted(tally.items()))
-            for kept, more in round_law(votes, sample_size, threshold).items():
+            for kept, more in round_distribution(votes, sample_size, threshold).items():
                 following[*history, kept] = ways * more
-        law = following
-    return law
+        distribution = following
+    return distribution
 
 
 def neighbors(kinds: tuple[str, ...], num_clients: int) -> Iterator[tuple[tuple[str, ...], ...]]:
@@ -60,7 +62,7 @@ def neighbors(kinds: tuple[str, ...], num_clients: int) -> Iterator[tuple[tuple[
             yield tuple((*others, word) for word in pair)
 
 
-def hockey_stick(first: Law, second: Law, ratio: Fraction) -> Fraction:
+def hockey_stick(first: Distribution, second: Distribution, ratio: Fraction) -> Fraction:
     """The sum of first - ratio * second where positive, over the number of all samples."""
     total = sum(first.values())
     above = sum(
@@ -81,9 +83,9 @@ def worst_delta(
 ) -> Fraction:
     """The largest delta over all neighbors, in both orders."""
     ratio = Fraction(math.exp(epsilon))
-    law = cache(lambda words: law_of_trie(words, sample_size, threshold, rounds))
+    distribution = cache(lambda words: law_of_trie(words, sample_size, threshold, rounds))
     return max(
-        hockey_stick(law(tuple(sorted(one))), law(tuple(sorted(other))), ratio)
+        hockey_stick(distribution(tuple(sorted(one))), distribution(tuple(sorted(other))), ratio)
         for one, other in neighbors(kinds, num_clients)
     )
 

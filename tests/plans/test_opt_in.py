@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.mechanisms.opt_in import head_list_threshold, laplace_scale
+from fedhh.plans.opt_in import head_list_threshold, laplace_scale
 from fedhh.validation import InputError
 
 EPSILON, DELTA = 1.5, 1e-3
@@ -41,13 +41,13 @@ def lost(
 ) -> float:
     """The delta of these two histograms at epsilon, outputs rounded to cells."""
     scale = laplace_scale(epsilon=epsilon, records=records)
-    laws = []
+    distributions = []
     for counts in (before, after):
-        law = np.ones(1)
+        distribution = np.ones(1)
         for count in counts:
-            law = np.outer(law, released(count, threshold, scale, cells)).ravel()
-        laws.append(law)
-    return float(np.maximum(laws[0] - math.exp(epsilon) * laws[1], 0).sum())
+            distribution = np.outer(distribution, released(count, threshold, scale, cells)).ravel()
+        distributions.append(distribution)
+    return float(np.maximum(distributions[0] - math.exp(epsilon) * distributions[1], 0).sum())
 
 
 def swaps(records: int, threshold: float):

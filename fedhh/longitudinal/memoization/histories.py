@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from fedhh.longitudinal.memoization.bits import BitPair, MemoisedBits, log_of_days
+from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits, log_of_days
 from fedhh.longitudinal.memoization.daily import DailyAnswer, Floats, FreshAnswer, as_histories
 from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.validation import InputError, require_at_least
 
-Life = npt.NDArray[np.int64]
+History = npt.NDArray[np.int64]
 
 A, B = 0, 1
 """Days with the two values that are easiest to distinguish."""
@@ -69,13 +69,13 @@ class Observer:
         return (self.lower + self.upper) / 2
 
 
-def always(days: int, what: int = A) -> Life:
+def always(days: int, what: int = A) -> History:
     """Return so many days with one value."""
     require_at_least(1, days=days)
     return np.full(days, what, dtype=np.int64)
 
 
-def changing(days: int, changes: int = 1) -> Life:
+def changing(days: int, changes: int = 1) -> History:
     """Return days that go from A to B and back, so often, in parts of nearly equal length."""
     require_at_least(1, days=days)
     require_at_least(0, changes=changes)
@@ -86,7 +86,7 @@ def changing(days: int, changes: int = 1) -> Life:
     return np.asarray(np.arange(days) * (changes + 1) // days % 2, dtype=np.int64)
 
 
-def one_day(days: int) -> Life:
+def one_day(days: int) -> History:
     """Return days with value A but for one, the middle one."""
     life = always(days)
     life[days // 2] = B
@@ -94,7 +94,7 @@ def one_day(days: int) -> Life:
 
 
 def life_epsilon(
-    answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
+    answer: DailyAnswer, first: History, second: History, *, redrawn: bool = False
 ) -> LifeEpsilon:
     """Return the exact epsilon between two histories of the values easiest to distinguish.
 
@@ -114,9 +114,9 @@ def life_epsilon(
         both = [
             sum(
                 times * each.largest
-                for each, times in losses_of_lives(answer, *lives, redrawn=redrawn)
+                for each, times in losses_of_histories(answer, *histories, redrawn=redrawn)
             )
-            for lives in ((first, second), (second, first))
+            for histories in ((first, second), (second, first))
         ]
     return LifeEpsilon(
         epsilon=max(0.0, *both),
@@ -128,8 +128,8 @@ def life_epsilon(
     )
 
 
-def tell_apart(
-    answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
+def distinguish(
+    answer: DailyAnswer, first: History, second: History, *, redrawn: bool = False
 ) -> Observer:
     """Return the distinguishing probability of two histories, from all reports.
 
@@ -140,7 +140,7 @@ def tell_apart(
         InputError: Too many days or too large a domain to enumerate, or an oracle with public
             coins.
     """
-    low, high = total_variation(losses_of_lives(answer, first, second, redrawn=redrawn))
+    low, high = total_variation(losses_of_histories(answer, first, second, redrawn=redrawn))
     return Observer(
         lower=0.5 + low / 2,
         upper=0.5 + high / 2,
@@ -149,7 +149,7 @@ def tell_apart(
     )
 
 
-def describe(life: Life) -> str:
+def describe(life: History) -> str:
     """Return a history in words."""
     names = {A: "A", B: "B", OTHER_DEVICE: "another device's A"}
     starts = np.concatenate([[0], np.flatnonzero(np.diff(life)) + 1])
@@ -160,14 +160,14 @@ def describe(life: Life) -> str:
     return f"{len(starts) - 1} changes between A and B"
 
 
-def losses_of_lives(
-    answer: DailyAnswer, first: Life, second: Life, *, redrawn: bool = False
+def losses_of_histories(
+    answer: DailyAnswer, first: History, second: History, *, redrawn: bool = False
 ) -> list[tuple[ExactLosses, int]]:
     """Return the independent losses of the first history over the second, and their numbers."""
     as_histories(first, second)
     if isinstance(answer, FreshAnswer):
         return [(_losses_of_one_report(answer), _different_days(first, second))]
-    if not isinstance(answer, MemoisedBits):
+    if not isinstance(answer, MemoizedBits):
         raise InputError(
             f"Expected an answer made of bits, or fresh noise, got {type(answer).__name__}."
         )
@@ -181,7 +181,7 @@ def losses_of_lives(
     return [(_losses_of_bit(answer, pair, first, second), pair.times) for pair in pairs]
 
 
-def _different_days(first: Life, second: Life) -> int:
+def _different_days(first: History, second: History) -> int:
     """Return on how many days values differ; another device's A is an A."""
     as_histories(first, second)
     return int(np.count_nonzero((first == B) != (second == B)))
@@ -200,7 +200,9 @@ def _losses_of_one_report(answer: FreshAnswer) -> ExactLosses:
     return ExactLosses.of(oracle.log_prob(space, 0), oracle.log_prob(space, 1))
 
 
-def _losses_of_bit(answer: MemoisedBits, pair: BitPair, first: Life, second: Life) -> ExactLosses:
+def _losses_of_bit(
+    answer: MemoizedBits, pair: BitPair, first: History, second: History
+) -> ExactLosses:
     """Return the loss of one bit's reports over two histories.
 
     Days with the same values in both are exchangeable: how many ones they have is all.
@@ -226,9 +228,9 @@ def _losses_of_bit(answer: MemoisedBits, pair: BitPair, first: Life, second: Lif
 
 
 def _log_of_life(
-    answer: MemoisedBits,
+    answer: MemoizedBits,
     pair: BitPair,
-    labels: Life,
+    labels: History,
     ones: Sequence[npt.NDArray[np.int64]],
     sizes: npt.NDArray[np.int64],
 ) -> Floats:

@@ -26,7 +26,7 @@ _Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Said:
+class VoteStatistics:
     """What numbers of votes say in a round, one entry for each number that occurs.
 
     Attributes:
@@ -44,7 +44,7 @@ class Said:
     std_error: _Floats
 
     @classmethod
-    def of(cls, noise: Noise, votes: _Indices) -> Said:
+    def of(cls, noise: Noise, votes: _Indices) -> VoteStatistics:
         """Return what the votes of a round say."""
         lowest = int(votes.min(initial=0))
         if int(votes.max(initial=0)) - lowest < 16 * len(votes) + 1024:
@@ -71,7 +71,7 @@ class Said:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HeardRound:
+class RoundRecord:
     """What a server knows of a round's candidates; all of it can stand in a checkpoint.
 
     Candidates are numbered as in `fedhh.queries.base.PrefixQuery`.
@@ -106,7 +106,7 @@ class HeardRound:
     excluded: Codes
     num_fresh: int
     votes: npt.NDArray[Any]
-    said: Said
+    statistics: VoteStatistics
     kept: _Indices
     words: _Indices
     threshold: int
@@ -176,8 +176,8 @@ class HeardRound:
         return lengths
 
 
-ROUND_TYPES: tuple[type[Any], ...] = (HeardRound, PrefixTrie, Said)
-"""What a `HeardRound` is made of, for the checkpoint."""
+ROUND_TYPES: tuple[type[Any], ...] = (RoundRecord, PrefixTrie, VoteStatistics)
+"""What a `RoundRecord` is made of, for the checkpoint."""
 
 
 def hear(
@@ -189,7 +189,7 @@ def hear(
     posterior: _Floats | None,
     before: Sequence[str],
     after: Discoveries,
-) -> HeardRound | None:
+) -> RoundRecord | None:
     """Return what became of a round's candidates; None if the query is about no prefixes.
 
     Args:
@@ -217,17 +217,17 @@ def _of_votes(
     *,
     before: Sequence[str],
     after: Discoveries,
-) -> HeardRound:
+) -> RoundRecord:
     votes = aggregate.tally[: query.num_candidates]
     width = max(query.finished.shape[1], query.trie.length + 1)
-    is_recount = not query.num_extensions
+    is_validation = not query.num_extensions
     texts = list(after.words)
-    if not is_recount:
+    if not is_validation:
         here = (after.pass_index == query.pass_index) & (after.layer == query.layer)
         texts = [texts[i] for i in np.flatnonzero(here)]
     words = _candidates_of(query, texts, width)
     num_fresh = query.num_candidates
-    if not is_recount and len(query.finished):
+    if not is_validation and len(query.finished):
         known = query.alphabet.encode(list(before), width=query.finished.shape[1])
         repeated = match_rows(query.finished, known) >= 0
         if repeated.any():
@@ -251,14 +251,14 @@ def _of_votes(
 
 def _heard(
     query: Query, summary: RoundSummary, noise: Noise, votes: _Indices, **rest: Any
-) -> HeardRound:
+) -> RoundRecord:
     q = noise.oracle.q
-    return HeardRound(
+    return RoundRecord(
         pass_index=query.pass_index,
         layer=query.layer,
         symbols=query.alphabet.symbols,
         votes=_smallest(votes),
-        said=Said.of(noise, votes),
+        statistics=VoteStatistics.of(noise, votes),
         threshold=summary.threshold,
         votes_mean=noise.num_reports * q,
         votes_std=math.sqrt(noise.num_reports * q * (1 - q)),
@@ -268,7 +268,7 @@ def _heard(
 
 def _of_sketch(
     query: BlindPrefixQuery, aggregate: Aggregate, summary: RoundSummary, kept: Codes
-) -> HeardRound:
+) -> RoundRecord:
     """Return a round whose server asked a sketch: what it kept, as words or prefixes of a length.
 
     The candidates that it dropped were never listed; they are only counted in the summary.

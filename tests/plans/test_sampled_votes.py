@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from fedhh.mechanisms.sampled_votes import SampledVotes
-from tests.mechanisms.sampled_votes_enumerated import one_prefix_delta, worst_delta
+from fedhh.plans.sampled_votes import SampledVotes
+from tests.plans.sampled_votes_enumerated import one_prefix_delta, worst_delta
 
 TWO, THREE = ("a", "b", ""), ("a", "b", "c", "")
 ENUMERATED = [
