@@ -140,7 +140,7 @@ def f1_by_k(ranks: npt.NDArray[np.int64]) -> Curve:
 def expected_recall(
     population: StoredPopulation, holders: PrefixHolders, protocol: AnyProtocol
 ) -> Curve:
-    """Return TrieHH's expected recall at each of `KS`, by the hypergeometric distribution of its votes."""
+    """Return TrieHH's expected recall at each of `KS`, by the hypergeometric votes."""
     assert isinstance(protocol, TrieHH)
     settled = protocol.settle(num_clients=population.num_clients, seed=0)
     sample, threshold = settled.clients_per_layer, settled.threshold
@@ -323,8 +323,9 @@ def _summary(
             f"{setting['clients']:,} clients with one English word each, L = {setting['rounds']}, "
             f"delta {setting['delta']:g}. F1 at K: of the precision of all returned words and of "
             "the recall among the K words held by most. Bounds of shuffling: 2019, the blanket as "
-            "in the paper; 2021, clones (Feldman, McMillan, Talwar). Exact distribution: F1 of the expected "
-            f"recall, hypergeometric votes. {interval_text([size.seeds], mean='Mean ± half the')}."
+            "in the paper; 2021, clones (Feldman, McMillan, Talwar). Exact distribution: F1 of the "
+            f"expected recall, hypergeometric votes. "
+            f"{interval_text([size.seeds], mean='Mean ± half the')}."
         ),
         labels=2,
         records=tuple(records),

@@ -166,7 +166,7 @@ class LayerAnonymity:
         return float(min(1.0, np.sum(votes * certain)))
 
     def guess_count(self, alpha: float) -> int:
-        """Return about the count that is kept with probability 1 - alpha, by a normal distribution."""
+        """Return the count kept with probability about 1 - alpha, by a normal distribution."""
         p, q = self._distribution.p, self._distribution.q
         first, kept = self._band
         threshold = first + float(np.searchsorted(kept, 0.5))

@@ -1,4 +1,4 @@
-"""Distributions of ranks 1, 2, ... with a long tail, and fast draws of the ranks that a client adopts.
+"""Long-tailed distributions of ranks 1, 2, ..., and fast draws of those that a client adopts.
 
 One alias table holds both the ranks that have a column of their own and, beyond them, groups of
 ranks that grow with the rank. A draw of a group is a uniform rank of it, accepted with the ratio of
@@ -158,7 +158,7 @@ def draw_adopted(
     size: int,
     candidates: _Ids,
 ) -> None:
-    """Fill ``out[:size]`` with independent ranks of the distribution, given that the client adopts them.
+    """Fill ``out[:size]`` with independent ranks, given that the client adopts them.
 
     Candidates are drawn many at a time, in loops without a branch, so that a processor works on
     several of them at once; most are not adopted.

@@ -1,4 +1,4 @@
-"""The joint distribution of Subset Selection's votes, by halving the domain instead of drawing reports.
+"""The joint distribution of Subset Selection's votes, by halving the domain; no report is drawn.
 
 A report is free, a uniform d-subset of all values, or bound to its client's value, with a uniform
 (d - 1)-subset of the others beside it. A node is a range of values with two histograms: of free

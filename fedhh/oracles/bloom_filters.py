@@ -192,7 +192,7 @@ class BitResponse:
         return 2 * num_hashes * math.log((1 - self.f / 2) / (self.f / 2))
 
     def answer(self, bits: Bits, *, rng: np.random.Generator) -> Bits:
-        """Return a report's bits for each true one; both steps in one coin, which has their distribution."""
+        """Return a report's bits for each true one, both steps in one coin."""
         return np.asarray(rng.random(bits.shape) < np.where(bits, self.one, self.zero))
 
 

@@ -81,7 +81,7 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
 
     @property
     def _own_share(self) -> float:
-        """Share of a report's distribution that is uniform over its value's half-block; the rest is free."""
+        """Share of a report's distribution that is uniform over its value's half-block."""
         half, outputs = self.block_size / 2, self.aggregate_size
         bound = half * -math.expm1(-self.epsilon)
         return bound / (bound + outputs * math.exp(-self.epsilon))

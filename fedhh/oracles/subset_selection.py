@@ -263,7 +263,7 @@ def best_route(domain_size: int, subset_size: int) -> str:
 def sample_subset_tally(
     true_counts: Values, *, subset_size: int, epsilon: float, rng: np.random.Generator
 ) -> Tally:
-    """Return the votes of Subset Selection's reports, drawn without a report; the distribution is exact.
+    """Return the votes of Subset Selection's reports, drawn exactly without a report.
 
     With E = e**epsilon, a report contains its client's value in proportion to E, any other subset
     in proportion to 1. So it is a mixture: with probability s / (d E + s - d) it is *free*, a

@@ -152,8 +152,8 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         largest = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
         raise InputError(
             f"The population has {num_clients:,} clients, but {len(plan.layers) - 1} layers "
-            f"and a validation round need {plan.most_answers:,}, since no client is asked twice. Set "
-            f"clients_per_layer <= {largest:,}, or ask for fewer passes or layers."
+            f"and a validation round need {plan.most_answers:,}, since no client is asked twice. "
+            f"Set clients_per_layer <= {largest:,}, or ask for fewer passes or layers."
         )
 
     def kept_back(self, num_clients: int) -> float:

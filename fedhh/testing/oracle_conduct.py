@@ -1,4 +1,4 @@
-"""How a frequency oracle has to behave, whatever its distribution: sums, seeds, arrays, refusals."""
+"""How any frequency oracle has to behave: sums, seeds, arrays, refusals."""
 
 from __future__ import annotations
 

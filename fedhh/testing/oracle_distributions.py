@@ -1,4 +1,4 @@
-"""Distributions of a frequency oracle on a tiny domain: by enumeration, and then the code against them."""
+"""Distributions of an oracle on a tiny domain: by enumeration, then the code against them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def aggregate_distribution(oracle: FrequencyOracle, values: Sequence[int]) -> Di
 def _sum_distribution(
     oracle: FrequencyOracle, share: Callable[[Reports], Tally], values: Sequence[int]
 ) -> Distribution:
-    """Return the distribution of a sum over one report per value, given each report's share in it."""
+    """Return the distribution of a sum over one report per value, given each report's share."""
     space = oracle.report_space()
     singles = np.array([share(space[i : i + 1]) for i in range(len(space))])
     outcomes = np.zeros((1, singles.shape[1]), dtype=np.int64)

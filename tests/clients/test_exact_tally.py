@@ -78,7 +78,7 @@ def true_counts(population, seed):
 
 
 def support_p_values(tallies, counts, num_reports, oracle):
-    """Chi-square p-values of some values' supports over many runs against their exact distribution."""
+    """Chi-square p-values of some values' supports over many runs, exact distributions."""
     for value in (int(np.argmax(counts)), 1, 3, int(np.argmin(counts))):
         distribution = np.convolve(
             stats.binom.pmf(np.arange(counts[value] + 1), counts[value], oracle.p),
@@ -137,7 +137,7 @@ def coverage_and_kept(protocol: DiscoveryProtocol, executor, population):
 
 
 def distributions(first, second):
-    """Return p-values that two samples of runs have one distribution: of coverage, and of kept words."""
+    """Return p-values that two samples of runs agree: in coverage, and in kept words."""
     coverage = [np.array([run[0] for run in sample]) for sample in (first, second)]
     edges = np.quantile(np.concatenate(coverage), np.linspace(0, 1, 9)[1:-1])
     table = np.array([np.bincount(np.searchsorted(edges, c), minlength=8) for c in coverage])

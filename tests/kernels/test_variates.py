@@ -18,7 +18,7 @@ def fresh_state(seed=0):
 
 
 def p_value(drawn, distribution):
-    """Chi-square p-value of draws under a frozen distribution of scipy, in cells of equal chance or so."""
+    """Chi-square p-value of draws under a scipy distribution, in cells of about equal chance."""
     edges = np.unique(distribution.ppf(np.linspace(0, 1, 41)[1:-1]))
     chances = np.diff(np.r_[0.0, distribution.cdf(edges), 1.0])
     edges, chances = edges[chances[:-1] > 0], chances[chances > 0]

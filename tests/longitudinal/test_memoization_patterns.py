@@ -1,4 +1,4 @@
-"""What is stated of two histories, against the enumeration of all reports and of all that is public."""
+"""What is stated of two histories, against the enumeration of all reports."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Projective geometry response: its geometry by brute force, its distributions, its two ways to add up."""
+"""Projective geometry response: geometry by brute force, distributions, two ways to add up."""
 
 from __future__ import annotations
 

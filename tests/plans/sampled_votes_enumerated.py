@@ -38,7 +38,7 @@ def round_distribution(
 def law_of_trie(
     words: tuple[str, ...], sample_size: int, threshold: int, rounds: int
 ) -> Distribution:
-    """The distribution of all rounds: each votes for one symbol more, if it extends a kept prefix."""
+    """The distribution of all rounds: each votes for one symbol more of a kept prefix."""
     distribution: Distribution = {(): 1}
     for length in range(1, rounds + 1):
         following: Distribution = {}

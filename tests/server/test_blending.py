@@ -13,7 +13,7 @@ CLIENTS, SHARE = 5, 0.3
 
 
 def votes_distribution(p: float, q: float, items: int) -> np.ndarray:
-    """Distribution of a word's votes: clients hold it independently, and send one of their items for it."""
+    """Distribution of a word's votes: clients hold it independently, and send one item."""
     held = np.array([1 - p, p])
     other = np.array([1 - q, q])
     with_it, without = held, other

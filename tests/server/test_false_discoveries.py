@@ -131,7 +131,7 @@ def test_the_rule_is_that_of_its_definition_whatever_the_order():
 
 
 def dense_distribution(oracle, counts):
-    """Return the joint distribution of the votes for all values but the last, the dummy, as a table."""
+    """Return the joint distribution of the votes for all values but the dummy, as a table."""
     n, others = sum(counts), oracle.domain_size - 1
     space = oracle.report_space()
     table = np.zeros((n + 1,) * others)

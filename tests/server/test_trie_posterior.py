@@ -22,7 +22,7 @@ ORACLE = SubsetSelection(epsilon=3.0, domain_size=16)
 
 
 def by_bayes(held, shares, symbols, votes, *, length, oracle=ORACLE):
-    """Each child's probability of living and distribution of shares: docs of the module, said slowly."""
+    """Each child's probability of being held, and its shares: docs of the module, said slowly."""
     chain = min(0.1 + 0.7 * (length - 1) / 6, 0.8)
     children = []
     for parent, distribution in enumerate(shares):

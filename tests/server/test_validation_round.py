@@ -1,4 +1,4 @@
-"""What validation rounds let through, over many seeds: false words, missed intervals, unbiased estimates.
+"""Validation rounds over many seeds: false words, missed intervals, unbiased estimates.
 
 Margins: a mean over runs may lie six standard errors beyond its bound, a count as far as a binomial
 distribution goes with a chance of 1e-9.

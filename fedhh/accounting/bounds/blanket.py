@@ -43,7 +43,7 @@ _LARGEST_LOG_ODDS = 32.0
 _RIGHT = 4.0
 """Standard deviations right of the mean that nodes cover; a falling function needs no more."""
 _LEFT = 9.0
-"""Standard deviations left of the mean, of the distribution tilted by the function: what lies further left
+"""Standard deviations left of the mean, of the tilted distribution: what lies further left
 has probability e**-40, and the chord from there to 0 is harmless unless f grows by more."""
 
 

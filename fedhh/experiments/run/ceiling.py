@@ -36,7 +36,7 @@ FALSE_DISCOVERY_RATE = 0.05
 """Of the known-dictionary bound's rule."""
 
 _PASS = 2**31
-"""Addresses the known-dictionary bound's coins, so that none of them is a run's; no run has so many passes."""
+"""Addresses the bound's coins, so that none of them is a run's; no run has so many passes."""
 
 
 @dataclass(frozen=True, kw_only=True)

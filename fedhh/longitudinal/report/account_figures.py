@@ -132,7 +132,8 @@ def _draw_epsilons(axes: Axes, rows: Sequence[ObservedDays], forever: float) -> 
 def _draw_observers(axes: Axes, rows: Sequence[ObservedDays], *, memoized: bool) -> None:
     lines: tuple[tuple[str, str, str, Any, list[Observer | None]], ...] = (
         ("which value, memoized", BLUE, "o", "-", [row.value_distinguished for row in rows]),
-        ("whether it changed, memoized", ORANGE, "^", "-.", [row.change_distinguished for row in rows]),
+        ("whether it changed, memoized", ORANGE, "^", "-.",
+         [row.change_distinguished for row in rows]),
         ("one device or two, memoized", GREEN, "D", ":", [row.linked for row in rows]),
         ("which value, fresh noise", VERMILION, "s", "--",
          [row.value_distinguished_if_fresh for row in rows]),

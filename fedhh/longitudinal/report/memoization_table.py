@@ -103,7 +103,8 @@ def _notes(memo: MemoAccount) -> Iterator[str]:
         bounds.append(f"{width} {'value' if width == 1 else 'values'} {text}")
     rounded = ", once rounded," if isinstance(answer, MemoizedBits) and answer.rounds else ""
     yield (
-        f"Two histories whose values{rounded} repeat and differ on the same days: {', '.join(bounds)}."
+        f"Two histories whose values{rounded} repeat and differ on the same days: "
+        f"{', '.join(bounds)}."
     )
     # Below 1, and never rounded to it.
     chance = ">0.9999" if visible >= 0.99995 else f"{visible:.4f}"

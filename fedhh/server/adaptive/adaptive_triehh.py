@@ -105,8 +105,8 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         super().__post_init__()
         if self.guess_words and not (self.has_posterior and self._carries):
             raise InputError(
-                "Expected ranking='posterior', requery_words=true and false_discovery_rate > 0 with "
-                "guess_words=true, since a guess counts by what later clients say; set "
+                "Expected ranking='posterior', requery_words=true and false_discovery_rate > 0 "
+                "with guess_words=true, since a guess counts by what later clients say; set "
                 "guess_words=false without these."
             )
         if not self.has_posterior:

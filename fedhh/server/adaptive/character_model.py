@@ -202,7 +202,7 @@ class PublicPrior:
         return cls(contexts=tuple(all_contexts), counts=tuple(all_counts))
 
     def distribution(self, spelled: Codes) -> _Floats:
-        """Return ``(n, A) float64``: the distribution of the symbol after each ``(n, length)`` prefix.
+        """Return ``(n, A) float64``: distributions of the symbol after ``(n, length)`` prefixes.
 
         What a context says is smoothed by shorter and shorter ones.
         """

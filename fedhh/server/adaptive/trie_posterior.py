@@ -40,7 +40,7 @@ _LEAST_TOTAL = 1e-200
 _AT_ONCE = 4_000_000
 
 _CREDIBLE, _LIKELY = 0.002, 0.5
-"""The least probability of a word: to be validated, and to be returned without a validation round."""
+"""The least probability of a word: to be validated, and to be returned without that."""
 
 _LIKELIEST = 4
 """How many times as many children as are kept have their worth computed."""

@@ -22,6 +22,10 @@ def test_every_preset_is_valid_and_comes_back_from_its_own_file(name: str):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
+        (
+            "protocol.recount_share=0.1",
+            "unknown key protocol.recount_share; did you mean 'validation_share'?",
+        ),
         ("protocol.eta_maxx=3", "unknown key protocol.eta_maxx; did you mean 'eta_max'?"),
         ("eta_max=3", "unknown key eta_max; did you mean protocol.eta_max?"),
         ("local_epsilon=3", "unknown key local_epsilon; did you mean privacy.local_epsilon?"),

@@ -34,7 +34,7 @@ def votes(domain_size: int, holds: int) -> np.ndarray:
 
 
 def distribution_of_difference(domain_size: int, holds: int) -> dict[float, float]:
-    """The distribution of the votes for the first value less those for the second, of one report."""
+    """The distribution of one report's votes for the first value less those for the second."""
     oracle = SubsetSelection(epsilon=SPEC.epsilon, domain_size=domain_size)
     pair = (domain_size - 3, domain_size - 2) if domain_size > 2 else (0, 1)
     space = oracle.report_space()
