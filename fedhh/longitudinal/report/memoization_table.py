@@ -44,14 +44,14 @@ def _tables(memo: MemoAccount) -> Iterator[TextTable]:
         change.append((str(row.days), *changes))
     yield TextTable(
         title="always A, or always B?",
-        columns=("days", *(f"{kind}: {what}" for kind in kinds for what in ("epsilon", "told"))),
+        columns=("days", *(f"{kind}: {what}" for kind in kinds for what in ("epsilon", "success"))),
         rows=tuple(value),
         note="",
     )
-    told = ("epsilon, B on one day", "one device or two?") if not fresh else ()
+    links = ("epsilon, B on one day", "one device or two?") if not fresh else ()
     yield TextTable(
         title=f"always A, or A and B with {memo.changes} change{'s' * (memo.changes > 1)}?",
-        columns=("days", "epsilon", *(f"{kind}: told" for kind in kinds), *told),
+        columns=("days", "epsilon", *(f"{kind}: success" for kind in kinds), *links),
         rows=tuple(change),
         note="",
     )
@@ -86,8 +86,8 @@ def _notes(memo: MemoAccount) -> Iterator[str]:
     """Yield what the tables' numbers are about, in sentences."""
     answer = memo.answer
     yield (
-        "told: how often the best observer is right; 50% is guessing. A and B are the two values "
-        "that are easiest to distinguish."
+        "success: how often the best observer is right; 50% is guessing. A and B are the two "
+        "values that are easiest to distinguish."
     )
     yield (
         f"One report: epsilon {_rounded(answer.epsilon_first)}. All reports about one value: "
