@@ -238,5 +238,10 @@ def test_wrong_lives_are_named():
         with pytest.raises(InputError, match=message):
             audit_device(
                 device,
-                **{"lives": histories, "num_devices": 8, "rng": np.random.default_rng(0), **change},
+                **{
+                    "histories": histories,
+                    "num_devices": 8,
+                    "rng": np.random.default_rng(0),
+                    **change,
+                },
             )

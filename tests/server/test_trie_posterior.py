@@ -183,7 +183,7 @@ def test_extreme_layers_give_probabilities(oracle, votes, num_reports):
 
 
 @pytest.mark.parametrize(
-    ("validation rounds", "ratios", "found"),
+    ("validates", "ratios", "found"),
     [
         # The odds are 1 to 49 before any vote; after these, the probabilities 40 / 89 and 50 / 99.
         (False, [40.0, 50.0], [1]),

@@ -72,7 +72,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         length: Symbols of the longest word that can be discovered.
         false_discovery_rate: Of its validation round; 0 without one.
         anonymity_k: k of its validation round.
-        plan: What the run did with its clients' data.
+        stated_plan: What the run did with its clients' data.
     """
 
     title: str  # type: ignore[misc]  # Of a protocol with code it is the class's.
@@ -80,7 +80,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
     length: int
     false_discovery_rate: float
     anonymity_k: int
-    plan: Plan
+    stated_plan: Plan
 
     @classmethod
     def of(cls, statement: dict[str, Any]) -> StatedProtocol:
@@ -110,7 +110,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
             length=_whole(statement["longest_word"]),
             false_discovery_rate=float(statement["false_discovery_rate"]),
             anonymity_k=_whole(statement["anonymity_k"]),
-            plan=plan,
+            stated_plan=plan,
         )
 
     @property
@@ -122,6 +122,11 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
     def longest_word(self) -> int:
         """Symbols of the longest word that can be discovered."""
         return self.length
+
+    @property
+    def plan(self) -> Plan:
+        """What the run did with its clients' data."""
+        return self.stated_plan
 
     def settle(self, *, num_clients: int, seed: int) -> StatedProtocol:
         """Return the same: a finished run has nothing left to decide."""
