@@ -42,8 +42,8 @@ SourceArgument = Annotated[
     typer.Argument(
         autocompletion=_named,
         metavar="SOURCE",
-        help="A preset's name, or a TOML file: of a run, or with \\[sweep], \\[sweep.protocols], "
-        "\\[pipeline] or \\[longitudinal].",
+        help="A preset's name, or a TOML file: of a run, or with a table sweep, "
+        "sweep.protocols, pipeline or longitudinal.",
     ),
 ]
 PresetOption = Annotated[
