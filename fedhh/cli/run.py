@@ -49,7 +49,10 @@ SourceArgument = Annotated[
 PresetOption = Annotated[
     str | None, typer.Option(autocompletion=_named, help="A built-in configuration, as SOURCE.")
 ]
-ConfigOption = Annotated[Path | None, typer.Option(help="A TOML file, as SOURCE.")]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(help="A TOML file, as SOURCE; of a sweep with a table sweep or sweep.protocols."),
+]
 WorkersOption = Annotated[
     str | None,
     typer.Option(
