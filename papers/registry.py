@@ -42,29 +42,27 @@ class Paper:
     has_quick: bool = True
 
 
-_HERE = "papers"
-
 PAPERS: Mapping[str, Paper] = {
     "pem": Paper(
         line="Wang, Li, Jha: PEM's hits on 48-bit values by eta and epsilon (ten minutes)",
-        module=f"{_HERE}.pem",
+        module="papers.pem",
     ),
     "oracle-crossover": Paper(
         line="Wang et al. 2017: where GRR is as good as OLH and OUE, s = 3 e^epsilon + 2 (15 s)",
-        module=f"{_HERE}.oracle_crossover",
+        module="papers.oracle_crossover",
     ),
     "rappor": Paper(
         line="Erlingsson et al. 2014: RAPPOR's two epsilons, and the variance of a bit",
-        module=f"{_HERE}.rappor",
+        module="papers.rappor",
         has_quick=False,
     ),
     "triehh": Paper(
         line="Zhu et al. 2020: F1 over K of TrieHH and SFP, epsilon 1 to 8 (three minutes)",
-        module=f"{_HERE}.triehh",
+        module="papers.triehh",
     ),
     "triehh-batch": Paper(
         line="Zhu et al. 2020: the batch sizes of TrieHH, by arithmetic",
-        module=f"{_HERE}.triehh_batch",
+        module="papers.triehh_batch",
         has_quick=False,
     ),
 }
