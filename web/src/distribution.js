@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import { color, onScheme } from "./colors.js";
 import { el, fill, onResize } from "./dom.js";
 import { histogram } from "./histogram.js";
-import { savePng, saveSvg } from "./save.js";
+import { saveButtons } from "./save.js";
 import { byPosterior, byVotes, isValidation, layersOf, roundName, roundNames } from "./rounds.js";
 import { number } from "./text.js";
 import { rowsOf } from "./data.js";
@@ -54,16 +54,11 @@ export class Distribution {
       ),
       this.picture,
       this.caption,
-      el(
-        "div",
-        { class: "buttons" },
-        el("button", { type: "button", onclick: () => this.save(saveSvg) }, "Save SVG"),
-        el("button", { type: "button", onclick: () => this.save(savePng) }, "Save PNG"),
-      ),
+      saveButtons((how) => this.save(how)),
     );
   }
 
-  /** @param {(name: string, svg: SVGSVGElement) => void} how */
+  /** @param {import("./save.js").Save} how */
   save(how) {
     const svg = this.picture.querySelector("svg");
     if (svg) how("votes", svg);

@@ -8,7 +8,7 @@ import { Icicle } from "./icicle.js";
 import { Player } from "./player.js";
 import { isValidation, layersOf, lossOf, roundName, roundNames } from "./rounds.js";
 import { loadRounds } from "./run.js";
-import { savePng, saveSvg } from "./save.js";
+import { saveButtons } from "./save.js";
 import { number, percent, shown } from "./text.js";
 import { Trie } from "./trie.js";
 import { wordTable } from "./words.js";
@@ -36,12 +36,7 @@ export class Overlay {
         "Coverage by layer",
         "Share of all new-word contributions that fall on the words found up to a round.",
         this.picture,
-        el(
-          "div",
-          { class: "buttons" },
-          el("button", { type: "button", onclick: () => this.save(saveSvg) }, "Save SVG"),
-          el("button", { type: "button", onclick: () => this.save(savePng) }, "Save PNG"),
-        ),
+        saveButtons((how) => this.save(how)),
       ),
       both ? el("div", { class: "pinned" }, this.player.element) : null,
       both
@@ -108,7 +103,7 @@ export class Overlay {
     fill(this.picture, chart);
   }
 
-  /** @param {(name: string, svg: SVGSVGElement, keys: import("./save.js").Key[]) => void} how */
+  /** @param {import("./save.js").Save} how */
   save(how) {
     const svgs = this.picture.querySelectorAll("svg");
     if (svgs.length) {

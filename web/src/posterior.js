@@ -5,7 +5,7 @@ import { color, onScheme } from "./colors.js";
 import { KINDS } from "./distribution.js";
 import { el, fill, onResize } from "./dom.js";
 import { histogram } from "./histogram.js";
-import { savePng, saveSvg } from "./save.js";
+import { saveButtons } from "./save.js";
 import { number, probability } from "./text.js";
 import { DROPPED } from "./trie.js";
 
@@ -31,17 +31,12 @@ export class Posterior {
       { class: "posterior" },
       this.picture,
       this.caption,
-      el(
-        "div",
-        { class: "buttons" },
-        el("button", { type: "button", onclick: () => this.save(saveSvg) }, "Save SVG"),
-        el("button", { type: "button", onclick: () => this.save(savePng) }, "Save PNG"),
-      ),
+      saveButtons((how) => this.save(how)),
     );
     this.element.hidden = true;
   }
 
-  /** @param {(name: string, svg: SVGSVGElement) => void} how */
+  /** @param {import("./save.js").Save} how */
   save(how) {
     const svg = this.picture.querySelector("svg");
     if (svg) how("posterior", svg);

@@ -1,5 +1,7 @@
 // Saves what the page shows: text as a file, pictures as SVG and PNG.
 
+import { el } from "./dom.js";
+
 /**
  * Hand a file to the reader.
  * @param {string} name
@@ -93,4 +95,19 @@ export async function savePng(name, svg, keys = []) {
 /** @param {string} name @param {HTMLCanvasElement} canvas */
 export function saveCanvas(name, canvas) {
   canvas.toBlob((content) => content && download(`${name}.png`, content), "image/png");
+}
+
+/** @typedef {(name: string, svg: SVGSVGElement, keys?: Key[]) => void} Save */
+
+/**
+ * Return the buttons below a picture.
+ * @param {(how: Save) => void} save Saves the picture in one way.
+ */
+export function saveButtons(save) {
+  return el(
+    "div",
+    { class: "buttons" },
+    el("button", { type: "button", onclick: () => save(saveSvg) }, "Save SVG"),
+    el("button", { type: "button", onclick: () => save(savePng) }, "Save PNG"),
+  );
 }

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import { SERIES, onScheme } from "./colors.js";
 import { choice, el, fill, onResize, section } from "./dom.js";
-import { savePng, saveSvg } from "./save.js";
+import { saveButtons } from "./save.js";
 import { configuration, textTable } from "./tables.js";
 import { number, percent, shown } from "./text.js";
 import { rowsOf } from "./data.js";
@@ -69,12 +69,7 @@ export class SweepView {
         this.controls,
         this.picture,
         this.details,
-        el(
-          "div",
-          { class: "buttons" },
-          el("button", { type: "button", onclick: () => this.save(saveSvg) }, "Save SVG"),
-          el("button", { type: "button", onclick: () => this.save(savePng) }, "Save PNG"),
-        ),
+        saveButtons((how) => this.save(how)),
       ),
       this.tables,
       configuration("", page.config),
@@ -343,7 +338,7 @@ export class SweepView {
     );
   }
 
-  /** @param {(name: string, svg: SVGSVGElement, keys: import("./save.js").Key[]) => void} how */
+  /** @param {import("./save.js").Save} how */
   save(how) {
     const svgs = [...this.picture.querySelectorAll("svg")];
     const largest = svgs.sort((a, b) => b.clientHeight - a.clientHeight)[0];
