@@ -13,9 +13,11 @@ from fedhh.cli.options import (
     AlphabetOption,
     ColumnsOption,
     DepthOption,
+    FileArgument,
     FoldCaseOption,
     Format,
     FormatOption,
+    ListOption,
     SeparatorOption,
     changes,
 )
@@ -39,11 +41,11 @@ data = typer.Typer(
 
 @data.command()
 def describe(  # noqa: PLR0917 - typer makes these options, only the file is positional
-    file: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],
+    file: FileArgument,
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,
     fold_case: FoldCaseOption = False,
-    known: Annotated[str, typer.Option(help="Known words: scowl70, none, or a file.")] = "scowl70",
+    known: ListOption = "scowl70",
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
     output_format: FormatOption = Format.TABLE,
@@ -65,12 +67,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     from fedhh.experiments.study.parts import Line
 
     options = changes(
-        None,
-        columns=columns,
-        separator=separator,
-        fold_case=fold_case or None,
-        known=known,
-        alphabet=alphabet,
+        columns=columns, separator=separator, fold_case=fold_case, known=known, alphabet=alphabet
     )
     config = load_config(data=file, settings=options)
     longest = _longest_word(config, depth)
@@ -138,7 +135,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.load import load_config
 
-    config = load_config(settings=changes(None, alphabet=alphabet))
+    config = load_config(settings=changes(alphabet=alphabet))
     longest, symbols = _longest_word(config, depth), config.population.alphabet
     prepared = prepare_text(source, out, columns=parse_columns(columns or ()), separator=separator)
     print_written(out)
@@ -162,7 +159,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
 
 @data.command()
 def synthesize(
-    out: Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")],
+    out: FileArgument,
     source: Annotated[str, typer.Option(help="chat, keyboard60d, tweet or post.")] = "chat",
     clients: Annotated[int, typer.Option(help="How many clients to draw.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,

@@ -77,9 +77,10 @@ FoldCaseOption = Annotated[
         help="Bring counted words to lower case, as texts always are, and add up their counts.",
     ),
 ]
-KnownOption = Annotated[
-    str | None, typer.Option("--known", help="Known words: scowl70, none, or a file.")
-]
+_KNOWN = typer.Option("--known", help="Known words: scowl70, none, or a file.")
+KnownOption = Annotated[str | None, _KNOWN]
+ListOption = Annotated[str, _KNOWN]
+"""Where a list is known without a configuration."""
 AlphabetOption = Annotated[
     str | None,
     typer.Option(
@@ -141,12 +142,52 @@ LiveOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check it and say what would run.")]
 
 
+def _preset_names(incomplete: str) -> list[str]:
+    from fedhh.experiments.config.built_in import COMMANDS, preset_names
+
+    names = [name for kind in COMMANDS for name in preset_names(kind)]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+SourceArgument = Annotated[
+    str | None,
+    typer.Argument(
+        autocompletion=_preset_names,
+        metavar="SOURCE",
+        help="A preset's name, or a TOML file: of a run, or with a table sweep, "
+        "sweep.protocols, pipeline or longitudinal.",
+    ),
+]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(autocompletion=_preset_names, help="A built-in configuration, as SOURCE."),
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(help="A TOML file, as SOURCE; of a sweep with a table sweep or sweep.protocols."),
+]
+WorkersOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|auto",
+        help="Ray actors that hold clients, or cells and protocols side by side; 0: no Ray; auto: "
+        "what is sooner done.",
+    ),
+]
+OutOption = Annotated[Path | None, typer.Option(help="The directory; a new one if none.")]
+SeedsOption = Annotated[int | None, typer.Option(help="Seeds per cell.")]
+
+
 def _run_presets(incomplete: str) -> list[str]:
     from fedhh.experiments.config.built_in import preset_names
 
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
+FileArgument = Annotated[Path, typer.Argument(help="Parquet, CSV, CSV.gz or JSON Lines.")]
+FinishedArgument = Annotated[
+    Path, typer.Argument(help="Of a run, a sweep, a pipeline or a repeated collection.")
+]
 RunPresetOption = Annotated[
     str | None,
     typer.Option("--preset", autocompletion=_run_presets, help="A built-in configuration."),
@@ -159,27 +200,29 @@ _SETTING_OF = {
     "fold_case": "population.fold_case",
     "delta": "privacy.delta",
     "alpha": "privacy.alpha",
-    "seeds": "sweep.seeds",
-    "seed": "seed",
     "days": "pipeline.days",
     "devices": "pipeline.devices",
+    "seeds": "sweep.seeds",
+    "seed": "seed",
     "workers": "execution.workers",
     "ray_address": "execution.ray_address",
     "ceiling": "metrics.ceiling",
 }
+CHANGES = ("settings", "columns", *_SETTING_OF)
+"""What `changes` takes."""
 
 _AS_GIVEN = "workers"
 
 
 def changes(
-    settings: list[str] | None, *, columns: list[str] | None = None, **options: Any
+    settings: list[str] | None = None, *, columns: list[str] | None = None, **options: Any
 ) -> tuple[str, ...]:
-    """Return the settings as ``KEY=VALUE``, and those that options stand for."""
+    """Return the settings as ``KEY=VALUE``, and those that options stand for, if given."""
     # What is a number or "auto" is read as after --set.
     given = [
-        f"{_SETTING_OF[option]}={value if option == _AS_GIVEN else _as_toml(value)}"
-        for option, value in options.items()
-        if value is not None
+        f"{path}={value if option == _AS_GIVEN else _as_toml(value)}"
+        for option, path in _SETTING_OF.items()
+        if (value := options.get(option)) is not None and value is not False
     ]
     if columns:
         from fedhh.clients.reading.columns import parse_columns

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from fedhh.cli.options import FinishedArgument
+
 
 def plot(  # noqa: PLR0917 - typer makes these options, only the directory is positional
-    directory: Annotated[
-        Path, typer.Argument(help="Of a run, a sweep, a pipeline or a repeated collection.")
-    ],
+    directory: FinishedArgument,
     out: Annotated[Path | None, typer.Option(help="Where figures go; DIRECTORY if none.")] = None,
     x: Annotated[str | None, typer.Option(help="The setting along the x axis.")] = None,
     by: Annotated[str | None, typer.Option(help="The setting with a line per value.")] = None,

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
+from fedhh.cli.options import FinishedArgument
+
 
 def report(
-    directory: Annotated[
-        Path,
-        typer.Argument(help="Of a run, a sweep, a pipeline or a repeated collection."),
-    ],
+    directory: FinishedArgument,
     other: Annotated[
         Path | None, typer.Argument(help="Another run's directory, to be laid over the first.")
     ] = None,

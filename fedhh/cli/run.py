@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fedhh.cli.options import (
+    CHANGES,
     ColumnsOption,
+    ConfigOption,
     DataOption,
     DryRunOption,
     FirstSeedOption,
@@ -17,52 +18,22 @@ from fedhh.cli.options import (
     FormatOption,
     KnownOption,
     LiveOption,
+    OutOption,
+    PresetOption,
     QuietOption,
     RayAddressOption,
     ResumeOption,
     SeedOption,
+    SeedsOption,
     SeparatorOption,
     SettingsOption,
+    SourceArgument,
     TrustOption,
     VerboseOption,
+    WorkersOption,
     changes,
 )
 from fedhh.validation import InputError
-
-
-def _named(incomplete: str) -> list[str]:
-    from fedhh.experiments.config.built_in import COMMANDS, preset_names
-
-    names = [name for kind in COMMANDS for name in preset_names(kind)]
-    return [name for name in names if name.startswith(incomplete)]
-
-
-SourceArgument = Annotated[
-    str | None,
-    typer.Argument(
-        autocompletion=_named,
-        metavar="SOURCE",
-        help="A preset's name, or a TOML file: of a run, or with a table sweep, "
-        "sweep.protocols, pipeline or longitudinal.",
-    ),
-]
-PresetOption = Annotated[
-    str | None, typer.Option(autocompletion=_named, help="A built-in configuration, as SOURCE.")
-]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(help="A TOML file, as SOURCE; of a sweep with a table sweep or sweep.protocols."),
-]
-WorkersOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|auto",
-        help="Ray actors that hold clients, or cells and protocols side by side; 0: no Ray; auto: "
-        "what is sooner done.",
-    ),
-]
-OutOption = Annotated[Path | None, typer.Option(help="The directory; a new one if none.")]
-SeedsOption = Annotated[int | None, typer.Option(help="Seeds per cell.")]
 
 pipeline = typer.Typer(
     help="Devices over days: caps, an ingestor, an aggregator, and what devices lose.\n\n"
@@ -109,12 +80,7 @@ def run(  # noqa: PLR0917 - typer makes these options, only the source is positi
     Example: fedhh run --data words.parquet --set privacy.local_epsilon=6
     Example: fedhh run epsilon-n-quick --out runs/map
     """
-    changed = changes(
-        settings, known=known, columns=columns, separator=separator, fold_case=fold_case or None,
-        delta=delta, alpha=alpha, seed=seed, workers=workers, ray_address=ray_address,
-    )  # fmt: skip
-    _run(None, (source, preset, config), changed, data, out, resume, dry_run, live, output_format,
-         quiet)  # fmt: skip
+    _run(None, locals())
 
 
 def sweep(  # noqa: PLR0917
@@ -142,9 +108,7 @@ def sweep(  # noqa: PLR0917
 
     Example: fedhh sweep epsilon-n-quick --out runs/map
     """
-    changed = changes(settings, seeds=seeds, seed=seed, workers=workers, ray_address=ray_address)
-    _run("sweep", (source, preset, config), changed, None, out, resume, dry_run, live,
-         output_format, quiet, parallel=parallel)  # fmt: skip
+    _run("sweep", locals())
 
 
 def compare(  # noqa: PLR0917
@@ -205,12 +169,7 @@ def compare(  # noqa: PLR0917
     Example: fedhh compare --protocol adaptive-triehh --protocol pem
     Example: fedhh compare field-quick --at item-central-epsilon=1
     """
-    changed = changes(
-        settings, known=known, columns=columns, separator=separator, fold_case=fold_case or None,
-        seeds=seeds, seed=seed, workers=workers, ray_address=ray_address, ceiling=ceiling or None,
-    )  # fmt: skip
-    _run("comparison", (source, preset, config), changed, data, out, resume, dry_run, live,
-         output_format, quiet, protocols=protocol or (), at=at)  # fmt: skip
+    _run("comparison", locals())
 
 
 @pipeline.command("run")
@@ -239,11 +198,7 @@ def run_pipeline(  # noqa: PLR0917
 
     Example: fedhh pipeline run apple --days 30 --devices 100000
     """
-    changed = changes(
-        settings, days=days, devices=devices, seed=seed, workers=workers, ray_address=ray_address
-    )
-    _run("pipeline", (source, preset, config), changed, None, out, resume, dry_run, False,
-         output_format, quiet, use_cases=tuple(use_cases or ()))  # fmt: skip
+    _run("pipeline", locals())
 
 
 @longitudinal.command("run")
@@ -281,41 +236,35 @@ def run_longitudinal(  # noqa: PLR0917
 
     Example: fedhh longitudinal run weekly --protocol ldp-triehh --protocol sfp
     """
-    changed = changes(
-        settings, known=known, columns=columns, separator=separator, fold_case=fold_case or None,
-        seed=seed, workers=workers, ray_address=ray_address,
-    )  # fmt: skip
-    _run("repeated-collection", (source, preset, config), changed, data, out, resume, dry_run,
-         False, output_format, quiet, protocols=tuple(protocol or ()))  # fmt: skip
+    _run("repeated-collection", locals())
 
 
-def _run(  # noqa: PLR0917
-    kind: str | None,
-    sources: tuple[str | Path | None, ...],
-    settings: tuple[str, ...],
-    data: Path | None,
-    out: Path | None,
-    resume: bool,
-    dry_run: bool,
-    live: bool,
-    output_format: Format,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def _run(kind: str | None, given: dict[str, Any]) -> None:
+    """Run what the options of a command ask for; of one kind, or of any."""
     from fedhh.cli.experiment import run_experiment
     from fedhh.experiments.study.request import Request
 
-    given = [each for each in sources if each is not None]
-    if len(given) > 1:
+    sources = [given[key] for key in ("source", "preset", "config") if given[key] is not None]
+    if len(sources) > 1:
         raise InputError("Expected one of SOURCE, --preset and --config, got several; choose one.")
     request = Request(
-        source=given[0] if given else None,
-        settings=settings,
-        data=data,
-        out=out,
-        resume=resume,
-        options=options,
+        source=sources[0] if sources else None,
+        settings=changes(**{key: value for key, value in given.items() if key in CHANGES}),
+        data=given.get("data"),
+        out=given["out"],
+        resume=given["resume"],
+        options={
+            "protocols": tuple(given.get("protocol") or ()),
+            "use_cases": tuple(given.get("use_cases") or ()),
+            "at": given.get("at"),
+            "parallel": given.get("parallel", "auto"),
+        },
     )
     run_experiment(
-        request, kind=kind, dry_run=dry_run, live=live, output_format=output_format, quiet=quiet
+        request,
+        kind=kind,
+        dry_run=given["dry_run"],
+        live=given.get("live", False),
+        output_format=given["output_format"],
+        quiet=given["quiet"],
     )

@@ -33,6 +33,7 @@ DomainSize = Annotated[
     int | None, typer.Option(help="Values of Subset Selection, the dummy included.")
 ]
 SampleSeed = Annotated[int, typer.Option("--seed", help="Seed of what is simulated.")]
+Confidence = Annotated[float, typer.Option(help="Of the verdict, all parts together.")]
 RulesOption = Annotated[
     str | None,
     typer.Option(

@@ -12,6 +12,7 @@ from fedhh.cli.account.options import (
     Buckets,
     ChanceFromOne,
     ChanceFromZero,
+    Confidence,
     Drawn,
     Gamma,
     Hashes,
@@ -61,7 +62,7 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
     devices: Annotated[
         int | None, typer.Option(help="That live each life; 20000 if not said, 3000 with --answer.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the verdict, all parts together.")] = 0.99,
+    confidence: Confidence = 0.99,
     seed: SampleSeed = 0,
     figure: FigureOption = None,
     output_format: FormatOption = Format.TABLE,

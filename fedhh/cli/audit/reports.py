@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.account.options import SampleSeed
+from fedhh.cli.account.options import Confidence, SampleSeed
 from fedhh.cli.options import Format, FormatOption, SettingsOption, TrustOption
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ Samples = Annotated[
         "they are large), 2000 layers or runs."
     ),
 ]
-Confidence = Annotated[float, typer.Option(help="Of the verdict, all parts together.")]
 LayerDelta = Annotated[float, typer.Option(help="Central delta; for a layer or a run.")]
 
 
