@@ -27,7 +27,13 @@ from fedhh.accounting.bounds.selection import (
     worst_blankets,
 )
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
-from fedhh.accounting.guarantees import Guarantee, NotApplicable, Unit, or_infinite
+from fedhh.accounting.guarantees import (
+    Composed,
+    Guarantee,
+    NotApplicable,
+    Unit,
+    or_infinite,
+)
 from fedhh.accounting.local import local_guarantees
 from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, COMPOSITION, GROUPS, SUN_CENTRAL
@@ -198,6 +204,7 @@ def _name(run: RunFacts, bounds: Bounds) -> str:
 def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
     epsilon = _item_epsilon(bounds, delta=run.delta, num_reports=run.reports, uses=run.uses)
     kind = bounds[0]
+    composed = Composed(bound=kind.name, num_reports=run.reports, times=run.uses)
     return _central(
         run,
         unit="item",
@@ -205,6 +212,7 @@ def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
         epsilon=epsilon,
         theorem=kind.theorem,
         assumptions=kind.assumptions,
+        composed=composed if run.uses > 1 else None,
     )
 
 
@@ -234,6 +242,8 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
             epsilon=found.slots,
             theorem=f"{kind.theorem}; {COMPOSITION}",
             assumptions=f"{kind.assumptions}; exactly {max_items} reports from every client",
+            # In a slot there is one report of each client.
+            composed=Composed(bound=kind.name, num_reports=run.cohort, times=max_items * run.uses),
         ),
     ]
 
@@ -246,6 +256,7 @@ def _central(
     epsilon: float | NotApplicable,
     theorem: str,
     assumptions: str,
+    composed: Composed | None = None,
 ) -> Guarantee:
     of_paper = run.plan.is_subset_selection and unit == "item" and method in _CLAIMED
     return Guarantee(
@@ -259,6 +270,7 @@ def _central(
         smallest_cohort=run.cohort,
         claimed_in_paper=of_paper,
         realised=run.realised,
+        composed=composed,
     )
 
 

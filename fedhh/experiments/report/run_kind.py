@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fedhh.experiments.config.built_in import DEFAULT_PRESET
 from fedhh.experiments.config.load import apply_settings, use_data
 from fedhh.experiments.report.comparison import comparison_of_runs
-from fedhh.experiments.report.run_tables import run_parts
+from fedhh.experiments.report.run_tables import brief_of, run_parts
 from fedhh.experiments.run.directory import BASELINES, NAME, runs_in
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import StoredResult, read_record, read_result
@@ -32,8 +32,10 @@ from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.settings import AUTO
 from fedhh.system.files import is_there
+from fedhh.validation import InputError
 
 if TYPE_CHECKING:
+    from fedhh.accounting.second_opinion import SecondOpinion
     from fedhh.experiments.run.study import RunStudy
 
 
@@ -47,7 +49,6 @@ class RunKind(Kind):
     is_laid_over = True
 
     def takes(self, table: dict[str, Any]) -> bool:
-        """Return whether no other kind's section is in it."""
         return kind_of_table(table) == NAME
 
     def changed(self, table: dict[str, Any], request: Request, origin: str) -> dict[str, Any]:
@@ -60,13 +61,11 @@ class RunKind(Kind):
         return table
 
     def study(self, source: Source, request: Request) -> RunStudy:
-        """Return the run with its baselines."""
         from fedhh.experiments.run.study import RunStudy
 
         return RunStudy(source, request, _draw)
 
     def live(self, study: Study) -> LivePage:
-        """Return the page that follows its rounds."""
         from fedhh.experiments.report.explorer.live import LiveRun, live_run
         from fedhh.experiments.run.study import RunStudy
 
@@ -76,8 +75,6 @@ class RunKind(Kind):
 
     def brief(self, directory: Path) -> Iterator[Part]:
         """Yield the run in a sentence, its top words, its baselines and its privacy."""
-        from fedhh.experiments.report.run_brief import brief_of
-
         stored = _stored(directory)
         yield from brief_of(stored[0].result, _comparison(stored) if len(stored) > 1 else None)
         yield from places(directory)
@@ -87,7 +84,6 @@ class RunKind(Kind):
         return is_there(directory / RESULT) and not is_there(directory / IDENTITY)
 
     def table(self, directory: Path) -> TextTable:
-        """Return the run beside its baselines; alone, where there are none."""
         stored = _stored(directory)
         table = _comparison(stored)
         if len(stored) > 1:
@@ -98,20 +94,19 @@ class RunKind(Kind):
     def parts(self, directory: Path, asked: Asked) -> Iterator[Part]:
         """Yield all of each run, then all beside each other."""
         stored = _stored(directory)
-        for each in stored:
+        for folder, each in zip(runs_in(directory), stored, strict=True):
             yield from run_parts(each.result, num_words=asked.words)
             if asked.second_opinion:
-                yield Opinions(each.result.second_opinion())
+                yield Opinions(_opinions(each.result, folder))
         if len(stored) > 1:
             yield _comparison(stored)
 
     def record(self, directory: Path, asked: Asked) -> dict[str, Any]:
-        """Return the run's record, with those of its baselines in it."""
         folders = runs_in(directory)
         records = [read_record(folder) for folder in folders]
         if asked.second_opinion:
             for record, folder in zip(records, folders, strict=True):
-                opinions = read_result(folder).result.second_opinion()
+                opinions = _opinions(read_result(folder).result, folder)
                 record["second_opinion"] = [each.to_dict() for each in opinions]
         record, *beside = records
         if beside:
@@ -119,19 +114,16 @@ class RunKind(Kind):
         return {**record, "directory": str(directory)}
 
     def plot(self, directory: Path, drawing: Drawing) -> Drawn:
-        """Write the figures of each run."""
         from fedhh.experiments.report.run_figures import plot_run
 
         return Drawn(paths=plot_run(directory, out=drawing.out, look=drawing.look))
 
     def page(self, directory: Path) -> PageData:
-        """Return the run's page, its baselines laid over it."""
         from fedhh.experiments.report.explorer.run_page import run_page
 
         return run_page([directory])
 
     def page_of_two(self, directory: Path, other: Path) -> PageData:
-        """Return the page of two runs."""
         from fedhh.experiments.report.explorer.run_page import run_page
 
         return run_page([directory, other])
@@ -146,6 +138,15 @@ def _draw(directory: Path, result: RunResult) -> None:
 
 def _stored(directory: Path) -> list[StoredResult]:
     return [read_result(folder) for folder in runs_in(directory)]
+
+
+def _opinions(result: RunResult, directory: Path) -> Sequence[SecondOpinion]:
+    if any("composed" not in each for each in read_record(directory)["privacy"]["guarantees"]):
+        raise InputError(
+            f"{directory} was written by an older fedhh, which did not say what it composed; run "
+            "it again."
+        )
+    return result.second_opinion()
 
 
 def _comparison(stored: list[StoredResult]) -> TextTable:

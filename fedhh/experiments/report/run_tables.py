@@ -1,4 +1,4 @@
-"""What is printed of a finished run, as text. No number is computed here."""
+"""What is printed of a finished run: in brief at its end, and all of it. It computes no number."""
 
 from __future__ import annotations
 
@@ -17,14 +17,47 @@ from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.run.sentences import below_zero
-from fedhh.experiments.study.parts import Facts, Line, Part
+from fedhh.experiments.run.sentences import below_zero, privacy_sentence, sentence
+from fedhh.experiments.study.parts import Columns, Facts, Line, Part
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.plans.base import Plan
 from fedhh.plans.local_reports import LocalReports
 
 _Row = tuple[str, str, str]
 """What, its value, and a note."""
+_TOP_WORDS = 10
+
+
+def brief_of(result: RunResult, beside: TextTable | None = None) -> Iterator[Part]:
+    """Yield a run's result in one sentence, its top words, what stands beside, and its privacy."""
+    yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
+    yield Line(sentence(result))
+    for what, value, note in (*fidelity_rows(result.simulation), *regime_rows(result)):
+        yield Line(f"{what.capitalize()} {value}: {note}.")
+    yield Line("")
+    top = result.discoveries.head(_TOP_WORDS)
+    if len(top):
+        heads = ("", "top words", "clients, estimated ± 2 std. errors", "clients, true")
+        rows = [
+            (
+                str(number),
+                row["word"],
+                f"{row['estimated_clients']:,.0f} ± {2 * row['std_error']:,.0f}",
+                f"{row['true_clients']:,}",
+            )
+            for number, row in enumerate(top.to_dict("records"), start=1)
+        ]
+        yield Columns(heads=heads, rows=rows, label=1)
+        yield Line(falls_short(result.protocol.plan), style="dim")
+        reason = below_zero(result, top)
+        if reason is not None:
+            yield Line(reason, style="dim")
+        yield Line("")
+    if beside is not None:
+        yield beside
+        yield Line("")
+    yield Line(privacy_sentence(result))
+    yield Line("")
 
 
 def run_parts(result: RunResult, *, num_words: int) -> Iterator[Part]:

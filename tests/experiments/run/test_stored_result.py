@@ -9,10 +9,12 @@ import pytest
 
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.report.comparison import comparison_of_runs
+from fedhh.experiments.report.run_kind import RunKind
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.run.stored_result import read_record, read_result
+from fedhh.experiments.study.kinds import Asked
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
 
@@ -104,3 +106,16 @@ def test_a_record_of_candidates_may_lack_the_posterior_but_not_hold_text_in_it(t
     table.assign(posterior="<b>").to_parquet(path)
     with pytest.raises(InputError, match="expected float in column 'posterior'"):
         read_result(tmp_path / "run")
+
+
+def test_only_a_run_that_says_what_it_composed_has_second_opinions(tmp_path):
+    stored_run(tmp_path, *PROTOCOLS["reused"])
+    asked = Asked(second_opinion=True)
+    assert RunKind().record(tmp_path, asked)["second_opinion"]
+    record = read_record(tmp_path)
+    for guarantee in record["privacy"]["guarantees"]:
+        del guarantee["composed"]
+    (tmp_path / "result.json").write_text(json.dumps(record))
+    assert read_result(tmp_path).result.metrics.discovered
+    with pytest.raises(InputError, match="older fedhh"):
+        RunKind().record(tmp_path, asked)
