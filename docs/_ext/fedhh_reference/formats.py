@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import fedhh
-from fedhh.experiments.run import candidates, layers, metrics, run
+from fedhh.experiments.run import candidates, flat_result, layers, metrics, run
 from fedhh.experiments.sweep import directory as sweep_directory
 from fedhh.longitudinal.pipeline import directory as pipeline_directory
 from fedhh.longitudinal.pipeline import measures
@@ -199,7 +199,7 @@ def _page(folder: Path) -> str:
             "such as `privacy.local_epsilon`; then, with metrics and cost as above:\n\n",
             _columns(
                 swept / "results.parquet",
-                meanings_in(sweep_directory.result_row, sweep_directory.flat_result),
+                meanings_in(sweep_directory.result_row, flat_result.flat_result),
                 without=kept | meanings_in(run._cost) | {"privacy.local_epsilon": "set"},
             ),
             "## The directory of a repeated collection\n\n",

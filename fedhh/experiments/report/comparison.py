@@ -23,12 +23,12 @@ from fedhh.experiments.report.measures import (
     measures_of,
     record_of,
 )
+from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.central_target import TARGETS
 from fedhh.experiments.sweep.columns import follows
-from fedhh.experiments.sweep.directory import flat_result
 from fedhh.experiments.sweep.intervals import interval_text, summarize
 from fedhh.validation import InputError
 
@@ -48,9 +48,6 @@ def comparison_table(
             rows are repeated for each combination of them; those that follow from others have no
             column, but are in the records.
         short: Whether only what a run's summary compares gets a row.
-
-    Raises:
-        InputError: The results are not of several protocols.
     """
     if PROTOCOL not in table:
         raise InputError(

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fedhh.experiments.report import run_figures
 from fedhh.experiments.report.sweep_figures import figures_of
-from fedhh.experiments.report.tables import table_of
+from fedhh.experiments.report.tables import made_table
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.study.kinds import Drawing
 from fedhh.experiments.study.text_table import TextTable
@@ -83,9 +83,9 @@ def table(results: pd.DataFrame, name: str | None = None) -> NotebookTable:
     Raises:
         InputError: The name is unknown, or the results lack what the table shows.
     """
-    frame, description = _described(results)
-    usual = "comparison" if PROTOCOL in description["axes"] else "summary"
-    return NotebookTable(**vars(table_of(name or usual, frame, description, _ORIGIN)))
+    found = label_results(*_described(results), _ORIGIN)
+    usual = "comparison" if PROTOCOL in found[1]["axes"] else "summary"
+    return NotebookTable(**vars(made_table(name or usual, *found)))
 
 
 def _described(results: Any) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -46,9 +46,6 @@ def plot_sweep(directory: Path, **asked: Any) -> list[Path]:
     Args:
         directory: A sweep's directory, where the figures go if ``out`` is None.
         asked: The fields of `Drawing`.
-
-    Raises:
-        InputError: As `figures_of`, or no figure can be drawn.
     """
     drawing = Drawing(**asked)
     return write_figures(sweep_figures(directory, **asked), directory, drawing)
@@ -56,11 +53,6 @@ def plot_sweep(directory: Path, **asked: Any) -> list[Path]:
 
 def write_figures(drawn: dict[str, Figure | str], directory: Path, drawing: Drawing) -> list[Path]:
     """Write those figures that could be drawn, and return their PNG files.
-
-    Args:
-        drawn: Figures by name, or why there is none.
-        directory: Where they go if the drawing says nothing of it.
-        drawing: What a user asks of them.
 
     Raises:
         InputError: None could; why the first one could not. Or the size that is asked for is too
@@ -89,9 +81,6 @@ def figures_of(
         origin: Where they are from, for errors.
         drawing: Settings that ``x`` and ``by`` leave open make lines of their own, or panels where
             there are too many. Of metrics, `METRICS` if there are none.
-
-    Raises:
-        InputError: There are no results, or no such column of numbers or setting in them.
     """
     metrics, where = drawing.metrics or METRICS, drawing.where
     failed = description["failed"]

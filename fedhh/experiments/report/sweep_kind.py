@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,14 @@ import pandas as pd
 
 from fedhh.experiments.config.load import apply_settings, use_data
 from fedhh.experiments.report.explorer.study_page import cell_runs, sweep_page
-from fedhh.experiments.report.sweep_brief import at_one_epsilon, failure_lines, summary_table
-from fedhh.experiments.report.tables import TABLES, make_table, usual_table
+from fedhh.experiments.report.tables import (
+    TABLES,
+    at_one_epsilon,
+    brief_table,
+    made_table,
+    make_table,
+    usual_table,
+)
 from fedhh.experiments.study.kinds import (
     Asked,
     Drawing,
@@ -23,11 +30,11 @@ from fedhh.experiments.study.kinds import (
     places,
 )
 from fedhh.experiments.study.page import PageData
-from fedhh.experiments.study.parts import Part
+from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.experiments.sweep.axes import SWEEP
+from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP
 from fedhh.experiments.sweep.comparison import (
     DEFAULT_COMPARISON,
     comparison_at,
@@ -36,11 +43,15 @@ from fedhh.experiments.sweep.comparison import (
 )
 from fedhh.experiments.sweep.directory import (
     DONE,
+    FAILED,
     RESULTS,
     SWEEP_FILE,
+    label_results,
     read_all_results,
     read_labeled_results,
     read_results,
+    read_timed_results,
+    with_server_seconds,
 )
 from fedhh.experiments.sweep.plan import drop_populations
 from fedhh.system.files import is_there, write_text
@@ -71,13 +82,11 @@ class SweepKind(Kind):
         return table
 
     def study(self, source: Source, request: Request) -> SweepStudy:
-        """Return its cells, all of them checked."""
         from fedhh.experiments.sweep.study import SweepStudy
 
         return SweepStudy(source, request, self._write)
 
     def live(self, study: Study) -> LivePage:
-        """Return the page that follows its cells."""
         from fedhh.experiments.report.explorer.live import LiveSweepPage, live_sweep
         from fedhh.experiments.sweep.study import SweepStudy
 
@@ -90,16 +99,15 @@ class SweepKind(Kind):
         """Yield the best settings, what failed, and where the files are."""
         frame, description = read_all_results(directory)
         if (frame["status"] == DONE).any():
-            yield from self._best(directory, description)
-        yield from failure_lines(frame)
+            yield from self._best(*_timed(frame, description, directory))
+        yield from _failure_lines(frame)
         yield from places(directory, has_settings=True)
 
-    def _best(self, directory: Path, description: dict[str, Any]) -> Iterator[Part]:
-        done = read_results(directory)[0]
-        if description["best"] in done:
-            yield summary_table(done, description)
-            if (name := usual_table(directory)).startswith("gboard"):
-                yield make_table(name, directory)
+    def _best(self, table: pd.DataFrame, description: dict[str, Any]) -> Iterator[Part]:
+        if description["best"] in table:
+            yield brief_table(table, description)
+            if (name := usual_table(table, description)).startswith("gboard"):
+                yield made_table(name, table, description)
 
     def _write(self, directory: Path) -> str:
         """Write what is made of the results; return why there is no figure, if there is none."""
@@ -112,33 +120,27 @@ class SweepKind(Kind):
         return ""
 
     def is_finished(self, directory: Path) -> bool:
-        """Return whether a sweep's results stand there."""
         return is_there(directory / RESULTS)
 
     def table(self, directory: Path) -> TextTable:
         """Return the table that fits what varies."""
-        return make_table(usual_table(directory), directory)
+        results = read_timed_results(directory)
+        return made_table(usual_table(*results), *results)
 
     def named_table(self, directory: Path, name: str) -> TextTable:
-        """Return the table of a name."""
         return make_table(name, directory)
 
     def parts(self, directory: Path, asked: Asked) -> Iterator[TextTable]:
         """Yield every table that the results are enough for."""
-        read_results(directory)  # What is damaged is an error; what a table lacks is none.
+        results = read_timed_results(directory)
         for name in TABLES:
-            try:
-                table = make_table(name, directory)
-            except InputError:
-                continue
-            yield table
+            with suppress(InputError):
+                yield made_table(name, *results)
 
     def record(self, directory: Path, asked: Asked) -> Any:
-        """Return the results, an object for each cell and seed."""
-        return frame_rows(read_results(directory)[0])
+        return json.loads(read_results(directory)[0].to_json(orient="records"))
 
     def plot(self, directory: Path, drawing: Drawing) -> Drawn:
-        """Write those figures that can be drawn."""
         from fedhh.experiments.report.sweep_figures import figures_of, write_figures
 
         drawn = figures_of(*read_labeled_results(directory), str(directory), drawing)
@@ -147,7 +149,6 @@ class SweepKind(Kind):
         return Drawn(paths=paths, missing=missing)
 
     def page(self, directory: Path) -> PageData:
-        """Return the sweep's page."""
         return sweep_page(directory)
 
     def opened_from_page(self, directory: Path) -> list[Path]:
@@ -178,10 +179,10 @@ class ComparisonKind(SweepKind):
 
     def brief(self, directory: Path) -> Iterator[Part]:
         """Yield what failed, the table of one epsilon, and where the files are."""
-        frame = read_all_results(directory)[0]
-        yield from failure_lines(frame)
+        frame, description = read_all_results(directory)
+        yield from _failure_lines(frame)
         if (frame["status"] == DONE).any():
-            yield at_one_epsilon(directory)
+            yield at_one_epsilon(*_timed(frame, description, directory))
         yield from places(directory, has_settings=True)
 
     def _write(self, directory: Path) -> str:
@@ -192,6 +193,16 @@ class ComparisonKind(SweepKind):
         return super()._write(directory)
 
 
-def frame_rows(frame: pd.DataFrame) -> Any:
-    """Return results as JSON values, one object per cell and seed."""
-    return json.loads(frame.to_json(orient="records"))
+def _timed(
+    frame: pd.DataFrame, description: dict[str, Any], directory: Path
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return what `read_timed_results` does, of all rows that were read."""
+    table, description = label_results(frame, description, str(directory / RESULTS))
+    return with_server_seconds(table, directory), description
+
+
+def _failure_lines(frame: pd.DataFrame) -> Iterator[Line]:
+    """Yield the cells that have no result, and why."""
+    for row in frame[frame["status"] == FAILED].to_dict("records"):
+        where = f"{row[PROTOCOL]}, " if PROTOCOL in row else ""
+        yield Line(f"failed: {where}cell {row['cell']}, seed {row['seed']}: {row['error']}")

@@ -61,19 +61,7 @@ def draw_metric(
     failed: int = 0,
     beside: Sequence[Published] = (),
 ) -> Figure:
-    """Return a figure of a metric's mean and interval over seeds.
-
-    Args:
-        table: Results of the grid and of cells beside it.
-        layout: Which setting goes where.
-        metric: A column of numbers.
-        title: Its further lines say of whom.
-        failed: How many cells are missing because they failed.
-        beside: What others state for the same cells.
-
-    Raises:
-        InputError: There are too many lines or panels for one figure.
-    """
+    """Return a figure of a metric's mean and interval over seeds."""
     grid = table[~table["beside_grid"]].assign(**{_ALL: _ALL})
     rows = summarize(grid, layout.settings or [_ALL], metric)
     parts = list(panels_of(rows, layout))
@@ -135,11 +123,7 @@ def _central(table: pd.DataFrame) -> str | None:
 
 @styled
 def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: int = 0) -> Figure:
-    """Return coverage against central epsilon, one line per combination of ``layout.by``.
-
-    Raises:
-        InputError: There are too many lines or panels for one figure.
-    """
+    """Return coverage against central epsilon, one line per combination of ``layout.by``."""
     central = _central(table)
     assert central is not None
     finite = table[np.isfinite(table[central].astype(float)) & ~table["beside_grid"]]

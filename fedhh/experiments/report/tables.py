@@ -23,53 +23,39 @@ from fedhh.experiments.report.measures import (
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import EXTRA, varied_settings
-from fedhh.experiments.sweep.directory import (
-    label_results,
-    read_labeled_results,
-    with_server_seconds,
+from fedhh.experiments.sweep.directory import base_config, read_timed_results
+from fedhh.experiments.sweep.execution import metric_text
+from fedhh.experiments.sweep.intervals import (
+    GAIN,
+    failed_text,
+    interval_text,
+    sampling_gains,
+    summarize,
 )
-from fedhh.experiments.sweep.intervals import GAIN, failed_text, sampling_gains, summarize
 from fedhh.validation import InputError, require_choice
 
 _METRICS = ("coverage", "precision", "recall", "f1")
 
+_EPSILON = "privacy.local_epsilon"
 _HEADS = {EXTRA: "beside the grid"}
+_MOST_ROWS = 30
 
 
 def make_table(name: str, directory: Path) -> TextTable:
-    """Return a named table of a sweep's results; its note says how many cells failed.
+    """Return a named table of a sweep's directory, see `made_table`."""
+    return made_table(name, *read_timed_results(directory))
 
-    Args:
-        name: One of `TABLES`.
-        directory: The sweep's directory.
 
-    Raises:
-        InputError: The name is unknown, or the results lack what the table shows.
-    """
+def made_table(name: str, table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
+    """Return one of `TABLES`; its note says how many cells failed."""
     require_choice(TABLES, table=name)
-    table, description = read_labeled_results(directory)
-    return _made(name, with_server_seconds(table, directory), description)
-
-
-def table_of(name: str, table: pd.DataFrame, description: dict[str, Any], origin: str) -> TextTable:
-    """Return a named table of results, failed cells included, as `make_table` does."""
-    require_choice(TABLES, table=name)
-    return _made(name, *label_results(table, description, origin))
-
-
-def _made(name: str, table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     made = TABLES[name](table, description)
     failed = failed_text(description["failed"])
     return replace(made, note=f"{made.note} {failed}.") if failed else made
 
 
-def usual_table(directory: Path) -> str:
-    """Return the name of the table that says most of a sweep's results.
-
-    Raises:
-        InputError: There are no results, or no cell has finished.
-    """
-    table, description = read_labeled_results(directory)
+def usual_table(table: pd.DataFrame, description: dict[str, Any]) -> str:
+    """Return the name of the table that says most of a sweep's results."""
     if PROTOCOL in description["axes"]:
         return "comparison"
     return gboard.fitting_table(table, description) or "summary"
@@ -162,6 +148,51 @@ def _sampling(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
         labels=len(by),
         records=tuple(records),
     )
+
+
+def brief_table(done: pd.DataFrame, description: dict[str, Any]) -> TextTable:
+    """Return a row for each setting, in the order of the axes; of too many, the best ones."""
+    best = description["best"]
+    # What varies stands between a cell's name and its place.
+    columns = list(done.columns)
+    axes = columns[columns.index("cell") + 1 : columns.index("beside_grid")]
+    rows = summarize(done, axes, best) if axes else None
+    lines: list[tuple[str, ...]] = []
+    caption = ""
+    if rows is not None:
+        caption = interval_text(rows["seeds"])
+        if len(rows) > _MOST_ROWS:
+            caption = f"the best {_MOST_ROWS} of {len(rows)}; {caption}"
+        ranked = rows["mean"].sort_values(ascending=False, kind="stable").index[:_MOST_ROWS]
+        for row in rows.loc[sorted(ranked)].to_dict("records"):
+            ends = "-"
+            if not pd.isna(row["low"]):
+                ends = " to ".join(metric_text(best, row[end]) for end in ("low", "high"))
+            settings = (setting_text(row, path) for path in axes)
+            lines.append((*settings, metric_text(best, row["mean"]), ends, str(row["seeds"])))
+    return TextTable(
+        title=description["title"] or "sweep",
+        columns=(*map(short_label, axes), best, "interval", "seeds"),
+        rows=tuple(lines),
+        note="",
+        labels=len(axes),
+        caption=caption,
+    )
+
+
+def at_one_epsilon(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
+    """Return the comparison at the configuration's own epsilon, or else the largest one."""
+    if _EPSILON not in description["axes"] or table[_EPSILON].nunique() == 1:
+        return comparison_table(table, description)
+    base = base_config(description)
+    own = None if base is None else base.privacy.local_epsilon
+    epsilon = own if (table[_EPSILON] == own).any() else table[_EPSILON].max()
+    compared = comparison_table(
+        table[table[_EPSILON] == epsilon],
+        {**description, "axes": [path for path in description["axes"] if path != _EPSILON]},
+    )
+    note = f"Local epsilon {epsilon:g} per contribution; comparison.md has the others."
+    return replace(compared, note=f"{note} {compared.note}")
 
 
 TABLES: dict[str, Callable[[pd.DataFrame, dict[str, Any]], TextTable]] = {

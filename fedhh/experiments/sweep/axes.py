@@ -136,10 +136,6 @@ def in_written_order(content: dict[str, Any], origin: str) -> dict[str, Any]:
 
     A writer puts tables behind plain values. Axes that this would move, such as a range before a
     list, become lists by path; all others stay as they are.
-
-    Args:
-        content: `[sweep]`, which `axes_of` has checked.
-        origin: Names it in errors.
     """
 
     def ordered(axes: dict[str, Any]) -> dict[str, Any]:

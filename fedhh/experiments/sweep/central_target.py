@@ -26,12 +26,7 @@ LOCAL_EPSILON = "privacy.local_epsilon"
 
 
 def check_one_target(paths: Collection[str], origin: str) -> None:
-    """Raise InputError if an axis would set what another one varies.
-
-    Args:
-        paths: All axes of a sweep.
-        origin: Names it in errors.
-    """
+    """Raise InputError if an axis would set what another one varies."""
     targets = [path for path in paths if path in TARGETS]
     if not targets:
         return

@@ -65,9 +65,6 @@ def choose_layout(
     x, by and facet together always decide the cell, so that a mean never is one over settings:
     where ``by`` alone does not, the axes that are left make lines of their own. More than
     `MOST_LINES` lines are shared out among panels, unless ``facet`` says among which.
-
-    Raises:
-        InputError: ``x``, ``by`` or a facet is no axis that varies, two are one, or x is no number.
     """
     grid = table[~table[_BESIDE]]
     varying = [path for path in axes if grid[path].nunique(dropna=False) > 1]
@@ -143,9 +140,6 @@ def keep_where(table: pd.DataFrame, where: Sequence[str]) -> pd.DataFrame:
     Args:
         table: Results.
         where: ``KEY=VALUE`` each; several values of one key are alternatives.
-
-    Raises:
-        InputError: A key is no setting that differs between cells, or no cell has the value.
     """
     wanted: dict[str, set[str]] = {}
     for condition in where:

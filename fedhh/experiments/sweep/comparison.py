@@ -35,9 +35,6 @@ def comparison_of(
         table: A configuration or a sweep, with the settings applied.
         origin: Names it in errors.
         settings: ``KEY=VALUE`` changes of the command line.
-
-    Raises:
-        InputError: The sweep lists no protocols.
     """
     changed = {setting.partition("=")[0].strip() for setting in settings}
     if _table(table, SWEEP).get(_PROTOCOLS):
@@ -77,9 +74,6 @@ def with_chosen(table: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         table: A sweep with `[sweep.protocols]`.
         names: Each a label of the list, or the name of a protocol: all of the list that are this
             protocol, or with its default settings if the list has none.
-
-    Raises:
-        InputError: A name is neither.
     """
     listed = _table(table[SWEEP], _PROTOCOLS)
     own = _table(table, PROTOCOL).get("name", DEFAULT_PROTOCOL)
@@ -128,9 +122,6 @@ def comparison_at(table: dict[str, Any], at: str) -> dict[str, Any]:
     Args:
         table: A sweep.
         at: ``UNIT-central-epsilon=E``.
-
-    Raises:
-        InputError: ``at`` is something else.
     """
     name, _, text = at.partition("=")
     axis = name.strip().replace("-", "_")

@@ -21,21 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedhh import plugins
-from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.toml_file import parse_toml
-from fedhh.experiments.run.privacy import (
-    central_before_run,
-    central_epsilon,
-    claimed_k,
-    local_epsilon,
-)
-from fedhh.experiments.run.regime import regime_of_run
-from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.study import resume as resuming
 from fedhh.experiments.study.csv_file import write_csv
-from fedhh.experiments.study.json_values import plain
 from fedhh.experiments.study.kinds import KIND
 from fedhh.experiments.study.resume import file_hash
 from fedhh.experiments.study.stored_files import (
@@ -98,11 +88,7 @@ class AnyCell(Protocol):
 
 
 def open_directory(directory: Path, sweep: Sweep, *, resume: bool) -> None:
-    """Make a sweep's directory, or make sure that it is this sweep's.
-
-    Raises:
-        InputError: The directory holds something else, or cannot be written.
-    """
+    """Make a sweep's directory, or make sure that it is this sweep's."""
 
     def write() -> None:
         write_text(directory / SWEEP_FILE, sweep.to_toml())
@@ -214,31 +200,26 @@ def read_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the results of a sweep's directory, and title, axes and file of the sweep.
 
     Failed cells are left out; the description's "failed" says how many there are.
-
-    Raises:
-        InputError: There are no results, or the file is damaged.
     """
     table, description = read_labeled_results(directory)
     return table.drop(columns=EXTRA), description
 
 
 def read_labeled_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return what `read_results` does, with a column more: `EXTRA`, what an extra cell sets.
-
-    Raises:
-        InputError: There are no results, or the file is damaged.
-    """
+    """Return what `read_results` does, with a column more: `EXTRA`, what an extra cell sets."""
     frame, description = read_all_results(directory)
     with reading(directory):
         return label_results(frame, description, str(directory / RESULTS))
 
 
-def read_all_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows of all cells, failed ones too, and what the file says of the sweep.
+def read_timed_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return what `read_labeled_results` does, with the seconds of `with_server_seconds`."""
+    table, description = read_labeled_results(directory)
+    return with_server_seconds(table, directory), description
 
-    Raises:
-        InputError: There are no results, or the file is damaged.
-    """
+
+def read_all_results(directory: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows of all cells, failed ones too, and what the file says of the sweep."""
     path = directory / RESULTS
     if not is_there(path):
         raise InputError(
@@ -261,9 +242,6 @@ def label_results(
         table: Results, one row per cell and seed, failed ones included.
         description: See `description_of`.
         origin: Names the results in errors.
-
-    Raises:
-        InputError: No cell has finished.
     """
     frame = with_extras(table, description["sweep"])
     done = frame[frame["status"] == DONE].reset_index(drop=True)
@@ -306,55 +284,6 @@ def versions() -> dict[str, str]:
         "numpy_version": np.__version__,
         "python_version": platform.python_version(),
     }
-
-
-def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
-    """Return metrics, privacy and cost of a run without nesting, as JSON values.
-
-    Epsilons hold over all rounds that a client takes part in; they are the smallest that can be
-    claimed: before the run, whatever domains its votes decide, or after it, for those they did.
-
-    Columns:
-        limited_by: "eta_max", "noise", or "nothing": no layer decided.
-        noise_share: About how much of what layers kept is noise.
-        local_epsilon: Against the server, of one contribution.
-        local_epsilon_user: Against the server, of all contributions of a client.
-        central_epsilon_before_run: Against readers of the results, of one contribution, before
-            the run.
-        central_epsilon: Likewise after the run, for the domains that it had.
-        central_epsilon_user_before_run: Against readers of the results, of all contributions of a
-            client, before the run.
-        central_epsilon_user: Likewise after the run, for the domains that it had.
-        delta: At which the central epsilons hold.
-        claimed_k: Of approximate k-anonymity: a word that at most so many clients hold returns
-            with probability at most 1 - alpha; missing without a claim.
-        alpha: At which ``claimed_k`` holds; missing without a claim.
-        population: Name of the population.
-        population_clients: Its clients.
-        fidelity: What ``simulation.fidelity`` came to: "per-report", "exact-tally", or "mixed".
-    """
-    report = run.privacy
-    regime = regime_of_run(run.layers)
-    anonymity = claim_over_run(report.anonymity)
-    flat = {
-        **run.metrics.to_dict(),
-        "limited_by": None if regime is None else regime.limit,
-        "noise_share": None if regime is None else regime.noise_share,
-        "local_epsilon": local_epsilon(report, "item"),
-        "local_epsilon_user": local_epsilon(report, "user"),
-        "central_epsilon_before_run": central_before_run(report, "item"),
-        "central_epsilon": central_epsilon(report, "item"),
-        "central_epsilon_user_before_run": central_before_run(report, "user"),
-        "central_epsilon_user": central_epsilon(report, "user"),
-        "delta": delta,
-        "claimed_k": claimed_k(report),
-        "alpha": None if anonymity is None else anonymity.alpha,
-        **run.cost,
-        "population": run.population["name"],
-        "population_clients": run.population["clients"],
-        "fidelity": run.simulation["fidelity"],
-    }
-    return {name: plain(value) for name, value in flat.items()}
 
 
 def _identity(sweep: Sweep) -> dict[str, Any]:

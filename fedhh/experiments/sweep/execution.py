@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.experiments.config.labels import is_share, short_label, value_text
+from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep import directory as results
@@ -34,11 +35,9 @@ class ProgressLines(Callbacks):
         self._done = self._total = 0
 
     def start(self, work: Work) -> None:
-        """Count the cells."""
         self._done, self._total = work.done, work.total
 
     def finish(self, unit: str, result: Any) -> None:
-        """Write what a cell was, and its coverage or its error."""
         self._done += 1
         record: Record = result.record
         flat = record["result"]
@@ -73,7 +72,6 @@ class Standing:
     """How a sweep stands: what failed, and the best cell so far."""
 
     def __init__(self, metric: str) -> None:
-        """Rank by a metric."""
         self._metric, self._failed, self._best = metric, 0, -math.inf
         self._where = ""
 
@@ -125,7 +123,7 @@ def recorded(drawn: Drawn, run: Callable[[Population], RunResult], *, delta: flo
         try:
             with naming_plugins():
                 made = run(drawn.population)
-            result = results.flat_result(made, delta=delta)
+            result = flat_result(made, delta=delta)
             timings = dict(made.timings)
         except Exception as problem:  # A cell's fault must not end the sweep.
             error = _one_line(problem)

@@ -50,7 +50,6 @@ class Job:
     options: dict[str, Any]
 
     def run(self, population: Population) -> RunResult:
-        """Return the run's result."""
         return simulate(self.protocol, population, seed=self.seed, **self.options)
 
 
@@ -76,7 +75,6 @@ class ObjectCell:
 
     @property
     def seed(self) -> int:
-        """The run's seed."""
         return self.job.seed
 
     @property

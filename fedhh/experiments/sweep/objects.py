@@ -184,11 +184,7 @@ class _Store:
 
 
 def _run(
-    cells: Sequence[ObjectCell],
-    store: _Store,
-    heard: Callbacks,
-    workers: int,
-    ray_address: str,
+    cells: Sequence[ObjectCell], store: _Store, heard: Callbacks, workers: int, ray_address: str
 ) -> dict[str, Record]:
     """Return the records of all cells by their ids."""
     # Cells of one population follow each other, so that it is drawn once.
@@ -217,10 +213,7 @@ def _run(
 
 
 def _in_turn(
-    cells: Sequence[ObjectCell],
-    store: _Store,
-    heard: Callbacks,
-    sharing: dict[str, Any],
+    cells: Sequence[ObjectCell], store: _Store, heard: Callbacks, sharing: dict[str, Any]
 ) -> Iterator[tuple[ObjectCell, Record]]:
     for cell in cells:
         heard.begin(unit_of(cell))

@@ -40,14 +40,7 @@ from fedhh.experiments.sweep.axes import (
     in_written_order,
 )
 from fedhh.experiments.sweep.central_target import Choices, target_of, without_effect
-from fedhh.experiments.sweep.totals import (
-    COHORT,
-    TOTAL,
-    Asked,
-    check_equal,
-    cohort_of,
-    total_line,
-)
+from fedhh.experiments.sweep.totals import COHORT, TOTAL, Asked, check_equal, cohort_of, total_line
 from fedhh.settings import AUTO
 from fedhh.validation import InputError, did_you_mean
 
@@ -91,7 +84,6 @@ class Cell:
 
     @property
     def seed(self) -> int:
-        """Of everything that is drawn."""
         return self.config.seed
 
     @property
@@ -136,7 +128,6 @@ class Sweep:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
     def to_toml(self) -> str:
-        """Return the file that gives this sweep again."""
         return tomli_w.dumps(self.table)
 
     def to_result_toml(self) -> str:
@@ -148,11 +139,7 @@ class Sweep:
 def load_sweep_table(
     source: str | Path, *, settings: Sequence[str] = (), data: Path | None = None
 ) -> tuple[dict[str, Any], str]:
-    """Return the content of a preset or a file, see `Request.source`, and its name for errors.
-
-    Raises:
-        InputError: It cannot be read, or is no sweep.
-    """
+    """Return the content of a preset or a file, see `Request.source`, and its name for errors."""
     request = Request(source=source, settings=settings, data=data)
     found = load_source(request, kind=SWEEP)
     return found.table, found.origin

@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.experiments.config.domain import settle_alphabet
+from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.population import says_its_size
+from fedhh.experiments.config.protocol import settle
+from fedhh.experiments.run.preflight import Preflight, preflight_of_configs
 from fedhh.experiments.run.workers import Workers
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.experiments.study.directory import check_directory, check_writable, unused_directory
@@ -16,9 +22,14 @@ from fedhh.experiments.study.study import Study
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import SWEEP
 from fedhh.experiments.sweep.execution import settings_text
-from fedhh.experiments.sweep.plan import SKIP_RULES, Cell, parse_sweep
-from fedhh.experiments.sweep.preflight import preflight_of_sweep
-from fedhh.experiments.sweep.sweep import PopulationStore, run_sweep, workers_of_sweep
+from fedhh.experiments.sweep.plan import NAMES_PROTOCOLS, SKIP_RULES, Cell, Sweep, parse_sweep
+from fedhh.experiments.sweep.sweep import (
+    PopulationStore,
+    population_key,
+    run_sweep,
+    workers_of_sweep,
+)
+from fedhh.validation import InputError
 
 
 class SweepStudy(Study):
@@ -62,7 +73,6 @@ class SweepStudy(Study):
             yield Line(f"{done} of {total} cells are done, {len(ids)} left")
 
     def plan_record(self) -> list[dict[str, Any]]:
-        """Return every cell, skipped ones with their reason."""
         missing = {cell.id for cell in self._missing()}
         return [
             {
@@ -77,7 +87,6 @@ class SweepStudy(Study):
         ]
 
     def run(self, callbacks: Sequence[Callbacks] = ()) -> Path:
-        """Run the cells that have no result yet."""
         request, plan, execution = self._request, self.sweep, self._execution
         directory = request.out or unused_directory(self._parent, request.name or SWEEP)
         check_writable(directory)
@@ -86,7 +95,7 @@ class SweepStudy(Study):
             heard.say(self._opening(None))
         else:
             heard.say(self._opening(workers_of_sweep(plan.to_run, execution)))
-            if (found := preflight_of_sweep(plan, self._store)) is not None:
+            if (found := _preflight(plan, self._store)) is not None:
                 heard.say(found.parts)
         frame = run_sweep(
             plan,
@@ -125,3 +134,50 @@ class SweepStudy(Study):
             yield Line(f"skipped by {rule} ({SKIP_RULES[rule]}):")
             places = dict.fromkeys(settings_text(cell) for cell in skipped if cell.skipped == rule)
             yield from (Line(f"  {place}", is_whole=True) for place in places)
+
+
+def _preflight(plan: Sweep, store: PopulationStore) -> Preflight | None:
+    """Return what is known of the cells on the first cell's clients, if these are of a file.
+
+    Of each protocol, the settings with the smallest cohort stand for all; of several, those with
+    the largest local epsilon. None without a file, and where a cell cannot run, which its record
+    says.
+    """
+    if not plan.to_run or says_its_size(plan.to_run[0].config.population):
+        return None
+    first = plan.to_run[0].config
+    try:
+        content = store.content(first.population)
+        population = store.get(first).population
+        if not isinstance(population, StoredPopulation):
+            return None
+        smallest: dict[str, tuple[tuple[int, float], Cell]] = {}
+        for cell in plan.to_run:
+            if population_key(cell.config) == population_key(first):
+                label, rank = _ranked(cell, population)
+                if label not in smallest or rank < smallest[label][0]:
+                    smallest[label] = rank, cell
+        titled = {_title(label, cell): cell.config for label, (_, cell) in smallest.items()}
+        return preflight_of_configs(
+            list(titled.values()), population, content, titles=tuple(titled)
+        )
+    except InputError:
+        return None
+
+
+def _ranked(cell: Cell, population: StoredPopulation) -> tuple[str, tuple[int, float]]:
+    """Return a cell's protocol, and its smallest cohort before its local epsilon, falling."""
+    config = settle_alphabet(cell.config, population)
+    _, protocol = settle(config, population.num_clients, population.lexicon.words)
+    size = min(layer.num_clients for layer in protocol.plan.layers)
+    return cell.protocol or protocol.title, (size, -protocol.plan.local_epsilon)
+
+
+def _title(label: str, cell: Cell) -> str:
+    """Return what a cell is called: its protocol, and what varies of it beside."""
+    settings = [
+        f"{short_label(path)} {value_text(value)}"
+        for path, value in cell.varied.items()
+        if path not in NAMES_PROTOCOLS
+    ]
+    return f"{label} ({', '.join(settings)})" if settings else label

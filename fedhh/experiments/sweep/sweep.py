@@ -79,7 +79,6 @@ class PopulationStore:
         return self._drawn
 
     def file(self, config: PopulationConfig) -> StoredPopulation:
-        """Return all clients and words of a file."""
         return self.content(config).population
 
     def content(self, config: PopulationConfig) -> FileContent:
@@ -91,11 +90,7 @@ class PopulationStore:
         return self._file
 
     def num_clients(self, config: Config) -> int:
-        """Return the number of clients of a configuration whose clients are in a file.
-
-        Raises:
-            InputError: There is no such population, or the file has fewer clients.
-        """
+        """Return the number of clients of a configuration whose clients are in a file."""
         asked = config.population.clients
         drawn = draw(lambda: self.file(config.population))
         if drawn.population is None:
@@ -205,8 +200,10 @@ def run_sweep(
     results.open_directory(directory, plan, resume=resume)
     missing = results.missing_cells(directory, plan)
     # Cells of one population follow each other, so that it is drawn once.
-    order = {key: i for i, key in enumerate(dict.fromkeys(_population_of(c) for c in plan.cells))}
-    missing = sorted(missing, key=lambda cell: order[_population_of(cell)])
+    order = {
+        key: i for i, key in enumerate(dict.fromkeys(population_key(c.config) for c in plan.cells))
+    }
+    missing = sorted(missing, key=lambda cell: order[population_key(cell.config)])
     total = len(plan.to_run)
     heard.start(Work(title=plan.title, noun="cells", total=total, done=total - len(missing)))
     chosen = workers_of_sweep(missing, execution)
@@ -264,17 +261,12 @@ def seconds_of_cells(cells: Sequence[Cell]) -> float:
 def run_cell(config: Config, drawn: Drawn) -> Record:
     """Return the record of one configuration; what goes wrong is part of it."""
     return recorded(
-        drawn,
-        lambda population: run_config(config, population)[1],
-        delta=config.privacy.delta,
+        drawn, lambda population: run_config(config, population)[1], delta=config.privacy.delta
     )
 
 
 def _in_turn(
-    cells: Sequence[Cell],
-    store: PopulationStore,
-    heard: Callbacks,
-    execution: ExecutionConfig,
+    cells: Sequence[Cell], store: PopulationStore, heard: Callbacks, execution: ExecutionConfig
 ) -> Iterator[tuple[Cell, Record]]:
     for group in sharing_clients(cells, lambda cell: store.get(cell.config)):
         for cell in group:
@@ -288,10 +280,6 @@ def _in_turn(
 
 def _executed(config: Config, execution: ExecutionConfig) -> Config:
     return config.model_copy(update={"execution": execution})
-
-
-def _population_of(cell: Cell) -> tuple[PopulationConfig, int]:
-    return population_key(cell.config)
 
 
 def _is_virtual(config: Config) -> bool:
@@ -308,7 +296,7 @@ def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
     Nothing is drawn for the answer that would have to be drawn again, but for other people's
     populations: of those, one with the most clients.
     """
-    configs = {_population_of(cell)[0]: cell.config for cell in cells}.values()
+    configs = {cell.config.population: cell.config for cell in cells}.values()
     others = []
     for config in configs:
         population = config.population

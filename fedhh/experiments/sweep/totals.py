@@ -47,7 +47,6 @@ class Asked:
 
     @classmethod
     def of(cls, settled: AnyProtocol, *, label: str, is_set: bool, beside: Hashable) -> Asked:
-        """Return what a settled protocol asks."""
         plan = settled.plan
         samples = isinstance(plan, SampledThreshold)
         return cls(
@@ -60,11 +59,7 @@ class Asked:
 
 
 def cohort_of(protocol: AnyProtocol, total: Any) -> int:
-    """Return the ``clients_per_layer`` with which a protocol asks so many clients in all, at most.
-
-    Raises:
-        InputError: The total is no number of clients or too small, or the protocol shares none out.
-    """
+    """Return the ``clients_per_layer`` with which a protocol asks so many clients at most."""
     if isinstance(total, bool) or not isinstance(total, int) or not 1 <= total <= LARGEST_COUNT:
         raise InputError(
             f"Expected an integer 1 <= {TOTAL} <= {LARGEST_COUNT}, got {TOTAL}={shown(total)}."
@@ -110,12 +105,7 @@ def check_equal(cells: Iterable[Asked], origin: str, *, meant: str) -> None:
 
 
 def total_line(cells: Sequence[Asked], *, protocols: bool) -> str:
-    """Return how many clients cells ask in all, as a sentence; empty where that is not known.
-
-    Args:
-        cells: What runs.
-        protocols: Whether the sweep compares protocols.
-    """
+    """Return how many clients cells ask in all, as a sentence; empty where that is not known."""
     known = [each for each in cells if each.clients is not None]
     if not known:
         return ""

@@ -11,9 +11,9 @@ import fedhh
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.report.run_figures import of_whom
 from fedhh.experiments.report.run_tables import summary_rows
+from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.privacy import claimed_k
 from fedhh.experiments.run.sentences import privacy_sentence
-from fedhh.experiments.sweep.directory import flat_result
 from fedhh.testing import LETTERS, small_population
 
 SMALL = {"alphabet": LETTERS, "local_epsilon": 6.0}

@@ -20,6 +20,7 @@ from fedhh.experiments.report.comparison import comparison_of_runs
 from fedhh.experiments.report.run_figures import of_whom
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run.directory import result_record
+from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.privacy import (
     MEASURED_ANONYMITY,
     central_epsilon,
@@ -30,7 +31,6 @@ from fedhh.experiments.run.privacy import (
 )
 from fedhh.experiments.run.run import run_config, simulate
 from fedhh.experiments.run.sentences import privacy_sentence
-from fedhh.experiments.sweep.directory import flat_result
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp

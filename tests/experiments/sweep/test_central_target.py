@@ -11,6 +11,7 @@ import pytest
 import fedhh
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.report.comparison import comparison_table
+from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.comparison import comparison_at
@@ -85,7 +86,7 @@ def test_a_cells_file_gives_its_result_again(done):
         _, again = run_config(config, fedhh.synthetic_population("chat", 4_000, seed=0))
         record = results.read_record(directory, cell)
         assert record is not None
-        assert results.flat_result(again, delta=config.privacy.delta) == record["result"]
+        assert flat_result(again, delta=config.privacy.delta) == record["result"]
 
 
 def test_the_comparison_says_what_is_equal(done):

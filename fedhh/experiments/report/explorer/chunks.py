@@ -19,7 +19,6 @@ import pandas as pd
 from fedhh.experiments.run.candidates import DROPPED, KEPT, WORD
 from fedhh.experiments.study.json_values import plain
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.protocol import AnyProtocol
 from fedhh.words.scowl import scowl_words
 
 Columns = dict[str, list[Any]]
@@ -93,11 +92,6 @@ def plain_table(table: TextTable) -> dict[str, Any]:
         "note": table.note,
         "labels": table.labels,
     }
-
-
-def has_validation(protocol: AnyProtocol) -> bool:
-    """Return whether a last round says which of the candidates are discovered."""
-    return float(getattr(protocol, "false_discovery_rate", 0.0)) > 0
 
 
 def round_chunk(rows: pd.DataFrame) -> dict[str, Any]:

@@ -88,10 +88,6 @@ def write_report(directory: Path, other: Path | None = None, *, out: Path | None
         directory: Of anything that is finished.
         other: A second run's, to be laid over the first one.
         out: The file; "report.html" in the directory if None, or "compared-with-OTHER.html".
-
-    Raises:
-        InputError: Nothing is finished in a directory, it is damaged, or its kind has no such page;
-            or the file is a run's own page.
     """
     kind = finished_kind(directory)
     if other is not None:

@@ -69,7 +69,6 @@ class GuardedServer(ThreadingHTTPServer):
         )
 
     def start(self) -> None:
-        """Begin to answer, in a thread."""
         self._thread.start()
 
     def process_request(self, request: Any, client_address: Any) -> None:

@@ -57,12 +57,10 @@ class LiveRun(Callbacks):
         self._run = -1
 
     def phase(self, text: str, done: int = 0, of: int = 0) -> None:
-        """Tell how far it is."""
         if of:
             self._server.say("status", f"{text}: {done:,} of {of:,} clients")
 
     def start(self, work: Work) -> None:
-        """Tell that a run begins."""
         assert isinstance(work, RunWork)
         protocol, population = work.protocol, work.population
         self._run += 1
@@ -110,12 +108,10 @@ class LiveSweepPage(Callbacks):
         return sum(row["status"] == FAILED for row in self._rows)
 
     def start(self, work: Work) -> None:
-        """Tell how many cells there are."""
         self._left = work.total - work.done
         self._server.say("status", f"{self._left:,} runs to go, {work.done:,} done before")
 
     def finish(self, unit: str, result: FinishedCell) -> None:
-        """Tell what came out."""
         self._left -= 1
         self._rows.append(result_row(result.cell, result.record))
         self._server.say("status", f"{self._left:,} runs to go, {self.failed:,} failed")

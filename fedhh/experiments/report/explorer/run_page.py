@@ -12,7 +12,6 @@ from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.comparison import comparison_table, numbers_of
 from fedhh.experiments.report.explorer.chunks import (
     columns_of,
-    has_validation,
     known_list,
     plain_table,
     round_chunks,
@@ -20,13 +19,13 @@ from fedhh.experiments.report.explorer.chunks import (
 from fedhh.experiments.report.measures import SERVER_SECONDS
 from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run import directory as output
+from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.sentences import below_zero
 from fedhh.experiments.run.stored_result import read_record, read_result
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
-from fedhh.experiments.sweep.directory import flat_result
 from fedhh.protocol import AnyProtocol
 
 _WORDS = (
@@ -59,11 +58,7 @@ EMPTY_RUN: dict[str, Any] = {
 
 
 def run_page(directories: Sequence[Path]) -> PageData:
-    """Return the page of one finished run, with its baselines, or of two runs.
-
-    Raises:
-        InputError: A directory is damaged.
-    """
+    """Return the page of one finished run, with its baselines, or of two runs."""
     folders = output.runs_in(directories[0]) if len(directories) == 1 else list(directories)
     records = [read_record(folder) for folder in folders]
     stored = [read_result(folder) for folder in folders]
@@ -136,7 +131,7 @@ def facts_of(protocol: AnyProtocol) -> dict[str, Any]:
         "alphabet": protocol.symbols.symbols,
         "depth": protocol.longest_word,
         "max_items": protocol.plan.max_items,
-        "validates": has_validation(protocol),
+        "validates": float(getattr(protocol, "false_discovery_rate", 0.0)) > 0,
     }
 
 

@@ -97,7 +97,6 @@ class LiveServer:
             self._news.notify_all()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        """Answer a request."""
         host = (handler.headers.get("Host") or "").rpartition(":")
         if host[0] not in (HOST, "localhost") or host[2] != str(self._http.server_port):
             handler.send_error(HTTPStatus.FORBIDDEN)
@@ -159,7 +158,6 @@ class LiveServer:
 def _handler(server: LiveServer) -> type[QuietHandler]:
     class Handler(QuietHandler):
         def do_GET(self) -> None:  # noqa: N802 - the standard library's name
-            """Answer."""
             server.answer(self)
 
     return Handler

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedhh.experiments.config.labels import axis_label, is_share, metric_label, short_label
 from fedhh.experiments.report.explorer.chunks import columns_of, plain_table
-from fedhh.experiments.report.tables import make_table, usual_table
+from fedhh.experiments.report.tables import made_table, usual_table
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.study.page import REPORT, PageData
 from fedhh.experiments.study.stored_files import read_text
@@ -118,15 +118,11 @@ def _name(path: str, names: Mapping[str, str]) -> str:
 
 
 def sweep_page(directory: Path) -> PageData:
-    """Return the page of a sweep's directory.
-
-    Raises:
-        InputError: The directory is damaged, or no cell has finished.
-    """
+    """Return the page of a sweep's directory."""
     table, description = results.read_labeled_results(directory)
-    usual = usual_table(directory)
+    usual, timed = usual_table(table, description), results.with_server_seconds(table, directory)
     names = [usual, *(["summary"] if usual.startswith("gboard") else [])]
-    shown = [plain_table(make_table(name, directory)) for name in names]
+    shown = [plain_table(made_table(name, timed, description)) for name in names]
     runs, known = [run.name for run in cell_runs(directory)], set(table["cell"].astype(str))
     manifest = {
         **sweep_data(table, description),
