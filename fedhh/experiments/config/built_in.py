@@ -42,11 +42,7 @@ def preset_names(kind: str = RUNS) -> list[str]:
 
 
 def preset_text(name: str, kind: str = RUNS) -> str:
-    """Return a built-in configuration as TOML text.
-
-    Raises:
-        InputError: There is no such name; perhaps it is of another command.
-    """
+    """Return a built-in configuration as TOML text."""
     if name not in preset_names(kind):
         for other, command in COMMANDS.items():
             if other != kind and name in preset_names(other):

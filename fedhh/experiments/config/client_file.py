@@ -25,11 +25,7 @@ def load_file(config: PopulationConfig) -> StoredPopulation:
 
 
 def load_content(config: PopulationConfig) -> FileContent:
-    """Return all clients and words of a file, and what of its texts is no word.
-
-    Raises:
-        InputError: The file cannot be read, or a column of days is named, which no run reads.
-    """
+    """Return all clients and words of a file, and what of its texts is no word."""
     from fedhh.clients.reading.sources import read_file
 
     if config.columns.day is not None:
@@ -52,7 +48,6 @@ class KeptFile:
         self.content: FileContent | None = None
 
     def read(self, config: PopulationConfig) -> StoredPopulation:
-        """Return all clients and words of a file."""
         self.content = load_content(config)
         return self.content.population
 

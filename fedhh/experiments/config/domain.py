@@ -48,11 +48,7 @@ _CANDIDATES_STAND_IN = 2
 
 
 def settle_public(population: PopulationConfig) -> PopulationConfig:
-    """Return the settings with the symbols in place of "auto".
-
-    Raises:
-        InputError: There is nothing to take symbols from, or ``alphabet_source`` means nothing.
-    """
+    """Return the settings with the symbols in place of "auto"."""
     source = population.alphabet_source
     if source and (population.alphabet in NAMED_ALPHABETS or population.alphabet == FROM_DATA):
         raise InputError(
@@ -75,11 +71,7 @@ def settle_public(population: PopulationConfig) -> PopulationConfig:
 
 
 def settle_alphabet(config: Config, population: Population) -> Config:
-    """Return the configuration with the alphabet's symbols written out.
-
-    Raises:
-        InputError: As `settle_public`, or the clients' words have no symbol.
-    """
+    """Return the configuration with the alphabet's symbols written out."""
     settings = settle_public(config.population)
     if settings.alphabet == FROM_DATA:
         settings = _settled(settings, population.lexicon.words, FROM_DATA)
@@ -87,11 +79,7 @@ def settle_alphabet(config: Config, population: Population) -> Config:
 
 
 def written_out(alphabet: str, words: Iterable[str]) -> str:
-    """Return an alphabet as it is, or the symbols that "from-data" has with clients' words.
-
-    Raises:
-        InputError: The words have no symbol, or too many.
-    """
+    """Return an alphabet as it is, or the symbols that "from-data" has with clients' words."""
     if alphabet != FROM_DATA:
         return alphabet
     return _settled(PopulationConfig(alphabet=FROM_DATA), words, FROM_DATA).alphabet
@@ -118,11 +106,7 @@ def symbols_of(words: Iterable[str]) -> str:
 
 
 def read_candidates(population: PopulationConfig) -> PopulationConfig:
-    """Return the settings with the words of a file of candidates in its place.
-
-    Raises:
-        InputError: The file cannot be read, or holds no word.
-    """
+    """Return the settings with the words of a file of candidates in its place."""
     source = population.candidates
     if source in ("", FROM_DATA):
         return population

@@ -63,19 +63,11 @@ class Fidelity:
         if self.name == PER_REPORT:
             return executor
         return ExactTallyExecutor(
-            executor,
-            seed=seed,
-            always=self.name == EXACT_TALLY,
-            drawn_clients=self.drawn_clients,
+            executor, seed=seed, always=self.name == EXACT_TALLY, drawn_clients=self.drawn_clients
         )
 
     def facts(self, cohorts: Sequence[int], chosen: Sequence[str]) -> dict[str, Any]:
-        """Return what a result states.
-
-        Args:
-            cohorts: The sizes of the layers' cohorts.
-            chosen: `layer_fidelity` of each.
-        """
+        """Return what a result states."""
         kinds = set(chosen)
         name = MIXED if len(kinds) > 1 else next(iter(kinds), self.name)
         facts: dict[str, Any] = {"fidelity": name}

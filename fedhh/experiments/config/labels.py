@@ -78,15 +78,8 @@ _TOP = re.compile(r"([a-z0-9]+)_top_(\d+)")
 
 # Metrics that are shares, to be shown in percent.
 _SHARES = (
-    "coverage",
-    "precision",
-    "recall",
-    "f1",
-    "found",
-    "item_coverage",
-    "reachable",
-    "noise_share",
-)
+    "coverage", "precision", "recall", "f1", "found", "item_coverage", "reachable", "noise_share",
+)  # fmt: skip
 
 
 def short_label(path: str) -> str:

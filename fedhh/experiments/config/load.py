@@ -52,9 +52,6 @@ def load_config(
         settings: ``section.key=value`` each; the value is read as TOML, else taken as text.
         data: A file of clients, in place of the configured ones. A preset's cohorts, which were
             chosen for its own population, become "auto".
-
-    Raises:
-        InputError: One line with the setting's path, its value, and what is allowed.
     """
     if preset is not None and file is not None:
         raise InputError("Expected --preset or --config, got both; choose one.")

@@ -65,9 +65,6 @@ def build_population(
         config: What to draw or read.
         seed: The run's seed.
         read: Returns all clients of a file in place of `load_file`; perhaps it has read them.
-
-    Raises:
-        InputError: The source is no preset and no readable file, or the settings contradict it.
     """
     check_population(config)
     if is_synthetic(config):
@@ -141,9 +138,6 @@ def population_class(source: str) -> type[Any] | None:
 
     Such a class is a `Population` that is made of ``(num_clients, *, seed)``: an entry point of
     ``fedhh.populations``, or "module:Class" of a module beside the configuration.
-
-    Raises:
-        InputError: The source looks like such a name, but there is no such class.
     """
     ours = source in _LISTED or source in population_presets()
     named = source in plugins.names("populations", {}) or ":" in source
@@ -173,11 +167,7 @@ def is_synthetic(config: PopulationConfig) -> bool:
 
 
 def population_model(config: PopulationConfig) -> PopulationModel:
-    """Return the model that a synthetic population is drawn from.
-
-    Raises:
-        InputError: A setting is out of its range, or means nothing for the source.
-    """
+    """Return the model that a synthetic population is drawn from."""
     changes = config.model.model_dump(exclude_none=True)
     own = {key: changes.pop(key) for key in _OF_LISTS if key in changes}
     for key in own:

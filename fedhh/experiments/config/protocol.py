@@ -23,9 +23,6 @@ def build_protocol(config: Config, words: Sequence[str] | None = None) -> AnyPro
     Args:
         config: A configuration.
         words: The clients' own words, which may be candidates; None while they are not known.
-
-    Raises:
-        InputError: The settings contradict each other.
     """
     section = config.protocol
     kind = protocol_class(section.name)
@@ -47,11 +44,6 @@ def settle(
     config: Config, num_clients: int, words: Sequence[str] | None = None
 ) -> tuple[Config, AnyProtocol]:
     """Return a configuration with every "auto" of its protocol decided, and the protocol.
-
-    Args:
-        config: A configuration.
-        num_clients: Clients of its population.
-        words: As in `build_protocol`.
 
     Raises:
         InputError: The population is too small for the protocol, or its clients cannot be

@@ -249,7 +249,6 @@ class Config(Section):
         )
 
     def to_toml(self) -> str:
-        """Return the file that gives this configuration again."""
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
 
 

@@ -110,9 +110,6 @@ def switch_protocol(table: dict[str, Any], name: Any) -> dict[str, Any]:
 
     It keeps what a client contributes, `CLIENT_SETTINGS`; all else was chosen for the other
     protocol and becomes the default. A table that names the protocol already stays as it is.
-
-    Raises:
-        InputError: There is no such protocol.
     """
     fields = section_class(name).model_fields
     if table.get("name", DEFAULT_PROTOCOL) == name:

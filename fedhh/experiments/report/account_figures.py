@@ -48,16 +48,6 @@ def plot_shuffle(
     """Draw every bound for three local epsilons around the asked one, which is marked.
 
     A star is what the paper states of its own run, where that lies in the picture.
-
-    Args:
-        path: PNG, PDF or SVG.
-        local_epsilon: The middle of the three.
-        num_reports: The middle of the axis.
-        delta: Of all points.
-        domain_size: Of Subset Selection; without it, its bound is left out.
-
-    Raises:
-        InputError: The file's name says no known format, or it cannot be written.
     """
     check_figure(path)
     low, high = max(_WIDEST[0], num_reports // 100), min(_WIDEST[1], num_reports * 100)

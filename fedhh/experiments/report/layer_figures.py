@@ -19,8 +19,6 @@ from fedhh.experiments.report.style import (
 from fedhh.experiments.report.titles import put_heading, put_note
 from fedhh.experiments.run.result import RunResult
 
-_VALIDATES = ("validation", "evidence")
-"""What a layer's row says that is the validation round."""
 _ASIDE = 0.1
 """How far behind the last layer the validation round stands, of all layers."""
 _BELIEVED = (
@@ -107,7 +105,7 @@ def draw_trie(result: RunResult, title: str) -> Figure:
 
 
 def _layers_and_validation(result: RunResult) -> tuple[pd.DataFrame, pd.DataFrame]:
-    validates = result.layers["kept_by"].isin(_VALIDATES)
+    validates = result.layers["kept_by"].isin([*_VALIDATED])
     return result.layers[~validates], result.layers[validates]
 
 

@@ -43,14 +43,6 @@ def plot_oracles(path: Path, *, epsilon: float, domain_size: int) -> None:
     """Draw V0 of every oracle for epsilons from 0.5 to 10 or beyond the asked one, which is marked.
 
     An oracle that does not fit at some epsilon has a gap there.
-
-    Args:
-        path: PNG, PDF or SVG.
-        epsilon: The marked one.
-        domain_size: Number of values.
-
-    Raises:
-        InputError: The file's name says no known format, or it cannot be written.
     """
     check_figure(path)
     highest = max(_HIGHEST, epsilon)
@@ -96,15 +88,7 @@ def _alike(lines: dict[str, _Floats]) -> list[tuple[list[str], _Floats]]:
 
 @styled
 def plot_sketch_errors(path: Path, errors: SketchErrors) -> None:
-    """Draw the standard deviations of a count by the size of the sketch, as a map and as lines.
-
-    Args:
-        path: PNG, PDF or SVG.
-        errors: Crosses are its simulated sketches, each drawn once.
-
-    Raises:
-        InputError: The figure cannot be written.
-    """
+    """Draw the standard deviations of a count by the size of the sketch, as a map and as lines."""
     check_figure(path)
     figure = Figure(figsize=(10.6, 4.4), layout="constrained")
     put_heading(figure, f"Count Mean Sketch: standard deviation of a count\n{errors.title}")

@@ -49,11 +49,7 @@ _INCHES_PER_LETTER = 0.083
 
 
 def panels_of(rows: pd.DataFrame, layout: Layout) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each panel's label and rows, in the order of the file.
-
-    Raises:
-        InputError: There are too many for one figure.
-    """
+    """Yield each panel's label and rows, in the order of the file."""
     count = num_combinations(rows, layout.facet)
     if count > MOST_PANELS:
         raise InputError(
@@ -169,12 +165,7 @@ def put_legend(figure: Figure, layout: Layout) -> None:
 
 
 def finish(
-    figure: Figure,
-    counts: Iterable[int],
-    title: str,
-    failed: int,
-    *,
-    interval: bool = True,
+    figure: Figure, counts: Iterable[int], title: str, failed: int, *, interval: bool = True
 ) -> None:
     """Put title, and below the figure what the marks mean, over how many seeds, and what failed."""
     counts = list(counts)

@@ -74,10 +74,6 @@ def plot_run(directory: Path, *, out: Path | None = None, look: Look | None = No
         out: Where the figures go, those of a baseline in a folder of its own; the run's
             directory if None.
         look: What a user asks of them; their own look if None.
-
-    Raises:
-        InputError: The run's files are missing or damaged, or the size that is asked for is too
-            small.
     """
     stored = [(run, read_result(run).result) for run in runs_in(directory)]
     return [

@@ -98,9 +98,6 @@ def write_figure(
         stem: Its path without an extension.
         formats: Which ones.
         look: What a user asks of it.
-
-    Raises:
-        InputError: The size that is asked for leaves no room for what is drawn.
     """
     if look is not None:
         restyle(figure, look)
@@ -121,11 +118,7 @@ def check_figure(path: Path) -> None:
 
 
 def write_one(figure: Figure, path: Path) -> None:
-    """Write a figure to a file of the format that its name says.
-
-    Raises:
-        InputError: It cannot be written.
-    """
+    """Write a figure to a file of the format that its name says."""
     try:
         with whole_file(path) as temporary:
             save(figure, temporary, path.suffix.lower().removeprefix("."))

@@ -127,11 +127,7 @@ def shown_labels(texts: Iterable[str], longest: int) -> list[str]:
 
 
 def restyle(figure: Figure, look: Look) -> None:
-    """Give a figure the look that a user asks for; all texts are broken again to fit.
-
-    Raises:
-        InputError: The size leaves no room for what is drawn.
-    """
+    """Give a figure the look that a user asks for; all texts are broken again to fit."""
     if look.size is not None:
         figure.set_size_inches(*look.size)
     for artist in figure.findobj(Text):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.accounting import AuditResult, NotApplicable, account_shuffle
-from fedhh.accounting.guarantees import SWAP
+from fedhh.accounting.guarantees import SWAP, or_none
 from fedhh.accounting.guess_audit import audit_oracle, messages_to_sample
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.config.built_in import preset_names
@@ -17,6 +17,7 @@ from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.run.layer_audit import audit_layer, audit_run, audit_votes, votes_to_sample
 from fedhh.experiments.run.run import check_config
+from fedhh.experiments.study.json_values import plain
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.random import Stream, generator
 from fedhh.validation import require_inside
@@ -40,16 +41,14 @@ class AuditedPart:
 
     @property
     def refuted(self) -> bool:
-        """Whether the audit found more than is claimed."""
         return self.found.epsilon > self.claim
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         return {
             "audited": self.audited,
             "at_least": self.found.epsilon,
-            "claimed": _finite(self.claim),
-            "largest_detectable": _finite(self.found.largest_detectable),
+            "claimed": plain(self.claim),
+            "largest_detectable": plain(self.found.largest_detectable),
             "event": self.found.event,
             "num_samples": self.found.num_samples,
             "verdict": _word(self.refuted),
@@ -74,7 +73,6 @@ class AuditVerdict:
 
     @property
     def refuted(self) -> bool:
-        """Whether a claim is."""
         return any(part.refuted for part in self.parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,13 +86,10 @@ class AuditVerdict:
             "unit": "item",
             "neighboring": SWAP,
             **found,
-            "estimate": _finite(asked.found.estimate),
+            "estimate": plain(asked.found.estimate),
             "confidence": self.confidence,
             "at_least": at_least,
-            "upper_bounds": {
-                key: None if each is None else _finite(each)
-                for key, each in self.upper_bounds.items()
-            },
+            "upper_bounds": plain(dict(self.upper_bounds)),
             "parts": [part.to_dict() for part in self.parts],
             "verdict": _word(self.refuted),
         }
@@ -143,7 +138,7 @@ def audit_randomizer(
         ).bounds
         if oracle != "ss":
             bounds = {key: bound for key, bound in bounds.items() if key != "ss_blanket"}
-        upper_bounds = {key: _stated(bound.epsilon) for key, bound in bounds.items()}
+        upper_bounds = {key: or_none(bound.epsilon) for key, bound in bounds.items()}
         layer_claim = min(
             bound.epsilon
             for bound in bounds.values()
@@ -242,7 +237,7 @@ def audit_configured_run(
     )
     return AuditVerdict(
         parts=(votes, asked),
-        upper_bounds={claim.method: _stated(claim.epsilon) for claim in audit.claims},
+        upper_bounds={claim.method: or_none(claim.epsilon) for claim in audit.claims},
         confidence=confidence,
         facts={
             "local_epsilon": protocol.plan.local_epsilon,
@@ -270,12 +265,3 @@ def _votes(
 
 def _word(refuted: bool) -> str:
     return "refuted" if refuted else "consistent"
-
-
-def _stated(epsilon: float | NotApplicable) -> float | None:
-    return None if isinstance(epsilon, NotApplicable) else epsilon
-
-
-def _finite(value: float) -> float | str:
-    """Return a number that JSON can hold: no randomizer, or an event never seen, is infinite."""
-    return value if math.isfinite(value) else "inf"

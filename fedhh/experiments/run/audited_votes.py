@@ -91,7 +91,6 @@ class _RunsOfOneLayer(Cohort):
 
     @property
     def block_size(self) -> int:
-        """Clients of one run."""
         return self.num_reports
 
 
@@ -103,7 +102,6 @@ class _OneHolder(Population):
     exchangeable = True
 
     def __init__(self, words: tuple[str, ...], num_reports: int, word: str | None) -> None:
-        """Take the words that there are, and the one that the first client holds, if any."""
         self._lexicon = Lexicon(words=list(words))
         held = [] if word is None else [words.index(word)]
         self._offsets = np.minimum(np.arange(num_reports + 1), len(held))
@@ -111,16 +109,13 @@ class _OneHolder(Population):
 
     @property
     def num_clients(self) -> int:
-        """As many as any number of runs takes."""
         return _MOST_CLIENTS
 
     @property
     def lexicon(self) -> Lexicon:
-        """All words."""
         return self._lexicon
 
     def block(self, clients: npt.NDArray[np.int64]) -> ClientBlock:
-        """Return the clients of one run."""
         return ClientBlock(
             clients=clients,
             offsets=self._offsets,

@@ -82,30 +82,16 @@ def values_of(heard: RoundRecord, truth: Truth) -> _Indices:
 
 
 def real_holders(heard: RoundRecord, truth: Truth, values: _Indices) -> _Indices:
-    """Return ``(num_candidates,) int64``: clients that hold a word with each candidate's prefix.
-
-    Args:
-        heard: The round.
-        truth: Who holds what.
-        values: ``(V,) int64``: each word's candidate, -1 for none.
-    """
+    """Return ``(num_candidates,) int64``: clients that hold a word with each candidate's prefix."""
     held = np.flatnonzero(values >= 0)
     counts = np.bincount(values[held], weights=truth.clients[held], minlength=heard.num_candidates)
     return counts.astype(np.int64)[: heard.num_candidates]
 
 
 def candidate_rows(
-    heard: RoundRecord,
-    real: _Indices,
-    *,
-    keep: _Indices | None = None,
+    heard: RoundRecord, real: _Indices, *, keep: _Indices | None = None
 ) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.candidates`.
-
-    Args:
-        heard: The round.
-        real: ``(num_candidates,)`` holders.
-        keep: Dropped candidates that must have a row.
 
     Columns:
         pass: Which pass, from 1.

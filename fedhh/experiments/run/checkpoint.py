@@ -10,9 +10,10 @@ from typing import Any
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.round_records import HeardRounds
-from fedhh.protocol import AnyProtocol
+from fedhh.experiments.run.round_record import ROUND_TYPES, RoundRecord, hear
+from fedhh.protocol import AnyProtocol, Discoveries
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.simulation.engine import Round
 from fedhh.validation import InputError
 from fedhh.version import __version__
 
@@ -33,15 +34,7 @@ class Checkpoint:
         seed: int,
         fidelity: Fidelity,
     ) -> None:
-        """Name the run by a hash of all that decides how it goes on.
-
-        Args:
-            directory: The run's own.
-            protocol: Its settled settings.
-            population: Its clients.
-            seed: Its seed.
-            fidelity: How its clients are simulated.
-        """
+        """Name the run by a hash of all that decides how it goes on."""
         self._path = directory / CHECKPOINT
         self._protocol = protocol
         parts = (__version__, protocol, seed, fidelity, population.fingerprint())
@@ -53,11 +46,7 @@ class Checkpoint:
         return self._path.parent
 
     def load(self) -> tuple[Any, list[LayerRow], float]:
-        """Return the state to go on from, the rows of finished layers, and the seconds they took.
-
-        Raises:
-            InputError: The checkpoint is damaged, or of a run that is not this one.
-        """
+        """Return the state to go on from, the rows of finished layers, and their seconds."""
         path = self._path
         if not path.exists():
             return self._protocol.initialize(), [], 0.0
@@ -87,3 +76,43 @@ class Checkpoint:
     def round_records(self, num_rounds: int) -> HeardRounds:
         """Return the rounds' candidates, as many rounds as are finished."""
         return HeardRounds(self.folder / _CANDIDATES, num_rounds)
+
+
+class HeardRounds:
+    """What a server heard of the candidates, round by round, in memory and in a folder.
+
+    Rounds before a resume that are not in the folder, since an older fedhh asked them, are missing.
+    """
+
+    def __init__(self, folder: Path, num_rounds: int) -> None:
+        self._folder, self._number = folder, num_rounds
+        files = [self._file(number) for number in range(1, num_rounds + 1)]
+        self.all: list[RoundRecord] = [
+            load_checkpoint(file, ROUND_TYPES)[0] for file in files if file.exists()
+        ]
+
+    def hear(
+        self, finished: Round[Any], *, before: Discoveries, after: Discoveries
+    ) -> RoundRecord | None:
+        """Return what became of a round's candidates, and keep it, given the words found.
+
+        None if the query is about no prefixes.
+        """
+        self._number += 1
+        heard = hear(
+            finished.query,
+            finished.aggregate,
+            finished.state.history[-1],
+            kept=finished.state.kept,
+            posterior=finished.state.posterior,
+            before=before.words,
+            after=after,
+        )
+        if heard is not None:
+            self.all.append(heard)
+            self._folder.mkdir(parents=True, exist_ok=True)
+            save_checkpoint(self._file(self._number), heard, {})
+        return heard
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"{number}.npz"

@@ -14,11 +14,7 @@ import pyarrow.parquet as pq
 
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.run.privacy import (
-    MEASURED_ANONYMITY,
-    central_before_run,
-    central_epsilon,
-)
+from fedhh.experiments.run.privacy import MEASURED_ANONYMITY, central_before_run, central_epsilon
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stated_protocol import statement_of
 from fedhh.experiments.study.csv_file import write_csv
@@ -102,20 +98,8 @@ def candidate_tables(result: RunResult) -> dict[str, pd.DataFrame]:
     return {CANDIDATES: recorded.candidates, VOTES: recorded.votes, MISSED: recorded.missed}
 
 
-def simulation_facts(result: RunResult) -> dict[str, Any]:
-    """Return how faithfully a run's clients were simulated, and how far off its numbers may be."""
-    errors = ("counted_clients", "coverage_std_error_at_most")
-    return {**result.simulation, **{key: result.population[key] for key in errors}}
-
-
 def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of ``result.json``.
-
-    Args:
-        result: The finished run.
-        config: Its configuration.
-        facts: What the removal of known words took away.
-    """
+    """Return the content of ``result.json``."""
     metrics = result.metrics.to_dict()
     record = {
         "schema_version": SCHEMA_VERSION,
@@ -146,10 +130,12 @@ def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -
 
 
 def _write_table(stem: Path, result: RunResult, table: pd.DataFrame, *, csv: bool) -> None:
-    """Write a table, with the run's fidelity in the metadata of its Parquet schema."""
+    """Write a table, with how far off the run may be in the metadata of its Parquet schema."""
     arrow = pa.Table.from_pandas(table, preserve_index=False)
-    facts = json.dumps(plain(simulation_facts(result)))
-    arrow = arrow.replace_schema_metadata({**arrow.schema.metadata, PARQUET_KEY: facts})
+    errors = ("counted_clients", "coverage_std_error_at_most")
+    facts = {**result.simulation, **{key: result.population[key] for key in errors}}
+    said = {PARQUET_KEY: json.dumps(plain(facts))}
+    arrow = arrow.replace_schema_metadata({**arrow.schema.metadata, **said})
     with whole_file(stem.with_suffix(".parquet")) as temporary:
         pq.write_table(arrow, temporary)
     if csv:

@@ -96,9 +96,6 @@ def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Plan]:
 
     Returns:
         The plan of so many clients in all at a local epsilon.
-
-    Raises:
-        InputError: The protocol has no local epsilon, or no cohorts.
     """
     settings: Any = protocol
     if not {"clients_per_layer", "local_epsilon"} <= vars(protocol).keys():

@@ -44,12 +44,7 @@ def votes_to_sample(local_epsilon: float, domain_size: int) -> int:
 
 
 def audit_votes(
-    spec: OracleSpec,
-    *,
-    domain_size: int,
-    num_samples: int,
-    confidence: float,
-    seed: int,
+    spec: OracleSpec, *, domain_size: int, num_samples: int, confidence: float, seed: int
 ) -> AuditResult:
     """Return a lower bound on the local epsilon of one report as runs make it.
 
@@ -239,7 +234,6 @@ class _Witness(InProcessExecutor):
     tally: npt.NDArray[np.int64]
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield one answer for the whole cohort."""
         for answer in super().answer(query, progress):
             self.query, self.tally = query, answer.aggregate.tally
             yield answer
@@ -258,9 +252,7 @@ def _through_first_deciding_layer(
 
 
 def _word_pair(
-    population: StoredPopulation,
-    values: npt.NDArray[np.int64],
-    words: tuple[str, str] | None,
+    population: StoredPopulation, values: npt.NDArray[np.int64], words: tuple[str, str] | None
 ) -> tuple[int, int]:
     """Return the numbers of two words with different candidates, by default of the rarest ones."""
     if words is None:

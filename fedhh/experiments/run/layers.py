@@ -39,13 +39,8 @@ class LayerRow(RoundSummary):
 
     @classmethod
     def of(
-        cls,
-        summary: RoundSummary,
-        plan: Plan,
-        diagnostics: Diagnostics,
-        observed: Observed,
+        cls, summary: RoundSummary, plan: Plan, diagnostics: Diagnostics, observed: Observed
     ) -> LayerRow:
-        """Return the row of a round."""
         return cls(
             **asdict(summary),
             subset_size=plan.values_per_report(summary.domain_size),

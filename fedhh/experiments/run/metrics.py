@@ -124,11 +124,7 @@ class Metrics:
 
     @classmethod
     def from_dict(cls, flat: dict[str, Any]) -> Metrics:
-        """Return the metrics whose `to_dict` this is.
-
-        Raises:
-            KeyError: One is missing.
-        """
+        """Return the metrics whose `to_dict` this is."""
         names = [field.name for field in fields(cls) if field.name != "top"]
         of_top = [field.name for field in fields(TopK) if field.name != "k"]
         sizes = [int(name.rpartition("_")[2]) for name in flat if name.startswith("found_top_")]

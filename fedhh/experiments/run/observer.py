@@ -15,9 +15,9 @@ from typing import Any
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import CountProgress, Population
+from fedhh.experiments.run.checkpoint import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import RoundRecord
-from fedhh.experiments.run.round_records import HeardRounds
 from fedhh.experiments.run.truth import Observed, Truth
 from fedhh.protocol import AnyProtocol, Discoveries, RunState
 from fedhh.queries.base import Counted, Query
@@ -90,9 +90,7 @@ class Observer:
         self.last_heard = None
         if self._heard is not None:
             self.last_heard = self._heard.hear(
-                finished,
-                discoveries=seen.discoveries,
-                before=self._before,
+                finished, before=self._before, after=seen.discoveries
             )
         self._before = seen.discoveries
         if self._truth is not None:
@@ -107,7 +105,6 @@ class Observer:
         return Observed()
 
     def finish(self, rows: list[LayerRow]) -> Truth:
-        """Return the truth; rows that waited for it are filled in."""
         if self._truth is None:
             self._truth = self._make_truth()
             _fill(rows, self._seen, self._truth)

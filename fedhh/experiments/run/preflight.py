@@ -231,9 +231,6 @@ def preflight_of(
         seed: As for `preflight`.
         content: The file that the clients were read from.
         looks_for_more: Whether to look for numbers of clients that amplify where these do not.
-
-    Raises:
-        InputError: As `preflight`.
     """
     check_delta(delta)
     if not isinstance(population, StoredPopulation):
@@ -288,9 +285,6 @@ def preflight_of_configs(
         content: The file that the clients were read from.
         titles: What to call each of them; its protocol's title if empty. With titles, no numbers of
             clients that amplify are looked for.
-
-    Raises:
-        InputError: As `preflight`.
     """
     words = population.lexicon.words
     found = preflight_of(

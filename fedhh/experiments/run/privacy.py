@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from fedhh.accounting import Guarantee, LayerRecord, NotApplicable, PrivacyReport, account
+from fedhh.accounting.guarantees import or_infinite
 from fedhh.protocol import AnyProtocol, RoundSummary
 
 DEFAULT_DELTA = 1e-10
@@ -28,14 +28,7 @@ def privacy_of_plan(
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
 ) -> PrivacyReport:
-    """Return what a protocol can claim before it runs, whatever its clients hold.
-
-    Args:
-        protocol: Settled settings, which say the plan.
-        num_clients: Clients of the population, from which central TrieHH samples.
-        delta: Of the central guarantees.
-        alpha: Of approximate k-anonymity.
-    """
+    """Return what a protocol can claim before it runs, whatever its clients hold."""
     return account(protocol.plan, (), num_clients=num_clients, delta=delta, alpha=alpha)
 
 
@@ -77,12 +70,12 @@ def privacy_of_run(
 
 def local_epsilon(report: PrivacyReport, unit: str) -> float:
     """Return the local epsilon of a unit over all rounds of its client, infinite if none."""
-    return _smallest_epsilon(report, unit, "local")
+    return epsilon_of(report.best(unit, "local"))
 
 
 def central_epsilon(report: PrivacyReport, unit: str) -> float:
     """Return the smallest valid central epsilon of a unit, infinite if there is none."""
-    return _smallest_epsilon(report, unit, "central")
+    return epsilon_of(report.best(unit, "central"))
 
 
 def central_before_run(report: PrivacyReport, unit: str) -> float:
@@ -94,13 +87,9 @@ def central_before_run(report: PrivacyReport, unit: str) -> float:
     return epsilon_of(report.before_run(unit))
 
 
-def _smallest_epsilon(report: PrivacyReport, unit: str, trust: str) -> float:
-    return epsilon_of(report.best(unit, trust))
-
-
 def epsilon_of(guarantee: Guarantee) -> float:
     """Return a guarantee's epsilon, infinite where its theorem says nothing."""
-    return math.inf if isinstance(guarantee.epsilon, NotApplicable) else guarantee.epsilon
+    return or_infinite(guarantee.epsilon)
 
 
 def claimed_k(report: PrivacyReport) -> int | None:
@@ -113,10 +102,6 @@ def claimed_k(report: PrivacyReport) -> int | None:
 
 def measured_anonymity(discoveries: pd.DataFrame, k: int | None) -> dict[str, Any]:
     """Return how many clients really hold the discovered words, which only a simulator knows.
-
-    Args:
-        discoveries: See `metrics.discoveries_table`.
-        k: What the run claims, or None.
 
     Returns:
         ``fewest_holders`` of a discovered word and of a significant one (0 for invented words),

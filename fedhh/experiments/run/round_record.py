@@ -45,7 +45,6 @@ class VoteStatistics:
 
     @classmethod
     def of(cls, noise: Noise, votes: _Indices) -> VoteStatistics:
-        """Return what the votes of a round say."""
         lowest = int(votes.min(initial=0))
         if int(votes.max(initial=0)) - lowest < 16 * len(votes) + 1024:
             # Far cheaper than sorting a million of them.
@@ -126,7 +125,6 @@ class RoundRecord:
 
     @cached_property
     def alphabet(self) -> Alphabet:
-        """The alphabet as an object."""
         return Alphabet(symbols=self.symbols)
 
     @cached_property

@@ -188,11 +188,7 @@ def _run(
         recorded = record(heard.all, truth, truth.ids(protocol.discoveries(state)))
     noted = time.perf_counter()
     privacy = privacy_of_run(
-        protocol,
-        state.history,
-        num_clients=population.num_clients,
-        delta=delta,
-        alpha=alpha,
+        protocol, state.history, num_clients=population.num_clients, delta=delta, alpha=alpha
     )
     metrics = replace(metrics, **measured_anonymity(table, claimed_k(privacy)))
     return RunResult(
@@ -229,11 +225,7 @@ def _run(
 
 
 def check_config(config: Config, population: Population) -> tuple[Config, AnyProtocol]:
-    """Return a configuration with its alphabet and every "auto" settled, and its protocol.
-
-    Raises:
-        InputError: The population is too small for the protocol.
-    """
+    """Return a configuration with its alphabet and every "auto" settled, and its protocol."""
     settled = settle_alphabet(config, population)
     return settle(settled, population.num_clients, population.lexicon.words)
 
@@ -244,12 +236,6 @@ def open_executor(
     """Return the way to a population's clients, see `choose_workers`; close it after use.
 
     It serves every configuration with the same seed, population and simulation.
-
-    Args:
-        config: Whose clients they are.
-        population: The clients.
-        workers: Who answers for them.
-        ahead: These workers, where they have been started, see `start_in_background`.
     """
     clients = open_clients(config, population, workers, ahead)
     return fidelity_of(config).wrap(clients, seed=config.seed)
@@ -287,9 +273,6 @@ def run_config(
 
     Returns:
         The settled configuration, and the result.
-
-    Raises:
-        InputError: The population is too small for the protocol.
     """
     config, protocol = check_config(config, population)
     # A directory is made only once Ray has answered: an address may be wrong, too.

@@ -62,12 +62,7 @@ def privacy_sentence(result: RunResult) -> str:
 
 
 def below_zero(result: RunResult, words: pd.DataFrame) -> str | None:
-    """Return why some discovered words have an estimate below 0; None if none has.
-
-    Args:
-        result: The run.
-        words: Rows of its discoveries.
-    """
+    """Return why some discovered words have an estimate below 0; None if none has."""
     if not (words["estimated_clients"] < 0).any():
         return None
     if "kept_by" in result.layers and (result.layers["kept_by"] == "evidence").any():

@@ -16,11 +16,7 @@ from fedhh.words.alphabet import Alphabet
 
 
 def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
-    """Return what a finished run writes of its protocol, as JSON values.
-
-    Args:
-        protocol: Its settled settings.
-    """
+    """Return what a finished run writes of its protocol, as JSON values."""
     plan = protocol.plan
     local = isinstance(plan, LocalReports)
     return {
@@ -58,7 +54,6 @@ class StatedReports(LocalReports):
 
     @property
     def local_epsilon(self) -> float:
-        """What the run stated."""
         return self.spent
 
 
@@ -84,11 +79,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
 
     @classmethod
     def of(cls, statement: dict[str, Any]) -> StatedProtocol:
-        """Return the protocol of a statement.
-
-        Raises:
-            KeyError, TypeError, ValueError: The statement is damaged.
-        """
+        """Return the protocol of a statement."""
         stated = statement["plan"]
         shared: dict[str, Any] = {
             "layers": tuple(_layer(numbers) for numbers in stated["layers"]),
@@ -115,21 +106,17 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
 
     @property
     def symbols(self) -> Alphabet:
-        """Symbols that a discovered word may have."""
         return Alphabet(symbols=self.alphabet)
 
     @property
     def longest_word(self) -> int:
-        """Symbols of the longest word that can be discovered."""
         return self.length
 
     @property
     def plan(self) -> Plan:
-        """What the run did with its clients' data."""
         return self.stated_plan
 
     def settle(self, *, num_clients: int, seed: int) -> StatedProtocol:
-        """Return the same: a finished run has nothing left to decide."""
         return self
 
     def begin(self) -> NoReturn:
@@ -137,13 +124,11 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         raise InputError(f"{self.title}: expected the protocol's code, got what a run says of it.")
 
     def ask(self, planned: PlannedRound, run: RunState[Any]) -> NoReturn:
-        """Refuse, as `begin`."""
         self.begin()
 
     def hear(
         self, planned: PlannedRound, run: RunState[Any], query: Query, aggregate: Aggregate
     ) -> NoReturn:
-        """Refuse, as `begin`."""
         self.begin()
 
 

@@ -25,7 +25,6 @@ from fedhh.experiments.run.stated_protocol import StatedProtocol
 from fedhh.experiments.study.directory import RESULT
 from fedhh.experiments.study.kinds import KIND
 from fedhh.experiments.study.stored_files import (
-    Kind,
     Schema,
     frame_of,
     read_arrow,
@@ -65,6 +64,8 @@ MISSED_WORDS: Schema = {
     "word": "text", "true_clients": "int", "true_count": "int", "why": "text", "pass": "int",
     "layer": "int", "votes": "int", "threshold": "int",
 }  # fmt: skip
+_LATER = "posterior"
+"""A column of both tables of candidates that older versions did not write."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,20 +84,12 @@ class StoredResult:
 
 
 def read_record(directory: Path) -> dict[str, Any]:
-    """Return the content of a finished run's ``result.json``.
-
-    Raises:
-        InputError: It is missing or damaged.
-    """
+    """Return the content of a finished run's ``result.json``."""
     return read_json(directory / RESULT)
 
 
 def read_protocol(directory: Path) -> tuple[Config, AnyProtocol]:
-    """Return the configuration of a finished run, and its protocol with nothing left to decide.
-
-    Raises:
-        InputError: The directory holds no finished run, or a file of it is damaged.
-    """
+    """Return the configuration of a finished run, and its protocol with nothing left to decide."""
     if not is_finished(directory):
         raise InputError(f"Expected the directory of a finished run, got {directory}.")
     with reading(directory):
@@ -105,11 +98,7 @@ def read_protocol(directory: Path) -> tuple[Config, AnyProtocol]:
 
 
 def read_result(directory: Path) -> StoredResult:
-    """Return a finished run as it was when it ended.
-
-    Raises:
-        InputError: A file is missing or damaged.
-    """
+    """Return a finished run as it was when it ended."""
     with reading(directory):
         return _read_result(directory)
 
@@ -137,12 +126,10 @@ def _read_result(directory: Path) -> StoredResult:
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        raise _damaged(directory, error) from None
+        raise InputError(
+            f"{directory / RESULT} is damaged, or of another version ({error!r})."
+        ) from None
     return StoredResult(config=config, result=result, known_words=known_words)
-
-
-def _damaged(directory: Path, error: Exception) -> InputError:
-    return InputError(f"{directory / RESULT} is damaged, or of another version ({error!r}).")
 
 
 def _candidates(directory: Path) -> CandidateRecord | None:
@@ -153,15 +140,12 @@ def _candidates(directory: Path) -> CandidateRecord | None:
     schemas = (CANDIDATE_ROWS, VOTE_RANGES, MISSED_WORDS)
     tables = [read_arrow(path) for path in paths]
     candidates, votes, missed = (
-        frame_of(table, {**schema, **_later(table.column_names)}, path)
+        frame_of(
+            table, {**schema, **({_LATER: "float"} if _LATER in table.schema.names else {})}, path
+        )
         for table, schema, path in zip(tables, schemas, paths, strict=True)
     )
     return CandidateRecord(candidates=candidates, votes=votes, missed=missed)
-
-
-def _later(names: list[str]) -> dict[str, Kind]:
-    """Return the columns that older versions did not write, of those that are there."""
-    return {"posterior": "float"} if "posterior" in names else {}
 
 
 def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:

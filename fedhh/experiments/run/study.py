@@ -57,7 +57,6 @@ class RunStudy(Study):
 
     @property
     def title(self) -> str:
-        """Names of the protocols, and the population."""
         names = " and ".join(each.protocol.name for each in self.configs)
         return f"{names} on {self.configs[0].population.source}"
 
@@ -86,13 +85,11 @@ class RunStudy(Study):
         return [clients, Columns(heads=heads, rows=rows), *told]
 
     def plan_record(self) -> list[dict[str, Any]]:
-        """Return the configurations, every "auto" settled."""
         population = self._drawn(KeptFile())[0]
         settled = [check_config(each, population)[0] for each in self.configs]
         return [each.model_dump(mode="json", exclude_none=True) for each in settled]
 
     def run(self, callbacks: Sequence[Callbacks] = ()) -> Path:
-        """Run it, and write its directory, with its baselines' in it."""
         config, heard = self.configs[0], Several(callbacks)
         check_output(self._request.out, config.output.directory, resume=self._request.resume)
         check_cluster(config.execution.workers, config.execution.ray_address)

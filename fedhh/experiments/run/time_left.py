@@ -96,7 +96,6 @@ class TimeLeft(Callbacks):
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read the time from a clock, in seconds."""
         self._clock = clock
         self._layers: list[_Layer] = []
         self._drawing = self._next_model = 0.0
@@ -106,7 +105,6 @@ class TimeLeft(Callbacks):
         self._begin_layer()
 
     def start(self, work: Work) -> None:
-        """Hear that layers are about to begin."""
         assert isinstance(work, RunWork)
         self._protocol = work.protocol
         self._drawing = _DRAWING_NS if isinstance(work.population, VirtualPopulation) else 0.0
@@ -116,14 +114,12 @@ class TimeLeft(Callbacks):
         self._begin_layer()
 
     def advance(self, steps: int) -> None:
-        """Hear that clients have answered."""
         self._last = self._clock()
         self._answered += steps
         self._clients_left -= steps
         self._answers.append((self._last, self._answered))
 
     def finish(self, unit: str, result: Any) -> None:
-        """Hear a finished layer's row."""
         layer: LayerRow = result.row
         now = self._clock()
         clients = max(layer.num_clients, 1)

@@ -136,13 +136,7 @@ class Truth:
     def observe(
         self, query: Query, kept: npt.NDArray[Any] | None, discoveries: Discoveries
     ) -> Observed:
-        """Return what became of the target in a round.
-
-        Args:
-            query: The round's query.
-            kept: What the round kept, see `fedhh.protocol.Heard`.
-            discoveries: Words found up to and including the round.
-        """
+        """Return what became of the target in a round."""
         ids = self.ids(discoveries)
         extended = None
         if isinstance(query, PrefixQuery) and kept is not None:

@@ -81,9 +81,6 @@ def start_in_background(execution: ExecutionConfig) -> AbstractContextManager[Ra
     """Return workers that get ready from now on, where it is certain that Ray is asked.
 
     It is for who still has to make the population; None elsewhere.
-
-    Raises:
-        InputError: The cluster cannot be joined, see `fedhh.simulation.ray.connection.start_ray`.
     """
     workers = certain_workers(execution)
     if workers is None or workers.number == 0:

@@ -69,37 +69,30 @@ class Several(Callbacks):
         self._others = tuple(others)
 
     def say(self, parts: Iterable[Part]) -> None:
-        """Pass it on."""
         parts = tuple(parts)
         for each in self._others:
             each.say(parts)
 
     def phase(self, text: str, done: int = 0, of: int = 0) -> None:
-        """Pass it on."""
         for each in self._others:
             each.phase(text, done, of)
 
     def start(self, work: Work) -> None:
-        """Pass it on."""
         for each in self._others:
             each.start(work)
 
     def begin(self, unit: str) -> None:
-        """Pass it on."""
         for each in self._others:
             each.begin(unit)
 
     def advance(self, steps: int) -> None:
-        """Pass it on."""
         for each in self._others:
             each.advance(steps)
 
     def finish(self, unit: str, result: Any) -> None:
-        """Pass it on."""
         for each in self._others:
             each.finish(unit, result)
 
     def note(self, text: str) -> None:
-        """Pass it on."""
         for each in self._others:
             each.note(text)

@@ -73,9 +73,6 @@ def new_directory(out: Path | None, parent: str, *, name: str, config: str) -> P
         parent: Where directories are made that fedhh names.
         name: Short name of what runs, for those.
         config: The content of `CONFIG`.
-
-    Raises:
-        InputError: The directory holds something already, or cannot be written.
     """
     directory = out if out is not None else unused_directory(Path(parent), name)
     make_directory(directory, lambda: write_text(directory / CONFIG, config))
@@ -83,15 +80,7 @@ def new_directory(out: Path | None, parent: str, *, name: str, config: str) -> P
 
 
 def make_directory(directory: Path, write: Callable[[], None]) -> None:
-    """Make a directory, with the modules that its configuration names.
-
-    Args:
-        directory: Where.
-        write: Writes what else is there from the beginning.
-
-    Raises:
-        InputError: The directory holds something already, or cannot be written.
-    """
+    """Make a directory, with the modules that its configuration names."""
     check_directory(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -285,11 +285,7 @@ def kind_of_table(table: Mapping[str, Any]) -> str:
 
 
 def kind_of(directory: Path) -> Kind | None:
-    """Return the kind of what is finished in a directory; None if nothing is.
-
-    Raises:
-        InputError: It says a kind that is unknown here.
-    """
+    """Return the kind of what is finished in a directory; None if nothing is."""
     word = _word_of(directory)
     if word is None:
         return next((kind for kind in all_kinds() if kind.is_finished(directory)), None)
@@ -302,11 +298,7 @@ def kind_of(directory: Path) -> Kind | None:
 
 
 def finished_kind(directory: Path) -> Kind:
-    """Return the kind of what is finished in a directory.
-
-    Raises:
-        InputError: Nothing is, or of no kind that is known here.
-    """
+    """Return the kind of what is finished in a directory."""
     kind = kind_of(directory)
     if kind is None:
         raise nothing_finished(directory)

@@ -25,11 +25,7 @@ class Look:
 
 
 def parse_size(text: str) -> tuple[float, float]:
-    """Return width and height in inches of a text such as "6.5x4".
-
-    Raises:
-        InputError: It is none, or a side is too small or too large.
-    """
+    """Return width and height in inches of a text such as "6.5x4"."""
     parts = text.lower().split("x")
     try:
         width, height = map(float, parts)

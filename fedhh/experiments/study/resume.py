@@ -53,9 +53,6 @@ def open_directory(
         resume: Whether it should be there already.
         what: What it holds, as a noun.
         write: Writes what else is there from the start.
-
-    Raises:
-        InputError: The directory holds something else, or cannot be written.
     """
     path = directory / IDENTITY
     if not resume:
@@ -74,14 +71,7 @@ def open_directory(
 def require_same(
     directory: Path, asked: Mapping[str, Any], stored: Mapping[str, Any], *, what: str
 ) -> None:
-    """Raise InputError unless what is asked for makes the results that a directory is for.
-
-    Args:
-        directory: The directory.
-        asked: What makes the results; its keys are named where they differ.
-        stored: The same of what the directory holds.
-        what: What it holds, as a noun.
-    """
+    """Raise InputError unless what is asked for makes the results that a directory is for."""
     if asked != stored:
         changed = [key for key in {**asked, **stored} if stored.get(key) != asked.get(key)]
         raise InputError(
@@ -118,16 +108,7 @@ def resumed(asked: ConfigT, stored: ConfigT, directory: Path, *, what: str) -> C
 
 
 def stored_toml(directory: Path, name: str = CONFIG, *, what: str) -> dict[str, Any]:
-    """Return the configuration that a directory holds; modules in it are offered to imports.
-
-    Args:
-        directory: The directory.
-        name: The file in it.
-        what: What the directory holds, as a noun.
-
-    Raises:
-        InputError: There is none, or it is damaged.
-    """
+    """Return the configuration that a directory holds; modules in it are offered to imports."""
     plugins.offer_folder(directory, is_result=True)
     _require_there(directory / name, what)
     return read_toml(directory / name)
@@ -139,11 +120,7 @@ def _require_there(path: Path, what: str) -> None:
 
 
 def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's content, in hexadecimal.
-
-    Raises:
-        InputError: It cannot be read.
-    """
+    """Return the SHA-256 of a file's content, in hexadecimal."""
     try:
         require_regular(path)
         with path.open("rb") as file:

@@ -24,9 +24,6 @@ def load_source(request: Request, *, kind: str | None = None) -> Source:
     Args:
         request: The request; a resume that names no source goes on with what its directory holds.
         kind: A word of `KINDS` that it has to be of; None for any, which the content says.
-
-    Raises:
-        InputError: It cannot be read, or is of another kind.
     """
     of_kind = find(kind or "run")
     what = of_kind.noun if kind else "experiment"
@@ -85,11 +82,7 @@ def run(
 
 
 def open_study(request: Request, *, kind: str | None = None) -> tuple[Kind, Study]:
-    """Return what a request asks for, every setting of it checked, and its kind.
-
-    Raises:
-        InputError: It cannot run as it is.
-    """
+    """Return what a request asks for, every setting of it checked, and its kind."""
     source = load_source(request, kind=kind)
     found = find(source.kind)
     return found, found.study(source, request)

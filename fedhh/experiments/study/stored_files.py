@@ -67,11 +67,7 @@ def reading(directory: Path) -> Iterator[None]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the table that a JSON file of a directory holds.
-
-    Raises:
-        InputError: It is missing or damaged.
-    """
+    """Return the table that a JSON file of a directory holds."""
     try:
         content = json.loads(_content(path))
     except (ValueError, RecursionError) as error:
@@ -89,24 +85,12 @@ def read_text(path: Path) -> str:
 
 
 def read_table(path: Path, schema: Schema) -> pd.DataFrame:
-    """Return a Parquet file of a directory.
-
-    Args:
-        path: The file.
-        schema: The columns that it must have.
-
-    Raises:
-        InputError: It is missing or damaged, or a column is missing or of another kind.
-    """
+    """Return a Parquet file of a directory."""
     return frame_of(read_arrow(path), schema, path)
 
 
 def read_arrow(path: Path) -> pa.Table:
-    """Return a Parquet file of a directory with the metadata of its schema, unchecked.
-
-    Raises:
-        InputError: It is missing, damaged or too large.
-    """
+    """Return a Parquet file of a directory with the metadata of its schema, unchecked."""
     require_there(path)
     try:
         if path.stat().st_size > LARGEST_TABLE:
@@ -139,11 +123,7 @@ def frame_of(table: pa.Table, schema: Schema, path: Path) -> pd.DataFrame:
 
 
 def read_csv(path: Path, schema: Schema) -> pd.DataFrame:
-    """Return the columns of a CSV file of a directory that a schema names.
-
-    Raises:
-        InputError: It is missing or damaged, or a column is missing or of another kind.
-    """
+    """Return the columns of a CSV file of a directory that a schema names."""
     dtypes: dict[str, Any] = {"text": str, "int": "int64", "float": "float64", "bool": bool}
     content = io.BytesIO(_content(path))
     try:
