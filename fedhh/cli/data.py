@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fedhh.clients.populations.population import StoredPopulation
     from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.config.schema import Config
-    from fedhh.experiments.run.preflight import Preflight
+    from fedhh.experiments.run.preflight_facts import Preflight
 
 LONGEST_DEPTH = 1_000
 """Of `fedhh data describe`: all words are held in arrays of so many symbols."""

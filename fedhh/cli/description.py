@@ -12,7 +12,7 @@ from fedhh.cli.console import print_wrapped
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.text_tables import print_parts
 from fedhh.clients.reading.tokens import DROPPED
-from fedhh.experiments.run.preflight_sentences import alphabet_label
+from fedhh.experiments.run.preflight_facts import alphabet_label
 from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.validation import printable, shown
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fedhh.cli.console import SafeConsole
     from fedhh.clients.populations.describe import PopulationSummary, Spelling, Spread
     from fedhh.clients.reading.sources import FileContent
-    from fedhh.experiments.run.preflight import Preflight
+    from fedhh.experiments.run.preflight_facts import Preflight
 
 _EXAMPLES = 5
 _VERDICT = "Verdict, for a run with the default settings"

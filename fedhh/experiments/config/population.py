@@ -61,10 +61,7 @@ def build_population(
 ) -> tuple[Population, Mapping[str, Any]]:
     """Return the clients with their unknown words, and facts about what was removed.
 
-    Args:
-        config: What to draw or read.
-        seed: The run's seed.
-        read: Returns all clients of a file in place of `load_file`; perhaps it has read them.
+    ``read`` stands in for `load_file`; perhaps it has read the file before.
     """
     check_population(config)
     if is_synthetic(config):

@@ -52,13 +52,7 @@ class CandidateRecord:
 
 
 def record(rounds: list[RoundRecord], truth: Truth, discovered: _Indices) -> CandidateRecord:
-    """Return the tables of a finished run.
-
-    Args:
-        rounds: All rounds that had candidates.
-        truth: Who holds what.
-        discovered: ``int64`` ids of the words that the run returned; -1 for those nobody holds.
-    """
+    """Return the tables of a finished run."""
     missed = MissedWords(truth, discovered)
     candidates, votes = [], []
     for heard in rounds:

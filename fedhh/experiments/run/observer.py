@@ -57,14 +57,8 @@ class Observer:
     ) -> None:
         """Count the population, unless that can wait.
 
-        Args:
-            protocol: Whose rounds.
-            population: The clients.
-            rows: Of rounds before a resume; what they still lack is filled in.
-            folder: Where the run's checkpoint stands; None for a run that has none.
-            progress: Hears how far the count is.
-            state: Where the run begins or goes on.
-            heard: Keeps what became of the candidates, if that is asked for.
+        What ``rows`` of before a resume still lack is filled in. ``folder``, the checkpoint's, and
+        ``heard``, which keeps what became of the candidates, are None for a run without them.
         """
         self._protocol = protocol
         self._population = population

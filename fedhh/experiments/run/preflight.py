@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedhh.accounting.account import central_before_run, epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
-from fedhh.accounting.guarantees import Guarantee
-from fedhh.clients.populations.describe import Spelling, spelling_of
+from fedhh.clients.populations.describe import spelling_of
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.run import preflight_sentences as sentences
 from fedhh.experiments.run.arguments import require_protocol
-from fedhh.experiments.run.privacy import DEFAULT_DELTA, epsilon_of
-from fedhh.experiments.study.parts import Columns, Line, Part
+from fedhh.experiments.run.preflight_facts import LESS, LargerPopulation, PlanFacts, Preflight
+from fedhh.experiments.run.privacy import DEFAULT_DELTA
 from fedhh.plans.base import Plan
 from fedhh.plans.local_reports import LocalReports
 from fedhh.privacy_loss.search import smallest_true
@@ -32,153 +30,9 @@ from fedhh.words.lexicon import Lexicon
 if TYPE_CHECKING:
     from fedhh.clients.reading.sources import FileContent
 
-_LESS = 1 - 1e-3
-"""A central epsilon below this share of the local one is amplified."""
-
 _STEP = 1.05
 _MOST_STEPS = 512
 """Populations that are tried, each so many times the one before: to 10^10 times."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LargerPopulation:
-    """A number of clients with which a plan's central epsilon is smaller.
-
-    Attributes:
-        clients: How many.
-        epsilon: The central epsilon before the run, at item level.
-    """
-
-    clients: int
-    epsilon: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanFacts:
-    """What a protocol's plan says before a run.
-
-    Attributes:
-        title: The protocol's.
-        smallest_cohort: Clients of the smallest cohort.
-        local_epsilon: Of one contribution; infinite if clients trust the server.
-        central: The central guarantee before the run, at item level.
-        amplifying: Where shuffling amplifies nothing: more clients with which it does, the fewest
-            that were found and those of half the local epsilon. Empty if there are none, None if
-            none were looked for.
-    """
-
-    title: str
-    smallest_cohort: int
-    local_epsilon: float
-    central: Guarantee
-    amplifying: tuple[LargerPopulation, ...] | None = None
-
-    @property
-    def central_epsilon(self) -> float:
-        """The central epsilon before the run, infinite if there is none."""
-        return epsilon_of(self.central)
-
-    @property
-    def is_not_amplified(self) -> bool:
-        """Whether reports are local, and readers of results learn as much as the server."""
-        return self.local_epsilon * _LESS <= self.central_epsilon < np.inf
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preflight:
-    """What is known before a run.
-
-    Attributes:
-        name: The population's.
-        unit: What one client stands for.
-        clients: Number of clients.
-        words: Distinct words that devices do not know.
-        contributions: How often these were typed.
-        spelling: Which of these the protocol can spell.
-        folded_share: Share of these contributions that it could spell in lower case, beside those
-            that it can.
-        plans: Of each protocol.
-        texts: Texts of the file; 0 for counted words.
-        empty_texts: Texts without a word.
-        tokens: Pieces of all texts, dropped ones too.
-        dropped: How many were dropped, by the reason.
-    """
-
-    name: str
-    unit: str
-    clients: int
-    words: int
-    contributions: int
-    spelling: Spelling
-    folded_share: float
-    plans: tuple[PlanFacts, ...]
-    texts: int = 0
-    empty_texts: int = 0
-    tokens: int = 0
-    dropped: dict[str, int] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """All of it, in sentences; what would help comes last."""
-        return (*self.contents, sentences.plan(self), *self.advice)
-
-    @property
-    def contents(self) -> tuple[str, ...]:
-        """What the clients hold, and how much of it can be found at all, in sentences."""
-        return sentences.contents(self)
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """What would help, a sentence each; empty where nothing stands in the way."""
-        return sentences.advice(self)
-
-    @property
-    def plan_part(self) -> Columns:
-        """The epsilons and the smallest cohort of each protocol."""
-        head = f"before the run (item level, delta {self.plans[0].central.delta:g})"
-        return Columns(
-            heads=(head, "central epsilon", "local epsilon", "smallest cohort"),
-            rows=[
-                (
-                    plan.title,
-                    sentences.epsilon_text(plan.central_epsilon),
-                    sentences.epsilon_text(plan.local_epsilon),
-                    f"{plan.smallest_cohort:,} {self.unit}s",
-                )
-                for plan in self.plans
-            ],
-        )
-
-    @property
-    def advice_parts(self) -> tuple[Line, ...]:
-        """What would help, each with a dash."""
-        return tuple(Line(f"- {line}", style="yellow") for line in self.advice)
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """All of it to be printed: what the clients hold, the plans, what would help."""
-        return (*map(Line, self.contents), self.plan_part, *self.advice_parts)
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What JSON has of it: numbers, and the advice."""
-        return {
-            "protocols": [
-                {
-                    "protocol": plan.title,
-                    "smallest_cohort": plan.smallest_cohort,
-                    "local_epsilon": _finite(plan.local_epsilon),
-                    "central_epsilon_before_run": _finite(plan.central_epsilon),
-                    "delta": plan.central.delta,
-                    "amplifying": [vars(each) for each in plan.amplifying or ()],
-                }
-                for plan in self.plans
-            ],
-            "advice": list(self.advice),
-        }
 
 
 def preflight(
@@ -222,15 +76,10 @@ def preflight_of(
     content: FileContent | None = None,
     looks_for_more: bool = True,
 ) -> Preflight:
-    """Return what is known of a run of some protocols on the same clients.
+    """Return what is known of a run of some protocols on the same clients, as `preflight`.
 
-    Args:
-        protocols: Their settings; words are spelled as the first one does.
-        population: As for `preflight`.
-        delta: As for `preflight`.
-        seed: As for `preflight`.
-        content: The file that the clients were read from.
-        looks_for_more: Whether to look for numbers of clients that amplify where these do not.
+    Words are spelled as the first one does. ``content`` is the file that the clients were read
+    from; ``looks_for_more``: for numbers of clients that amplify where these do not.
     """
     check_delta(delta)
     if not isinstance(population, StoredPopulation):
@@ -323,7 +172,7 @@ def _plan_facts(
         return epsilon_before_run(plan_with(clients), num_clients=clients, unit="item", delta=delta)
 
     more = [
-        _fewest_clients(central_with, num_clients, target) for target in (local * _LESS, local / 2)
+        _fewest_clients(central_with, num_clients, target) for target in (local * LESS, local / 2)
     ]
     return replace(facts, amplifying=tuple(each for each in more if each is not None))
 
@@ -371,7 +220,3 @@ def _folded_share(population: StoredPopulation, protocol: AnyProtocol) -> float:
     gained = lost[[form in spelled for form in forms]] if len(lost) else lost
     counts = population.word_counts
     return float(counts[gained].sum() / max(int(counts.sum()), 1))
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -38,10 +38,7 @@ class RunStudy(Study):
     ) -> None:
         """Refuse what cannot work, before any client is drawn.
 
-        Args:
-            source: The configuration.
-            request: Where it goes.
-            draw: Writes a run's figures into its directory.
+        ``draw`` writes a run's figures into its directory.
         """
         config = parse_config(source.table, source.origin)
         if request.resume:

@@ -12,7 +12,8 @@ from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import says_its_size
 from fedhh.experiments.config.protocol import settle
-from fedhh.experiments.run.preflight import Preflight, preflight_of_configs
+from fedhh.experiments.run.preflight import preflight_of_configs
+from fedhh.experiments.run.preflight_facts import Preflight
 from fedhh.experiments.run.workers import Workers
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.experiments.study.directory import check_directory, check_writable, unused_directory

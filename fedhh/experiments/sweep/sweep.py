@@ -174,21 +174,9 @@ def run_sweep(
     A cell's record is written as soon as the cell is done. A cell that fails is recorded with its
     error, and the others go on.
 
-    Args:
-        plan: What to run.
-        directory: The sweep's directory.
-        workers: How many processes work; 0 for this one alone. "auto": as `workers_of_sweep`
-            says, or where workers share clients, as each cell's own size says.
-        ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
-            local Ray if empty.
-        parallel: See `PARALLEL`; "auto" shares clients where a population is too large for all
-            that happens beside it.
-        resume: Go on with the sweep in the directory.
-        callbacks: Hear how it goes on.
-        store: Holds the population of the first cells already, perhaps.
-
-    Raises:
-        InputError: The directory holds something else, or no cluster answers.
+    How many ``workers`` "auto" means, `workers_of_sweep` says, or where workers share clients, each
+    cell's own size. See `PARALLEL` for what they share; "auto" shares clients where a population is
+    too large for all that happens beside it. ``store`` may hold the population of the first cells.
     """
     require_choice(PARALLEL, parallel=parallel)
     if workers != AUTO:
