@@ -16,7 +16,7 @@ from fedhh.longitudinal.devices.model import Delay
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.ledger.macos import DAY, MacosDevice
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
-from fedhh.longitudinal.pipeline.audited_devices import PipelineDevices
+from fedhh.longitudinal.pipeline.audits import PipelineDevices
 from fedhh.longitudinal.records import OracleRecords
 from fedhh.oracles import OracleSpec
 from fedhh.validation import InputError
