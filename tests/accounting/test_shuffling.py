@@ -320,14 +320,6 @@ def test_of_equally_many_reports_only_the_worse_blanket_is_kept():
     assert worst_blankets([worse, worse]) == [worse]
 
 
-def test_the_mean_number_of_echoes_in_a_range_by_hand():
-    # Of 4 and of 5 coins, where 2 or 3 come up: 6 and 4 of 16 outcomes, and 10 and 10 of 32.
-    coins = np.array([4.0, 5.0])
-    found = tightness._echoes(2, 4, most=coins, fewest=coins, p=0.5, step=1.0)
-    assert found.mean.ravel() == pytest.approx([(2 * 6 + 3 * 4) / 10, (2 * 10 + 3 * 10) / 20])
-    assert found.probability == pytest.approx([10 / 16, 20 / 32])
-
-
 @pytest.mark.parametrize("local_epsilon", [0.1, 1.0, math.log(3), 4.0, math.log(100), 10.0, 16.0])
 @pytest.mark.parametrize("domain_size", [2, 4, 28, 101, 1351, 1_000_001])
 def test_the_law_of_subset_selection_is_the_oracles(local_epsilon, domain_size):
