@@ -190,9 +190,9 @@ def test_epsilon_is_0_where_the_total_variation_is_already_below_delta():
 
 def test_more_reports_and_smaller_local_epsilons_never_hurt():
     for make in (lambda e, n: Clones(local_epsilon=e, num_reports=n), blanket):
-        by_reports = [make(6.0, n).epsilon(1e-8) for n in (10, 1000, 10**5, 10**7, 10**9)]
+        by_reports = [make(6.0, n).epsilon(1e-8) for n in (10, 10**5, 10**9)]
         assert by_reports == sorted(by_reports, reverse=True)
-        by_local = [make(e, 10**5).epsilon(1e-8) for e in (0.1, 3.0, 7.0, 11.0, 16.0)]
+        by_local = [make(e, 10**5).epsilon(1e-8) for e in (0.1, 7.0, 16.0)]
         assert by_local == sorted(by_local)
 
 

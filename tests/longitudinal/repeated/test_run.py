@@ -106,10 +106,8 @@ def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path):
 
 def test_workers_change_nothing(done, tmp_path, shared_ray):
     _, whole, _ = done
-    for workers in (1, 2):
-        plan = plan_of("longitudinal.days=14", *OTHERS, f"execution.workers={workers}")
-        run_plan(plan, tmp_path / f"{workers}")
-        assert files(tmp_path / f"{workers}") == files(whole)
+    run_plan(plan_of("longitudinal.days=14", *OTHERS, "execution.workers=2"), tmp_path / "two")
+    assert files(tmp_path / "two") == files(whole)
 
 
 def test_only_devices_with_budget_are_asked_and_each_is_charged(tmp_path):
@@ -281,14 +279,6 @@ def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
 def test_wrong_settings_are_one_line(settings, message):
     with pytest.raises(InputError, match=message) as refused:
         load_plan("weekly-small", settings=settings)
-    assert "\n" not in str(refused.value)
-
-
-def test_time_going_backwards_in_a_file_is_one_line(tmp_path):
-    path = tmp_path / "words.csv"
-    path.write_text("user,word,day\na,lol,9\na,im,4\n")
-    with pytest.raises(InputError, match="time goes backwards") as refused:
-        build_over_time(load_plan("weekly", data=path))
     assert "\n" not in str(refused.value)
 
 
