@@ -167,7 +167,6 @@ class AnonymityGuarantee:
     realised: bool = False
 
     def to_dict(self) -> dict[str, object]:
-        """Return a JSON-ready dictionary."""
         content = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
         return {
             "kind": "approximate-k-anonymity",
@@ -222,7 +221,6 @@ class PrivacyReport:
         ]
 
     def to_dict(self) -> dict[str, object]:
-        """Return a JSON-ready dictionary."""
         return {
             "guarantees": [each.to_dict() for each in self.guarantees],
             "anonymity": [each.to_dict() for each in self.anonymity],

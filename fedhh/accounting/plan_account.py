@@ -72,7 +72,6 @@ class LayeredPlan:
 
     @property
     def title(self) -> str:
-        """What the plan is called."""
         return f"oracle {self.oracle}"
 
     def __call__(self, clients: int, local_epsilon: float) -> LocalReports:
@@ -154,7 +153,6 @@ class PlanAccount:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         plan_at = None
         if self.plan is not None:
             plan_at = {

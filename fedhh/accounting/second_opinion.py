@@ -104,7 +104,6 @@ class SecondOpinion:
         return difference if math.isfinite(difference) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         reason = str(self.epsilon) if isinstance(self.epsilon, NotApplicable) else None
         return {
             **asdict(self),

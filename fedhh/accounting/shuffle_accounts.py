@@ -64,7 +64,6 @@ class StatedBound:
     note: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         reason = str(self.epsilon) if isinstance(self.epsilon, NotApplicable) else None
         return {
             "epsilon": or_none(self.epsilon),

@@ -64,7 +64,6 @@ class Guesses:
         return cls(made=made, right=int(np.count_nonzero(right)))
 
     def __add__(self, other: Guesses) -> Guesses:
-        """Return both together."""
         return Guesses(made=self.made + other.made, right=self.right + other.right)
 
     @property

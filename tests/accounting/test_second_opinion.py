@@ -237,7 +237,7 @@ def test_the_precision_of_a_run_is_that_of_its_opinion():
 
 
 def test_a_run_with_a_small_delta_has_none():
-    protocol = fedhh.LdpTrieHH(clients_per_layer=500, depth=3, max_items=2, local_epsilon=6.0)
+    protocol = fedhh.LdpTrieHH(clients_per_layer=300, depth=2, local_epsilon=6.0)
     result = fedhh.simulate(protocol, POPULATION, seed=0, delta=1e-12)
     with pytest.raises(InputError, match="1e-12"):
         result.second_opinion()

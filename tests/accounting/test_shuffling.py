@@ -190,9 +190,9 @@ def test_epsilon_is_0_where_the_total_variation_is_already_below_delta():
 
 def test_more_reports_and_smaller_local_epsilons_never_hurt():
     for make in (lambda e, n: Clones(local_epsilon=e, num_reports=n), blanket):
-        by_reports = [make(6.0, n).epsilon(1e-8) for n in (10, 1000, 10**5, 10**7, 10**9)]
+        by_reports = [make(6.0, n).epsilon(1e-8) for n in (10, 10**5, 10**9)]
         assert by_reports == sorted(by_reports, reverse=True)
-        by_local = [make(e, 10**5).epsilon(1e-8) for e in (0.1, 3.0, 7.0, 11.0, 16.0)]
+        by_local = [make(e, 10**5).epsilon(1e-8) for e in (0.1, 7.0, 16.0)]
         assert by_local == sorted(by_local)
 
 
@@ -318,14 +318,6 @@ def test_of_equally_many_reports_only_the_worse_blanket_is_kept():
     assert better.epsilon(1e-6) < worse.epsilon(1e-6)
     assert worst_blankets([worse, better]) == worst_blankets([better, worse]) == [worse]
     assert worst_blankets([worse, worse]) == [worse]
-
-
-def test_the_mean_number_of_echoes_in_a_range_by_hand():
-    # Of 4 and of 5 coins, where 2 or 3 come up: 6 and 4 of 16 outcomes, and 10 and 10 of 32.
-    coins = np.array([4.0, 5.0])
-    found = tightness._echoes(2, 4, most=coins, fewest=coins, p=0.5, step=1.0)
-    assert found.mean.ravel() == pytest.approx([(2 * 6 + 3 * 4) / 10, (2 * 10 + 3 * 10) / 20])
-    assert found.probability == pytest.approx([10 / 16, 20 / 32])
 
 
 @pytest.mark.parametrize("local_epsilon", [0.1, 1.0, math.log(3), 4.0, math.log(100), 10.0, 16.0])

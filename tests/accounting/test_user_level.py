@@ -272,7 +272,7 @@ def test_reused_clients_cost_more():
     def of_uses(uses):
         return user_level_from(
             lambda n: Clones(local_epsilon=2.0, num_reports=n),
-            num_clients=10**5,
+            num_clients=10**4,
             max_items=5,
             delta=1e-6,
             uses=uses,
@@ -308,9 +308,9 @@ def test_slots_of_far_too_few_clients_are_the_sum_without_a_warning():
 
 
 def test_groups_of_reused_clients_share_the_delta_among_rounds():
-    bound = Clones(local_epsilon=2.0, num_reports=5 * 10**5)
+    bound = Clones(local_epsilon=2.0, num_reports=5 * 10**4)
     found = user_level_from(
-        lambda n: replace(bound, num_reports=n), num_clients=10**5, max_items=5, delta=1e-6, uses=3
+        lambda n: replace(bound, num_reports=n), num_clients=10**4, max_items=5, delta=1e-6, uses=3
     )
     assert found.groups == 3 * group_epsilon(bound, steps=5, delta=1e-6 / 3)
     assert found.groups > 3 * group_epsilon(bound, steps=5, delta=1e-6)

@@ -269,9 +269,9 @@ def test_total_variation_of_products_is_bracketed():
 def test_as_many_outcomes_as_stated_are_enumerated_and_not_one_more(monkeypatch):
     # Of three days, none to all show a one.
     asked = TINY["basic-rappor"], always(3), always(3, B)
-    monkeypatch.setattr(histories, "_MOST_OUTCOMES", 4)
+    monkeypatch.setattr(histories, "MOST_OUTCOMES", 4)
     assert life_epsilon(*asked).epsilon > 0
-    monkeypatch.setattr(histories, "_MOST_OUTCOMES", 3)
+    monkeypatch.setattr(histories, "MOST_OUTCOMES", 3)
     with pytest.raises(InputError, match=r"at most 3 counts of ones .* groups of 3 days"):
         life_epsilon(*asked)
 

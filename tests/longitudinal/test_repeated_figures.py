@@ -78,10 +78,11 @@ def test_a_cell_says_the_median_its_interval_and_how_many_were_never_found():
 
 
 def overhang(figure: Figure) -> float:
-    """Return by how much a figure's title is wider than the figure, in pixels."""
+    """Return by how much a figure's title and note are wider than the figure, in pixels."""
     figure.canvas.draw()
-    box = figure._suptitle.get_window_extent()
-    return max(-box.x0, box.x1 - figure.bbox.width)
+    assert figure.get_suptitle() in [text.get_text() for text in figure.texts]
+    boxes = [text.get_window_extent() for text in figure.texts]
+    return max(max(-box.x0, box.x1 - figure.bbox.width) for box in boxes)
 
 
 @pytest.mark.parametrize("losses", [(208,), (104, 208)])

@@ -91,7 +91,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
     from fedhh.cli.text_tables import print_result
     from fedhh.longitudinal.ledger import account_audited_ledger, account_ledger
     from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
-    from fedhh.longitudinal.report.ledger_table import ledger_parts
+    from fedhh.longitudinal.report.account_tables import ledger_parts
 
     is_event = output_format is AccountFormat.DP_EVENT
     if is_event and (second_opinion or figure is not None):

@@ -57,7 +57,7 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
     """
     from fedhh.cli.text_tables import print_result
     from fedhh.longitudinal.memoization import account_memo
-    from fedhh.longitudinal.report.memoization_table import memo_parts
+    from fedhh.longitudinal.report.account_tables import memo_parts
     from fedhh.validation import InputError
 
     settings = settings_given(

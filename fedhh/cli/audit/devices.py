@@ -168,7 +168,7 @@ def _rules(
 def _finish(verdict: LongitudinalVerdict, how: Format, figure: Path | None = None) -> None:
     from fedhh.cli.console import open_console
     from fedhh.cli.text_tables import print_result
-    from fedhh.longitudinal.report.audit_table import audit_parts
+    from fedhh.longitudinal.report.account_tables import audit_parts
 
     if figure is not None:
         from fedhh.longitudinal.report.account_figures import plot_trade_offs

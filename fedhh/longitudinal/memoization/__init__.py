@@ -15,7 +15,6 @@ What an observer of all reports of one device learns, linked; delta is 0 everywh
 """
 
 from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits
-from fedhh.longitudinal.memoization.d_bit_flip import MemoizedDBitFlip
 from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer, Memo
 from fedhh.longitudinal.memoization.histories import (
     OTHER_DEVICE,
@@ -44,38 +43,13 @@ from fedhh.longitudinal.memoization.observer import (
     observed_after,
     response_changes,
 )
-from fedhh.longitudinal.memoization.one_bit_mean import MemoizedOneBitMean
 from fedhh.longitudinal.memoization.rappor import MemoizedRappor, OwnBits
+from fedhh.longitudinal.memoization.telemetry import MemoizedDBitFlip, MemoizedOneBitMean
 
 __all__ = [
-    "ANSWERS",
-    "OTHER_DEVICE",
-    "A",
-    "B",
-    "BitPair",
-    "DailyAnswer",
-    "DeviceFound",
-    "FreshAnswer",
-    "LifeEpsilon",
-    "Memo",
-    "MemoAccount",
-    "MemoizedBits",
-    "MemoizedDBitFlip",
-    "MemoizedOneBitMean",
-    "MemoizedRappor",
-    "ObservedDays",
-    "Observer",
-    "OwnBits",
-    "ValueGuess",
-    "account_memo",
-    "always",
-    "changing",
-    "distinguish",
-    "find_device",
-    "guess_value",
-    "life_epsilon",
-    "make_answer",
-    "observed_after",
-    "one_day",
-    "response_changes",
+    "ANSWERS", "OTHER_DEVICE", "A", "B", "BitPair", "DailyAnswer", "DeviceFound", "FreshAnswer",
+    "LifeEpsilon", "Memo", "MemoAccount", "MemoizedBits", "MemoizedDBitFlip", "MemoizedOneBitMean",
+    "MemoizedRappor", "ObservedDays", "Observer", "OwnBits", "ValueGuess", "account_memo", "always",
+    "changing", "distinguish", "find_device", "guess_value", "life_epsilon", "make_answer",
+    "observed_after", "one_day", "response_changes",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ A, B = 0, 1
 OTHER_DEVICE = 2
 """A day on which another device, with the first value, reports in this one's place."""
 
-_MOST_OUTCOMES = 2**21
+MOST_OUTCOMES = 2**21
 _LARGEST_ENUMERATED = 12
 
 
@@ -211,9 +211,9 @@ def _losses_of_bit(
     if answer.daily_one == 1 and answer.daily_zero == 0:
         # Every day shows the permanent bit itself: the first says it all.
         sizes = np.ones_like(sizes)
-    if math.prod((sizes + 1).tolist()) > _MOST_OUTCOMES:
+    if math.prod((sizes + 1).tolist()) > MOST_OUTCOMES:
         raise InputError(
-            f"Expected days with at most {_MOST_OUTCOMES} counts of ones to enumerate, got groups "
+            f"Expected days with at most {MOST_OUTCOMES} counts of ones to enumerate, got groups "
             f"of {', '.join(map(str, sizes.tolist()))} days; ask about fewer."
         )
     ones = [np.arange(size + 1) for size in sizes]

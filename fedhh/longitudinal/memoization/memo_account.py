@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fedhh.longitudinal.memoization.bits import MemoizedBits
-from fedhh.longitudinal.memoization.d_bit_flip import MemoizedDBitFlip
 from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer
 from fedhh.longitudinal.memoization.observer import (
     DeviceFound,
@@ -16,8 +15,8 @@ from fedhh.longitudinal.memoization.observer import (
     find_device,
     observed_after,
 )
-from fedhh.longitudinal.memoization.one_bit_mean import MemoizedOneBitMean
 from fedhh.longitudinal.memoization.rappor import MemoizedRappor
+from fedhh.longitudinal.memoization.telemetry import MemoizedDBitFlip, MemoizedOneBitMean
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.random import Stream, generator

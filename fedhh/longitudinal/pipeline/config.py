@@ -76,15 +76,7 @@ class DomainConfig(Section):
     @property
     def given(self) -> list[str]:
         """The keys that say what the values are."""
-        return [
-            name
-            for name, value in (
-                ("values", self.values),
-                ("words", self.words),
-                ("population", self.population),
-            )
-            if value
-        ]
+        return [name for name in ("values", "words", "population") if getattr(self, name)]
 
 
 class UseCaseConfig(Section):

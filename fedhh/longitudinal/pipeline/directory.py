@@ -16,8 +16,7 @@ from fedhh.experiments.study.kinds import KIND
 from fedhh.experiments.study.resume import stored_toml
 from fedhh.experiments.study.stored_files import Schema, read_json, read_table
 from fedhh.longitudinal.pipeline.config import PipelineConfig, parse_pipeline
-from fedhh.longitudinal.pipeline.measures import PUBLISHED
-from fedhh.longitudinal.pipeline.result import PipelineResult
+from fedhh.longitudinal.pipeline.measures import PUBLISHED, PipelineResult
 from fedhh.system.files import is_there, whole_file, write_text
 from fedhh.validation import InputError
 from fedhh.version import __version__

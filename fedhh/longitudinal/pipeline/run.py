@@ -27,8 +27,15 @@ from fedhh.longitudinal.ledger import Ledger, LedgerReport, Spending
 from fedhh.longitudinal.pipeline import measures
 from fedhh.longitudinal.pipeline.build import UseCase, build_model, fingerprint
 from fedhh.longitudinal.pipeline.config import PipelineConfig
-from fedhh.longitudinal.pipeline.measures import ALL, OPTED_IN, SENT, Row, ShuffledDays
-from fedhh.longitudinal.pipeline.result import PipelineResult, Tables
+from fedhh.longitudinal.pipeline.measures import (
+    ALL,
+    OPTED_IN,
+    SENT,
+    PipelineResult,
+    Row,
+    ShuffledDays,
+    Tables,
+)
 from fedhh.longitudinal.records import Arrivals, Batch, RecordQuery
 from fedhh.queries.base import Answer
 from fedhh.queries.cohort import Cohort

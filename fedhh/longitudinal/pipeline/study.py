@@ -26,7 +26,7 @@ from fedhh.longitudinal.pipeline.directory import (
     stored_config,
     write_pipeline,
 )
-from fedhh.longitudinal.pipeline.result import PipelineResult
+from fedhh.longitudinal.pipeline.measures import PipelineResult
 from fedhh.longitudinal.pipeline.run import Run, ledger_of, opted_in, seconds_of_devices
 from fedhh.system.stopping import before_leaving
 from fedhh.validation import printable

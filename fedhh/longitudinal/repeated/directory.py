@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from pydantic import TypeAdapter, ValidationError
 
 from fedhh.experiments.config.load import explain
 from fedhh.experiments.config.population import is_synthetic
@@ -69,8 +68,7 @@ class PeriodRecord:
         words: Words that enough devices hold to be in a class, ...
         clients: ... how many hold each, ...
         born_days: ... and when it was new; None for words that were there from the start.
-        arms: For each arm its record, see `one_run.run_job`, with ``with_budget``, ``wanted``,
-            ``asked`` and ``coverage`` of all words published so far.
+        arms: For each arm its record.
     """
 
     number: int
@@ -83,53 +81,20 @@ class PeriodRecord:
     arms: list[Record]
 
 
-class _Arm(TypedDict):
-    """What tables need of an arm's record."""
-
-    __pydantic_config__ = ConfigDict(extra="allow", allow_inf_nan=False)  # type: ignore[misc]
-
-    status: str
-    reason: str
-    words: list[str]
-    estimated_clients: list[float]
-    true_clients: list[int]
-    answers: int
-    with_budget: int
-    wanted: int
-    asked: int
-    coverage: float
+_PERIOD = TypeAdapter(PeriodRecord)
 
 
-class _Period(TypedDict):
-    """A period's file."""
-
-    number: int
-    first_day: int
-    devices: int
-    contributions: int
-    words: list[str]
-    clients: list[int]
-    born_days: list[float | None]
-    arms: list[_Arm]
-
-
-_PERIOD = TypeAdapter(_Period)
-
-
-def _checked(period: _Period, number: int) -> PeriodRecord:
+def _checked(period: PeriodRecord, number: int) -> PeriodRecord:
     """Return a period's record; ValueError where its parts do not go together."""
-    if period["number"] != number or period["devices"] < 0:
+    if period.number != number or period.devices < 0:
         raise ValueError("another period's number, or fewer than no devices")
-    groups: list[list[list[Any]]] = [[period["words"], period["clients"], period["born_days"]]]
-    groups += [
-        [arm["words"], arm["estimated_clients"], arm["true_clients"]] for arm in period["arms"]
-    ]
+    groups: list[list[list[Any]]] = [[period.words, period.clients, period.born_days]]
+    groups += [[arm["words"], arm["estimated_clients"], arm["true_clients"]] for arm in period.arms]
     if any(len({len(part) for part in group}) > 1 for group in groups):
         raise ValueError("lists of different lengths")
-    if not period["devices"] and any(any(group) for group in groups):
+    if not period.devices and any(any(group) for group in groups):
         raise ValueError("words of no devices")
-    fields: dict[str, Any] = {**period}
-    return PeriodRecord(**fields)
+    return period
 
 
 def open_directory(directory: Path, plan: RepeatedPlan, *, resume: bool) -> None:
@@ -159,9 +124,10 @@ def read_period(directory: Path, number: int) -> PeriodRecord | None:
     if not os.path.lexists(path):
         return None
     content = read_json(path)
-    content.pop("schema_version", None)
     try:
-        return _checked(_PERIOD.validate_python(content, strict=True), number)
+        # A strict check takes no table for a dataclass, but a JSON text.
+        found = _PERIOD.validate_json(json.dumps(content), strict=True)
+        return _checked(found, number)
     except (TypeError, ValueError) as error:
         line = str(error).splitlines()[0]
         raise InputError(f"{path} is damaged ({line}); remove it, and resume.") from None

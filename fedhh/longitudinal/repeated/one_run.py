@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import FiniteFloat
+from typing_extensions import TypedDict
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.config.protocol import build_protocol, fidelity_of
@@ -18,11 +19,48 @@ from fedhh.experiments.run.run import simulate
 from fedhh.longitudinal.populations.over_time import Period
 from fedhh.validation import InputError
 
-Record = dict[str, Any]
-"""What a period's file holds of an arm, as JSON values."""
-
 RUN, TOO_FEW, REFUSED = "run", "too few devices", "refused"
 """What became of an arm in a period: a run, or why there was none."""
+
+
+class Found(TypedDict):
+    """What a run found and cost; empty where there was none.
+
+    Attributes:
+        status: `RUN`, `TOO_FEW` or `REFUSED`.
+        reason: Why there was no run.
+        words: The words that are published, the largest estimate first; none that was before.
+        estimated_clients: Of the devices asked, how many hold each.
+        true_clients: Of all devices that are there, how many typed each in this period.
+        rounds: Rounds of the run.
+        answers: Devices that answered.
+        run_loss: Local epsilon at user level that the run's accounting states.
+    """
+
+    status: str
+    reason: str
+    words: list[str]
+    estimated_clients: list[FiniteFloat]
+    true_clients: list[int]
+    rounds: int
+    answers: int
+    run_loss: FiniteFloat
+
+
+class Record(Found):
+    """What a period's file holds of an arm.
+
+    Attributes:
+        with_budget: Devices whose cap leaves them enough rounds.
+        wanted: How many the run would ask.
+        asked: How many it asked.
+        coverage: Of all words published so far, see `coverage`.
+    """
+
+    with_budget: int
+    wanted: int
+    asked: int
+    coverage: FiniteFloat
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,18 +83,8 @@ class Job:
     may_refuse: bool
 
 
-def run_job(job: Job, period: Period) -> Record:
-    """Return the record of a run over some devices of a period.
-
-    Fields of the record:
-        status: `RUN`, or `REFUSED` with a ``reason``.
-        words: The words that are published, the largest estimate first; none that was before.
-        estimated_clients: Of the devices asked, how many hold each.
-        true_clients: Of all devices that are there, how many typed each in this period.
-        rounds: Rounds of the run.
-        answers: Devices that answered.
-        run_loss: Local epsilon at user level that the run's accounting states.
-    """
+def run_job(job: Job, period: Period) -> Found:
+    """Return what a run over some devices of a period found."""
     config = job.config
     devices = asked_devices(period.population, job)
     try:
@@ -93,7 +121,7 @@ def run_job(job: Job, period: Period) -> Record:
     }
 
 
-def unanswered(status: str, reason: str) -> Record:
+def unanswered(status: str, reason: str) -> Found:
     """Return the record of a period without a run."""
     return {
         "status": status,

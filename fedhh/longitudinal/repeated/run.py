@@ -32,6 +32,7 @@ from fedhh.longitudinal.repeated.directory import PeriodRecord
 from fedhh.longitudinal.repeated.one_run import (
     RUN,
     TOO_FEW,
+    Found,
     Job,
     Record,
     coverage,
@@ -218,7 +219,7 @@ class _ArmState:
             most=most if isinstance(most, int) else None,
         )
 
-    def job(self, asking: Asking, number: int) -> Job | Record:
+    def job(self, asking: Asking, number: int) -> Job | Found:
         least = self._plan.section.min_devices
         if len(asking.asked) < least:
             return unanswered(
@@ -235,13 +236,13 @@ class _ArmState:
             may_refuse=self._has_run,
         )
 
-    def finish(self, devices: np.ndarray, asking: Asking, record: Record) -> None:
+    def finish(self, devices: np.ndarray, asking: Asking, found: Found) -> None:
         """Take what a run cost and published."""
-        asked = devices[asking.asked] if record["status"] == RUN else devices[:0]
-        self._has_run |= record["status"] == RUN
+        asked = devices[asking.asked] if found["status"] == RUN else devices[:0]
+        self._has_run |= found["status"] == RUN
         self._budgets.charge(asked)
         self.asked.append(asked)
-        self.published += record["words"]
+        self.published += found["words"]
 
 
 def first_jobs(plan: RepeatedPlan, over_time: PopulationOverTime) -> list[tuple[Arm, Job]]:
@@ -276,25 +277,28 @@ def _run_period(
     askings = [state.choose(devices, number) for state in arms]
     jobs = [state.job(asking, number) for state, asking in zip(arms, askings, strict=True)]
     period = over_time.at(number) if len(devices) else None
-    done: list[Record] = [job if isinstance(job, dict) else {} for job in jobs]
+    done = {place: job for place, job in enumerate(jobs) if not isinstance(job, Job)}
     if period is not None:
-        open_jobs = {i: job for i, job in enumerate(jobs) if isinstance(job, Job)}
-        for place, record in _run_jobs(open_jobs, period, workers, plan.config.execution):
-            done[place] = record
-    for state, asking, record in zip(arms, askings, done, strict=True):
-        state.finish(devices, asking, record)
-        record |= {
-            "with_budget": asking.with_budget,
-            "wanted": asking.wanted,
-            "asked": len(state.asked[-1]),
-            "coverage": 0.0 if period is None else coverage(period, state.published),
-        }
-    return _record(plan, over_time, number, period, done)
+        open_jobs = {place: job for place, job in enumerate(jobs) if isinstance(job, Job)}
+        done |= _run_jobs(open_jobs, period, workers, plan.config.execution)
+    records: list[Record] = []
+    for place, (state, asking) in enumerate(zip(arms, askings, strict=True)):
+        state.finish(devices, asking, done[place])
+        records.append(
+            {
+                **done[place],
+                "with_budget": asking.with_budget,
+                "wanted": asking.wanted,
+                "asked": len(state.asked[-1]),
+                "coverage": 0.0 if period is None else coverage(period, state.published),
+            }
+        )
+    return _record(plan, over_time, number, period, records)
 
 
 def _run_jobs(
     jobs: dict[int, Job], period: Period, workers: Workers, execution: ExecutionConfig
-) -> Iterator[tuple[int, Record]]:
+) -> Iterator[tuple[int, Found]]:
     if workers.number == 0:
         for place, job in jobs.items():
             yield place, run_job(job, period)
@@ -322,15 +326,9 @@ def _record(
     first_day = number * over_time.every_days
     if period is None:
         return PeriodRecord(
-            number=number,
-            first_day=first_day,
-            devices=0,
-            contributions=0,
-            words=[],
-            clients=[],
-            born_days=[],
-            arms=arms,
-        )
+            number=number, first_day=first_day, devices=0, contributions=0, words=[], clients=[],
+            born_days=[], arms=arms,
+        )  # fmt: skip
     population = period.population
     least = plan.section.classes[0] / 1000 * population.num_clients
     ids = np.flatnonzero(population.word_clients >= least)

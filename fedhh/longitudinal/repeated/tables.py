@@ -154,7 +154,7 @@ def classes_table(outcome: Outcome, words: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for arm in outcome.plan.arms:
-        own = words[_is_of(words, arm)]
+        own = rows_of(words, arm.label, arm.asked_loss)
         for is_new in (True, False):
             for bound in outcome.plan.section.classes:
                 chosen = own[(own["is_new"] == is_new) & (own["per_1000_at_least"] == bound)]
@@ -291,11 +291,10 @@ def _of(arm: Arm) -> dict[str, str | float]:
     }
 
 
-def _is_of(table: pd.DataFrame, arm: Arm) -> pd.Series[bool]:
-    chosen = table["protocol"] == arm.label
-    if arm.asked_loss is None:
-        return chosen
-    return chosen & (table["yearly_loss"] == arm.asked_loss)
+def rows_of(table: pd.DataFrame, label: str, loss: float | None) -> pd.DataFrame:
+    """Return the rows of a protocol, and of a yearly loss where one was asked for."""
+    own = table[table["protocol"] == label]
+    return own if loss is None else own[own["yearly_loss"] == loss]
 
 
 def all_tables(outcome: Outcome) -> dict[str, pd.DataFrame]:

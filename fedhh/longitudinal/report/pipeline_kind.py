@@ -23,7 +23,7 @@ from fedhh.longitudinal.pipeline.directory import (
     result_record,
     state_line,
 )
-from fedhh.longitudinal.pipeline.result import PipelineResult
+from fedhh.longitudinal.pipeline.measures import PipelineResult
 
 _COLUMNS = (
     "use case", "by", "epsilon", "cap", "records", "error", "of a day", "published", "right",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -18,6 +19,7 @@ from fedhh.experiments.report.style import STYLE, in_percent, series, write_figu
 from fedhh.experiments.report.titles import NOTE, name_panel, put_heading, shown_labels, wrapped
 from fedhh.experiments.study.look import Look
 from fedhh.longitudinal.repeated.config import CapSection, LongitudinalSection
+from fedhh.longitudinal.repeated.tables import rows_of
 from fedhh.longitudinal.report.repeated_kind import class_label
 
 _PANEL = (5.2, 4.3)
@@ -34,16 +36,11 @@ _LEAST_WORDS = 3
 """Of a class; fewer say nothing about a median."""
 
 
-@dataclass(frozen=True)
-class _Case:
+class _Case(NamedTuple):
     """A protocol, and the yearly loss that its cap was made for; None if a cap was given."""
 
     label: str
     loss: float | None
-
-    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        own = table[table["protocol"] == self.label]
-        return own if self.loss is None else own[own["yearly_loss"] == self.loss]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +115,7 @@ def draw_days(collected: Collected) -> Figure:
         for axes, cases in zip(panels, groups, strict=True):
             for case in cases:
                 number = labels.index(case.label)
-                rows = case.rows(classes).set_index("per_1000_at_least").loc[bounds]
+                rows = rows_of(classes, *case).set_index("per_1000_at_least").loc[bounds]
                 _draw_line(axes, collected, case.label, rows, number, of=len(labels))
             _set_axes(axes, collected, bounds, [int(counts[b]) for b in bounds])
             name_panel(axes, _loss_title(cases, tables["losses"]), size=10)
@@ -146,7 +143,7 @@ def draw_periods(collected: Collected) -> Figure:
             for case in cases:
                 look = series(labels.index(case.label), len(labels))
                 look |= {"markersize": 3, "linewidth": 1.8}
-                own = case.rows(collected.tables["periods"])
+                own = rows_of(collected.tables["periods"], *case)
                 days = own["first_day"] + collected.every_days
                 above.plot(days, own["coverage"], label=case.label, **look)
                 below.plot(days, own["false_so_far"], **look)
@@ -242,7 +239,7 @@ def _group_title(cases: Sequence[_Case], section: LongitudinalSection) -> str:
 
 
 def _loss_title(cases: Sequence[_Case], losses: pd.DataFrame) -> str:
-    rows = pd.concat([case.rows(losses) for case in cases])
+    rows = pd.concat([rows_of(losses, *case) for case in cases])
     least, most = rows["year_basic"].min(), rows["year_basic"].max()
     spent = f"{most:g}" if least == most else f"{least:g} to {most:g}"
     runs = rows["year_runs"]

@@ -21,7 +21,7 @@ from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.resume import IDENTITY
 from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.longitudinal.repeated.config import Arm, RepeatedPlan, changed_plan
+from fedhh.longitudinal.repeated.config import RepeatedPlan, changed_plan
 from fedhh.longitudinal.repeated.directory import (
     FIGURES,
     read_result,
@@ -31,7 +31,7 @@ from fedhh.longitudinal.repeated.directory import (
     write_table,
 )
 from fedhh.longitudinal.repeated.run import Outcome
-from fedhh.longitudinal.repeated.tables import all_tables
+from fedhh.longitudinal.repeated.tables import all_tables, rows_of
 from fedhh.system.files import is_there
 from fedhh.validation import InputError
 
@@ -174,7 +174,8 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
     rows, records = [], []
     for arm in outcome.plan.arms:
         losses, periods, classes = (
-            _of(tables[name], arm) for name in ("losses", "periods", "classes")
+            rows_of(tables[name], arm.label, arm.asked_loss)
+            for name in ("losses", "periods", "classes")
         )
         loss, last = losses.iloc[0], periods.iloc[-1]
         new = classes[classes["is_new"]].set_index("per_1000_at_least")
@@ -226,7 +227,7 @@ def skipped_lines(plan: RepeatedPlan, periods: pd.DataFrame) -> list[str]:
     """Return a line for each protocol that made fewer runs than there were periods."""
     lines = []
     for arm in plan.arms:
-        own = _of(periods[periods["status"] != "run"], arm)
+        own = rows_of(periods[periods["status"] != "run"], arm.label, arm.asked_loss)
         if len(own):
             first = own.iloc[0]
             lines.append(
@@ -308,11 +309,6 @@ def _record(
         record[f"found_{bound:g}"] = int(row["found"])
         record[f"words_{bound:g}"] = int(row["words"])
     return record
-
-
-def _of(table: pd.DataFrame, arm: Arm) -> pd.DataFrame:
-    own = table[table["protocol"] == arm.label]
-    return own if arm.asked_loss is None else own[own["yearly_loss"] == arm.asked_loss]
 
 
 def class_label(bounds: Sequence[float], place: int) -> str:

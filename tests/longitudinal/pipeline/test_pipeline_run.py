@@ -11,7 +11,7 @@ import pytest
 from fedhh.experiments.run.run import open_workers
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.longitudinal.devices.worker import DeviceWorker
-from fedhh.longitudinal.pipeline.build import build_model, build_use_cases
+from fedhh.longitudinal.pipeline.build import UseCase, build_model, build_use_cases
 from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.longitudinal.pipeline.directory import result_record
 from fedhh.longitudinal.pipeline.run import Run
@@ -81,12 +81,9 @@ def test_a_resumed_pipeline_gives_the_same_bits(reference, tmp_path):
         run(configured(), checkpoint=checkpoint)
 
 
-def test_another_seed_gives_other_bits(reference):
-    assert bits(run(configured("seed=1"))) != bits(reference)
-
-
 def test_a_use_case_is_the_same_whatever_stands_behind_it(reference):
-    alone = run(configured(use_cases=["words", "emoji"]))
+    alone = run(configured(use_cases=["words"]))
+    assert bits(run(configured("seed=1", use_cases=["words"]))) != bits(alone)
     words = [row for row in reference.tables.days if row["use_case"] == "words"]
     counts = [(row["events"], row["sent"], row["waiting"]) for row in words]
     again = [row for row in alone.tables.days if row["use_case"] == "words"]
@@ -169,11 +166,16 @@ def test_what_crosses_to_the_server_names_no_device():
                 yield answer
 
     worker = DeviceWorker(build_model(config, (emoji,)), seed=0)
-    pipeline = Run(config, (emoji,), Listening(worker))
     added = []
-    add = pipeline._aggregators[0].add
-    pipeline._aggregators[0].add = lambda batch: (added.append(batch), add(batch))
-    pipeline.finish()
+
+    class Overheard(UseCase):
+        def aggregator(self, top):
+            made = super().aggregator(top)
+            add = made.add
+            made.add = lambda batch: (added.append(batch), add(batch))
+            return made
+
+    Run(config, (Overheard(**vars(emoji)),), Listening(worker)).finish()
     width = emoji.device.form.oracle.privatize(np.zeros(1, int), rng=np.random.default_rng()).shape
     for aggregate, batch in zip(seen, added, strict=True):
         # Address and time reach the ingestor, the aggregator gets reports in another order.

@@ -2,13 +2,12 @@
 
 import json
 import math
-import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fedhh.longitudinal.repeated import run as months
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.longitudinal.repeated.config import load_plan
 from fedhh.longitudinal.repeated.directory import read_period
 from fedhh.longitudinal.repeated.run import build_over_time, run_plan
@@ -90,37 +89,25 @@ def test_counts_are_those_of_everybody_in_that_period(done):
         assert record.arms[0]["coverage"] == pytest.approx(covered / sum(mass.values()))
 
 
-def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path, monkeypatch):
+class StopsAfterOne(Callbacks):
+    def finish(self, unit, result):
+        raise KeyboardInterrupt
+
+
+def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path):
     plan, whole, _ = done
-    run_period = months._run_period
-
-    def killed(*arguments):
-        if arguments[3] == 1:
-            raise KeyboardInterrupt
-        return run_period(*arguments)
-
-    monkeypatch.setattr(months, "_run_period", killed)
     with pytest.raises(KeyboardInterrupt):
-        run_plan(plan, tmp_path / "out")
-    monkeypatch.undo()
+        run_plan(plan, tmp_path / "out", callbacks=[StopsAfterOne()])
     assert sorted(files(tmp_path / "out")) == ["0000.json"]
     outcome = run_plan(plan, tmp_path / "out", resume=True)
     assert files(tmp_path / "out") == files(whole)
     assert len(outcome.asked[0]) == 2
-    changed = plan_of("longitudinal.days=21", "seed=1", *OTHERS)
-    with pytest.raises(InputError, match=r"another repeated collection"):
-        run_plan(changed, tmp_path / "out", resume=True)
-    with pytest.raises(InputError, match=r"other files|another run"):
-        run_plan(plan, tmp_path / "out")
 
 
-def test_workers_change_nothing(tmp_path, shared_ray):
-    written = []
-    for workers in (0, 1, 2):
-        plan = plan_of("longitudinal.days=14", *TWO, f"execution.workers={workers}")
-        run_plan(plan, tmp_path / f"{workers}")
-        written.append(files(tmp_path / f"{workers}"))
-    assert written[0] == written[1] == written[2]
+def test_workers_change_nothing(done, tmp_path, shared_ray):
+    _, whole, _ = done
+    run_plan(plan_of("longitudinal.days=14", *OTHERS, "execution.workers=2"), tmp_path / "two")
+    assert files(tmp_path / "two") == files(whole)
 
 
 def test_only_devices_with_budget_are_asked_and_each_is_charged(tmp_path):
@@ -255,21 +242,13 @@ def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
         assert len(pd.read_csv(tmp_path / "mine" / f"{name}.csv")) > 0
     again = command("longitudinal", "run", "--resume", "--out", "mine", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert "ldp-triehh" in again.stdout
     assert "days-until-found.png" in again.stdout
-    shown = command("show", "mine", cwd=tmp_path)
-    assert shown.stdout == again.stdout
+    assert command("show", "mine", cwd=tmp_path).stdout == again.stdout
     as_json = command("show", "mine", "--format", "json", cwd=tmp_path)
     assert json.loads(as_json.stdout)["protocols"] == rows
-    written = command("report", "mine", cwd=tmp_path)
-    assert (written.returncode, written.stdout) == (0, "Wrote mine/report.html\n")
     (tmp_path / "mine" / "result.json").unlink()
     unfinished = command("show", "mine", cwd=tmp_path)
     assert "fedhh longitudinal run --resume" in unfinished.stderr
-    listed = command("presets", "list")
-    assert "fedhh longitudinal run" in listed.stdout
-    shown = command("presets", "show", "weekly")
-    assert "[longitudinal]" in shown.stdout
 
 
 @pytest.mark.parametrize(
@@ -294,38 +273,13 @@ def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
         (["population.source=chatt"], "chatt"),
         (["longitudinal.protocols.sfp.nam=1"], "protocol sfp: unknown key protocol.nam; did you"),
         (["baseline.name=sfp"], "belongs to fedhh run"),
+        (["longitudinal.yearly_loss=[7]"], "expected at least 8, what one run"),
     ],
 )  # fmt: skip
-def test_wrong_settings_are_one_line(tmp_path, command, settings, message):
-    words = [word for value in settings for word in ("--set", value)]
-    done = command(
-        "longitudinal", "run", "--preset", "weekly-small", *words, "--out", "mine", cwd=tmp_path
-    )
-    assert done.returncode == 2, done.stdout
-    assert done.stderr.count("\n") == 1
-    assert re.search(message, done.stderr), done.stderr
-    assert not (tmp_path / "mine").exists()
-
-
-def test_a_loss_below_one_run_and_an_unknown_preset_are_refused(tmp_path, command):
-    plan = tmp_path / "mine.toml"
-    plan.write_text("[population]\nclients = 3000\n[longitudinal]\nyearly_loss = [7]\n")
-    done = command("longitudinal", "run", "--config", str(plan), cwd=tmp_path)
-    assert done.returncode == 2
-    assert "expected at least" in done.stderr
-    done = command("longitudinal", "run", "--preset", "daily")
-    assert done.returncode == 2
-    assert "weekly-small" in done.stderr
-
-
-def test_time_going_backwards_in_a_file_is_one_line(tmp_path, command):
-    path = tmp_path / "words.csv"
-    path.write_text("user,word,day\na,lol,9\na,im,4\n")
-    done = command("longitudinal", "run", "--data", str(path), "--out", "mine", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "time goes backwards" in done.stderr
-    assert not (tmp_path / "mine").exists()
+def test_wrong_settings_are_one_line(settings, message):
+    with pytest.raises(InputError, match=message) as refused:
+        load_plan("weekly-small", settings=settings)
+    assert "\n" not in str(refused.value)
 
 
 def test_infinite_medians_are_those_of_words_not_found(done):

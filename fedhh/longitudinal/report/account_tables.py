@@ -1,0 +1,347 @@
+"""Tables of ledgers, of memoized answers, and of longitudinal audits with their verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fedhh.accounting.guarantees import Guarantee, NotApplicable
+from fedhh.experiments.study.parts import Line, Opinions, Part
+from fedhh.experiments.study.text_table import TextTable, round_up
+from fedhh.longitudinal.audit import Overspending
+from fedhh.longitudinal.audit.verdict import (
+    LongitudinalVerdict,
+    SentRecords,
+    ShownAnswers,
+    verdict_word,
+)
+from fedhh.longitudinal.ledger import LedgerAccount, SaturatingDevice
+from fedhh.longitudinal.ledger.statements import EARLY, LATER, PLD, RECORD, SUM
+from fedhh.longitudinal.memoization import LifeEpsilon, MemoAccount, MemoizedBits, Observer
+from fedhh.longitudinal.memoization.memo_account import PATTERN_WIDTHS
+
+if TYPE_CHECKING:
+    from fedhh.accounting.second_opinion import SecondOpinion
+
+_DAYS_SHOWN = 7
+_METHODS = {SUM: "sum", EARLY: "advanced 2010", LATER: "advanced 2015", PLD: "PLD"}
+
+
+def ledger_parts(found: LedgerAccount, opinions: Sequence[SecondOpinion] | None) -> Iterator[Part]:
+    """Yield the tables of a ledger, second opinions on it if there are any, and its notes."""
+    yield _levels(found)
+    yield _use_cases(found)
+    if found.saturating is not None:
+        yield _saturating(found, found.saturating)
+    if opinions is not None:
+        yield Opinions(opinions)
+    for note in found.notes:
+        yield Line(note, is_whole=True)
+
+
+def _levels(found: LedgerAccount) -> TextTable:
+    """Return the table of all use cases together: a row for each level."""
+    by_unit: dict[str, dict[str, Guarantee]] = {}
+    for each in found.report.together.guarantees:
+        by_unit.setdefault(each.unit, {})[SUM if each.method == RECORD else each.method] = each
+    return TextTable(
+        title=f"{found.title}: all use cases together, {found.num_days} "
+        f"day{'s' * (found.num_days > 1)}; local epsilon, {found.neighboring}; delta 0 for the "
+        f"sum, else {found.delta:g}",
+        columns=("unit", *_METHODS.values()),
+        rows=tuple(
+            (unit, *(_guaranteed(methods.get(method)) for method in _METHODS))
+            for unit, methods in by_unit.items()
+        ),
+        note="*: the smallest; an empty cell is a single record.",
+    )
+
+
+def _use_cases(found: LedgerAccount) -> TextTable:
+    """Return the table of single use cases: a record, a day, and all of a life."""
+    report = found.report
+    return TextTable(
+        title="each use case alone",
+        columns=(
+            "use case", "a record", "a day", "records", "life: sum", "advanced 2015", "PLD",
+        ),
+        rows=tuple(
+            (
+                found.short_name(charge.use_case),
+                round_up(charge.epsilon),
+                _guaranteed(replace(report.guarantee("day", SUM, charge.use_case), best=False)),
+                report.guarantee("user", SUM, charge.use_case).assumptions.split(" ", 1)[0],
+                *(
+                    _guaranteed(report.guarantee("user", method, charge.use_case))
+                    for method in (SUM, LATER, PLD)
+                ),
+            )
+            for charge in found.rules.charges
+        ),
+        note="",
+    )  # fmt: skip
+
+
+def _saturating(found: LedgerAccount, device: SaturatingDevice) -> TextTable:
+    """Return the table of what a saturating device sent."""
+    spending, by_day = device.spent, device.loss_by_day
+    first = next((day for day, loss in enumerate(by_day) if loss), 0)
+    shown = ", ".join(f"{loss:g}" for loss in by_day[first : first + _DAYS_SHOWN])
+    rows = (
+        *(
+            (f"permitted a day on average, {what}", round_up(epsilon))
+            for what, epsilon in device.permitted_per_day.items()
+        ),
+        ("in its life", round_up(spending.life.basic.largest or 0.0)),
+        ("on its worst day, counted from opt-in", round_up(max(by_day))),
+        ("in its worst 24 hours", round_up(device.largest_in_24_hours)),
+        (f"day by day, from day {first} on", shown),
+        *(
+            (f"of {found.short_name(name)}, in its life", round_up(losses.basic.largest or 0.0))
+            for name, losses in spending.life_by_use_case.items()
+        ),
+    )
+    return TextTable(
+        title=f"a device with {device.events_per_day} events of each name on a busy day, after "
+        f"{device.idle_days} idle ones",
+        columns=("what it may send, and what it sent", "sum of epsilons"),
+        rows=rows,
+        note="",
+    )
+
+
+def _guaranteed(guarantee: Guarantee | None) -> str:
+    """Return an epsilon for a table, rounded up, the smallest marked."""
+    if guarantee is None:
+        return ""
+    if isinstance(guarantee.epsilon, NotApplicable):
+        return "not applicable"
+    epsilon = guarantee.epsilon
+    text = round_up(epsilon) if epsilon < 1e6 else f"{epsilon:.2g}"
+    return text + (" *" if guarantee.best else "")
+
+
+def memo_parts(memo: MemoAccount, crowd: int | None = None) -> Iterator[Part]:
+    """Yield the tables of an account, and what their numbers are about."""
+    yield Line(f"{memo.title}: all reports of one device, linked; delta 0")
+    yield from _memo_tables(memo)
+    yield from map(Line, _memo_notes(memo))
+    if memo.found is not None:
+        found, days = memo.found, memo.rows[-1].days
+        yield Line(
+            f"Found again among {crowd} devices with the same value, {days} reports under each of "
+            f"two pseudonyms: {100 * found.right:.1f}% (99% interval {100 * found.lower:.1f} to "
+            f"{100 * found.upper:.1f}, {found.num_trials} trials simulated); by chance "
+            f"{100 * found.by_chance:.3g}%."
+        )
+
+
+def _memo_tables(memo: MemoAccount) -> Iterator[TextTable]:
+    fresh = memo.name == "fresh"
+    kinds = ("fresh",) if fresh else ("memoized", "fresh")
+    value, change = [], []
+    for row in memo.rows:
+        values = [_observed_epsilon(row.value), _share(row.value_distinguished)]
+        changes = [_observed_epsilon(row.change), _share(row.change_distinguished)]
+        if not fresh:
+            values += [
+                _observed_epsilon(row.value_if_fresh),
+                _share(row.value_distinguished_if_fresh),
+            ]
+            changes += [
+                _share(row.change_distinguished_if_fresh),
+                _observed_epsilon(row.one_day),
+                _share(row.linked),
+            ]
+        value.append((str(row.days), *values))
+        change.append((str(row.days), *changes))
+    yield TextTable(
+        title="always A, or always B?",
+        columns=("days", *(f"{kind}: {what}" for kind in kinds for what in ("epsilon", "success"))),
+        rows=tuple(value),
+        note="",
+    )
+    links = ("epsilon, B on one day", "one device or two?") if not fresh else ()
+    yield TextTable(
+        title=f"always A, or A and B with {memo.changes} change{'s' * (memo.changes > 1)}?",
+        columns=("days", "epsilon", *(f"{kind}: success" for kind in kinds), *links),
+        rows=tuple(change),
+        note="",
+    )
+
+
+def _share(observer: Observer | None) -> str:
+    """Return how often an observer is right, between bounds where they differ."""
+    if observer is None:
+        return "-"
+    low, high = (f"{100 * bound:.1f}" for bound in (observer.lower, observer.upper))
+    if low == "100.0" and observer.lower < 1:
+        return ">99.9%"
+    return f"{low}%" if low == high else f"{low}-{high}%"
+
+
+def _observed_epsilon(epsilon: LifeEpsilon | None) -> str:
+    """Return an epsilon rounded up, large ones to whole numbers."""
+    if epsilon is None:
+        return "-"
+    if not math.isfinite(epsilon.epsilon):
+        return round_up(epsilon.epsilon)
+    digits = 1e3 if epsilon.epsilon < 100 else 1.0
+    return _rounded(math.ceil(epsilon.epsilon * digits - 1e-6) / digits)
+
+
+def _rounded(epsilon: float) -> str:
+    """Return an epsilon rounded up, but for what floating point has added."""
+    return round_up(epsilon * (1 - 1e-12))
+
+
+def _memo_notes(memo: MemoAccount) -> Iterator[str]:
+    """Yield what the tables' numbers are about, in sentences."""
+    answer = memo.answer
+    yield (
+        "success: how often the best observer is right; 50% is guessing. A and B are the two "
+        "values that are easiest to distinguish."
+    )
+    yield (
+        f"One report: epsilon {_rounded(answer.epsilon_first)}. All reports about one value: "
+        f"{_rounded(answer.epsilon_forever)}. Neighbors: always one value, always another."
+    )
+    visible = memo.response_changes
+    if visible is None:
+        return
+    bounds = []
+    for width in PATTERN_WIDTHS:
+        epsilon = answer.epsilon_of_same_pattern(width)
+        text = f"epsilon {_rounded(epsilon)}" if math.isfinite(epsilon) else "nothing bounds"
+        bounds.append(f"{width} {'value' if width == 1 else 'values'} {text}")
+    rounded = ", once rounded," if isinstance(answer, MemoizedBits) and answer.rounds else ""
+    yield (
+        f"Two histories whose values{rounded} repeat and differ on the same days: "
+        f"{', '.join(bounds)}."
+    )
+    # Below 1, and never rounded to it.
+    chance = ">0.9999" if visible >= 0.99995 else f"{visible:.4f}"
+    yield (
+        f"Not covered by that: with probability {chance} a change between the two values changes "
+        "the permanent response, and reports then show it."
+    )
+    yield (
+        "One device or two: whether two pseudonyms with so many reports each about one value, "
+        "with the same cohort or drawn buckets, are one device."
+    )
+
+
+def audit_parts(verdict: LongitudinalVerdict) -> Iterator[Part]:
+    """Yield everything that was found."""
+    devices = f"{verdict.num_devices:,} {'device' if verdict.num_devices == 1 else 'devices'}"
+    yield Line(
+        f"audit of {verdict.title}: {devices}, {verdict.num_days} days"
+        + (f", confidence {verdict.confidence:g}" if verdict.shown else ""),
+        is_whole=True,
+    )
+    if verdict.sent:
+        yield _table_of_sent(verdict.sent)
+    if verdict.shown:
+        yield _table_of_shown(verdict.shown)
+    lines = [line for sent in verdict.sent for line in _complaints(sent)]
+    lines += [line for shown in verdict.shown for line in _limits(shown)]
+    for line in (*lines, *(f"- {note}" for note in verdict.notes)):
+        yield Line(line, is_whole=True)
+    yield Line(f"verdict: {verdict_word(verdict.refuted)}", is_whole=True)
+
+
+def _table_of_sent(parts: tuple[SentRecords, ...]) -> TextTable:
+    return TextTable(
+        title="numbers of records sent, replayed against caps",
+        columns=(
+            "use case", "epsilon", "sent a day", "stated a day", "sent in all", "stated in all",
+            "verdict",
+        ),
+        rows=tuple(
+            (
+                part.use_case,
+                f"{part.epsilon:g}",
+                str(part.replay.most_in_a_day),
+                str(part.most_in_a_day),
+                str(part.replay.most_in_life),
+                str(part.most_in_life),
+                verdict_word(part.refuted),
+            )
+            for part in parts
+        ),
+        note="",
+    )  # fmt: skip
+
+
+def _table_of_shown(parts: tuple[ShownAnswers, ...]) -> TextTable:
+    rows = tuple(
+        (
+            part.audited,
+            f"{part.unit} of {part.found.stated.answers[0].epsilon:.3g}",
+            str(part.found.least_answers),
+            str(part.found.stated.num_answers),
+            "none" if part.found.detects_from is None else f"{part.found.detects_from} and more",
+            f"{part.found.found.epsilon:.3f}",
+            round_up(part.found.stated.epsilon),
+            verdict_word(part.refuted),
+        )
+        for part in parts
+    )
+    return TextTable(
+        title="what reports show: lower bounds",
+        columns=(
+            "of", "what", "at least", "stated", "detects", "epsilon at least", "epsilon stated",
+            "verdict",
+        ),
+        rows=rows,
+        note="",
+        labels=2,
+    )  # fmt: skip
+
+
+def _complaints(part: SentRecords) -> list[str]:
+    """Return what a device sent too much, and what that costs."""
+    replay = part.replay
+    if replay.first is None or replay.worst is None:
+        return []
+    who = "1 device" if replay.num_overspending == 1 else f"{replay.num_overspending:,} devices"
+    lines = [
+        f"{part.use_case}: {who} of {replay.num_devices:,} sent more than stated; "
+        f"first, {_overspent(part, replay.first)}"
+    ]
+    if replay.worst != replay.first:
+        lines.append(f"{part.use_case}: worst, {_overspent(part, replay.worst)}")
+    return lines
+
+
+def _overspent(part: SentRecords, spent: Overspending) -> str:
+    when = (
+        f"day {spent.first_day}"
+        if spent.num_days == 1
+        else f"days {spent.first_day} to {spent.last_day}"
+    )
+    device = part.names.get(spent.device, spent.device)
+    return (
+        f"device {device} on {when}: {spent} (loss {spent.sent * part.epsilon:g}, stated "
+        f"{spent.stated * part.epsilon:g})"
+    )
+
+
+def _limits(part: ShownAnswers) -> list[str]:
+    """Return what these histories cannot show."""
+    name, control = part.audited, part.control
+    if part.found.detects_from is None:
+        cure = "" if control is None else ", or a smaller --local-epsilon"
+        return [
+            f"{name}: no number of {part.unit}, however large, can be detected in these histories; "
+            f"use more --devices{cure}."
+        ]
+    if control is None:
+        return []
+    missed, cure = ("", "") if control.refuted else ("not ", "; use more --days or --devices")
+    return [
+        f"{name}: drawn again every day, it would {missed}be detected: at least "
+        f"{control.least_answers} {part.unit}, stated {control.stated.num_answers}{cure}."
+    ]
