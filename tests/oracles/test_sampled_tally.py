@@ -24,7 +24,7 @@ from fedhh.random import kernel_state
 from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.testing.statistics import ALPHA, distribution_p_value
 
-DRAWS = 10_000
+DRAWS = 5_000
 
 
 def subset_oracle(domain_size, subset_size, odds):
@@ -41,9 +41,9 @@ def joint_draws(oracle, counts, seed=0, draws=DRAWS):
 
 CASES = [
     (5, 2, 3.0, (1, 0, 2, 0, 1)),
-    (4, 3, 2.0, (2, 1, 0, 0)),
+    (4, 3, 3.0, (2, 1, 0, 0)),
     (6, 3, 8.0, (0, 2, 0, 0, 0, 1)),
-    (7, 4, 3.0, (0, 0, 0, 0, 1, 0, 1)),
+    (7, 4, 4.0, (0, 0, 0, 0, 1, 0, 1)),
     (3, 1, 3.0, (2, 1, 3)),
     (2, 1, 4.0, (3, 2)),
 ]

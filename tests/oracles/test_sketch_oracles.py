@@ -14,23 +14,16 @@ from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
 from fedhh.oracles.hashed_response import BassilySmith, FastLocalHashing
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
-from fedhh.testing import ALPHA, distribution_p_value, report_distribution
+from fedhh.testing import ALPHA, distribution_p_value
 from fedhh.testing.oracle_distributions import aggregate_distribution
 from fedhh.validation import InputError
 
 PRIME = 2**61 - 1
 
-TINY = [
-    CountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=3, hash_seed=1),
-    HadamardCountMeanSketch(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
-    Hashtogram(epsilon=1.5, domain_size=4, num_hashes=2, num_cells=4, hash_seed=1),
-    FastLocalHashing(epsilon=1.08, domain_size=4, num_hashes=2, hash_seed=2),
-    BassilySmith(epsilon=1.5, domain_size=4, num_hashes=3, hash_seed=1),
-]
 MEDIUM = [
     CountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
-    HadamardCountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
-    Hashtogram(epsilon=2.0, domain_size=8, num_hashes=8, num_cells=16),
+    HadamardCountMeanSketch(epsilon=2.0, domain_size=8, num_hashes=4, num_cells=8),
+    Hashtogram(epsilon=2.0, domain_size=8, num_hashes=4, num_cells=8),
     FastLocalHashing(epsilon=2.0, domain_size=8, num_hashes=8),
     BassilySmith(epsilon=2.0, domain_size=8, num_hashes=16),
 ]
@@ -41,7 +34,6 @@ def name(oracle: object) -> str:
     return type(oracle).__name__
 
 
-each_tiny = pytest.mark.parametrize("oracle", TINY, ids=name)
 each_medium = pytest.mark.parametrize("oracle", MEDIUM, ids=name)
 
 
@@ -49,25 +41,7 @@ def cell(oracle: SketchOracle, row: int, value: int) -> int:
     return int(oracle.hashes.cells(np.array([row]), np.array([value]))[0])
 
 
-def report_p_value(oracle: SketchOracle, claimed: SketchOracle) -> float:
-    reports = oracle.privatize(np.full(20_000, 3), rng=np.random.default_rng(7))
-    return distribution_p_value(reports, report_distribution(claimed, 3))
-
-
-@each_tiny
-def test_reports_follow_the_stated_distribution(oracle):
-    assert report_p_value(oracle, oracle) > ALPHA
-
-
-@each_tiny
-@pytest.mark.parametrize("change", [0.3, -0.3])
-def test_the_test_of_reports_notices_a_wrong_epsilon(oracle, change):
-    # Half as much for local hashing, which keeps its number of cells then.
-    if isinstance(oracle, FastLocalHashing):
-        change /= 2
-    assert report_p_value(replace(oracle, epsilon=oracle.epsilon + change), oracle) < ALPHA
-
-
+# That reports follow their distribution is the suite's to check (tests/conformance).
 SMALLEST = [
     CountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
     HadamardCountMeanSketch(epsilon=1.5, domain_size=3, num_hashes=2, num_cells=2, hash_seed=1),
@@ -84,8 +58,10 @@ def sketch_p_value(oracle: SketchOracle, claimed: SketchOracle, *, from_histogra
         draw = lambda: sample_sketch(oracle, np.array([1, 0, 1]), rng=rng)  # noqa: E731
     else:
         draw = lambda: oracle.aggregate(values=np.array([0, 2]), rng=rng)  # noqa: E731
+    # Few as they are, they show the wrong epsilons below.
+    num = 9_000 if isinstance(oracle, FastLocalHashing) else 3_000
     return distribution_p_value(
-        np.array([draw() for _ in range(12_000)]), aggregate_distribution(claimed, [0, 2])
+        np.array([draw() for _ in range(num)]), aggregate_distribution(claimed, [0, 2])
     )
 
 
@@ -102,10 +78,11 @@ def test_a_sketch_drawn_without_storing_reports_has_the_law_of_a_sketch_of_repor
 
 
 @each_smallest
-@pytest.mark.parametrize(("from_histogram", "change"), [(False, 0.45), (True, -0.45)])
+@pytest.mark.parametrize(("from_histogram", "change"), [(False, 0.8), (True, -0.8)])
 def test_the_test_of_sketches_notices_a_wrong_epsilon(oracle, from_histogram, change):
+    # Less for local hashing, which keeps its number of cells then.
     if isinstance(oracle, FastLocalHashing):
-        change *= 0.36
+        change *= 0.2
     wrong = replace(oracle, epsilon=oracle.epsilon + change)
     assert sketch_p_value(wrong, oracle, from_histogram=from_histogram) < ALPHA
 

@@ -1,4 +1,7 @@
-"""Hadamard response over its placements, and dBitFlip against its paper's estimate."""
+"""Hadamard response over its placements, and dBitFlip against its paper's estimate.
+
+That reports follow their distributions is the suite's to check (tests/conformance).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import DBitFlip, HadamardResponse, SubsetSelection, SymmetricUnaryEncoding
-from fedhh.testing import follows_distribution
-from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.validation import InputError
 
 COUNTS = np.array([2, 0, 3, 1, 0])
@@ -49,28 +50,6 @@ def test_over_all_placements_hadamard_response_is_unbiased_with_the_stated_varia
     assert np.allclose(np.mean(variances, axis=0), oracle.variance(COUNTS, 6), rtol=1e-12)
     # No count alone has a variance: where values lie changes it by more than a tenth.
     assert np.min(variances, axis=0)[0] < 0.9 * np.max(variances, axis=0)[0]
-
-
-def support_of_fresh_reports(oracle, values, rng):
-    return tuple(oracle.support(oracle.aggregate(values=values, rng=rng)).tolist())
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 0, 3, 1, 2)])
-def test_hadamard_responses_and_their_tallies_have_their_distributions(order):
-    oracle, other = placed(order), placed((2, 1, 4, 3, 0))
-    rng = np.random.default_rng(0)
-    space = oracle.report_space()
-    for value in range(5):
-        reports = oracle.privatize(np.full(40_000, value), rng=rng).tolist()
-        distribution = dict(
-            zip(space.tolist(), np.exp(oracle.log_prob(space, value)).tolist(), strict=True)
-        )
-        assert follows_distribution(reports, distribution)
-    values = np.array([0, 2, 2])
-    distribution = tally_distribution(oracle, values.tolist())
-    tallies = [support_of_fresh_reports(oracle, values, rng) for _ in range(4_000)]
-    assert follows_distribution(tallies, distribution)
-    assert not follows_distribution(tallies, tally_distribution(other, values.tolist()))
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 0.69])
@@ -127,13 +106,6 @@ def test_all_bits_of_d_bit_flip_are_symmetric_unary_encoding():
     unary = SymmetricUnaryEncoding(epsilon=2.0, domain_size=6)
     assert oracle.d == 6
     assert float(oracle.variance(2, 9)) == pytest.approx(float(unary.variance(2, 9)), rel=1e-9)
-
-
-def test_sampled_bits_are_a_uniform_subset_with_flips_of_their_own():
-    oracle = DBitFlip(epsilon=1.0, domain_size=5, num_bits=3)
-    reports = oracle.privatize(np.full(60_000, 2), rng=np.random.default_rng(4))
-    drawn = [tuple(row) for row in (reports >> 1).tolist()]
-    assert follows_distribution(drawn, dict.fromkeys(itertools.combinations(range(5), 3), 0.1))
 
 
 def test_one_bit_and_domains_too_large_are_refused():

@@ -7,11 +7,8 @@ import pytest
 
 from fedhh.oracles import SubsetSelection
 from fedhh.testing import (
-    ALPHA,
-    distribution_p_value,
     follows_distribution,
     report_distribution,
-    rows,
 )
 from fedhh.validation import InputError
 
@@ -152,62 +149,3 @@ def test_unknown_subset_size_lists_the_known_ones():
 def test_a_domain_beyond_32_bits_is_refused_with_a_way_out():
     with pytest.raises(InputError, match=r"domain_size <= 4294967295.*olh"):
         SubsetSelection(epsilon=1.0, domain_size=2**32)
-
-
-# Negative controls: samplers that are wrong by a little must fail the very tests that the right
-# one passes. Each is wrong in its own direction.
-
-LAW_ORACLE = SubsetSelection(epsilon=1.0, domain_size=6)
-
-
-def with_p_off_by(shift: float):
-    """The true sampler, except for its coin."""
-
-    class Biased(SubsetSelection):
-        def _miss_probability(self, d):
-            return super()._miss_probability(d) - shift
-
-    biased = Biased(epsilon=1.0, domain_size=6)
-    assert biased.d == LAW_ORACLE.d
-    assert biased.p == pytest.approx(LAW_ORACLE.p + shift)
-    return biased
-
-
-def with_replacement(value, size, seed):
-    """Algorithm 1 with its "without replacement" forgotten; repeats count once."""
-    rng = np.random.default_rng(seed)
-    d, s = LAW_ORACLE.d, LAW_ORACLE.domain_size
-    draws = rng.integers(0, s - 1, size=(size, d))
-    draws += draws >= value
-    draws[rng.random(size) < LAW_ORACLE.p, 0] = value
-    return [tuple(sorted(set(row))) for row in draws.tolist()]
-
-
-@pytest.mark.parametrize("shift", [0.02, -0.02])
-def test_privatize_with_p_too_large_or_too_small_is_caught(shift):
-    reports = with_p_off_by(shift).privatize(np.full(100_000, 2), rng=np.random.default_rng(3))
-    assert distribution_p_value(rows(reports), report_distribution(LAW_ORACLE, 2)) < ALPHA
-
-
-def test_drawing_with_replacement_is_caught():
-    drawn = with_replacement(2, 10_000, seed=5)
-    distribution = report_distribution(LAW_ORACLE, 2)
-    assert distribution_p_value(drawn, distribution) == 0
-    # Even if the short reports are dropped: those with the value then are too many.
-    whole = [report for report in drawn if len(report) == LAW_ORACLE.d]
-    assert distribution_p_value(whole * 4, distribution) < ALPHA
-
-
-def test_keeping_whole_reports_only_is_caught_if_it_favors_one_side_of_the_coin():
-    # A report with the value has fewer draws that can collide. If collisions are dropped after the
-    # coin, holders are kept more often.
-    rng = np.random.default_rng(6)
-    size = 60_000
-    held = rng.random(size) < LAW_ORACLE.p
-    draws = rng.permuted(np.tile([0, 1, 3, 4, 5], (size, 1)), axis=1)[:, : LAW_ORACLE.d]
-    collides = rng.random(size) < np.where(held, 0.2, 0.4)
-    draws[held, 0] = 2
-    kept = np.sort(draws[~collides], axis=1)
-    assert distribution_p_value(rows(kept), report_distribution(LAW_ORACLE, 2)) < ALPHA
-    everything = np.sort(draws, axis=1)
-    assert follows_distribution(rows(everything), report_distribution(LAW_ORACLE, 2))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedhh.clients.worker import ClientWorker
+from fedhh.oracles import make_pure_oracle
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX
 from fedhh.server.adaptive.state import AdaptiveState
@@ -218,7 +219,7 @@ def test_guessed_words_are_asked_about_at_once_and_found_once(clients):
         # A guess is believed by the votes for it, and estimated from them.
         votes = each.aggregate.tally[query.num_candidates - len(guesses) : -1]
         votes_of = dict(zip((word.tobytes() for word in guesses), votes, strict=True))
-        oracle = settled._oracle(query.domain_size)
+        oracle = make_pure_oracle(settled.oracle_spec, query.domain_size)
         for number, word in enumerate(found, start=len(state.found.codes)):
             if word.tobytes() in longer:
                 estimate = oracle.estimate(votes_of[word.tobytes()], each.aggregate.num_reports)
@@ -237,7 +238,7 @@ def test_words_are_estimated_by_the_validation_round_alone(clients):
     codes = validation.query.finished
     row_of = {word: row for row, word in enumerate(settled.symbols.decode(codes))}
     rows = [row_of[word] for word in found.words]
-    oracle = settled._oracle(validation.query.domain_size)
+    oracle = make_pure_oracle(settled.oracle_spec, validation.query.domain_size)
     expected = oracle.estimate(validation.aggregate.tally[rows], validation.aggregate.num_reports)
     assert len(found) > 5
     assert found.estimate == pytest.approx(expected)
@@ -262,7 +263,10 @@ def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
     # The validation round's votes come on top, and decide with them.
     answers, size = done[-1].aggregate, done[-1].query.domain_size
     in_all = np.array(counted) + answers.tally[: len(counted)]
-    by_chance = last.own.evidence.expected + answers.num_reports * settled._oracle(size).q
+    by_chance = (
+        last.own.evidence.expected
+        + answers.num_reports * make_pure_oracle(settled.oracle_spec, size).q
+    )
     row_of = {word.tobytes(): row for row, word in enumerate(last.found.codes)}
     returned = [row_of[word.tobytes()] for word in done[-1].after.found.codes]
     assert len(returned) > 5
@@ -299,7 +303,7 @@ def test_free_words_need_as_many_votes_as_the_last_prefix():
     # Prefix 0 with four children, prefix 1 with a word; candidates are prefix * 7 + symbol.
     votes[[1, 2, 3, 4]] = [9, 8, 5, 4]
     votes[[END, 7 + END]] = [5, 4]
-    noise = Noise(oracle=protocol._oracle(query.domain_size), num_reports=40)
+    noise = Noise(oracle=make_pure_oracle(protocol.oracle_spec, query.domain_size), num_reports=40)
     kept, threshold = protocol.keep(votes, noise, query)
     assert kept.tolist() == [0, 1, 2, 3]
     assert threshold == 5
@@ -326,7 +330,7 @@ def test_the_eta_rule_is_monotone_in_the_clients_and_stays_within_its_bounds(
     # Between its bounds, 15 % of B over the share that is 2.5 deviations of its noise.
     if (local_epsilon, max_items) == (8.0, 60):
         settled = protocol.settle(num_clients=10**6, seed=0)
-        oracle = settled._oracle(100_000)
+        oracle = make_pure_oracle(settled.oracle_spec, 100_000)
         deviation = (float(oracle.variance(0, 1)) * 60 / 10**6) ** 0.5
         assert settled.eta_max == round(0.15 * 60 / (2.5 * deviation))
         assert 2_000 < settled.eta_max < 30_000

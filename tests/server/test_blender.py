@@ -17,6 +17,7 @@ from fedhh.server.blender import Blender
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
+from tests.asked_clients import Recording
 from tests.conftest import LETTERS
 from tests.zipf_words import final_state, six_letter_words
 
@@ -48,12 +49,9 @@ def test_groups_are_disjoint_and_cover_the_cohort():
 
 def test_plain_words_are_the_histogram_of_what_clients_hold(population):
     query = replace(SMALL, head_items=100, length=5).next_query(SMALL.initialize())
-    worker = ClientWorker(population, seed=1)
-    answer = worker.answer(query, range(query.cohort.num_blocks))
-    expected: Counter[str] = Counter()
-    for block in range(query.cohort.num_blocks):
-        rows = population.block(worker._clients(query.cohort, block))
-        expected += words_held(population, rows, 5)
+    clients = Recording(population)
+    answer = ClientWorker(clients, seed=1).answer(query, range(query.cohort.num_blocks))
+    expected = words_held(population, population.block(clients.asked), 5)
     messages = answer.aggregate.messages
     got: Counter[str] = Counter()
     for word, count in zip(
@@ -91,13 +89,10 @@ def test_a_client_contributes_no_more_words_than_asked_for():
 def test_without_noise_the_list_is_what_enough_clients_hold(population):
     protocol = replace(SMALL, opt_in_epsilon=100.0, head_items=100, max_words=10_000)
     query = protocol.next_query(protocol.initialize())
-    worker = ClientWorker(population, seed=1)
-    answer = worker.answer(query, range(query.cohort.num_blocks))
+    clients = Recording(population)
+    answer = ClientWorker(clients, seed=1).answer(query, range(query.cohort.num_blocks))
     state = protocol.finish_round(protocol.initialize(), query, answer.aggregate)
-    expected: Counter[str] = Counter()
-    for block in range(query.cohort.num_blocks):
-        rows = population.block(worker._clients(query.cohort, block))
-        expected += words_held(population, rows, 6)
+    expected = words_held(population, population.block(clients.asked), 6)
     listed = protocol.symbols.decode(state.own.head)
     slack = 12 * protocol.curator.head_scale
     assert {w for w, c in expected.items() if c > protocol.curator.threshold + slack} <= set(listed)

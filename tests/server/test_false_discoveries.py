@@ -96,11 +96,7 @@ PRINTED = (
     ("p", "rate", "rejected"),
     [
         # Benjamini and Hochberg (1995), section 3.2: the first four of fifteen at 5 %.
-        (
-            PRINTED,
-            0.05,
-            [0, 1, 2, 3],
-        ),
+        (PRINTED, 0.05, [0, 1, 2, 3]),
         # Step up: the third is let through by the fourth.
         ([0.9, 0.04, 0.01, 0.038], 0.05, [2]),
         ([0.04, 0.039, 0.038, 0.05], 0.05, [0, 1, 2, 3]),

@@ -9,23 +9,20 @@ import pytest
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.queries.base import Aggregate
-from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server import ldp_triehh
+from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
+from tests.asked_clients import Recording
 from tests.conftest import LETTERS
 from tests.reference import trie_hh_without_noise
+from tests.zipf_words import final_state
 
 SMALL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=6, passes=1, eta_max=25, max_items=4
 )
-
-
-def run(protocol: LdpTrieHH, population: StoredPopulation, seed: int = 0) -> TrieState:
-    executor = InProcessExecutor(ClientWorker(population, seed=seed))
-    *_, last = rounds(protocol, executor)
-    return last.state
 
 
 def test_without_noise_the_trie_is_that_of_the_papers_algorithm(population):
@@ -34,12 +31,11 @@ def test_without_noise_the_trie_is_that_of_the_papers_algorithm(population):
     protocol = replace(
         SMALL, oracle="none", ties="paper", max_items=100, skip_free_layers=False, eta_max=15
     )
-    state = run(protocol, population)
-    worker = ClientWorker(population, seed=0)
-    order = worker._client_order(protocol.next_query(protocol.initialize()).cohort)
+    asked = Recording(population)
+    state = final_state(protocol, asked)
     clients = []
     for layer in range(6):
-        rows = population.block(order[layer * 400 : (layer + 1) * 400])
+        rows = population.block(asked.asked[layer * 400 : (layer + 1) * 400])
         clients.append(
             [
                 {
@@ -61,10 +57,9 @@ def test_without_noise_the_trie_is_that_of_the_papers_algorithm(population):
 
 def test_estimates_are_within_five_standard_deviations_of_the_cohorts_truth(population):
     protocol = replace(SMALL, local_epsilon=6.0, max_items=6)
-    state = run(protocol, population)
+    clients = Recording(population)
+    state = final_state(protocol, clients)
     discovered = protocol.discoveries(state)
-    worker = ClientWorker(population, seed=0)
-    order = worker._client_order(protocol.next_query(protocol.initialize()).cohort)
     noise_of = {s.layer: s.noise_std for s in state.history}
     first_layer = state.history[0].layer
     for word, layer, estimate in zip(
@@ -72,7 +67,7 @@ def test_estimates_are_within_five_standard_deviations_of_the_cohorts_truth(popu
     ):
         start = (layer - first_layer) * 400
         noise = noise_of[layer]
-        rows = population.block(order[start : start + 400])
+        rows = population.block(clients.asked[start : start + 400])
         word_id = int(population.lexicon.ids([word])[0])
         held = int((rows.word_ids == word_id).sum()) if word_id >= 0 else 0
         assert abs(estimate - held) < 5 * noise + 5
@@ -93,7 +88,7 @@ def test_kept_prefixes_number_eta_and_each_layer_extends_the_last(population):
 
 
 def test_every_client_sends_exactly_b_reports(population):
-    for summary in run(SMALL, population).history:
+    for summary in final_state(SMALL, population).history:
         assert summary.num_reports == 400 * 4
 
 
@@ -101,14 +96,16 @@ def test_free_layers_are_skipped_and_their_words_stay_candidates(population):
     # 6 + 42 candidates of one or two symbols fit into eta = 60: the first layer decides nothing.
     skipping = replace(SMALL, eta_max=60, local_epsilon=8.0)
     asking = replace(skipping, skip_free_layers=False)
-    assert [s.layer for s in run(skipping, population).history] == [2, 3, 4, 5, 6]
-    assert [s.layer for s in run(asking, population).history] == [1, 2, 3, 4, 5, 6]
-    assert not run(asking, population).history[0].decides
-    assert run(skipping, population).history[0].decides
-    short = {w for w in skipping.discoveries(run(skipping, population)).words if len(w) == 1}
+    assert [s.layer for s in final_state(skipping, population).history] == [2, 3, 4, 5, 6]
+    assert [s.layer for s in final_state(asking, population).history] == [1, 2, 3, 4, 5, 6]
+    assert not final_state(asking, population).history[0].decides
+    assert final_state(skipping, population).history[0].decides
+    short = {
+        w for w in skipping.discoveries(final_state(skipping, population)).words if len(w) == 1
+    }
     assert short <= {w for w in population.lexicon.words if len(w) == 1}
     assert short
-    free = {w for w in asking.discoveries(run(asking, population)).words if len(w) == 1}
+    free = {w for w in asking.discoveries(final_state(asking, population)).words if len(w) == 1}
     assert free == set(LETTERS)
     assert skipping.plan.most_answers == 5 * 400
     assert asking.plan.most_answers == 6 * 400
@@ -116,27 +113,27 @@ def test_free_layers_are_skipped_and_their_words_stay_candidates(population):
 
 def test_the_last_layer_is_never_skipped(population):
     protocol = replace(SMALL, depth=2, eta_max=10_000)
-    state = run(protocol, population)
+    state = final_state(protocol, population)
     assert [s.layer for s in state.history] == [2]
     assert set(protocol.discoveries(state).words) >= set(LETTERS)
 
 
 def test_later_passes_leave_out_what_earlier_ones_found(population):
     protocol = replace(SMALL, passes=2, oracle="none", eta_max=12)
-    discovered = protocol.discoveries(run(protocol, population))
+    discovered = protocol.discoveries(final_state(protocol, population))
     first = [w for w, p in zip(discovered.words, discovered.pass_index, strict=True) if p == 0]
     second = [w for w, p in zip(discovered.words, discovered.pass_index, strict=True) if p == 1]
     assert first
     assert second
     assert not set(first) & set(second)
-    single = protocol.discoveries(run(replace(protocol, passes=1), population))
+    single = protocol.discoveries(final_state(replace(protocol, passes=1), population))
     assert list(single.words) == first
 
 
 def test_no_word_is_discovered_twice_even_by_noise(population):
     # At a tiny epsilon nearly every kept candidate is noise.
     protocol = replace(SMALL, passes=4, clients_per_layer=200, local_epsilon=0.1)
-    words = protocol.discoveries(run(protocol, population)).words
+    words = protocol.discoveries(final_state(protocol, population)).words
     assert len(words) == len(set(words))
 
 
@@ -152,7 +149,7 @@ def test_words_with_foreign_symbols_or_too_many_are_never_found():
     protocol = LdpTrieHH(
         alphabet="abc", depth=4, clients_per_layer=100, eta_max=3, passes=1, oracle="none"
     )
-    state = run(protocol, population)
+    state = final_state(protocol, population)
     assert "ab" in protocol.discoveries(state).words
     assert not {"abé", "abcabc", "abca"} & set(protocol.discoveries(state).words)
     # The long word's prefix was voted for to the last layer, as a real device would: "abcab".
@@ -169,7 +166,7 @@ def _last_trie(protocol: LdpTrieHH, population: StoredPopulation) -> np.ndarray:
 
 
 def test_the_same_seed_gives_the_same_words_and_another_seed_other_estimates(population):
-    a, b, c = (SMALL.discoveries(run(SMALL, population, seed)) for seed in (1, 1, 2))
+    a, b, c = (SMALL.discoveries(final_state(SMALL, population, seed=seed)) for seed in (1, 1, 2))
     assert list(a.words) == list(b.words)
     assert np.array_equal(a.estimate, b.estimate)
     assert not np.array_equal(a.estimate, c.estimate)
@@ -194,10 +191,7 @@ def test_too_few_clients_are_refused_with_the_numbers_and_a_cure():
 @pytest.mark.parametrize("changes", [{}, {"eta_max": 1}, {"skip_free_layers": False}])
 def test_the_oracle_is_tried_beforehand_on_a_domain_as_large_as_any_layers(monkeypatch, changes):
     tried = []
-    make = LdpTrieHH._oracle
-    monkeypatch.setattr(
-        LdpTrieHH, "_oracle", lambda self, size: tried.append(size) or make(self, size)
-    )
+    monkeypatch.setattr(ldp_triehh, "make_pure_oracle", lambda _, size: tried.append(size))
     protocol = replace(SMALL, **changes)
     deciding = [x.largest_domain for x in protocol.plan.layers if x.layer > 2]
     assert max(tried) >= max(deciding)

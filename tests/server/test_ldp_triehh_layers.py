@@ -14,6 +14,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
+from tests.asked_clients import Recording
 from tests.conftest import LETTERS
 
 # Six letters and the end symbol: layer 1 has 6 * 7 = 42 candidates, layer 2 has 36 * 7 and the six
@@ -56,13 +57,11 @@ def test_short_words_are_voted_on_once():
 
 def test_every_layer_draws_reused_clients_afresh(population):
     protocol = replace(SMALL, reuse_clients=True, clients_per_layer=3_000)
-    worker = ClientWorker(population, seed=0)
-    asked = []
-    for finished in rounds(protocol, InProcessExecutor(worker)):
-        cohort = finished.query.cohort
-        asked.append(tuple(np.sort(worker._client_order(cohort)[cohort.block(0)]).tolist()))
-    assert len(asked) == len(set(asked)) == 6
-    assert len({client for block in asked for client in block}) > len(asked[0])
+    clients = Recording(population)
+    num_rounds = len(list(rounds(protocol, InProcessExecutor(ClientWorker(clients, seed=0)))))
+    cohorts = np.sort(clients.asked.reshape(num_rounds, 3_000), axis=1)
+    assert len(np.unique(cohorts, axis=0)) == num_rounds == 6
+    assert (np.diff(cohorts, axis=1) > 0).all()
 
 
 def test_found_words_are_not_missed(population):

@@ -158,14 +158,10 @@ def test_a_population_that_is_too_small_is_refused_with_a_cure():
 
 
 def test_most_frequent_words_of_a_hundred_thousand_clients_are_found():
-    for seed in range(3):
-        population = six_letter_words(100_000, seed=seed)
-        protocol = Pem(
-            clients_per_layer=20_000,
-            max_items=1,
-            alphabet=string.ascii_lowercase,
-            hash_seed=seed,
-        )
-        words = protocol.discoveries(final_state(protocol, population, seed=seed)).words
-        assert recall_of_top(words, population, 20) == 1.0
-        assert recall_of_top(words, population, 50) >= 0.62
+    population = six_letter_words(100_000, seed=0)
+    protocol = Pem(
+        clients_per_layer=20_000, max_items=1, alphabet=string.ascii_lowercase, hash_seed=0
+    )
+    words = protocol.discoveries(final_state(protocol, population)).words
+    assert recall_of_top(words, population, 20) == 1.0
+    assert recall_of_top(words, population, 50) >= 0.62

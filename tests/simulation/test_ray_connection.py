@@ -8,7 +8,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -17,12 +19,12 @@ from fedhh.validation import InputError, RunFailedError
 ray = pytest.importorskip("ray")
 
 from fedhh.simulation.ray import connection  # noqa: E402 - only where ray is there
-from fedhh.simulation.ray.connection import start_ray, stop_ray  # noqa: E402
+from fedhh.simulation.ray.connection import check_cluster, start_ray, stop_ray  # noqa: E402
 
 
-def refusal(address: str) -> str:
+def refusal(address: str, join: Callable[[str], None] = lambda at: start_ray(1, at)) -> str:
     with pytest.raises(InputError) as error:
-        start_ray(1, address)
+        join(address)
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -77,25 +79,21 @@ class Listener:
             each.close()
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(b"", id="silent"),
-        pytest.param(b"HTTP/1.0 400 Bad Request\r\n\r\n", id="web server"),
-        pytest.param(b"\0\0\0\4\0\0\0\0\0", id="greets as gRPC does, and no more"),
-    ]
-)
-def listener(request) -> Iterator[Listener]:
-    listener = Listener(request.param)
-    yield listener
-    listener.close()
-
-
-def test_a_port_that_listens_but_is_no_ray_is_named(listener, capfd, monkeypatch):
+def test_a_port_that_listens_but_is_no_ray_is_named(capfd, monkeypatch):
     monkeypatch.setattr(connection, "_PROBE_SECONDS", 4.0)
-    message = refusal(listener.address)
-    assert f"Ray cannot join a cluster at ray_address={listener.address!r}: no head" in message
-    assert "with a node on this machine answers in 4 s; give the port of `ray start" in message
+    # A silent one, a web server, and one that greets as gRPC does and says no more.
+    says = (b"", b"HTTP/1.0 400 Bad Request\r\n\r\n", b"\0\0\0\4\0\0\0\0\0")
+    listeners = [Listener(each) for each in says]
+    addresses = [listener.address for listener in listeners]
+    # At once: each takes the whole time.
+    with ThreadPoolExecutor(len(says)) as threads:
+        messages = list(threads.map(partial(refusal, join=check_cluster), addresses))
+    for address, message in zip(addresses, messages, strict=True):
+        assert f"Ray cannot join a cluster at ray_address={address!r}: no head" in message
+        assert "with a node on this machine answers in 4 s; give the port of `ray start" in message
     assert capfd.readouterr() == ("", "")
+    for listener in listeners:
+        listener.close()
 
 
 # As Ray 2.60 says them.

@@ -6,6 +6,7 @@ import sys
 import threading
 import types
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -26,7 +27,9 @@ ray = pytest.importorskip("ray")
 from ray.exceptions import RaySystemError  # noqa: E402 - only where ray is there
 from ray.util.placement_group import placement_group  # noqa: E402
 
-from fedhh.simulation.ray import actors, tasks  # noqa: E402
+from fedhh.simulation.ray import actors as actors_module  # noqa: E402
+from fedhh.simulation.ray import tasks  # noqa: E402
+from fedhh.simulation.ray.actors import RayActors  # noqa: E402
 from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
 from fedhh.simulation.ray.tasks import Shared, map_on_ray  # noqa: E402
 from fedhh.simulation.ray.watch import RayWatch, failure_of  # noqa: E402
@@ -101,21 +104,18 @@ class TestThreeWorkers:
 
 class TestFewerCoresThanWorkers:
     def test_as_many_as_fit_answer_for_all_and_it_is_said(self, monkeypatch, caplog, reference):
-        monkeypatch.setattr(actors, "_PLACE_SECONDS", 3.0)
+        monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 2.0)
         worker = ClientWorker(zipf_population(6_000), seed=9)
         executor = RayExecutor(worker, num_workers=RAY_CORES + 1)
         assert len(executor.clients) == RAY_CORES
         assert "4 workers were asked for, and the Ray cluster has free cores for 3" in caplog.text
+        # They have all cores: others are refused with the cure.
+        monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 0.2)
+        with pytest.raises(InputError, match=f"None of the {RAY_CORES} cores .*--workers 0"):
+            RayExecutor(worker, num_workers=1)
         assert_same(last_state(executor), reference)
 
-    def test_no_free_core_is_refused_with_the_cure(self, monkeypatch):
-        worker = ClientWorker(zipf_population(600), seed=9)
-        with RayExecutor(worker, num_workers=RAY_CORES):
-            monkeypatch.setattr(actors, "_PLACE_SECONDS", 0.2)
-            with pytest.raises(InputError, match=f"None of the {RAY_CORES} cores .*--workers 0"):
-                RayExecutor(worker, num_workers=1)
-
-    def test_an_actor_that_is_lost_and_finds_no_core_leaves_its_blocks_to_others(
+    def test_actors_that_are_lost_and_find_no_core_leave_their_blocks_to_others_if_any(
         self, monkeypatch, caplog, reference
     ):
         worker = ClientWorker(zipf_population(6_000), seed=9)
@@ -126,20 +126,15 @@ class TestFewerCoresThanWorkers:
                 state = round_.state
                 if number == 1:
                     # As if its node went with it: nobody gets a core again.
-                    monkeypatch.setattr(actors, "_PLACE_SECONDS", 0.05)
-                    monkeypatch.setattr(actors, "placement_group", never_placed)
+                    monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 0.05)
+                    monkeypatch.setattr(actors_module, "placement_group", never_placed)
                     ray.kill(executor.clients[0])
-        assert "1 workers go on" in caplog.text
-        assert_same(state, reference)
-        assert sum(seen) == PROTOCOL.plan.most_answers
-
-    def test_a_run_that_lost_all_workers_ends_with_the_cure(self, monkeypatch):
-        with RayExecutor(ClientWorker(zipf_population(6_000), seed=9), num_workers=1) as executor:
+            assert "1 workers go on" in caplog.text
+            assert_same(state, reference)
+            assert sum(seen) == PROTOCOL.plan.most_answers
             follow = rounds(PROTOCOL, executor)
             next(follow)
-            monkeypatch.setattr(actors, "_PLACE_SECONDS", 0.05)
-            monkeypatch.setattr(actors, "placement_group", never_placed)
-            ray.kill(executor.clients[0])
+            ray.kill(executor.clients[1])
             with pytest.raises(RunFailedError, match=r"All workers .* lost .*--resume"):
                 next(follow)
 
@@ -219,12 +214,14 @@ class SlowPopulation:
         return self._population.block(clients)
 
 
-@pytest.mark.parametrize("victim", ["client", pytest.param("server", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["client", "server"])
 def test_killing_an_actor_from_outside_changes_nothing(victim: str, reference: TrieState):
     worker = ClientWorker(SlowPopulation(zipf_population(6_000)), seed=9)  # type: ignore[arg-type]
     # Of two clients, nobody merges the answers elsewhere.
-    executor = RayExecutor(worker, num_workers=2 if victim == "client" else 3)
-    handle = executor.clients[1] if victim == "client" else executor._actors.server
+    actors = RayActors(2 if victim == "client" else 3, "")
+    executor = RayExecutor(worker, actors=actors)
+    handle = executor.clients[1] if victim == "client" else actors.server
     killed = threading.Event()
 
     def kill() -> None:
@@ -325,30 +322,26 @@ def test_workers_keep_compiled_code_where_the_driver_does():
     }
 
 
-def test_an_error_of_rays_own_while_answers_are_merged_is_one_line(monkeypatch):
+def test_errors_of_rays_own_end_a_run_and_nothing_is_stored_once_it_is_gone(monkeypatch):
     def fail(*_: object) -> None:
         raise RaySystemError("A\n" + "stack\n" * 1_000)
-
-    with RayExecutor(ClientWorker(zipf_population(600), seed=9), num_workers=1) as executor:
-        monkeypatch.setattr(executor._actors, "merge", fail)
-        with pytest.raises(RunFailedError, match="RaySystemError"):
-            next(rounds(PROTOCOL, executor))
-
-
-def test_nothing_is_stored_once_ray_is_gone(monkeypatch):
-    """Ray would end this process."""
 
     def gone(_: RayWatch) -> None:
         raise RunFailedError("Ray's raylet is gone.")
 
     worker = ClientWorker(zipf_population(600), seed=9)
-    with RayExecutor(worker, num_workers=1) as executor:
+    with closing(RayActors(1, "")) as actors:
+        executor = RayExecutor(worker, actors=actors)
+        monkeypatch.setattr(actors, "merge", fail)
+        with pytest.raises(RunFailedError, match="RaySystemError"):
+            next(rounds(PROTOCOL, executor))
+        # Where Ray is gone, storing would end this process.
         monkeypatch.setattr(RayWatch, "check", gone)
         monkeypatch.setattr(ray, "put", None)
-        with pytest.raises(RunFailedError):
+        with pytest.raises(RunFailedError, match="raylet is gone"):
             next(rounds(PROTOCOL, executor))
         with pytest.raises(RunFailedError):
-            executor._actors.hold(worker)
+            actors.hold(worker)
         with pytest.raises(RunFailedError):
             next(map_on_ray(total, [(Shared(value=np.arange(2)), 1)], num_workers=1))
 

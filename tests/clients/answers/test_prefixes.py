@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -21,7 +22,9 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
+from tests.asked_clients import Recording
 from tests.reference import END, client_prefixes
+from tests.zipf_words import final_state
 
 ALPHA = 1e-9
 SYMBOLS = "abcdef"
@@ -260,23 +263,9 @@ def test_blocks_answer_the_same_alone_and_together(population):
 
 def test_cohorts_of_a_run_never_share_a_client(population):
     protocol = LdpTrieHH(alphabet=SYMBOLS, clients_per_layer=400, depth=6, passes=2, eta_max=20)
-    worker = ClientWorker(population, seed=0)
-    state = protocol.initialize()
-    asked: list[int] = []
-    while (query := protocol.next_query(state)) is not None:
-        order = worker._client_order(query.cohort)
-        for block in range(query.cohort.num_blocks):
-            asked += order[query.cohort.block(block)].tolist()
-        answer = worker.answer(query, range(query.cohort.num_blocks))
-        state = protocol.finish_round(state, query, answer.aggregate)
-    assert len(asked) == len(set(asked)) == 400 * 6 * 2
-
-
-def test_reused_clients_are_drawn_afresh_for_every_layer(population):
-    worker = ClientWorker(population, seed=0)
-    orders = [worker._client_order(Cohort(start=0, size=10, redraw=r)).tolist() for r in (0, 1, 0)]
-    assert orders[0] == orders[2] != orders[1]
-    assert sorted(orders[0]) == list(range(population.num_clients))
+    clients = Recording(population)
+    final_state(protocol, clients)
+    assert len(clients.asked) == len(np.unique(clients.asked)) == 400 * 6 * 2
 
 
 @pytest.mark.parametrize("num_clients", [127, 128, 129, 40_000])
@@ -286,15 +275,23 @@ def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(n
         name="all", lexicon=Lexicon(words=["a"]), clients=np.arange(num_clients),
         word_ids=counts - 1, counts=counts, num_clients=num_clients,
     )  # fmt: skip
-    worker = ClientWorker(everybody, seed=7)
-    for redraw, path in ((None, ()), (3, (3,))):
-        cohort = Cohort(start=5, size=50, redraw=redraw)
+    clients = Recording(everybody)
+    worker = ClientWorker(clients, seed=7)
+    for redraw, path in ((None, ()), (3, (3,)), (None, ())):
+        query = make_query(cohort=Cohort(start=5, size=num_clients - 5, redraw=redraw))
+        clients.blocks.clear()
+        worker.answer(query, range(query.cohort.num_blocks))
+        assert clients.asked.dtype == np.int64
         expected = generator(7, Stream.COHORT, *path).permutation(num_clients)
-        assert np.array_equal(worker._client_order(cohort), expected)
-        clients = worker._clients(cohort, 0)
-        assert clients.dtype == np.int64
-        assert np.array_equal(clients, expected[5:55])
-    assert worker._order.itemsize == (1 if num_clients <= 128 else 2 if num_clients < 2**15 else 4)
+        assert np.array_equal(clients.asked, expected[5:])
+    # No more bytes than it takes are kept.
+    width = 1 if num_clients <= 128 else 2 if num_clients < 2**15 else 4
+    fresh = ClientWorker(everybody, seed=7)
+    sizes = []
+    for blocks in ([], [0]):
+        fresh.answer(query, blocks)
+        sizes.append(len(pickle.dumps(fresh)))
+    assert width * num_clients <= sizes[1] - sizes[0] < width * num_clients + 99
 
 
 def test_an_unknown_query_says_where_to_register():

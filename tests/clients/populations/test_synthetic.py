@@ -24,13 +24,11 @@ def rows_by_word(population):
     return list(zip(owners.tolist(), words, items.counts.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("rarest", [2, 3, 4, 9])
-def test_ranks_around_the_dense_part_keep_their_words(monkeypatch, rarest):
-    monkeypatch.setattr(synthetic, "_DENSE_RANKS", 3)
-    blocks = [np.array([rarest, 1, 7]), np.array([], dtype=np.int64), np.array([7, 0, 3, rarest])]
-    distinct, ids = synthetic._distinct_ranks(blocks)
-    assert distinct.tolist() == sorted({0, 1, 3, 7, rarest})
-    assert distinct[ids].tolist() == np.concatenate(blocks).tolist()
+@pytest.mark.parametrize("dense", [1, 2, 50])
+def test_ranks_beyond_the_dense_part_keep_their_words(monkeypatch, dense):
+    expected = rows_by_word(synthetic_population("chat", 200, seed=3))
+    monkeypatch.setattr(synthetic, "_DENSE_RANKS", dense)
+    assert rows_by_word(synthetic_population("chat", 200, seed=3)) == expected
 
 
 def test_presets_are_the_four_fitted_ones():

@@ -1,6 +1,6 @@
-import dataclasses
 import gzip
 import json
+import resource
 
 import numpy as np
 import pyarrow as pa
@@ -227,18 +227,17 @@ def test_the_same_population_gives_the_same_bytes(tmp_path, extension):
     assert one == two
 
 
-def test_a_failed_writing_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+def test_a_failed_writing_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("old")
-
-    def fail(file, rows):
-        file.write(b"half")
-        raise OSError(28, "No space left on device")
-
-    broken = dataclasses.replace(files._CSV, write=fail)
-    monkeypatch.setitem(files._FORMATS, ".csv", broken)
-    with pytest.raises(InputError, match=r"can be written, got .*p.csv: No space left on device\."):
-        write_population(synthetic_population("chat", 5, seed=1), path)
+    population = synthetic_population("chat", 50, seed=1)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(InputError, match=r"can be written, got .*p.csv: File too large\."):
+            write_population(population, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -254,128 +253,84 @@ def test_writing_into_a_missing_folder_or_an_unknown_format_is_refused(tmp_path)
 # Bad files: each has one line that says what is wrong and where.
 
 
+PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":"a"}\n'
+
+
 @pytest.mark.parametrize(
-    ("name", "data", "message"),
+    ("extension", "data", "message"),
     [
+        ("xlsx", b"", "Unknown kind of file 'p.xlsx'; known extensions: .parquet, .csv, .csv.gz,"),
+        ("csv", b"", "Expected a header line, got an empty file"),
+        ("jsonl", b"\n", "Expected a JSON object on each line, got an empty file"),
+        ("parquet", b"", "Expected a readable p.parquet, got .*: "),
+        ("csv", PAIRS, "Expected at least one row, got only a header in"),
+        ("csv", b"user,word,user\n1,a,2\n", "Expected distinct columns in .*, got 'user' twice"),
         (
-            "p.xlsx",
-            b"",
-            "Unknown kind of file 'p.xlsx'; known extensions: .parquet, .csv, .csv.gz,",
-        ),
-        ("p.csv", b"", "Expected a header line, got an empty file"),
-        ("p.jsonl", b"\n", "Expected a JSON object on each line, got an empty file"),
-        ("p.parquet", b"", "Expected a readable p.parquet, got .*: "),
-        ("p.csv", b"user,word\n", "Expected at least one row, got only a header in"),
-        ("p.csv", b"user,word,user\n1,a,2\n", "Expected distinct columns in .*, got 'user' twice"),
-        (
-            "p.csv",
+            "csv",
             b"nick,word\n1,a\n",
             "Expected a column 'user' or 'user_id' for the user, got the columns nick, word in",
         ),
+        ("csv", b"user,token\n1,a\n", "got the columns user, token in .*; try --column word=token"),
+        ("jsonl", b'{"user": 1}\n', "Expected a column 'word' for the word, got the columns user"),
+        ("csv", COUNTED + b"1,a,1\n1,b,-2\n", "from 1 to 2147483647, got count=-2 in row 2"),
+        ("csv", COUNTED + b"1,a,0\n", "from 1 to 2147483647, got count=0 in row 1 of"),
+        ("csv", COUNTED + b"1,a,2.5\n", "got count='2.5' in row 1 of"),
+        ("csv", COUNTED + b"1,a,x\n", "got count='x' in row 1 of"),
+        ("csv", COUNTED + b"1,a,nan\n", "got count='nan' in row 1 of"),
+        ("csv", COUNTED + b"1,a,1\n1,b,\n", "got count='' in row 2 of"),
+        ("csv", COUNTED + b"1,a,2147483648\n", "got count=2147483648 in row 1 of"),
+        ("csv", PAIRS + b"1,a\n2,\n", "Expected a word, got none in row 2 of"),
+        ("csv", PAIRS + b"1,a\n,b\n", "Expected a user, got none in row 2 of"),
+        ("csv", COUNTED + b"1,,3\n", "Expected a word, got none in row 1 of"),
+        ("csv", PAIRS + b"1,a\n1\n", "Expected 2 fields as in the header, got 1 on line 3 of"),
+        ("csv", PAIRS + b"1,a\n1,b,c\n", "Expected 2 fields as in the header, got 3 on line 3"),
+        ("csv", PAIRS + b'1,"a\n2,b\n', "Expected a word without a line break .*in row 1 of"),
+        ("csv", PAIRS + b"1,a\n1,\xff\n", "Expected UTF-8 text, got other bytes on line 3 of"),
+        ("csv", b"us\xe9r,word\n1,a\n", "Expected UTF-8 text, got other bytes on line 1 of"),
+        ("csv.gz", b"user,word\n1,a\n", "Expected a readable p.csv.gz, got .*: Not a gzipped file"),
         (
-            "p.csv",
-            b"user,token\n1,a\n",
-            "got the columns user, token in .*; try --column word=token",
-        ),
-        (
-            "p.jsonl",
-            b'{"user": 1}\n',
-            "Expected a column 'word' for the word, got the columns user",
-        ),
-        (
-            "p.csv",
-            b"user,word,count\n1,a,1\n1,b,-2\n",
-            "from 1 to 2147483647, got count=-2 in row 2",
-        ),
-        ("p.csv", b"user,word,count\n1,a,0\n", "from 1 to 2147483647, got count=0 in row 1 of"),
-        ("p.csv", b"user,word,count\n1,a,2.5\n", "got count='2.5' in row 1 of"),
-        ("p.csv", b"user,word,count\n1,a,x\n", "got count='x' in row 1 of"),
-        ("p.csv", b"user,word,count\n1,a,nan\n", "got count='nan' in row 1 of"),
-        ("p.csv", b"user,word,count\n1,a,1\n1,b,\n", "got count='' in row 2 of"),
-        ("p.csv", b"user,word,count\n1,a,2147483648\n", "got count=2147483648 in row 1 of"),
-        ("p.csv", b"user,word\n1,a\n2,\n", "Expected a word, got none in row 2 of"),
-        ("p.csv", b"user,word\n1,a\n,b\n", "Expected a user, got none in row 2 of"),
-        ("p.csv", b"user,word,count\n1,,3\n", "Expected a word, got none in row 1 of"),
-        ("p.csv", b"user,word\n1,a\n1\n", "Expected 2 fields as in the header, got 1 on line 3 of"),
-        (
-            "p.csv",
-            b"user,word\n1,a\n1,b,c\n",
-            "Expected 2 fields as in the header, got 3 on line 3",
-        ),
-        ("p.csv", b'user,word\n1,"a\n2,b\n', "Expected a word without a line break .*in row 1 of"),
-        ("p.csv", b"user,word\n1,a\n1,\xff\n", "Expected UTF-8 text, got other bytes on line 3 of"),
-        ("p.csv", b"us\xe9r,word\n1,a\n", "Expected UTF-8 text, got other bytes on line 1 of"),
-        (
-            "p.csv.gz",
-            b"user,word\n1,a\n",
-            "Expected a readable p.csv.gz, got .*: Not a gzipped file",
-        ),
-        (
-            "p.csv.gz",
+            "csv.gz",
             gzip.compress(b"user,word\n1,a\n" * 99, mtime=0)[:-9],
             "Expected a readable p.csv.gz",
         ),
+        ("jsonl", LINE + b'{"user":1,\n', "Expected valid JSON, got .* on line 2 of"),
+        ("jsonl", LINE + b"[1]\n", "Expected a JSON object on each line, got line 2"),
+        ("jsonl", LINE + b'{"user":1,"word":7}\n', "text in 'word', got 7 on line 2"),
+        ("jsonl", b'{"user":1,"word":true}\n', "Expected text in 'word', got true on line 1 of"),
         (
-            "p.jsonl",
-            b'{"user":1,"word":"a"}\n{"user":1,\n',
-            "Expected valid JSON, got .* on line 2 of",
-        ),
-        (
-            "p.jsonl",
-            b'{"user":1,"word":"a"}\n[1]\n',
-            "Expected a JSON object on each line, got line 2",
-        ),
-        (
-            "p.jsonl",
-            b'{"user":1,"word":"a"}\n{"user":1,"word":7}\n',
-            "text in 'word', got 7 on line 2",
-        ),
-        ("p.jsonl", b'{"user":1,"word":true}\n', "Expected text in 'word', got true on line 1 of"),
-        (
-            "p.jsonl",
-            b'{"user":1,"word":"a"}\n{"user":"x","word":"a"}\n',
+            "jsonl",
+            LINE + b'{"user":"x","word":"a"}\n',
             "Expected an integer in 'user', got \"x\" on line 2 of",
         ),
         (
-            "p.jsonl",
+            "jsonl",
             b'{"user":1,"word":"a","count":"3"}\n',
             "Expected a number in 'count', got \"3\" on line 1 of",
         ),
-        ("p.jsonl", b'{"user":1,"word":"a","count":1.5}\n', "got count=1.5 in row 1 of"),
-        ("p.jsonl", b'{"user":1,"word":"a","count":-1}\n', "got count=-1 in row 1 of"),
+        ("jsonl", b'{"user":1,"word":"a","count":1.5}\n', "got count=1.5 in row 1 of"),
+        ("jsonl", b'{"user":1,"word":"a","count":-1}\n', "got count=-1 in row 1 of"),
         (
-            "p.jsonl",
+            "jsonl",
             b'{"user":1,"word":"a","count":1}\n{"user":1,"word":"b"}\n',
             "Expected a count, got none in row 2 of",
         ),
         (
-            "p.jsonl",
-            b'{"user":1,"word":"a"}\n{"user":1,"word":"b","count":4}\n',
+            "jsonl",
+            LINE + b'{"user":1,"word":"b","count":4}\n',
             "Expected a count, got none in row 1 of",
         ),
-        (
-            "p.jsonl",
-            b'{"user":1,"word":"a"}\n{"user":1}\n',
-            "Expected a word, got none in row 2 of",
-        ),
-        (
-            "p.jsonl",
-            b'{"user":1,"word":"a"}\n{"word":"b"}\n',
-            "Expected a user, got none in row 2 of",
-        ),
-        ("p.jsonl", b'{"user":null,"word":"a"}\n', "Expected a user, got none in row 1 of"),
-        ("p.jsonl", b'{"user":1,"word":null}\n', "Expected a word, got none in row 1 of"),
-        (
-            "p.jsonl",
-            b'{"user":1,"word":"\xff"}\n',
-            "Expected UTF-8 text, got other bytes on line 1",
-        ),
+        ("jsonl", LINE + b'{"user":1}\n', "Expected a word, got none in row 2 of"),
+        ("jsonl", LINE + b'{"word":"b"}\n', "Expected a user, got none in row 2 of"),
+        ("jsonl", b'{"user":null,"word":"a"}\n', "Expected a user, got none in row 1 of"),
+        ("jsonl", b'{"user":1,"word":null}\n', "Expected a word, got none in row 1 of"),
+        ("jsonl", b'{"user":1,"word":"\xff"}\n', "Expected UTF-8 text, got other bytes on line 1"),
     ],
 )
-def test_a_bad_file_is_refused_in_one_line(tmp_path, name, data, message):
-    (tmp_path / name).write_bytes(data)
+def test_a_bad_file_is_refused_in_one_line(tmp_path, extension, data, message):
+    path = tmp_path / f"p.{extension}"
+    path.write_bytes(data)
     with pytest.raises(InputError, match=message) as caught:
-        read_population(tmp_path / name)
+        read_population(path)
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(".")
 
