@@ -20,7 +20,6 @@ from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.plan import Sweep, parse_sweep
-from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
 from tests.processes import start, wait_until
 from tests.waiting import ORACLE, write_waiting
@@ -103,21 +102,10 @@ def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
     assert drawn == [5, 6]
 
 
-def on_one_worker(monkeypatch):
-    """Let cells side by side run in this process, in their order."""
-
-    def on_ray(function, calls, *, num_workers, address):
-        yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
-
-    monkeypatch.setattr("fedhh.simulation.ray.tasks.map_on_ray", on_ray)
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("source", ["synthetic", "held", "file"])
-def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, source, workers):
+def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, source, workers):
     """Also not to find out whether cells fit side by side, which only workers do."""
-    pytest.importorskip("ray")
-    on_one_worker(monkeypatch)
     words = tmp_path / "words.csv"
     words.write_text("user,word,count\n" + "".join(f"u{i},w{i % 7},1\n" for i in range(900)))
     table = {**TABLE, "protocol": {**TABLE["protocol"], "clients_per_layer": 100}}
@@ -257,13 +245,8 @@ def test_a_file_too_small_for_a_cell_is_refused_before_anything_runs(tmp_path):
 def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
     sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2, parallel="cells")
     assert same_bytes(tmp_path / "cells", finished)
-
-
-@pytest.mark.usefixtures("shared_ray")
-def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path):
-    plan = plan_of({})
-    sweep.run_sweep(plan, tmp_path / "clients", workers=1, parallel="clients")
-    sweep.run_sweep(plan, tmp_path / "alone", workers=0)
+    sweep.run_sweep(plan_of({}), tmp_path / "clients", workers=1, parallel="clients")
+    sweep.run_sweep(plan_of({}), tmp_path / "alone", workers=0)
     assert same_bytes(tmp_path / "clients", tmp_path / "alone")
 
 
@@ -357,25 +340,9 @@ def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
 
 
 @pytest.mark.parametrize("parallel", ["cells", "clients"])
-def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, monkeypatch, parallel):
+def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, ray_here, parallel):
     # The cluster itself is in test_cluster.py; here, where the address goes.
-    pytest.importorskip("ray")
-    from fedhh.simulation.ray import connection, executor, tasks
-
-    asked = []
-
-    def on_ray(function, calls, *, num_workers, address):
-        asked.append((num_workers, address))
-        yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
-
-    def in_process(worker, *, num_workers, address):
-        asked.append((num_workers, address))
-        return InProcessExecutor(worker)
-
-    monkeypatch.setattr(connection, "check_cluster", lambda address: None)
-    monkeypatch.setattr(tasks, "map_on_ray", on_ray)
-    monkeypatch.setattr(executor, "RayExecutor", in_process)
     words = {"workers": 2, "ray_address": "head:6379", "parallel": parallel}
     table = sweep.run_sweep(plan_of({}), tmp_path / "out", **words)
-    assert asked == [(2, "head:6379")]
+    assert ray_here == [(2, "head:6379")]
     assert table["status"].tolist() == ["done"]
