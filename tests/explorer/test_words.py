@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +66,12 @@ def validated(tmp_path_factory) -> Path:
     return sampled_run(tmp_path_factory.mktemp("validated"), *VALIDATED_LDP)
 
 
+written = cache(write_report)
+
+
 def opened(page: Page, directory: Path) -> Page:
     page.size(1400)
-    return page.open(write_report(directory), ready=".words tbody tr")
+    return page.open(written(directory), ready=".words tbody tr")
 
 
 def rows_of_path(page: Page) -> list[list[str]]:
