@@ -19,20 +19,20 @@ def undrawn() -> Iterator[None]:
 
 
 @pytest.fixture
-def ray_here(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
-    """Ray's tasks and actors in this process, on copies as there; how many were asked for where."""
+def ray_here(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
+    """Ray's tasks and actors in this process, on copies: what was asked of how many where."""
     pytest.importorskip("ray")
     from fedhh.simulation.ray import connection, executor, tasks
 
     asked = []
 
     def on_ray(function, calls, *, num_workers, address):
-        asked.append((num_workers, address))
+        asked.append(("cells", num_workers, address))
         for number, (job, shared) in enumerate(calls):
             yield number, function(*pickle.loads(pickle.dumps((job, shared.value))))
 
     def in_process(worker, *, num_workers, address):
-        asked.append((num_workers, address))
+        asked.append(("clients", num_workers, address))
         return InProcessExecutor(pickle.loads(pickle.dumps(worker)))
 
     monkeypatch.setattr(connection, "check_cluster", lambda address: None)

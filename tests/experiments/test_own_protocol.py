@@ -62,8 +62,7 @@ def folder(tmp_path, monkeypatch):
 def test_it_keeps_what_its_rule_says_and_checks_its_settings(folder):
     population = zipf_population(3_000)
     config = load_config(
-        file=folder / "mine.toml",
-        settings=[f'population.alphabet="{LETTERS}"', "protocol.depth=6"],
+        file=folder / "mine.toml", settings=[f'population.alphabet="{LETTERS}"', "protocol.depth=6"]
     )
     _, result = run_config(config, population)
     layers = result.layers
