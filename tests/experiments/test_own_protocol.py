@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pandas as pd
 import pytest
 
-from fedhh import plugins
-from fedhh.cli.app import app
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.run.run import run_config
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
+from tests.experiments.config.test_population_door import MODULE as POPULATION
+from tests.fuzz.work import RUN, call
 
 MODULE = '''
 from dataclasses import dataclass
@@ -46,24 +45,10 @@ class KeepAboveZ(LdpTrieHH):
         return kept, int(votes[kept].min(initial=votes.max()))
 '''
 NAME = "own_above_z:KeepAboveZ"
-CONFIG = f"""
-[population]
-source = "zipf"
-clients = 3_000
-known = "none"
-alphabet = "lower"
-model = {{ vocabulary = 100, word_length = 3 }}
+CONFIG = RUN.replace("ldp-triehh", NAME).replace("clients = 300", "clients = 3_000")
+SWEPT = CONFIG + '[sweep.axes]\n"protocol.z" = [2.0, 4.0]\n'
 
-[protocol]
-name = "{NAME}"
-depth = 3
-passes = 1
-eta_max = 50
-max_items = 2
-
-[execution]
-workers = 0
-"""
+pytestmark = pytest.mark.usefixtures("own_modules", "undrawn")
 
 
 @pytest.fixture
@@ -71,22 +56,13 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "own_above_z.py").write_text(MODULE)
     (tmp_path / "mine.toml").write_text(CONFIG)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plugins, "_finder", plugins._Finder())
-    path = list(sys.meta_path)
-    yield tmp_path
-    sys.meta_path[:] = path
-    sys.modules.pop("own_above_z", None)
-
-
-def run(*arguments: str) -> None:
-    app(list(arguments), standalone_mode=False)
+    return tmp_path
 
 
 def test_it_keeps_what_its_rule_says_and_checks_its_settings(folder):
     population = zipf_population(3_000)
     config = load_config(
-        file=folder / "mine.toml",
-        settings=[f'population.alphabet="{LETTERS}"', "protocol.depth=6"],
+        file=folder / "mine.toml", settings=[f'population.alphabet="{LETTERS}"', "protocol.depth=6"]
     )
     _, result = run_config(config, population)
     layers = result.layers
@@ -115,19 +91,17 @@ def test_a_rule_that_keeps_more_than_its_bound_ends_without_a_result(folder, cap
     (folder / "own_above_z.py").write_text(MODULE.replace(bound, ""))
     settings = ["--set", "protocol.eta_max=1", "--out", "refused"]
     with pytest.raises(InputError, match="Expected a domain of 40 to 40 values in pass 1, layer 2"):
-        run("run", "--config", "mine.toml", *settings)
+        call("run", "--config", "mine.toml", *settings)
     assert not (folder / "refused" / "result.json").exists()
 
 
 def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(folder):
-    run("run", "--config", "mine.toml", "--out", "first")
+    call("run", "--config", "mine.toml", "--out", "first")
     (folder / "own_above_z.py").unlink()
-    sys.modules.pop("own_above_z", None)
-    plugins._finder.loaded.clear()
     again = ("run", "--config", "first/config.toml", "--out", "second")
     with pytest.raises(InputError, match=r"first/own_above_z\.py would be imported.*--trust"):
-        run(*again)
-    run(*again, "--trust")
+        call(*again)
+    call(*again, "--trust")
     first, second = (
         (folder / name / "discoveries.csv").read_bytes() for name in ("first", "second")
     )
@@ -136,38 +110,46 @@ def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(fo
 
 
 def test_it_is_swept_over_its_own_setting_and_compared(folder):
-    (folder / "sweep.toml").write_text(CONFIG + '[sweep.axes]\n"protocol.z" = [2.0, 4.0]\n')
-    run("sweep", "sweep.toml", "--out", "swept")
+    (folder / "sweep.toml").write_text(SWEPT)
+    call("sweep", "sweep.toml", "--out", "swept")
     swept = pd.read_parquet(folder / "swept" / "results.parquet")
     assert swept["protocol.z"].tolist() == [2.0, 4.0]
     assert (swept["status"] == "done").all()
     assert swept["discovered"].is_monotonic_decreasing
     protocols = f'[sweep.protocols.own]\nname = "{NAME}"\n[sweep.protocols.theirs]\nname = "sfp"\n'
     (folder / "compare.toml").write_text(CONFIG + protocols)
-    run("compare", "--config", "compare.toml", "--out", "compared", "--set", "protocol.max_items=1")
+    one_item = ("--set", "protocol.max_items=1")
+    call("compare", "--config", "compare.toml", *one_item, "--out", "compared")
     compared = pd.read_parquet(folder / "compared" / "results.parquet")
     assert (compared["status"] == "done").all()
     assert compared["protocol"].tolist() == ["own", "theirs"]
 
 
-def test_on_ray_it_gives_the_same_bits_shared_by_clients_or_by_cells(folder, shared_ray):
-    run("run", "--config", "mine.toml", "--out", "here")
-    run("run", "--config", "mine.toml", "--workers", "1", "--out", "there")
+def test_on_ray_it_and_an_own_population_give_the_same_bits_shared_by_clients_or_by_cells(
+    folder, shared_ray
+):
+    (folder / "theirs.py").write_text(POPULATION)
+    drawn = 'source = "zipf"', "model = { vocabulary = 100, word_length = 3 }"
+    text = CONFIG.replace(drawn[0], 'source = "theirs:Same"').replace(drawn[1], "")
+    (folder / "both.toml").write_text(text)
+    own = ("run", "--config", "both.toml")
+    call(*own, "--out", "here")
+    call(*own, "--workers", "1", "--out", "there")
     for name in ("discoveries.csv", "layers.parquet"):
         assert (folder / "here" / name).read_bytes() == (folder / "there" / name).read_bytes()
-    (folder / "sweep.toml").write_text(CONFIG + '[sweep.axes]\n"protocol.z" = [2.0, 4.0]\n')
-    run("sweep", "sweep.toml", "--out", "one")
-    run("sweep", "sweep.toml", "--workers", "1", "--parallel", "cells", "--out", "two")
+    (folder / "sweep.toml").write_text(SWEPT)
+    call("sweep", "sweep.toml", "--out", "one")
+    call("sweep", "sweep.toml", "--workers", "1", "--parallel", "cells", "--out", "two")
     one, two = ((folder / name / "results.csv").read_bytes() for name in ("one", "two"))
     assert one == two
 
 
 def test_a_changed_module_is_not_mixed_into_a_sweep(folder):
-    (folder / "sweep.toml").write_text(CONFIG + '[sweep.axes]\n"protocol.z" = [2.0, 4.0]\n')
-    run("sweep", "sweep.toml", "--out", "one")
+    (folder / "sweep.toml").write_text(SWEPT)
+    call("sweep", "sweep.toml", "--out", "one")
     (folder / "own_above_z.py").write_text(MODULE + "# changed\n")
     with pytest.raises(InputError, match=r"differs in: modules"):
-        run("sweep", "sweep.toml", "--out", "one", "--resume")
+        call("sweep", "sweep.toml", "--out", "one", "--resume")
 
 
 def test_the_current_folder_serves_without_a_config(folder):

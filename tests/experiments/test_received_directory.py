@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from fedhh import plugins
-from fedhh.cli.app import app
 from fedhh.validation import InputError
+from tests.fuzz.work import MONTHS, PIPELINE, RUN, SWEEP, call
 
 MARK = "ran.txt"
 MODULE = """
@@ -30,65 +31,19 @@ class Chosen(SubsetSelection):
 class Mine(LdpTrieHH):
     title = "sent to you"
 """
-CONFIG = """
-[population]
-source = "zipf"
-clients = 300
-known = "none"
-alphabet = "lower"
-model = { vocabulary = 100, word_length = 3 }
+PROTOCOL = RUN.replace("ldp-triehh", "sent_code:Mine")
+ORACLE = RUN.replace("[execution]", 'oracle = "sent_code:Chosen"\n[execution]')
+DAYS = PIPELINE.replace("oue", "sent_code:Chosen")
 
-[protocol]
-name = "NAME"
-depth = 3
-passes = 1
-eta_max = 50
-max_items = 2
-OWN
-
-[execution]
-workers = 0
-"""
-PROTOCOL = CONFIG.replace("NAME", "sent_code:Mine").replace("OWN", "")
-ORACLE = CONFIG.replace("NAME", "ldp-triehh").replace("OWN", 'oracle = "sent_code:Chosen"')
-SWEEP = '[sweep.axes]\n"privacy.local_epsilon" = [4.0, 8.0]\n'
-MONTHS = "[longitudinal]\ndays = 14\nevery_days = 7\nmin_devices = 10\n"
-
-DAYS = """
-[pipeline]
-days = 2
-devices = 300
-
-[pipeline.use_cases.emoji]
-oracle = "sent_code:Chosen"
-epsilon = 4.0
-events_per_day = 1.0
-records_per_day = 1
-domain = { values = 8 }
-
-[execution]
-workers = 0
+THEIRS = """
+from tests.fuzz.work import call, undrawn
+with undrawn():
+    for kind in ("run", "oracle", "sweep", "months", "days"):
+        call("run", f"{kind}.toml", "--out", kind, "-q")
+    call("compare", "--config", "listed.toml", "--out", "listed", "-q")
 """
 
-
-def call(*arguments: object) -> None:
-    app([str(each) for each in arguments], standalone_mode=False)
-
-
-def forget() -> None:
-    """As in a new process, without a current directory that has the module."""
-    for name in [each for each in sys.modules if each.startswith("sent_code")]:
-        del sys.modules[name]
-    plugins._finder.__init__()
-
-
-@pytest.fixture(autouse=True)
-def _as_before(monkeypatch):
-    monkeypatch.setattr(plugins, "_finder", plugins._Finder())
-    path = list(sys.meta_path)
-    yield
-    forget()
-    sys.meta_path[:] = path
+pytestmark = pytest.mark.usefixtures("own_modules", "undrawn")
 
 
 @pytest.fixture(scope="module")
@@ -108,17 +63,9 @@ def sent(tmp_path_factory):
     }
     for name, text in texts.items():
         (home / f"{name}.toml").write_text(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "_finder", plugins._Finder())
-        patch.chdir(home)
-        call("run", "--config", "run.toml", "--out", "run", "-q")
-        call("run", "--config", "oracle.toml", "--out", "oracle", "-q")
-        call("sweep", "sweep.toml", "--out", "sweep", "-q")
-        call("compare", "--config", "listed.toml", "--out", "listed", "-q")
-        call("longitudinal", "run", "--config", "months.toml", "--out", "months", "-q")
-        keep = ("--set", "output.keep_checkpoint=true")
-        call("pipeline", "run", "--config", "days.toml", *keep, "--out", "days", "-q")
-        forget()
+    # In a process of theirs: nothing of it is imported here.
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", THEIRS], cwd=home, env=os.environ | path, check=True)
     assert mark.exists()
     mark.unlink()
     return home
@@ -243,7 +190,7 @@ def test_ones_own_code_below_the_current_directory_runs_without_asking(sent, rec
 
 
 def test_a_folder_whose_code_nobody_names_is_never_imported_from(sent, received, tmp_path):
-    (received / "plain.toml").write_text(CONFIG.replace("NAME", "ldp-triehh").replace("OWN", ""))
+    (received / "plain.toml").write_text(RUN)
     call("run", "--config", received / "plain.toml", "--out", "new", "-q")
     with pytest.raises(ModuleNotFoundError):
         __import__("numexpr.absent" if "numexpr" in sys.modules else "sent_code")

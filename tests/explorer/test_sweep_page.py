@@ -42,12 +42,13 @@ def directory(tmp_path_factory, adaptive):
     sweep.run_sweep(parse_sweep(tomllib.loads(SWEEP), "x"), out, workers=0)
     table, _ = read_results(out)
     shutil.copytree(adaptive, out / "cells" / table["cell"][0])
+    write_report(out)
     return out
 
 
 @pytest.fixture
 def opened(page, directory):
-    file = write_report(directory)
+    file = directory / "report.html"
     page.size(1400)
     page.open(file, ready=".plot svg [data-points] > *")
     yield page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +66,12 @@ def validated(tmp_path_factory) -> Path:
     return sampled_run(tmp_path_factory.mktemp("validated"), *VALIDATED_LDP)
 
 
+written = cache(write_report)
+
+
 def opened(page: Page, directory: Path) -> Page:
     page.size(1400)
-    return page.open(write_report(directory), ready=".words tbody tr")
+    return page.open(written(directory), ready=".words tbody tr")
 
 
 def rows_of_path(page: Page) -> list[list[str]]:
@@ -269,16 +273,11 @@ def test_the_list_is_in_a_page_only_where_devices_know_it(page, run_page, poster
 
 
 @pytest.mark.parametrize(
-    ("settings", "validates"),
-    [
-        (ADAPTIVE, True),
-        (VALIDATED_LDP, True),
-        (("protocol.name=ldp-triehh", "protocol.passes=1", "protocol.eta_max=60"), False),
-    ],
+    ("run", "validates"), [("posterior", True), ("validated", True), ("ldp", False)]
 )
-def test_a_page_knows_whether_a_validation_round_decides(tmp_path, settings, validates):
-    (run,) = run_page([sampled_run(tmp_path, *settings)]).manifest["runs"]
-    assert run["validates"] is validates
+def test_a_page_knows_whether_a_validation_round_decides(run, validates, request):
+    (shown,) = run_page([request.getfixturevalue(run)]).manifest["runs"]
+    assert shown["validates"] is validates
 
 
 def test_protocols_of_other_mechanisms_have_pages(tmp_path):

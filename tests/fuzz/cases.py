@@ -89,11 +89,11 @@ def feed(kind: str, run: Callable[[random.Random], bool], record: Record) -> Non
     number, accepted, failures = number_of(kind), 0, []
     with _bounded_memory():
         for case in range(number):
-            before = _peak()
+            before = peak()
             try:
                 with limited():
                     accepted += run(rng_of(kind, case))
-                if (taken := _peak() - before) > MOST_MEMORY:
+                if (taken := peak() - before) > MOST_MEMORY:
                     raise AssertionError(f"took {taken:,} bytes")
             except AssertionError as error:
                 failures.append(f"{kind} {case}: {error}")
@@ -131,6 +131,6 @@ def _bounded_memory() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def _peak() -> int:
+def peak() -> int:
     """Return the most bytes that this process has had in memory."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

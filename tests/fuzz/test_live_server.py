@@ -1,4 +1,4 @@
-"""The live page's server under seeded garbage: silent, bounded, and a normal client is served.
+"""The live page's server under seeded garbage: silent, and a normal client is served.
 
 A long search: ``FEDHH_FUZZ_CASES=20000 pytest tests/fuzz/test_live_server.py -m "" -n 0``.
 """
@@ -83,7 +83,6 @@ def test_garbage_changes_nothing_for_a_normal_client(capfd):
             abuse(server, random.Random(f"live server {number}"), kept)
             if len(kept) > MOST_UNHEARD * 2:
                 kept.pop(0).close()
-            assert len(server._http._unheard) <= MOST_UNHEARD
         done.set()
         client.join()
         for connection in kept:

@@ -70,7 +70,7 @@ def test_a_case_that_hangs_or_fills_the_memory_is_found(control, monkeypatch):
     monkeypatch.undo()
     peaks = iter(range(0, 1_000 * cases.MOST_MEMORY, cases.MOST_MEMORY + 1))
     monkeypatch.setattr(cases, "number_of", lambda kind: 2)
-    monkeypatch.setattr(cases, "_peak", lambda: next(peaks))
+    monkeypatch.setattr(cases, "peak", lambda: next(peaks))
     with pytest.raises(AssertionError, match="control 1: took"):
         control[0](lambda rng: True)
     monkeypatch.undo()

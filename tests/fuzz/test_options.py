@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import pkgutil
 import random
 import shutil
 from collections.abc import Iterator
@@ -29,6 +30,10 @@ WORK = (
     "fedhh.longitudinal.pipeline.study.build_use_cases",
 )
 """Where work begins."""
+
+AROUND = tuple(
+    f"fedhh.experiments.run.study.{name}" for name in ("check_cluster", "start_in_background")
+)
 
 NUMBERS = ("0", "1", "2", "7", "50", "0.5", "1e-6", "8", "0.999", "100")
 HOSTILE = (
@@ -159,13 +164,14 @@ def test_any_options(folder: Path, monkeypatch: pytest.MonkeyPatch, record_prope
     def began(*_: object, **__: object) -> None:
         raise Began("Work would begin.")
 
+    # Imported before the first is replaced: a module that comes later would keep the replacement.
+    for place in (*WORK, *AROUND):
+        pkgutil.resolve_name(place)
     for place in WORK:
         monkeypatch.setattr(place, began)
     # Neither Ray nor a cluster is looked for.
-    monkeypatch.setattr("fedhh.experiments.run.study.check_cluster", lambda *_: None)
-    monkeypatch.setattr(
-        "fedhh.experiments.run.study.start_in_background", lambda *_: contextlib.nullcontext()
-    )
+    for place in AROUND:
+        monkeypatch.setattr(place, lambda *_: contextlib.nullcontext())
 
     def run(rng: random.Random) -> bool:
         shutil.rmtree(folder / "new", ignore_errors=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from fedhh.cli.app import app, is_no_place
+from fedhh.experiments.report import style
 from fedhh.longitudinal.pipeline.run import Run
 from fedhh.validation import InputError
 
@@ -36,6 +38,20 @@ keep_checkpoint = true
 """
 SWEEP = '[sweep.axes]\n"privacy.local_epsilon" = [4.0, 8.0]\n'
 MONTHS = "[longitudinal]\ndays = 14\nevery_days = 7\nmin_devices = 10\n"
+PIPELINE = """
+[pipeline]
+days = 2
+devices = 200
+[pipeline.use_cases.emoji]
+oracle = "oue"
+epsilon = 4.0
+records_per_day = 1
+domain = { values = 20 }
+[execution]
+workers = 0
+[output]
+keep_checkpoint = true
+"""
 TEXTS = {"run": RUN, "sweep": RUN + SWEEP, "months": RUN + MONTHS}
 RESUME = {
     "run": ("run", "--resume", "--out"),
@@ -43,6 +59,14 @@ RESUME = {
     "months": ("longitudinal", "run", "--resume", "--out"),
     "pipeline": ("pipeline", "run", "--resume", "--out"),
 }
+
+
+@contextlib.contextmanager
+def undrawn() -> Iterator[None]:
+    """Figures are made and their files are there, empty: to draw them takes longest of all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "save", lambda figure, target, kind: Path(target).touch())
+        yield
 
 
 def call(*arguments: object) -> None:
@@ -59,7 +83,7 @@ def make(home: Path, kind: str) -> None:
     """Make the finished directory of a kind below a folder, without its figures."""
     file, out = home / f"{kind}.toml", ("--out", home / kind, "-q")
     file.write_text(TEXTS.get(kind, ""))
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), undrawn():
         match kind:
             case "run":
                 call("run", "--config", file, *out)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from fedhh.accounting import shuffle_epsilon
+from fedhh.experiments.run.run import simulate
+from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.oracles.bloom_filters import BitResponse
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
@@ -52,16 +54,15 @@ def test_grr_and_oue_are_equally_good_at_the_crossover(growth):
     epsilon = math.log(growth)
     domain = 3 * growth + 2
     assert oracle_crossover.crossover(epsilon) == pytest.approx(domain)
-    v0 = [
-        oracle_crossover.noise(oracle_crossover._oracle(name, epsilon, domain))
-        for name in ("grr", "olh", "oue")
-    ]
+
+    def noise_of(name: str, domain: int) -> float:
+        return oracle_crossover.noise(
+            make_pure_oracle(OracleSpec(name=name, epsilon=epsilon), domain)
+        )
+
+    v0 = [noise_of(name, domain) for name in ("grr", "olh", "oue")]
     assert v0 == pytest.approx([4 * growth / (growth - 1) ** 2] * 3, rel=1e-12)
-    below, above = (
-        oracle_crossover.noise(oracle_crossover._oracle("grr", epsilon, domain + step))
-        for step in (-1, 1)
-    )
-    assert below < v0[0] < above
+    assert noise_of("grr", domain - 1) < v0[0] < noise_of("grr", domain + 1)
 
 
 def test_the_last_domain_of_grr_is_the_crossover_rounded_down():
@@ -178,7 +179,8 @@ def test_runs_of_triehh_follow_the_exact_distribution(clients):
         alphabet="abcdefghijklmnopqrstuvwxyz", depth=9, threshold=5, clients_per_layer=800
     )
     distribution = triehh.expected_recall(clients, PrefixHolders(clients), protocol)
-    runs = [triehh._found(protocol, clients, seed=seed) for seed in range(4)]
+    words = [simulate(protocol, clients, seed=seed).discoveries["word"] for seed in range(4)]
+    runs = [clients.lexicon.ids(found.tolist()) for found in words]
     recall = [np.searchsorted(np.sort(found), triehh.KS) / triehh.KS for found in runs]
     assert all((found >= 0).all() for found in runs)
     # Words are found or not with standard deviation below a half each.

@@ -5,11 +5,7 @@ import math
 import pytest
 
 from fedhh.validation import InputError
-from papers.triehh_theorem import (
-    stated_delta,
-    stated_epsilon,
-    stated_parameters,
-)
+from papers.triehh_theorem import stated_delta, stated_epsilon, stated_parameters
 
 
 @pytest.mark.parametrize(

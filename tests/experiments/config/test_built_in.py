@@ -7,15 +7,8 @@ import io
 import json
 import tomllib
 
-import pytest
+from fedhh.experiments.config.built_in import COMMANDS, preset_names, preset_text, presets
 
-from fedhh.experiments.config.built_in import COMMANDS, SWEEPS, preset_names, preset_text, presets
-from fedhh.experiments.sweep.plan import load_sweep_table, parse_sweep
-from fedhh.experiments.sweep.sweep import seconds_of_cells
-
-DERIVED = [
-    each.name for each in presets() if each.basis == "derived" and each.command == COMMANDS[SWEEPS]
-]
 NAMES = [name for kind in COMMANDS for name in preset_names(kind)]
 
 
@@ -31,14 +24,6 @@ def test_every_preset_says_what_it_does_and_what_it_costs():
     (default,) = (each for each in found if each.name == "default")
     table = tomllib.loads(preset_text("default"))
     assert default.clients == table["population"]["clients"]
-
-
-@pytest.mark.parametrize("name", DERIVED)
-def test_a_derived_time_is_that_of_the_clients_that_are_asked(name: str):
-    (stated,) = (each.seconds for each in presets() if each.name == name)
-    cells = parse_sweep(*load_sweep_table(name)).to_run
-    on_two_cores = seconds_of_cells(cells) / 2
-    assert 0.8 * on_two_cores - 1 <= stated <= 1.25 * on_two_cores + 1
 
 
 def test_the_list_is_printed_in_every_format(command):

@@ -1,4 +1,4 @@
-"""Somebody else's population: found by name, run in process and on Ray, refused in one line."""
+"""Somebody else's population: found by name, run, refused in one line."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ known = "none"
 depth = 3
 passes = 1
 eta_max = 5
+[execution]
+workers = 0
 """
 
 
@@ -50,11 +52,7 @@ def config(tmp_path, monkeypatch):
     return load_config(file=tmp_path / "run.toml")
 
 
-@pytest.mark.usefixtures("shared_ray")
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_class_beside_the_config_gives_the_clients(config, workers):
-    execution = config.execution.model_copy(update={"workers": workers})
-    config = config.model_copy(update={"execution": execution})
+def test_a_class_beside_the_config_gives_the_clients(config):
     population, facts = build_population(config.population, seed=config.seed)
     assert facts["tokens"] == 3_000 * 3
     _, result = run_config(config, population)

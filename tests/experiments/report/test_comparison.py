@@ -197,25 +197,6 @@ def test_presets_ask_the_same_clients_for_the_same_contributions(name):
         assert 0 <= unused < len(protocol.plan.layers)
 
 
-@pytest.mark.parametrize("name", ["field", "field-quick"])
-def test_the_whole_field_asks_for_one_word_of_everybody_in_each_population(name):
-    all_cells = cells_of_one_seed(name)
-    for source in ("chat", "zipf"):
-        cells = [cell for cell in all_cells if cell.config.population.source == source]
-        assert len({cell.config.population for cell in cells}) == 1
-        one_word = [cell for cell in cells if hasattr(cell.config.protocol, "max_items")]
-        assert {cell.config.protocol.max_items for cell in one_word} == {1}
-        others = {cell.protocol for cell in cells} - {cell.protocol for cell in one_word}
-        assert others == {"TrieHH, central 4", "SVIM, told the words", "LDPMiner, told the words"}
-        for cell in cells:
-            if cell.asked is None:  # before the words are known
-                assert cell.protocol.endswith("told the words")
-            elif cell.protocol.startswith("LDPMiner"):  # two answers, each with half of epsilon
-                assert cell.asked.clients == 2 * cell.config.population.clients
-            elif cell.protocol != "TrieHH, central 4":
-                assert 0 <= cell.config.population.clients - cell.asked.clients < cell.asked.layers
-
-
 def test_the_quick_field_has_the_protocols_of_the_whole():
     whole, quick = (
         tomllib.loads(preset_text(name, SWEEPS))["sweep"]["protocols"]

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedhh.experiments.report.sweep_figures import plot_sweep
 from fedhh.experiments.report.sweep_lines import draw_metric
 from fedhh.experiments.report.tables import make_table
 from fedhh.experiments.study.text_table import TextTable
@@ -24,6 +23,7 @@ from fedhh.experiments.sweep.directory import read_labeled_results, write_record
 from fedhh.experiments.sweep.intervals import paired_gain, sampling_gains
 from fedhh.experiments.sweep.plan import Cell, parse_sweep
 from fedhh.validation import InputError
+from tests.experiments.sweep.test_directory import files_of
 
 BASE = """
 [population]
@@ -141,16 +141,16 @@ def test_every_extra_is_a_line_of_its_own_across_the_figure(tmp_path):
 
 def test_a_metric_of_extras_alone_has_no_figure(tmp_path):
     directory = made(tmp_path / "a", "[sweep.axes]\n" + EPSILON_4 + NO_LDP + EXTRA_8)
-    assert [path.stem for path in plot_sweep(directory)] == ["coverage"]
+    assert [path.stem for path in files_of(directory)] == ["coverage"]
     with pytest.raises(InputError, match="no numbers to draw in precision"):
-        plot_sweep(directory, metrics=["precision"])
+        files_of(directory, metrics=["precision"])
 
 
 def test_too_many_extras_for_a_figure_are_refused(tmp_path):
     extras = "".join(f'[[sweep.extra]]\n"protocol.eta_max" = {60 + i}\n' for i in range(13))
     directory = made(tmp_path / "a", EPSILONS + extras)
     with pytest.raises(InputError, match="13 lines for cells beside the grid are too many"):
-        plot_sweep(directory)
+        files_of(directory)
     assert len(make_table("summary", directory).rows) == 16
 
 
@@ -213,7 +213,7 @@ def test_a_sampler_beside_the_grid_alone_gives_no_gain(tmp_path):
     directory = made(tmp_path / "a", EPSILONS + RANDOM)
     table, description = read_labeled_results(directory)
     assert sampling_gains(table, description["axes"]).empty
-    assert [path.stem for path in plot_sweep(directory, metrics=["coverage"])] == ["coverage"]
+    assert [path.stem for path in files_of(directory, metrics=["coverage"])] == ["coverage"]
 
 
 @pytest.mark.parametrize(
@@ -229,10 +229,10 @@ def test_a_sampler_beside_the_grid_alone_gives_no_gain(tmp_path):
 def test_a_metric_that_cannot_be_drawn_is_refused(tmp_path, metric: str, text: str):
     directory = made(tmp_path / "a", EPSILONS)
     with pytest.raises(InputError, match=text) as raised:
-        plot_sweep(directory, metrics=["coverage", metric])
+        files_of(directory, metrics=["coverage", metric])
     assert "\n" not in str(raised.value)
     assert not list(directory.glob("*.png"))
-    assert plot_sweep(directory, metrics=["discovered"])
+    assert files_of(directory, metrics=["discovered"])
 
 
 def test_an_infinite_epsilon_beside_the_grid_has_no_line(tmp_path):
@@ -276,7 +276,7 @@ def test_a_list_is_a_setting_as_any_other(tmp_path):
     directory = made(tmp_path / "a", lists + extra)
     table = make_table("summary", directory)
     assert [row[:2] for row in table.rows] == [("10, 20", "100"), ("5", "100"), ("7", "50")]
-    assert plot_sweep(directory, metrics=["coverage"])
+    assert files_of(directory, metrics=["coverage"])
 
 
 def test_rows_are_in_the_order_of_the_file_whatever_its_values_are(tmp_path):

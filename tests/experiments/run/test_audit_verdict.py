@@ -30,13 +30,13 @@ def test_a_layer_is_held_against_the_smallest_proven_bound():
 
 def test_a_randomizer_that_tells_the_truth_is_refuted(monkeypatch):
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
-    found = audit_randomizer("ss", local_epsilon=2.0, domain_size=20)
+    found = audit_randomizer("ss", local_epsilon=2.0, domain_size=20, num_samples=4_000)
     assert found.refuted
     assert found.to_dict()["verdict"] == "refuted"
 
 
 def test_a_run_is_audited_in_its_first_layer_that_decides():
-    found = audit_configured_run("small", settings=["population.clients=4000"], num_samples=200)
+    found = audit_configured_run("small", settings=["population.clients=4000"], num_samples=40)
     assert not found.refuted
     assert found.facts["reports"] > 0
     assert found.parts[-1].claim in found.upper_bounds.values()

@@ -15,7 +15,7 @@ from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
 
 SPEC = OracleSpec(name="ss", epsilon=1.5)
-RUNS = 6_000
+RUNS = 1_500
 
 
 def test_no_run_of_a_layer_is_drawn_twice():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from scipy.stats import binom
 from fedhh.clients.populations import virtual
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.config.fidelity import PER_REPORT, Fidelity
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import ceiling as module
 from fedhh.experiments.run.ceiling import Ceiling, ceiling
@@ -36,9 +37,9 @@ REPORTS = 200
 TRIE = LdpTrieHH(alphabet="ab", depth=3, passes=1, eta_max=3, max_items=2)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_known(monkeypatch):
-    monkeypatch.setattr(module, "_known", {})
+EXACT = Fidelity()
+FRESH = itertools.count(1_000)
+"""Seeds of which no ceiling is known yet."""
 
 
 def by_hand() -> StoredPopulation:
@@ -75,10 +76,12 @@ class Stub(Executor):
         """Nothing is open."""
 
 
-def ceiling_of(protocol, population, executor=None, *, seed: int = 3) -> Ceiling | None:
+def ceiling_of(
+    protocol, population, executor=None, *, seed: int | None = None, fidelity=EXACT
+) -> Ceiling | None:
+    seed = next(FRESH) if seed is None else seed
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     truth = Truth(population, protocol.symbols, protocol.longest_word)
-    fidelity = Fidelity()
     if executor is None:
         executor = fidelity.wrap(InProcessExecutor(ClientWorker(population, seed=seed)), seed=seed)
     return ceiling(protocol, population, truth, executor, seed=seed, fidelity=fidelity)
@@ -120,10 +123,10 @@ def test_the_rule_is_benjamini_and_hochbergs_on_exact_tails(epsilon: float):
     spec = OracleSpec(name="ss", epsilon=epsilon, params={"subset_size": "optimal"})
     q = make_pure_oracle(spec, 3).q
     seen = set()
-    for first in range(0, REPORTS, 3):
+    population = by_hand()
+    for first in range(0, REPORTS, 8):
         for second in (0, int(REPORTS * q), 120):
-            module._known.clear()
-            found = ceiling_of(protocol, by_hand(), Stub(first, second))
+            found = ceiling_of(protocol, population, Stub(first, second))
             tails = binom.sf(np.array([first, second]) - 1, REPORTS, q)
             # Written out for two hypotheses: both, if both are below 5 %; one alone, below half.
             both = max(tails) <= 0.05
@@ -147,9 +150,11 @@ def test_it_is_the_same_whoever_answers():
         def close(self) -> None:
             """Nothing is open."""
 
-    one = ceiling_of(protocol, population, InProcessExecutor(ClientWorker(population, seed=3)))
-    module._known.clear()
-    assert ceiling_of(protocol, population, Two()) == one
+    one = ceiling_of(
+        protocol, population, InProcessExecutor(ClientWorker(population, seed=3)), seed=3
+    )
+    again = ceiling_of(protocol, population, Two(), seed=3, fidelity=Fidelity(name=PER_REPORT))
+    assert again == one
     assert 0 < one.words < one.candidates
 
 
@@ -170,23 +175,23 @@ def test_its_coins_are_not_the_runs():
 
 def test_protocols_that_share_what_decides_it_ask_once():
     population, stub = by_hand(), Stub(90, 80)
-    one = ceiling_of(TRIE, population, stub)
+    one = ceiling_of(TRIE, population, stub, seed=3)
     alike = (
         replace(TRIE, passes=2, eta_max=5, clients_per_layer=9),
         Pem(alphabet="ab", length=3, step=1, max_items=2),
     )
     for protocol in alike:
-        assert ceiling_of(protocol, by_hand(), stub) is one
+        assert ceiling_of(protocol, by_hand(), stub, seed=3) is one
     assert len(stub.queries) == 1
     changes = (
         {"local_epsilon": 7.0}, {"max_items": 1}, {"sampler": "greedy"}, {"pad": False},
         {"depth": 2}, {"alphabet": "ba"},
     )  # fmt: skip
     for number, change in enumerate(changes):
-        ceiling_of(replace(TRIE, **change), population, stub)
+        ceiling_of(replace(TRIE, **change), population, stub, seed=3)
         assert len(stub.queries) == 2 + number
     ceiling_of(TRIE, population, stub, seed=4)
-    ceiling_of(TRIE, population.keep_words(np.arange(5) != 2), stub)
+    ceiling_of(TRIE, population.keep_words(np.arange(5) != 2), stub, seed=3)
     assert len(stub.queries) == 3 + len(changes)
 
 
@@ -198,10 +203,7 @@ def test_an_epsilon_that_a_protocol_divides_is_spent_whole():
 
 @pytest.mark.parametrize(
     "protocol",
-    [
-        TrieHH(alphabet="ab", clients_per_layer=50, threshold=5),
-        replace(TRIE, oracle="none"),
-    ],
+    [TrieHH(alphabet="ab", clients_per_layer=50, threshold=5), replace(TRIE, oracle="none")],
     ids=["central", "no randomizer"],
 )
 def test_without_local_privacy_there_is_none(protocol):
@@ -248,14 +250,10 @@ central = {{ name = "triehh", central_epsilon = 20 }}
 
 
 def test_a_comparison_asks_once_and_says_each_protocols_share(tmp_path, monkeypatch, command):
-    asked = []
-
-    def kept(query, executor):
-        asked.append(query)
-        return module_kept(query, executor)
-
-    module_kept = module._kept
-    monkeypatch.setattr(module, "_kept", kept)
+    asked, rule = [], module.benjamini_hochberg
+    monkeypatch.setattr(
+        module, "benjamini_hochberg", lambda p, rate: asked.append(p) or rule(p, rate)
+    )
     monkeypatch.setattr("fedhh.experiments.report.sweep_figures.plot_sweep", lambda directory: None)
     words = ("ab", "cafe", "bee", "fed")
     rows = [f"{i},{word},1" for i in range(2_000) for word in words if i % len(word) == 0]

@@ -16,12 +16,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
 
 PROTOCOL = LdpTrieHH(
-    alphabet="lower",
-    clients_per_layer=300,
-    depth=4,
-    passes=2,
-    eta_max=200,
-    max_items=3,
+    alphabet="lower", clients_per_layer=300, depth=4, passes=2, eta_max=200, max_items=3
 )
 
 

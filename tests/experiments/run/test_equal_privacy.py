@@ -8,11 +8,7 @@ import pytest
 
 import fedhh
 from fedhh.accounting import account
-from fedhh.experiments.run.equal_privacy import (
-    OutOfReachError,
-    at_central_epsilon,
-    chosen_settings,
-)
+from fedhh.experiments.run.equal_privacy import OutOfReachError, at_central_epsilon, chosen_settings
 from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
 from fedhh.validation import InputError
 

@@ -9,12 +9,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import pytest
 
-from fedhh.accounting import (
-    NotApplicable,
-    paper_subset_size,
-    shuffle_epsilon,
-    triehh_epsilon,
-)
+from fedhh.accounting import NotApplicable, paper_subset_size, shuffle_epsilon, triehh_epsilon
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.comparison import comparison_of_runs
 from fedhh.experiments.report.run_figures import of_whom

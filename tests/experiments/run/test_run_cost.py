@@ -76,11 +76,7 @@ def test_the_summary_counts_answers_where_clients_are_reused():
 )
 def test_the_summary_never_rounds_what_is_at_most_down(bits: float, text: str):
     result = simulate(ONCE, POPULATION, seed=0)
-    cost = {
-        **result.cost,
-        "upload_bits_per_client_max": bits,
-        "download_bits_per_client_max": bits,
-    }
+    cost = {**result.cost, "upload_bits_per_client_max": bits, "download_bits_per_client_max": bits}
     rows = {row[0]: row[1:] for row in summary_rows(dataclasses.replace(result, cost=cost))}
     assert rows["cost per client"] == (f"{text} up", f"{text} down, at most")
 

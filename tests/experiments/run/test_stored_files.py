@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -48,17 +49,18 @@ def test_json_that_is_no_table_is_damaged(tmp_path, text):
         read_json(tmp_path / "a.json")
 
 
+def written(folder: Path, kind: str, frame: pd.DataFrame) -> Path:
+    path = folder / f"t.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    return path
+
+
 GOOD = {"cell": ["1", "x"], "seed": [1, 2], "server": [0.5, None], "done": [True, False]}
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_table_that_fits_its_schema_is_read(tmp_path, kind):
-    frame = pd.DataFrame(GOOD)
-    if kind == "csv":
-        frame.assign(more="y").to_csv(tmp_path / "t", index=False)
-    else:
-        frame.to_parquet(tmp_path / "t")
-    found = READERS[kind](tmp_path / "t")
+    found = READERS[kind](written(tmp_path, kind, pd.DataFrame(GOOD).assign(more="y")))
     assert found["cell"].tolist() == ["1", "x"]
     assert found["seed"].tolist() == [1, 2]
     assert found["server"].isna().tolist() == [False, True]
@@ -86,23 +88,17 @@ def test_a_table_at_the_bounds_is_read_and_one_beyond_is_not(tmp_path, monkeypat
     ids=str,
 )
 def test_a_column_of_another_kind_or_without_a_value_is_damaged(tmp_path, kind, changed):
-    frame = pd.DataFrame({**GOOD, **changed})
-    if kind == "csv":
-        frame.to_csv(tmp_path / "t", index=False)
-    else:
-        frame.to_parquet(tmp_path / "t")
-    with pytest.raises(InputError, match=r"/t is damaged"):
-        READERS[kind](tmp_path / "t")
+    path = written(tmp_path, kind, pd.DataFrame({**GOOD, **changed}))
+    with pytest.raises(InputError, match=rf"/t\.{kind} is damaged"):
+        READERS[kind](path)
 
 
 @pytest.mark.parametrize("missing", SCHEMA)
 def test_a_missing_column_is_damaged(tmp_path, missing):
     frame = pd.DataFrame(GOOD).drop(columns=missing)
-    frame.to_parquet(tmp_path / "t.parquet")
-    frame.to_csv(tmp_path / "t.csv", index=False)
     for kind in ("parquet", "csv"):
         with pytest.raises(InputError, match=rf"t\.{kind} is damaged.*{missing}"):
-            READERS[kind](tmp_path / f"t.{kind}")
+            READERS[kind](written(tmp_path, kind, frame))
 
 
 def test_what_damaged_values_break_is_one_line_and_what_cannot_be_written_is_not(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -42,6 +43,26 @@ def stored_run(directory, *settings: str):
     return config, result
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run's directory with its candidates; tests change copies of it."""
+    home = tmp_path_factory.mktemp("made")
+    settings = [*BASE, *TRIE, "protocol.max_items=2"]
+    config, result = run_config(
+        load_config(settings=settings),
+        zipf_population(3_000),
+        checkpoint_in=lambda _: home / "checkpoint",
+    )
+    output.new_directory(config, home / "run", name="")
+    output.write_result(home / "run", result, config, {"known": "none"})
+    return home / "run"
+
+
+@pytest.fixture
+def stored(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "run")
+
+
 @pytest.mark.parametrize("settings", PROTOCOLS.values(), ids=list(PROTOCOLS))
 def test_what_is_read_is_what_was_written(tmp_path, settings):
     config, result = stored_run(tmp_path / "run", *settings)
@@ -79,33 +100,25 @@ def test_what_is_read_is_what_was_written(tmp_path, settings):
         ("result.json", None, r"result\.json; check the path"),
     ],
 )
-def test_a_damaged_directory_is_one_line(tmp_path, name, content, message):
-    stored_run(tmp_path / "run", *TRIE)
+def test_a_damaged_directory_is_one_line(stored, name, content, message):
     if content is None:
-        (tmp_path / "run" / name).unlink()
+        (stored / name).unlink()
     else:
-        (tmp_path / "run" / name).write_bytes(content)
+        (stored / name).write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:
-        read_result(tmp_path / "run")
+        read_result(stored)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("file", ["candidates", "missed"])
-def test_a_record_of_candidates_may_lack_the_posterior_but_not_hold_text_in_it(tmp_path, file):
-    population = zipf_population(3_000)
-    settings = [*BASE, *TRIE, "protocol.max_items=2"]
-    config, result = run_config(
-        load_config(settings=settings), population, checkpoint_in=lambda _: tmp_path / "checkpoint"
-    )
-    output.new_directory(config, tmp_path / "run", name="")
-    output.write_result(tmp_path / "run", result, config, {"known": "none"})
-    path = tmp_path / "run" / f"{file}.parquet"
+def test_a_record_of_candidates_may_lack_the_posterior_but_not_hold_text_in_it(stored, file):
+    path = stored / f"{file}.parquet"
     table = pd.read_parquet(path).drop(columns="posterior")
     table.to_parquet(path)
-    assert read_result(tmp_path / "run").result.candidates is not None
+    assert read_result(stored).result.candidates is not None
     table.assign(posterior="<b>").to_parquet(path)
     with pytest.raises(InputError, match="expected float in column 'posterior'"):
-        read_result(tmp_path / "run")
+        read_result(stored)
 
 
 def test_only_a_run_that_says_what_it_composed_has_second_opinions(tmp_path):

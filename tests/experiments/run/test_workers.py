@@ -20,9 +20,13 @@ TABLE = {
 }
 
 
+def give_cores(monkeypatch, number: int) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(number)), raising=False)
+
+
 @pytest.fixture
 def two_cores(monkeypatch):
-    monkeypatch.setattr(workers, "_cores", lambda: 2)
+    give_cores(monkeypatch, 2)
 
 
 def seconds_of(preset: str, *settings: str, population=None) -> float:
@@ -89,15 +93,15 @@ def test_ray_is_started_where_it_saves_more_than_it_takes(two_cores):
 
 
 def test_more_cores_save_more(monkeypatch):
-    monkeypatch.setattr(workers, "_cores", lambda: 10)
+    give_cores(monkeypatch, 10)
     assert choose_workers(AUTO, 11.0).number == 0
     assert choose_workers(AUTO, 11.2).number == 10
 
 
 def test_one_core_or_one_thing_to_do_is_no_reason_for_ray(monkeypatch):
-    monkeypatch.setattr(workers, "_cores", lambda: 1)
+    give_cores(monkeypatch, 1)
     assert choose_workers(AUTO, 1e9).number == 0
-    monkeypatch.setattr(workers, "_cores", lambda: 2)
+    give_cores(monkeypatch, 2)
     assert choose_workers(AUTO, 1e9, most=1).number == 0
     assert choose_workers(AUTO, 1e9, most=5).number == 2
 

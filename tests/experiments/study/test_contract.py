@@ -12,22 +12,8 @@ from fedhh.experiments.study.kinds import KINDS, find
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import load_source, open_study
 from fedhh.validation import InputError
-from tests.fuzz.work import MONTHS, RUN, SWEEP, call
+from tests.fuzz.work import MONTHS, PIPELINE, RUN, SWEEP, call
 
-PIPELINE = """
-[pipeline]
-days = 2
-devices = 200
-[pipeline.use_cases.emoji]
-oracle = "oue"
-epsilon = 4.0
-records_per_day = 1
-domain = { values = 20 }
-[execution]
-workers = 0
-[output]
-keep_checkpoint = true
-"""
 COMPARISON = '[sweep.protocols]\nTrieHH = { name = "ldp-triehh" }\nPEM = { name = "pem" }\n'
 TEXTS = {
     "run": RUN,
@@ -36,6 +22,8 @@ TEXTS = {
     "pipeline": PIPELINE,
     "repeated-collection": RUN + MONTHS,
 }
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 UNFINISHED = {
     "run": ("result.json",),
     "sweep": ("results.parquet", "cells"),

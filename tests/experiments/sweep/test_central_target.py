@@ -163,7 +163,5 @@ def test_objects_are_swept_over_the_same_axis():
     assert stated.between(2.0 * (1 - 2e-3), 2.0).all()
     with pytest.raises(InputError, match="leave the axis local_epsilon out"):
         fedhh.sweep_over(
-            protocols,
-            population,
-            axes={"user_central_epsilon": [2.0], "local_epsilon": [2.0]},
+            protocols, population, axes={"user_central_epsilon": [2.0], "local_epsilon": [2.0]}
         )

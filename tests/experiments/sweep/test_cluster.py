@@ -9,35 +9,13 @@ import pytest
 
 import fedhh
 from fedhh.cli import app as cli
+from tests.fuzz.work import RUN
 
 ray = pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster  # noqa: E402 - only where ray is there
 
-SWEEP = """
-seed = 3
-
-[population]
-source = "chat"
-clients = 2_000
-
-[protocol]
-depth = 4
-passes = 1
-eta_max = 50
-clients_per_layer = 400
-max_items = 1
-
-[metrics]
-top_k = [10]
-
-[sweep]
-title = "On a cluster"
-seeds = 1
-
-[sweep.axes]
-"protocol.sampler" = ["greedy", "random"]
-"""
+SWEEP = RUN + '[sweep.axes]\n"protocol.sampler" = ["greedy", "random"]\n'
 
 
 @pytest.fixture(scope="module")

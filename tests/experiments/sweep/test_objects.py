@@ -72,7 +72,7 @@ def test_what_auto_decides_differently_is_a_column_as_in_a_configuration(tmp_pat
     assert "protocol.clients_per_layer" in mine
 
 
-def test_one_population_serves_all_seeds_and_workers_change_nothing(shared_ray):
+def test_one_population_serves_all_seeds_and_workers_change_nothing(ray_here):
     population = chat(0)
     axes = {"local_epsilon": np.array([2.0, 8.0])}
     alone, shared = (
@@ -80,6 +80,7 @@ def test_one_population_serves_all_seeds_and_workers_change_nothing(shared_ray):
         for workers in (0, 1)
     )
     pd.testing.assert_frame_equal(alone, shared)
+    assert {asked[1:] for asked in ray_here} == {(1, "")}
     result = fedhh.simulate(
         fedhh.LdpTrieHH(**BASE, local_epsilon=8.0), population, seed=1
     )  # fmt: skip

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import copy
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text
-from fedhh.experiments.sweep.plan import (
-    load_sweep_table,
-    parse_sweep,
-)
+from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text, presets
+from fedhh.experiments.sweep.plan import Cell, load_sweep_table, parse_sweep
+from fedhh.experiments.sweep.sweep import seconds_of_cells
 from fedhh.validation import InputError
 
 BASE = """
@@ -197,12 +196,38 @@ def test_a_file_of_clients_takes_the_place_of_all_populations(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", preset_names(SWEEPS))
-def test_every_built_in_sweep_is_valid(name: str):
+def test_every_built_in_sweep_is_valid_and_takes_as_long_as_is_said(name: str):
     table, origin = load_sweep_table(name)
+    # All seeds have the same cells, which take as long.
+    seeds, table["sweep"]["seeds"] = table["sweep"].get("seeds", 1), 1
     plan = parse_sweep(table, origin)
+    assert seeds >= 1
     assert plan.title
     assert len(plan.to_run) == len(plan.cells)
     assert tomllib.loads(plan.to_toml()) == table
+    (preset,) = (each for each in presets() if each.name == name)
+    if preset.basis == "derived":
+        on_two_cores = seeds * seconds_of_cells(plan.to_run) / 2
+        assert 0.8 * on_two_cores - 1 <= preset.seconds <= 1.25 * on_two_cores + 1
+    if name in {"field", "field-quick"}:
+        asks_for_one_word_of_everybody(plan.to_run)
+
+
+def asks_for_one_word_of_everybody(all_cells: Sequence[Cell]) -> None:
+    for source in ("chat", "zipf"):
+        cells = [cell for cell in all_cells if cell.config.population.source == source]
+        assert len({cell.config.population for cell in cells}) == 1
+        one_word = [cell for cell in cells if hasattr(cell.config.protocol, "max_items")]
+        assert {cell.config.protocol.max_items for cell in one_word} == {1}
+        others = {cell.protocol for cell in cells} - {cell.protocol for cell in one_word}
+        assert others == {"TrieHH, central 4", "SVIM, told the words", "LDPMiner, told the words"}
+        for cell in cells:
+            if cell.asked is None:  # before the words are known
+                assert cell.protocol.endswith("told the words")
+            elif cell.protocol.startswith("LDPMiner"):  # two answers, each with half of epsilon
+                assert cell.asked.clients == 2 * cell.config.population.clients
+            elif cell.protocol != "TrieHH, central 4":
+                assert 0 <= cell.config.population.clients - cell.asked.clients < cell.asked.layers
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.plan import Sweep, parse_sweep
-from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
+from tests.fuzz.work import RUN
 from tests.processes import start, wait_until
 from tests.waiting import ORACLE, write_waiting
 
@@ -103,21 +103,10 @@ def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
     assert drawn == [5, 6]
 
 
-def on_one_worker(monkeypatch):
-    """Let cells side by side run in this process, in their order."""
-
-    def on_ray(function, calls, *, num_workers, address):
-        yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
-
-    monkeypatch.setattr("fedhh.simulation.ray.tasks.map_on_ray", on_ray)
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("source", ["synthetic", "held", "file"])
-def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, source, workers):
+def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, source, workers):
     """Also not to find out whether cells fit side by side, which only workers do."""
-    pytest.importorskip("ray")
-    on_one_worker(monkeypatch)
     words = tmp_path / "words.csv"
     words.write_text("user,word,count\n" + "".join(f"u{i},w{i % 7},1\n" for i in range(900)))
     table = {**TABLE, "protocol": {**TABLE["protocol"], "clients_per_layer": 100}}
@@ -155,10 +144,11 @@ def test_accounting_is_remembered_from_cell_to_cell(tmp_path, monkeypatch):
         return user_level_from(*settings, **options)
 
     monkeypatch.setattr(run_guarantees, "user_level_from", counted)
-    protocol = {"name": "pem", "clients_per_layer": 400, "length": 4, "max_items": 2}
     for seeds, epsilons in [(1, [2]), (3, [2]), (2, [2, 8])]:
-        run_guarantees._user_epsilon.cache_clear()
         made.clear()
+        # A cohort of its own, of which nothing is remembered.
+        cohort = 400 + 10 * seeds
+        protocol = {"name": "pem", "clients_per_layer": cohort, "length": 4, "max_items": 2}
         section = {"seeds": seeds, "axes": {"privacy.local_epsilon": epsilons}}
         plan = plan_of(section, protocol=protocol)
         sweep.run_sweep(plan, tmp_path / f"{seeds} {len(epsilons)}", workers=0)
@@ -257,48 +247,38 @@ def test_a_file_too_small_for_a_cell_is_refused_before_anything_runs(tmp_path):
 def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
     sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2, parallel="cells")
     assert same_bytes(tmp_path / "cells", finished)
-
-
-@pytest.mark.usefixtures("shared_ray")
-def test_ray_shares_the_clients_of_a_large_cell_with_the_same_bytes(tmp_path):
-    plan = plan_of({})
-    sweep.run_sweep(plan, tmp_path / "clients", workers=1, parallel="clients")
-    sweep.run_sweep(plan, tmp_path / "alone", workers=0)
+    sweep.run_sweep(plan_of({}), tmp_path / "clients", workers=1, parallel="clients")
+    sweep.run_sweep(plan_of({}), tmp_path / "alone", workers=0)
     assert same_bytes(tmp_path / "clients", tmp_path / "alone")
 
 
-def test_cells_share_workers_unless_populations_are_too_large(monkeypatch):
-    store = sweep.PopulationStore()
-    assert sweep._fits_beside_others(plan_of(TWO_AXES).cells, store)
+def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, ray_here):
+    def shared(parallel: str, **changes: object) -> str:
+        ray_here.clear()
+        out = tmp_path / str(len(list(tmp_path.iterdir())))
+        sweep.run_sweep(plan_of({}, **changes), out, workers=2, parallel=parallel)
+        ((what, *_),) = ray_here
+        return what
+
     small = {"source": "chat", "clients": 2_000, "virtual": False}
-    assert sweep._fits_beside_others(plan_of({}, population=small).cells, store)
-    virtual = plan_of({}, population={**small, "virtual": True}).cells
-    assert not sweep._fits_beside_others(virtual, store)
-    large = plan_of({}, population={"source": "chat", "clients": 50_000_000}).cells
-    assert not sweep._fits_beside_others(large, store)
-    monkeypatch.setattr("fedhh.experiments.sweep.execution._BYTES_PER_ROW", 10**9)
-    assert not sweep._fits_beside_others(plan_of({}, population=small).cells, store)
+    virtual = {**small, "virtual": True}
+    assert shared("auto", population=small) == shared("cells", population=small) == "cells"
+    assert shared("clients", population=small) == "clients"
+    # Clients that are drawn when asked would be counted by each cell again.
+    assert shared("auto", population=virtual) == "clients"
+    monkeypatch.setattr("fedhh.experiments.sweep.execution.memory_bytes", lambda: 100_000)
+    assert shared("auto", population=small) == "clients"
+    assert shared("cells", population=small) == "cells"
 
 
-MINE = f"""
-seed = 1
-[population]
-source = "chat"
-clients = 2_000
-[protocol]
-depth = 4
-passes = 1
-eta_max = 50
-max_items = 1
-clients_per_layer = 400
-oracle = "{ORACLE}"
-[execution]
-workers = 0
-[sweep]
+MINE = (
+    RUN.replace("[execution]", f'oracle = "{ORACLE}"\n[execution]')
+    + """[sweep]
 seeds = 2
 [sweep.axes]
 protocol.sampler = ["greedy", "random"]
 """
+)
 
 
 @pytest.mark.usefixtures("own_modules")
@@ -335,47 +315,10 @@ def same_bytes(one: Path, other: Path) -> bool:
     return (one / results.RESULTS).read_bytes() == (other / results.RESULTS).read_bytes()
 
 
-@pytest.mark.parametrize("fits", [True, False])
-def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, fits):
-    used = []
-
-    def way(name: str):
-        def run(missing, *rest, **options):
-            used.append(name)
-            return iter(())
-
-        return run
-
-    monkeypatch.setattr(sweep, "side_by_side", way("cells"))
-    monkeypatch.setattr(sweep, "_in_turn", way("clients"))
-    monkeypatch.setattr(sweep, "_fits_beside_others", lambda cells, store: fits)
-    monkeypatch.setattr(results, "write_tables", lambda directory, plan: None)
-    for parallel in ("auto", "cells", "clients"):
-        sweep.run_sweep(plan_of({}), tmp_path / parallel, workers=2, parallel=parallel)
-    sweep.run_sweep(plan_of({}), tmp_path / "alone", workers=0)
-    assert used == ["cells" if fits else "clients", "cells", "clients", "clients"]
-
-
 @pytest.mark.parametrize("parallel", ["cells", "clients"])
-def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, monkeypatch, parallel):
+def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, ray_here, parallel):
     # The cluster itself is in test_cluster.py; here, where the address goes.
-    pytest.importorskip("ray")
-    from fedhh.simulation.ray import connection, executor, tasks
-
-    asked = []
-
-    def on_ray(function, calls, *, num_workers, address):
-        asked.append((num_workers, address))
-        yield from ((n, function(c, shared.value)) for n, (c, shared) in enumerate(calls))
-
-    def in_process(worker, *, num_workers, address):
-        asked.append((num_workers, address))
-        return InProcessExecutor(worker)
-
-    monkeypatch.setattr(connection, "check_cluster", lambda address: None)
-    monkeypatch.setattr(tasks, "map_on_ray", on_ray)
-    monkeypatch.setattr(executor, "RayExecutor", in_process)
     words = {"workers": 2, "ray_address": "head:6379", "parallel": parallel}
     table = sweep.run_sweep(plan_of({}), tmp_path / "out", **words)
-    assert asked == [(2, "head:6379")]
+    assert ray_here == [(parallel, 2, "head:6379")]
     assert table["status"].tolist() == ["done"]

@@ -83,10 +83,7 @@ def test_a_total_is_shared_out_among_each_protocols_layers():
 
 
 def test_numbers_that_give_equal_totals_are_no_fault():
-    linked = {
-        "protocol.name": ["ldp-triehh", "sfp"],
-        "protocol.clients_per_layer": [500, 2_500],
-    }
+    linked = {"protocol.name": ["ldp-triehh", "sfp"], "protocol.clients_per_layer": [500, 2_500]}
     assert asked(plan_of({"linked": [linked]})) == [2_500, 2_500]
     protocols = {
         "TrieHH": {"clients_per_layer": 500},
