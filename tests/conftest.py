@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import io
 import os
 import subprocess
 import sys
@@ -12,12 +14,14 @@ from pathlib import Path
 import pytest
 import typer
 from hypothesis import settings
+from matplotlib.figure import Figure
 
 from fedhh import plugins
 from fedhh.cli import app as cli
 from fedhh.cli import minute_lines
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.experiments.report import style
 from fedhh.testing import LETTERS
 from fedhh.testing import small_population as zipf_population
 from fedhh.words.lexicon import Lexicon
@@ -55,8 +59,32 @@ def virtual_lexicon() -> Lexicon:
 
 
 @pytest.fixture
-def command(monkeypatch, capfd):
-    """The command line in this process: words to its exit code and what it printed."""
+def drawn_figures() -> None:
+    """For tests of what files of figures hold: the command line draws them, if coarsely."""
+
+
+@functools.cache
+def blank(kind: str) -> bytes:
+    """Return the smallest figure of a format."""
+    content = io.BytesIO()
+    Figure(figsize=(0.1, 0.1)).savefig(content, format=kind)
+    return content.getvalue()
+
+
+def save_blank(_: Figure, target: Path, kind: str) -> None:
+    target.write_bytes(blank(kind))
+
+
+@pytest.fixture
+def command(request, monkeypatch, capfd):
+    """The command line in this process: words to its exit code and what it printed.
+
+    Its figures are made but left blank in their files, which would take longer than all else;
+    those of tests/experiments/report are drawn in full.
+    """
+    monkeypatch.setattr(style, "DPI", 40)
+    if "drawn_figures" not in request.fixturenames:
+        monkeypatch.setattr(style, "save", save_blank)
 
     def call(
         *words: str, cwd: Path | None = None, commands: typer.Typer = cli.app
@@ -66,9 +94,7 @@ def command(monkeypatch, capfd):
         monkeypatch.setattr(sys, "argv", ["fedhh", *words])
         # main() installs handlers of signals, which are the test runner's to keep.
         monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
-        # Nobody looks at these figures; those of tests/experiments/report are drawn in full.
-        monkeypatch.setattr("fedhh.experiments.report.style.DPI", 40)
-        # Nor does it depend on how fast this machine is what is printed.
+        # What is printed does not depend on how fast this machine is.
         monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
         with pytest.raises(SystemExit) as end:
             cli.main(commands)
@@ -76,6 +102,31 @@ def command(monkeypatch, capfd):
         return subprocess.CompletedProcess(words, int(end.value.code or 0), output, complaint)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory) -> tuple[Path, dict[tuple[str, ...], tuple[Path, str]]]:
+    return tmp_path_factory.mktemp("shelf"), {}
+
+
+@pytest.fixture
+def once(command, shelf):
+    """Run words into a directory `mine` that all tests share, which must only read it.
+
+    Returns the directory and what a person saw.
+    """
+    folder, known = shelf
+
+    def run(*words: str) -> tuple[Path, str]:
+        if words not in known:
+            place = folder / str(len(known))
+            place.mkdir()
+            done = command(*words, "--out", "mine", cwd=place)
+            assert (done.returncode, done.stderr) == (0, "")
+            known[words] = place / "mine", done.stdout
+        return known[words]
+
+    return run
 
 
 @pytest.fixture

@@ -184,6 +184,7 @@ def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     assert not axes.figure.get_supxlabel()
 
 
+@pytest.mark.usefixtures("drawn_figures")
 def test_figures_of_a_directory_without_titles_and_of_another_size(directory, tmp_path, command):
     words = ("plot", str(directory), "--out", str(tmp_path / "out"))
     done = command(*words, "--no-title", "--size", "5x3")
