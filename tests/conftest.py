@@ -8,7 +8,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,13 +32,7 @@ __all__ = ["LETTERS", "zipf_population"]
 # what it takes to see one again elsewhere. `--hypothesis-profile=default` looks for new ones.
 settings.register_profile("stable", derandomize=True, deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-
-
-def profile_of(environment: Mapping[str, str]) -> str:
-    return "ci" if environment.get("CI") == "true" else "stable"
-
-
-settings.load_profile(profile_of(os.environ))
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "stable")
 
 # Most of what a test loads stays to the end: to look through it less often saves a twentieth.
 gc.set_threshold(50_000, 20, 100)
@@ -130,15 +124,10 @@ def once(command, shelf):
 
 
 @pytest.fixture
-def own_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_modules() -> Iterator[None]:
     """Modules from folders are forgotten after the test."""
-    finder = plugins._Finder()
-    monkeypatch.setattr(plugins, "_finder", finder)
-    yield
-    if finder in sys.meta_path:
-        sys.meta_path.remove(finder)
-    for name in finder.loaded:
-        plugins._forget(name)
+    with plugins.apart():
+        yield
 
 
 @pytest.fixture

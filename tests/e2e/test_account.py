@@ -225,6 +225,7 @@ def test_wrong_input_is_refused_in_one_line(refused, tmp_path, words, message):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("drawn_figures")
 def test_a_figure_that_fails_leaves_nothing(fedhh, tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 

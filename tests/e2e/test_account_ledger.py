@@ -113,6 +113,7 @@ def test_tables_name_units_and_deltas(command, monkeypatch):
         assert text in done.stdout
 
 
+@pytest.mark.usefixtures("drawn_figures")
 def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
     done = command(
         "account", "ledger", "--use-case", "$_a^{b}$=1:1", "--use-case", "_[/]\x1b[2J=1:1",
