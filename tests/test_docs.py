@@ -44,13 +44,18 @@ def blocks(path: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
+README = DOCS.parent / "README.md"
+
+
 def command_lines() -> list[str]:
     lines = [
-        line.split("  #")[0].strip()
-        for path in PAGES
+        line.split("  #")[0].strip().removeprefix(".venv/bin/")
+        for path in (*PAGES, README)
         for block in blocks(path, "sh")
         for line in block.replace("\\\n", " ").splitlines()
     ]
+    # Also those of the README's tables and sentences.
+    lines += re.findall(r"`(fedhh [^`]+)`", README.read_text(encoding="utf-8"))
     return sorted({line for line in lines if line.startswith("fedhh ")})
 
 

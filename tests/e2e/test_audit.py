@@ -96,7 +96,6 @@ AUDIT = ("randomizer", "--local-epsilon", "1", "--domain-size", "10")
         (("randomizer",), "Missing option '--local-epsilon'"),
         ((*AUDIT, "--samples", "2"), "num_samples=2"),
         ((*AUDIT, "--confidence", "1"), "confidence=1.0"),
-        ((*AUDIT, "--oracle", "zz"), "Unknown oracle 'zz'"),
         ((*AUDIT, "--reports", "1"), "num_reports=1"),
         ((*AUDIT, "--run", "small"), "fedhh audit run SOURCE"),
         (("run",), "Missing argument 'SOURCE'"),
