@@ -38,10 +38,10 @@ def test_a_builtin_name_is_its_class_and_a_misspelt_one_names_the_nearest():
 def test_an_entry_point_is_found_by_its_name(monkeypatch):
     from importlib.metadata import EntryPoint
 
-    point = EntryPoint(name="theirs", value="fractions:Fraction", group="fedhh.protocols")
-    monkeypatch.setattr(plugins, "_entry_points", lambda kind: {"theirs": point})
-    assert plugins.find("protocols", "theirs", BUILTIN).__name__ == "Fraction"
-    assert plugins.names("protocols", BUILTIN) == ["path", "error", "theirs"]
+    point = EntryPoint(name="theirs", value="fractions:Fraction", group="fedhh.things")
+    monkeypatch.setattr(plugins, "entry_points", lambda group: {"fedhh.things": [point]}[group])
+    assert plugins.find("things", "theirs", BUILTIN).__name__ == "Fraction"
+    assert plugins.names("things", BUILTIN) == ["path", "error", "theirs"]
 
 
 def test_a_module_of_a_folder_is_found_with_the_modules_it_needs(tmp_path):

@@ -50,11 +50,11 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
 
 
 def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(device, monkeypatch):
-    def broken(cap, epsilon, waiting):
-        return honest(RefilledTwice.of(cap), epsilon, waiting)
+    def broken(*, cap, **more):
+        return honest(cap=RefilledTwice.of(cap), **more)
 
-    honest = audits._device
-    monkeypatch.setattr(audits, "_device", broken)
+    honest = audits.PipelineDevices
+    monkeypatch.setattr(audits, "PipelineDevices", broken)
     code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (1, "refuted")
     assert result["sent"][0]["first"]["sent"] == 2
