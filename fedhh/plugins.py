@@ -118,6 +118,19 @@ def disabled() -> Iterator[None]:
         finder.num_disabling -= 1
 
 
+@contextmanager
+def apart() -> Iterator[None]:
+    """Know no folder yet, and in the end forget again what was found meanwhile, also modules."""
+    before = vars(_finder).copy()
+    vars(_finder).update(vars(_Finder()))
+    try:
+        yield
+    finally:
+        for name in _finder.loaded:
+            _forget(name)
+        vars(_finder).update(before)
+
+
 def sources() -> dict[str, str]:
     """Return the texts of the modules that came from folders, by path such as "mine.py"."""
     texts = dict(_finder.texts)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 from hypothesis import settings
+from matplotlib.figure import Figure
 
 from fedhh import plugins
 from fedhh.cli import app as cli
 from fedhh.cli import minute_lines
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.experiments.report import style
 from fedhh.testing import LETTERS
 from fedhh.testing import small_population as zipf_population
 from fedhh.words.lexicon import Lexicon
@@ -28,13 +32,7 @@ __all__ = ["LETTERS", "zipf_population"]
 # what it takes to see one again elsewhere. `--hypothesis-profile=default` looks for new ones.
 settings.register_profile("stable", derandomize=True, deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-
-
-def profile_of(environment: Mapping[str, str]) -> str:
-    return "ci" if environment.get("CI") == "true" else "stable"
-
-
-settings.load_profile(profile_of(os.environ))
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "stable")
 
 # Most of what a test loads stays to the end: to look through it less often saves a twentieth.
 gc.set_threshold(50_000, 20, 100)
@@ -55,8 +53,32 @@ def virtual_lexicon() -> Lexicon:
 
 
 @pytest.fixture
-def command(monkeypatch, capfd):
-    """The command line in this process: words to its exit code and what it printed."""
+def drawn_figures() -> None:
+    """For tests of what files of figures hold: the command line draws them, if coarsely."""
+
+
+@functools.cache
+def blank(kind: str) -> bytes:
+    """Return the smallest figure of a format."""
+    content = io.BytesIO()
+    Figure(figsize=(0.1, 0.1)).savefig(content, format=kind)
+    return content.getvalue()
+
+
+def save_blank(_: Figure, target: Path, kind: str) -> None:
+    target.write_bytes(blank(kind))
+
+
+@pytest.fixture
+def command(request, monkeypatch, capfd):
+    """The command line in this process: words to its exit code and what it printed.
+
+    Its figures are made but left blank in their files, which would take longer than all else;
+    those of tests/experiments/report are drawn in full.
+    """
+    monkeypatch.setattr(style, "DPI", 40)
+    if "drawn_figures" not in request.fixturenames:
+        monkeypatch.setattr(style, "save", save_blank)
 
     def call(
         *words: str, cwd: Path | None = None, commands: typer.Typer = cli.app
@@ -66,9 +88,7 @@ def command(monkeypatch, capfd):
         monkeypatch.setattr(sys, "argv", ["fedhh", *words])
         # main() installs handlers of signals, which are the test runner's to keep.
         monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
-        # Nobody looks at these figures; those of tests/experiments/report are drawn in full.
-        monkeypatch.setattr("fedhh.experiments.report.style.DPI", 40)
-        # Nor does it depend on how fast this machine is what is printed.
+        # What is printed does not depend on how fast this machine is.
         monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
         with pytest.raises(SystemExit) as end:
             cli.main(commands)
@@ -78,16 +98,36 @@ def command(monkeypatch, capfd):
     return call
 
 
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory) -> tuple[Path, dict[tuple[str, ...], tuple[Path, str]]]:
+    return tmp_path_factory.mktemp("shelf"), {}
+
+
 @pytest.fixture
-def own_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def once(command, shelf):
+    """Run words into a directory `mine` that all tests share, which must only read it.
+
+    Returns the directory and what a person saw.
+    """
+    folder, known = shelf
+
+    def run(*words: str) -> tuple[Path, str]:
+        if words not in known:
+            place = folder / str(len(known))
+            place.mkdir()
+            done = command(*words, "--out", "mine", cwd=place)
+            assert (done.returncode, done.stderr) == (0, "")
+            known[words] = place / "mine", done.stdout
+        return known[words]
+
+    return run
+
+
+@pytest.fixture
+def own_modules() -> Iterator[None]:
     """Modules from folders are forgotten after the test."""
-    finder = plugins._Finder()
-    monkeypatch.setattr(plugins, "_finder", finder)
-    yield
-    if finder in sys.meta_path:
-        sys.meta_path.remove(finder)
-    for name in finder.loaded:
-        plugins._forget(name)
+    with plugins.apart():
+        yield
 
 
 @pytest.fixture

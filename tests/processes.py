@@ -6,18 +6,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 
-def start(*words: str, cwd: Path) -> subprocess.Popen[str]:
-    """Start the command in a process of its own."""
+def python(*words: str, **options: Any) -> subprocess.Popen[str]:
+    """Start Python, whose output can be read."""
+    pipe = subprocess.PIPE
     return subprocess.Popen(
-        [sys.executable, "-m", "fedhh", *words],
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, *words], **{"stdout": pipe, "stderr": pipe, "text": True, **options}
     )
+
+
+def start(*words: str, **options: Any) -> subprocess.Popen[str]:
+    """Start the command in a process of its own."""
+    return python("-m", "fedhh", *words, **options)
 
 
 def wait_until(done: Callable[[], bool], process: subprocess.Popen[str]) -> None:

@@ -11,16 +11,7 @@ from fedhh.validation import InputError
 BUILTIN = {"path": "pathlib:Path", "error": "fedhh.validation:InputError"}
 
 
-@pytest.fixture(autouse=True)
-def _as_before(monkeypatch):
-    finder = plugins._Finder()
-    monkeypatch.setattr(plugins, "_finder", finder)
-    loaded = set(sys.modules)
-    yield
-    if finder in sys.meta_path:
-        sys.meta_path.remove(finder)
-    for name in set(sys.modules) - loaded:
-        del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("own_modules")
 
 
 def folder(path: Path, **files: str) -> Path:
@@ -32,8 +23,9 @@ def folder(path: Path, **files: str) -> Path:
 
 
 def test_a_folder_whose_name_is_too_long_holds_nothing(tmp_path):
-    plugins._finder.folders = [tmp_path / ("x" * 5_000)]
-    assert plugins.find("oracles", "path", BUILTIN) is Path
+    plugins.add_folder(tmp_path / ("x" * 5_000))
+    with pytest.raises(InputError, match="neither installed here nor beside"):
+        plugins.find("oracles", "door_none:Mine", BUILTIN)
 
 
 def test_a_builtin_name_is_its_class_and_a_misspelt_one_names_the_nearest():
@@ -46,10 +38,10 @@ def test_a_builtin_name_is_its_class_and_a_misspelt_one_names_the_nearest():
 def test_an_entry_point_is_found_by_its_name(monkeypatch):
     from importlib.metadata import EntryPoint
 
-    point = EntryPoint(name="theirs", value="fractions:Fraction", group="fedhh.protocols")
-    monkeypatch.setattr(plugins, "_entry_points", lambda kind: {"theirs": point})
-    assert plugins.find("protocols", "theirs", BUILTIN).__name__ == "Fraction"
-    assert plugins.names("protocols", BUILTIN) == ["path", "error", "theirs"]
+    point = EntryPoint(name="theirs", value="fractions:Fraction", group="fedhh.things")
+    monkeypatch.setattr(plugins, "entry_points", lambda group: {"fedhh.things": [point]}[group])
+    assert plugins.find("things", "theirs", BUILTIN).__name__ == "Fraction"
+    assert plugins.names("things", BUILTIN) == ["path", "error", "theirs"]
 
 
 def test_a_module_of_a_folder_is_found_with_the_modules_it_needs(tmp_path):

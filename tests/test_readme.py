@@ -1,4 +1,4 @@
-"""What the README shows is true: its code runs, its commands and files exist."""
+"""What the README shows is true: its code runs, its files exist; and all commands of all pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from fedhh.cli.app import app
 from fedhh.experiments.config.built_in import preset_names
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -29,25 +30,30 @@ def test_the_python_example_runs(capsys):
     assert len(code.strip().splitlines()) < 15
 
 
-def commands() -> list[list[str]]:
-    lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
-    lines += re.findall(r"`(fedhh [^`]+)`", README)  # of its tables and sentences
-    words = [shlex.split(line) for line in lines]
-    return [w[1:] for w in words if w and w[0].endswith("fedhh")]
+def command_lines() -> list[str]:
+    """Return the commands of all pages, and of the README's tables and sentences."""
+    pages = [README, *(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))]
+    lines = [
+        line.split(" #")[0].strip().removeprefix(".venv/bin/")
+        for page in pages
+        for block in re.findall(r"^```sh\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+        for line in block.replace("\\\n", " ").splitlines()
+    ]
+    lines += re.findall(r"`(fedhh [^`]+)`", README)
+    return sorted({line for line in lines if line.startswith("fedhh ")})
 
 
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
-def test_every_command_exists_with_its_options(words: list[str], capsys):
-    options = {word for word in words if word.startswith("--")}
+@pytest.mark.parametrize("line", command_lines())
+def test_every_command_exists_with_its_options(line: str, capsys, monkeypatch):
+    words = shlex.split(line)[1:]
     path = [word for word in words[:2] if re.fullmatch(r"[a-z]+", word)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", "200")
-        app([*path, "--help"], standalone_mode=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    app([*path, "--help"], standalone_mode=False)
     shown = capsys.readouterr().out
-    assert all(option in shown for option in options)
+    assert all(word in shown for word in words if word.startswith("--"))
 
 
 def test_presets_and_files_that_are_named_exist():
     assert {"default", "small"} <= set(preset_names())
     for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (Path(__file__).parent.parent / target).exists(), target
+        assert (ROOT / target).exists(), target

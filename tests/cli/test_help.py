@@ -51,20 +51,14 @@ def test_every_command_that_the_issue_of_a_user_may_need_is_there():
         }
 
 
-@pytest.mark.parametrize("path", WORDS, ids=" ".join)
-def test_every_help_has_an_example_of_its_own_command(help_of, path):
-    text = help_of(*path)
-    example = re.search(r"Example: fedhh (.*)", text)
-    assert example, text
-    assert example[1].split()[: len(path)] == list(path)
-
-
 @pytest.mark.parametrize(("path", "found"), COMMANDS, ids=[" ".join(path) for path in WORDS])
-def test_brackets_survive_in_every_help(help_of, path, found):
-    texts = [found.help or "", *(getattr(each, "help", None) or "" for each in found.params)]
-    brackets = {match for text in texts for match in re.findall(r"\[[a-z.]+\]", text)}
+def test_every_help_has_an_example_of_its_own_command_and_its_brackets(help_of, path, found):
     shown = help_of(*path)
-    for bracket in brackets:
+    example = re.search(r"Example: fedhh (.*)", shown)
+    assert example, shown
+    assert example[1].split()[: len(path)] == list(path)
+    texts = [found.help or "", *(getattr(each, "help", None) or "" for each in found.params)]
+    for bracket in {match for text in texts for match in re.findall(r"\[[a-z.]+\]", text)}:
         assert bracket in shown
 
 

@@ -64,6 +64,7 @@ def test_a_comparison_says_it_once_for_each_protocol(chat, command):
     done = command(
         "compare", "--data", chat, *LAYOUT, "--workers", "0", "--seeds", "1", "--out", "mine",
         "--set", "sweep.axes.privacy.local_epsilon=[8.0]", "--set", "protocol.depth=4",
+        "--protocol", "sfp", "--protocol", "pem",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = whole(done.stderr)
@@ -121,7 +122,8 @@ def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
     assert plan["central_epsilon_before_run"] == plan["local_epsilon"] == 8.0
     assert plan["amplifying"][0]["clients"] > 4_000
     assert facts["clients"] == facts["unknown_tokens"] == 499
-    run = command("run", "--data", "few.csv", "--workers", "0", "--out", "mine")
+    alone = ("--set", "baseline=none", "--workers", "0")
+    run = command("run", "--data", "few.csv", *alone, "--out", "mine")
     assert LOCAL in whole(run.stderr)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
+import shutil
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,15 +12,8 @@ from dp_accounting import dp_event
 
 
 @pytest.fixture
-def answer(command):
-    """The JSON that the command prints."""
-
-    def call(*words: str) -> dict[str, Any]:
-        done = command("account", "ledger", *words, "--format", "json")
-        assert (done.returncode, done.stderr) == (0, "")
-        return json.loads(done.stdout)
-
-    return call
+def answer(answer):
+    return partial(answer, "account", "ledger")
 
 
 def epsilon(found: dict[str, Any], unit: str, method: str = "basic") -> float:
@@ -113,6 +107,7 @@ def test_tables_name_units_and_deltas(command, monkeypatch):
         assert text in done.stdout
 
 
+@pytest.mark.usefixtures("drawn_figures")
 def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
     done = command(
         "account", "ledger", "--use-case", "$_a^{b}$=1:1", "--use-case", "_[/]\x1b[2J=1:1",
@@ -131,20 +126,13 @@ def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
         (("--run", "small"), "SOURCE, without an option"),
         (("--preset", "apple"), "another name now: --rules."),
         (("--rules", "appel"), "did you mean 'apple'"),
-        (("--rules", "macos-10.13"), "did you mean 'macos-10.12'"),
         (("--rules", "apple", "--days", "0"), "days >= 1, got days=0"),
-        (("--rules", "apple", "--days", "-3"), "days >= 1, got days=-3"),
         (("--rules", "apple", "--days", "99999"), "days <= 3650"),
         (("--rules", "apple", "--delta", "0.5"), "delta=0.5"),
         (("--rules", "apple", "--events", "3"), "--events only with --rules"),
         (("--rules", "apple", "--set", "seed=1"), "--set and --every only with SOURCE"),
         (("--rules", "apple", "--without", "emojis"), "did you mean 'emoji'"),
         (("--rules", "macos-10.12", "--idle-days", "9", "--days", "8"), "idle_days <= num_days=8"),
-        (("--rules", "macos-10.12", "--idle-days", "-1"), "idle_days >= 0"),
-        (
-            ("--rules", "macos-10.12", "--idle-days", "9", "--busy-days", "2", "--days", "10"),
-            "0 <= busy_days <= 1",
-        ),
         (("--rules", "macos-10.12", "--events", "1000"), "events <= 100"),
         (
             ("--rules", "macos-10.12", "--events", "100", "--key-names", "5"),
@@ -152,18 +140,14 @@ def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
         ),
         (("--rules", "macos-10.12", "--key-names", "0"), "key_names >= 1"),
         (("--rules", "macos-10.12", "--without", "Emojis"), "Unknown BudgetKeyName 'Emojis'"),
-        (("--use-case", "a"), "--use-case NAME=EPSILON:RECORDS"),
         (("--use-case", "a=1"), "got 'a=1'"),
         (("--use-case", "a=0:2"), "0 < epsilon of a"),
-        (("--use-case", "a=-1:2"), "0 < epsilon of a"),
         (("--use-case", "a=e:2"), "a number as epsilon"),
         (("--use-case", "a=1:0"), "amount >= 1, got amount=0"),
-        (("--use-case", "a=1:2/0"), "session_days >= 1"),
         (("--use-case", "a=1:2:x"), "an integer for 'x'"),
         (("--use-case", "a=1:2:0:0"), "lifetime >= 1"),
         (("--use-case", "a=1:1", "--use-case", "a=2:1"), "several of 'a'"),
         (("--use-case", "a=1:99999999999999999999999"), "at most 100000"),
-        (("--use-case", "a=nan:1"), "0 < epsilon of a"),
         (("--use-case", "a=1e-9:1"), "1e-06 <= epsilon of a"),
         (("--permanent", "a=1"), "--permanent NAME=EPSILON:VALUES"),
         (("--permanent", "a=1+2:3"), "one epsilon in --permanent"),
@@ -217,20 +201,17 @@ def test_what_has_no_event_or_opinion_is_refused(refused):
     assert "1e-11" in refused(*life, "--second-opinion", "--delta", "1e-11")
 
 
-def test_a_finished_runs_directory_is_taken(answer, refused, command, tmp_path):
-    run = str(tmp_path / "run")
+def test_a_finished_runs_directory_is_taken(answer, refused, once, tmp_path):
     small = ("--set", "population.clients=2000", "--set", "protocol.depth=3", "--workers", "0")
-    assert command("run", "--preset", "small", *small, "--out", run).returncode == 0
+    finished, _ = once("run", "--preset", "small", *small)
+    shutil.copytree(finished, tmp_path / "run")
+    run = str(tmp_path / "run")
     found = answer(run, "--every", "30")
-    for same in (f"{run}/layers.parquet", f"{run}/result.json"):
-        assert answer(same, "--every", "30") == found
-    config = str(tmp_path / "run" / "config.toml")
-    assert found == answer(config, "--every", "30")
     assert found["num_days"] == 365
+    for same in ("layers.parquet", "result.json", "config.toml"):
+        assert answer(f"{run}/{same}", "--every", "30") == found
     assert "--set" in refused("account", "ledger", run, "--set", "protocol.depth=4")
-    for path in (tmp_path / "run" / "discoveries.parquet", tmp_path / "run" / "result.json"):
-        path.unlink()
-        if path.name != "result.json":
-            assert answer(run, "--every", "30") == found
-    shown = refused("show", run)
-    assert refused("account", "ledger", run) == shown
+    (tmp_path / "run" / "discoveries.parquet").unlink()
+    assert answer(run, "--every", "30") == found
+    (tmp_path / "run" / "result.json").unlink()
+    assert refused("account", "ledger", run) == refused("show", run)

@@ -47,8 +47,8 @@ def test_a_tally_that_always_tells_the_truth_is_refuted_by_default(fedhh, monkey
 def test_a_run_on_a_wrong_tally_is_refuted(fedhh, monkeypatch, tmp_path):
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
     code, out, err = fedhh(
-        "audit", "run", str(small_run(tmp_path)), "--set", "privacy.local_epsilon=3",
-        "--samples", "400", "--delta", "0.01", "--format", "json",
+        "audit", "run", str(small_run(tmp_path)), "--set", "privacy.local_epsilon=1",
+        "--samples", "150", "--delta", "0.01", "--format", "json",
     )  # fmt: skip
     assert (code, err) == (1, "")
     assert json.loads(out)["verdict"] == "refuted"
@@ -78,7 +78,7 @@ def small_run(tmp_path: Path) -> Path:
 def test_an_audit_of_a_run_stands_beside_its_claims(answer, tmp_path):
     found = answer(
         "audit", "run", str(small_run(tmp_path)), "--set", "privacy.local_epsilon=3",
-        "--samples", "300", "--delta", "0.01",
+        "--samples", "100", "--delta", "0.01",
     )  # fmt: skip
     assert found["reports"] == 8
     assert found["local_epsilon"] == 3
@@ -96,7 +96,6 @@ AUDIT = ("randomizer", "--local-epsilon", "1", "--domain-size", "10")
         (("randomizer",), "Missing option '--local-epsilon'"),
         ((*AUDIT, "--samples", "2"), "num_samples=2"),
         ((*AUDIT, "--confidence", "1"), "confidence=1.0"),
-        ((*AUDIT, "--oracle", "zz"), "Unknown oracle 'zz'"),
         ((*AUDIT, "--reports", "1"), "num_reports=1"),
         ((*AUDIT, "--run", "small"), "fedhh audit run SOURCE"),
         (("run",), "Missing argument 'SOURCE'"),

@@ -50,11 +50,11 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
 
 
 def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(device, monkeypatch):
-    def broken(cap, epsilon, waiting):
-        return honest(RefilledTwice.of(cap), epsilon, waiting)
+    def broken(*, cap, **more):
+        return honest(cap=RefilledTwice.of(cap), **more)
 
-    honest = audits._device
-    monkeypatch.setattr(audits, "_device", broken)
+    honest = audits.PipelineDevices
+    monkeypatch.setattr(audits, "PipelineDevices", broken)
     code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (1, "refuted")
     assert result["sent"][0]["first"]["sent"] == 2
@@ -163,7 +163,6 @@ def test_a_busy_device_under_an_audited_budget_manager_keeps_its_balances(device
         ),
         ("device,day,use_case\na,100000,emoji\n", "Expected days below 100,000"),
         ("device,day,use_case\na,1.5,emoji\n", "whole number"),
-        ("device,day,use_case\na,1e9,emoji\n", "whole number"),
         ("device,day,use_case\na,1,\n", "Expected a use case, got none"),
         ("device,day,use_case\n,1,emoji\n", "Expected a user, got none"),
         ("device,day,use_case\na,1,emjoi\n", "did you mean 'emoji'"),
@@ -188,26 +187,20 @@ def test_a_log_that_is_none_is_refused_in_one_line(refused, tmp_path, content, m
         (("--pipeline", "smal.toml"), "smal.toml"),
         (("--answer", "rappor", "--pipeline", "pipeline-small"), "it has no caps"),
         (("--use-case", "emoji=4:0"), "amount"),
-        (("--use-case", "emoji=0:1"), "epsilon of emoji"),
         (("--use-case", "emoji"), "Expected --use-case NAME=EPSILON:RECORDS"),
         (("--use-case", f"emoji=1:{10**30}"), "Expected at most 100000"),
         ((*EMOJI, *EMOJI), "each use case once"),
         ((*EMOJI, "--days", "0"), "days >= 1"),
-        ((*EMOJI, "--days", "2000"), "days <= 1000"),
         ((*EMOJI, "--devices", "7"), "devices >= 8"),
         ((*EMOJI, "--devices", "100000000"), "use fewer --devices or --days"),
         ((*EMOJI, "--confidence", "1"), "confidence=1.0"),
         ((*EMOJI, "--local-epsilon", "1"), "--local-epsilon only with --answer"),
-        ((*EMOJI, "--bits", "8"), "--bits only with --answer"),
         ((*EMOJI, "--transcript", "x.csv"), "fedhh audit log FILE"),
         (("--rules", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
         (("--answer", "rappor"), "Expected --local-epsilon with --answer"),
         (("--rules", "macos-10.12", "--figure", "a.png"), "--figure only where reports are read"),
-        (("--answer", "rapor", "--local-epsilon", "1"), "did you mean 'rappor'"),
-        (("--answer", "rappor", "--local-epsilon", "0"), "local_epsilon"),
         (("--answer", "rappor", "--local-epsilon", "1", "--drawn", "2"), "no --drawn"),
         (("--answer", "fresh", "--local-epsilon", "1"), "Expected a memoized answer"),
-        (("--answer", "rappor", "--local-epsilon", "1", *EMOJI), "it has no caps"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(refused, words, message):

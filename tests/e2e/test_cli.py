@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,39 +11,35 @@ import pytest
 from tests.processes import start, wait_until
 from tests.waiting import ORACLE, write_waiting
 
-SMALL = ("run", "--preset", "small", "--set", "population.clients=20000", "--workers", "0")
+SMALL = ("run", "--preset", "small", "--set", "population.clients=8000", "--workers", "0")
 
 
-def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches_it(
-    tmp_path, command
-):
-    done = command(*SMALL, "--out", "mine", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert "\x1b" not in done.stdout  # quiet and plain without a terminal
-    assert "coverage" in done.stdout
-    assert "Files: mine" in done.stdout
-    names = {p.name for p in (tmp_path / "mine").iterdir()}
+def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches_it(command, once):
+    mine, seen = once(*SMALL)
+    assert "\x1b" not in seen  # plain without a terminal
+    assert "coverage" in seen
+    assert "Files: mine" in seen
+    names = {p.name for p in mine.iterdir()}
     assert names == {
         "config.toml", "result.json", "discoveries.parquet", "discoveries.csv", "layers.parquet",
         "coverage_by_layer.png", "trie_by_layer.png", "estimates.png", "candidates.parquet",
         "votes.parquet", "missed.parquet",
     }  # fmt: skip
-    record = json.loads((tmp_path / "mine" / "result.json").read_text())
+    record = json.loads((mine / "result.json").read_text())
     assert record["metrics"]["coverage"] > 0.1
     assert record["fidelity"] == "per-report"
-    layers = pq.read_table(tmp_path / "mine" / "layers.parquet").to_pydict()
+    layers = pq.read_table(mine / "layers.parquet").to_pydict()
     assert layers["layer"] == list(range(1, 13))
     assert sum(layers["num_reports"]) == record["cost"]["reports"]
 
-    before = {p: p.read_bytes() for p in (tmp_path / "mine").iterdir()}
-    second = command(*SMALL, "--out", "mine", cwd=tmp_path)
+    before = {p: p.read_bytes() for p in mine.iterdir()}
+    second = command(*SMALL, "--out", "mine", cwd=mine.parent)
     assert second.returncode == 2
     assert "mine holds another run" in second.stderr
-    finished = command("run", "--resume", "--out", "mine", cwd=tmp_path)
+    finished = command("run", "--resume", "--out", "mine")
     assert finished.returncode == 2
     assert "is finished" in finished.stderr
-    assert {p: p.read_bytes() for p in (tmp_path / "mine").iterdir()} == before
+    assert {p: p.read_bytes() for p in mine.iterdir()} == before
 
 
 WAITING = (*SMALL, "--set", f"protocol.oracle={ORACLE}")
@@ -81,10 +74,6 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
     ("words", "message"),
     [
         (["--set", "privacy.local_epsilon=0"], "privacy.local_epsilon = 0: expected greater"),
-        (["--set", "privacy.local_epsilon=nan"], "privacy.local_epsilon = NaN"),
-        (["--set", "protocol.eta_max=0"], "protocol.eta_max = 0"),
-        (["--set", "protocol.max_items=0"], "protocol.max_items = 0"),
-        (["--set", "protocol.depth=0"], "protocol.depth = 0"),
         (["--set", 'population.alphabet="aba"'], "'a' more than once"),
         (["--set", "protocol.etamax=3"], "did you mean 'eta_max'?"),
         (["--set", 'protocol.depth="x"'], 'protocol.depth = "x"'),
@@ -102,21 +91,18 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
         (["--config", "absent.toml"], "absent.toml"),
         (["--preset", "smal"], "did you mean 'small'?"),
         (["--set", "population.clients=5"], "The population has 5 clients"),
-        (["--set", "protocol.clients_per_layer=9000"], "clients_per_layer <= 1,666"),
+        (["--set", "protocol.clients_per_layer=9000"], "clients_per_layer <= 666"),
         (["--resume"], "Expected --out DIR with --resume"),
         (["--resume", "--out", "absent"], "holds no run to resume"),
         (["--out", "full"], "full holds other files"),
-        (["--ray-address", "127.0.0.1:1", "--workers", "1"], "No Ray cluster answers"),
         (["--ray-address", "127.0.0.1:1", "--workers", "auto"], "No Ray cluster answers"),
         (
             ["--workers", "x"],
             'execution.workers = "x": expected an integer of at least 0, or "auto".',
         ),
         (["--out", "x" * 300], "File name too long; give another --out."),
-        (["--resume", "--out", "x" * 300], "holds no run to resume"),
         (["--data", "x" * 300 + ".csv"], "File name too long."),
         (["--known", "x" * 300], "which does not exist."),
-        (["--config", "x" * 300], "File name too long."),
         (["--data", "/dev/zero/x.csv"], "Expected an existing file"),
         (["--set", 'population.alphabet="a\\u0000"'], "without the symbol '\\x00'"),
         (["--seed", "x"], "Invalid value for '--seed'"),
@@ -140,7 +126,7 @@ def test_words_that_look_like_missing_values_are_found(tmp_path, command):
     done = command(
         "run", "--data", "odd.csv", "--known", "none", "--workers", "0", "--set",
         "protocol.passes=1", "--set", "protocol.depth=6", "--set", "protocol.eta_max=50",
-        "--format", "json", "--out", "mine", cwd=tmp_path,
+        "--set", "baseline=none", "--format", "json", "--out", "mine", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["metrics"]["coverage"] == 1.0
@@ -179,64 +165,7 @@ def test_presets_can_be_listed_shown_and_used(tmp_path, command):
     assert {"default", "small", "gboard-production"} <= set(names)
     (tmp_path / "mine.toml").write_text(command("presets", "show", "small", cwd=tmp_path).stdout)
     done = command(
-        "run", "--config", "mine.toml", "--set", "population.clients=5000", "--out", "o",
+        "run", "--config", "mine.toml", "--set", "population.clients=2000", "--out", "o",
         cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-
-
-PACKAGES = {
-    "ray", "numba", "pandas", "matplotlib", "pyarrow", "scipy", "scipy.stats", "wordfreq",
-    "platformdirs",
-}  # fmt: skip
-
-
-IN_TURN = """
-import sys
-from fedhh.cli.app import main
-for line in sys.argv[1:]:
-    sys.argv = ["fedhh", *line.split()]
-    try:
-        main()
-    except SystemExit as end:
-        assert not end.code, line
-"""
-
-
-# pyarrow brings pandas where it meets arrays.
-@pytest.mark.parametrize(
-    ("lines", "unused"),
-    [
-        (
-            ["data prepare texts.csv out.csv", "data describe words.csv"],
-            PACKAGES - {"pyarrow", "pandas", "numba", "scipy"},
-        ),
-        (["data synthesize --clients 10 out.csv"], {"ray", "matplotlib", "scipy.stats"}),
-    ],
-)
-def test_commands_load_what_they_use(tmp_path, lines, unused):
-    (tmp_path / "words.csv").write_text("user,word,count\na,lol,1\n")
-    (tmp_path / "texts.csv").write_text("user,text\na,lol\n")
-    assert not loaded_by(["-c", IN_TURN, *lines], tmp_path) & unused
-
-
-@pytest.mark.parametrize(
-    ("names", "unused"),
-    [
-        ("__version__, Alphabet, StoredPopulation", PACKAGES),
-        ("LdpTrieHH", PACKAGES - {"scipy"}),
-        ("Sfp, Pem, TrieHH", PACKAGES - {"scipy", "numba"}),
-    ],
-)
-def test_a_name_of_the_package_loads_what_it_uses(tmp_path, names, unused):
-    assert not loaded_by(["-c", f"from fedhh import {names}"], tmp_path) & unused
-
-
-def loaded_by(words: list[str], folder: Path) -> set[str]:
-    """Return the modules that Python loads, all of them, for some arguments."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", *words],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-500:]
-    return {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}

@@ -14,9 +14,7 @@ from tests.waiting import SERVER, write_waiting
 SMALL_SKETCHES = (
     "word_hashes=64", "word_cells=64", "fragment_hashes=64", "fragment_cells=64", "num_puzzles=16",
 )  # fmt: skip
-BASE = (
-    "run", "--preset", "small", "--set", "population.clients=20000", "--workers", "0",
-)  # fmt: skip
+BASE = ("run", "--preset", "small", "--set", "population.clients=8000", "--workers", "0")
 
 
 def beside(section: str, name: str = "sfp") -> list[str]:
@@ -39,19 +37,16 @@ def test_every_protocol_runs_by_name(tmp_path, command, name: str):
     assert units == {(u, t) for u in ("item", "user") for t in ("local", "central")}
 
 
-def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_path, command):
-    done = command(*BASE, *beside("baseline"), "--out", "mine", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "LDP TrieHH and SFP on the same clients" in done.stdout
-    alone = command(
-        "run", "--config", "mine/baseline/config.toml", "--out", "alone", cwd=tmp_path
-    )  # fmt: skip
+def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_path, command, once):
+    mine, seen = once(*BASE, *beside("baseline"))
+    assert "LDP TrieHH and SFP on the same clients" in seen
+    again = ("run", "--config", f"{mine}/baseline/config.toml", "--out", "alone")
+    alone = command(*again, cwd=tmp_path)
     assert alone.returncode == 0, alone.stderr
     for name in ("discoveries.csv", "layers.parquet", "config.toml"):
-        kept = (tmp_path / "mine" / "baseline" / name).read_bytes()
-        assert kept == (tmp_path / "alone" / name).read_bytes()
+        assert (mine / "baseline" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
     whole = command(
-        "run", "--config", "mine/config.toml", "--out", "again", "--format", "json", cwd=tmp_path
+        "run", "--config", f"{mine}/config.toml", "--out", "again", "--format", "json", cwd=tmp_path
     )
     record = json.loads(whole.stdout)
     (baseline,) = record["baselines"]
@@ -60,7 +55,7 @@ def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_p
     for name in ("discoveries.csv", "discoveries.parquet", "layers.parquet"):
         for run in (".", "baseline"):
             again = (tmp_path / "again" / run / name).read_bytes()
-            assert again == (tmp_path / "mine" / run / name).read_bytes()
+            assert again == (mine / run / name).read_bytes()
 
 
 @pytest.mark.usefixtures("own_modules")
@@ -88,12 +83,12 @@ def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
 COMPARISON = """
 [population]
 source = "chat"
-clients = 12_000
+clients = 4_000
 
 [protocol]
 max_items = 3
-depth = 8
-eta_max = 100
+depth = 5
+eta_max = 50
 
 [metrics]
 top_k = [20]
@@ -152,7 +147,8 @@ def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
 
 def compared(command, *words: str, cwd=None) -> dict[str, set[str]]:
     """Return the cells of a comparison by protocol, in the order of the table."""
-    done = command("compare", *words, "--dry-run", "--format", "json", cwd=cwd)
+    few = ("--seeds", "1", "--set", "sweep.axes.privacy.local_epsilon=[8]")
+    done = command("compare", *words, *few, "--dry-run", "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     cells: dict[str, set[str]] = {}
     for cell in json.loads(done.stdout):
@@ -171,13 +167,14 @@ def test_adaptive_triehh_is_compared_by_default_and_protocols_are_chosen(command
         assert chosen[label] == default[label]
     assert list(compared(command, "--protocol", "ldp-triehh")) == labels[:4]
     # A run's configuration has a longest word of its own.
-    (tmp_path / "run.toml").write_text('[protocol]\nname = "ldp-triehh"\ndepth = 9\n')
+    (tmp_path / "run.toml").write_text('[protocol]\nname = "ldp-triehh"\ndepth = 3\n')
     own = ("compare", "--config", "run.toml", "--protocol", "adaptive-triehh", "--seeds", "1")
-    longest = command(*own, "--set", "population.clients=2000", "--workers", "0", "--out", "out")
+    own += ("--set", "population.clients=500", "--workers", "0", "--out", "out")
+    longest = command(*own)
     assert longest.returncode == 0, longest.stderr
     stored = tomllib.loads((tmp_path / "out" / "sweep.toml").read_text())
     assert stored["sweep"]["protocols"] == {
-        "Adaptive TrieHH": {"name": "adaptive-triehh", "depth": 9}
+        "Adaptive TrieHH": {"name": "adaptive-triehh", "depth": 3}
     }
 
 
@@ -186,13 +183,13 @@ def test_who_else_is_compared_changes_no_bit(tmp_path, command):
     words = ("compare", "--config", "mine.toml", "--seeds", "1", "--format", "json")
     eight = ("--set", "sweep.axes.privacy.local_epsilon=[8]")
     rows = []
-    for number, names in enumerate((["SFP"], ["adaptive-triehh", "ldp-triehh", "SFP"])):
+    for number, names in enumerate((["SFP"], ["adaptive-triehh", "SFP"])):
         asked = [word for name in names for word in ("--protocol", name)]
         done = command(*words, *eight, *asked, "--out", f"{number}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         rows.append({row["protocol"]: row for row in json.loads(done.stdout)})
     alone, together = rows
-    assert list(together) == ["Adaptive TrieHH", "TrieHH", "SFP"]
+    assert list(together) == ["Adaptive TrieHH", "SFP"]
     assert {k: v for k, v in together["SFP"].items() if k in alone["SFP"]} == alone["SFP"]
     # What is stopped goes on with the same words.
     again = command(*words[:3], *eight, "--protocol", "SFP", "--resume", "--out", "0")
@@ -202,7 +199,7 @@ def test_who_else_is_compared_changes_no_bit(tmp_path, command):
 
 def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
     rows = ["user,word,count"]
-    rows += [f"{user},{w},1" for user in range(6_000) for w in ("brb", "afk", f"w{user % 50:02}")]
+    rows += [f"{user},{w},1" for user in range(900) for w in ("brb", "afk", f"w{user % 50:02}")]
     (tmp_path / "words.csv").write_text("\n".join(rows) + "\n")
     (tmp_path / "mine.toml").write_text(COMPARISON)
     done = command(
@@ -212,7 +209,7 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [row["protocol"] for row in rows] == ["TrieHH", "SFP"]
-    assert {row["population_clients"] for row in rows} == {6_000}
+    assert {row["population_clients"] for row in rows} == {900}
 
 
 @pytest.mark.parametrize(

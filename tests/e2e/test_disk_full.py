@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
-from fedhh.cli import app as cli
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.populations.virtual import VirtualPopulation
 
 SMALL = (
     "run", "--preset", "small", "--set", "population.clients=2000", "--set", "protocol.depth=3",
@@ -19,33 +19,20 @@ SMALL = (
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
+def run(tmp_path, command):
     """Give words to the command line in this process; return its status and what it says."""
 
     def give(*words: str) -> tuple[int, str]:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["fedhh", *words])
-        monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
-        monkeypatch.setattr("fedhh.experiments.report.style.DPI", 40)
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return int(end.value.code or 0), capfd.readouterr().err
+        done = command(*words, cwd=tmp_path)
+        return done.returncode, done.stderr
 
     return give
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Path:
+@pytest.fixture
+def whole(once) -> Path:
     """The directory of a run that was never cut."""
-    folder = tmp_path_factory.mktemp("whole")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(sys, "argv", ["fedhh", *SMALL, "--out", "whole"])
-        patch.setattr(cli, "stop_at_signals", lambda _: None)
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-    assert not end.value.code
-    return folder / "whole"
+    return once(*SMALL)[0]
 
 
 def fill_disk(monkeypatch, module: str, name: str, *, after: int = 0) -> None:
@@ -100,7 +87,9 @@ def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_p
     monkeypatch.setattr(
         "fedhh.experiments.report.run_figures.figures", lambda _: {"blank": Figure()}
     )
-    both = (*SMALL, "--set", "output.keep_checkpoint=false", "--set", 'baseline.name="ldp-triehh"')
+    both = list(SMALL)
+    for setting in ("output.keep_checkpoint=false", "baseline.name=ldp-triehh", "baseline.depth=3"):
+        both += ["--set", setting]
     assert run(*both, "--out", "whole")[0] == 0
     with monkeypatch.context() as full:
         # The baseline's is there, and its result; the run's own is not.
@@ -144,8 +133,8 @@ def test_what_cannot_be_resumed_is_to_be_given_again(run, tmp_path, monkeypatch,
 
 WRITERS = {
     "run": SMALL,
-    "sweep": ("sweep", "--preset", "field-quick"),
-    "compare": ("compare", "--seeds", "1"),
+    "sweep": ("sweep", "--preset", "gboard-table1-quick"),
+    "compare": ("compare", "--seeds", "1", "--protocol", "pem"),
     "pipeline": ("pipeline", "run", "--preset", "pipeline-small"),
     "longitudinal": ("longitudinal", "run", "--preset", "weekly-small"),
 }
@@ -155,10 +144,8 @@ WRITERS = {
 @pytest.mark.parametrize("place", ["/proc/out", "file/out"])
 def test_where_nothing_can_be_written_nothing_runs(run, tmp_path, monkeypatch, words, place):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(
-        "fedhh.experiments.config.population.build_population",
-        lambda *_, **__: pytest.fail("drawn"),
-    )
+    for kind in (StoredPopulation, VirtualPopulation):
+        monkeypatch.setattr(kind, "__init__", lambda *_, **__: pytest.fail("drawn"))
     for option in (("--out", place), ("--set", f'output.directory="{place}"')):
         if option[0] == "--out" or words[0] in {"run", "pipeline", "longitudinal"}:
             status, complaint = run(*words, *option)

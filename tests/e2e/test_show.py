@@ -12,19 +12,16 @@ from fedhh.validation import InputError
 from tests.e2e.test_compare import BASE, COMPARISON, beside
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    return tmp_path_factory.mktemp("finished")
+@pytest.fixture
+def run_with_baseline(once):
+    """A directory of a run and its baseline, and what a person saw of it."""
+    return once(*BASE, *beside("baseline"))
 
 
 @pytest.fixture
-def run_with_baseline(command, finished):
-    """A directory of a run and its baseline, and what a person saw of it."""
-    if not (finished / "seen.txt").exists():
-        done = command(*BASE, *beside("baseline"), "--out", "mine", cwd=finished)
-        assert (done.returncode, done.stderr) == (0, "")
-        (finished / "seen.txt").write_text(done.stdout)
-    return finished / "mine", (finished / "seen.txt").read_text()
+def finished(run_with_baseline):
+    """Where that directory is `mine`."""
+    return run_with_baseline[0].parent
 
 
 def test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is(run_with_baseline):
@@ -34,7 +31,7 @@ def test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is(run_with_b
     assert all(len(line) <= 80 for line in lines)
     record = json.loads((directory / "result.json").read_text())
     flat = " ".join(seen.split())
-    assert lines[0] == "LDP TrieHH on chat, 20,000 clients, seed 0"
+    assert lines[0] == "LDP TrieHH on chat, 8,000 clients, seed 0"
     assert f"Discovered {record['metrics']['discovered']:,} words" in flat
     assert f"a coverage of {record['metrics']['coverage']:.1%} of new-word contributions" in flat
     assert "LDP TrieHH and SFP on the same clients" in seen
@@ -108,7 +105,7 @@ def test_one_table_is_that_of_a_directory_or_a_file_of_it(
         assert command("show", path, cwd=finished).stdout == command("show", "mine").stdout
     assert text.startswith("LDP TrieHH and SFP on the same clients\n\n| ")
     alone = json.loads(command("show", "mine/baseline", *one, "json").stdout)
-    assert alone["title"] == "SFP on chat, 20,000 clients, seed 0"
+    assert alone["title"] == "SFP on chat, 8,000 clients, seed 0"
     # No run claims k, so that no alpha is to be explained.
     assert "at alpha" not in text
     as_seen = command("show", "mine", *one, "table").stdout
@@ -123,7 +120,7 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     listed = command(*words, "--dry-run", cwd=tmp_path)
     assert listed.stdout.splitlines() == [
         "8 cells to run, 0 skipped",
-        "Clients asked in all, the same for every protocol: 12,000.",
+        "Clients asked in all, the same for every protocol: 4,000.",
         "cells run in this process, as configured",
         "  protocol TrieHH, epsilon 4, seeds 0 to 1",
         "  protocol TrieHH, epsilon 8, seeds 0 to 1",

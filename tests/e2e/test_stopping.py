@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.processes import wait_until
+from tests.processes import python, start, wait_until
 from tests.waiting import ORACLE, write_waiting
 
 pytest.importorskip("ray")
 
-SMALL = ("run", "--preset", "small", "--set", "population.clients=20000")
+SMALL = ("run", "--preset", "small", "--set", "population.clients=8000")
 MESSAGE = "Interrupted; what is finished is kept.\n"
-
-
-def start(*words: str, cwd: Path, **options) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *words], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, **options,
-    )  # fmt: skip
 
 
 @pytest.mark.usefixtures("own_modules")
@@ -35,7 +25,7 @@ def start(*words: str, cwd: Path, **options) -> subprocess.Popen[str]:
 def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, command, stop):
     go = write_waiting(tmp_path, "mine/checkpoint/state.npz")
     process = start(
-        "-m", "fedhh", *SMALL, "--set", f"protocol.oracle={ORACLE}", "--workers", "1",
+        *SMALL, "--set", f"protocol.oracle={ORACLE}", "--workers", "1",
         "--out", "mine", cwd=tmp_path,
     )  # fmt: skip
     checkpoint = tmp_path / "mine" / "checkpoint" / "state.npz"
@@ -69,7 +59,7 @@ def marked(mark: str) -> list[psutil.Process]:
 def test_a_run_that_is_stopped_while_ray_starts_leaves_no_process(tmp_path):
     mark = str(tmp_path)
     process = start(
-        "-m", "fedhh", *SMALL, "--workers", "1", "--out", "mine", cwd=tmp_path,
+        *SMALL, "--workers", "1", "--out", "mine", cwd=tmp_path,
         env={**os.environ, "MARK": mark},
     )  # fmt: skip
     wait_until(lambda: len(marked(mark)) > 1, process)
@@ -82,10 +72,11 @@ def test_a_run_that_is_stopped_while_ray_starts_leaves_no_process(tmp_path):
     assert not (tmp_path / "mine").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_refused_while_ray_starts_leaves_no_process(tmp_path):
     mark = str(tmp_path)
     process = start(
-        "-m", "fedhh", *SMALL, "--set", "protocol.clients_per_layer=20001", "--workers", "1",
+        *SMALL, "--set", "protocol.clients_per_layer=8001", "--workers", "1",
         cwd=tmp_path, env={**os.environ, "MARK": mark},
     )  # fmt: skip
     _, complaint = process.communicate(timeout=60)
@@ -99,7 +90,7 @@ def test_a_run_that_is_refused_while_ray_starts_leaves_no_process(tmp_path):
 
 def test_a_run_that_a_script_started_in_the_background_stops_while_clients_are_drawn(tmp_path):
     # A shell without job control has its background jobs ignore SIGINT.
-    process = start(
+    process = python(
         "-c",
         "import signal, os, sys; signal.signal(signal.SIGINT, signal.SIG_IGN);"
         "os.execv(sys.executable, [sys.executable, '-m', 'fedhh', *sys.argv[1:]])",
@@ -116,7 +107,7 @@ def test_a_run_that_a_script_started_in_the_background_stops_while_clients_are_d
 
 
 def test_a_signal_leaves_no_half_written_file(tmp_path):
-    process = start(
+    process = python(
         "-c",
         "import time, pathlib\n"
         "from fedhh.system.files import whole_file\n"
@@ -136,48 +127,22 @@ def test_a_signal_leaves_no_half_written_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_signal_while_a_population_is_written_leaves_no_file(tmp_path):
-    process = start(
-        "-c",
-        "import pathlib, time\n"
-        "from fedhh.clients.populations.synthetic import synthetic_population\n"
-        "from fedhh.clients.reading import sources, tables\n"
-        "from fedhh.system.stopping import stop_at_signals\n"
-        "def write(file, rows):\n"
-        "    file.write(b'half')\n"
-        "    print('written', flush=True)\n"
-        "    time.sleep(60)\n"
-        "slow = tables._TableFormat(header=None, read=None, write=write)\n"
-        "tables._FORMATS['.csv'] = slow\n"
-        "stop_at_signals('stopped')\n"
-        "sources.write_population(synthetic_population('chat', 20, seed=0), 'words.csv')\n",
-        cwd=tmp_path,
-    )
-    assert process.stdout.readline() == "written\n"
-    assert len(list(tmp_path.iterdir())) == 1
-    process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=60)
-    assert (process.returncode, complaint) == (130, "stopped\n")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_cursor_of_a_terminal_is_shown_again(tmp_path):
     ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import pathlib, time\n"
-            "from fedhh.system.stopping import stop_at_signals\n"
-            "stop_at_signals('stopped')\n"
-            "pathlib.Path('ready').touch()\n"
-            "time.sleep(60)\n",
-        ],
-        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs,
-    )  # fmt: skip
+    process = python(
+        "-c",
+        "import pathlib, time\n"
+        "from fedhh.system.stopping import stop_at_signals\n"
+        "stop_at_signals('stopped')\n"
+        "pathlib.Path('ready').touch()\n"
+        "time.sleep(60)\n",
+        cwd=tmp_path,
+        stderr=theirs,
+    )
     wait_until((tmp_path / "ready").exists, process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 130
+    process.communicate(timeout=30)
+    assert process.returncode == 130
     os.close(theirs)
     shown = b""
     # A terminal gives what each write left, one at a time, and at its end an error.

@@ -184,6 +184,7 @@ def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     assert not axes.figure.get_supxlabel()
 
 
+@pytest.mark.usefixtures("drawn_figures")
 def test_figures_of_a_directory_without_titles_and_of_another_size(directory, tmp_path, command):
     plot_run(directory, out=tmp_path / "out", look=Look(title=False, size=(5.0, 3.0)))
     for name, figure in figures(run_of()[1]).items():

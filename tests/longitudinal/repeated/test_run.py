@@ -227,6 +227,7 @@ def test_a_file_with_days_runs_too(tmp_path):
     assert set(first.words) == {"lol", "im", "gonna"}
 
 
+@pytest.mark.usefixtures("drawn_figures")
 def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
     words = ["longitudinal", "run", "--preset", "weekly-small", "--workers", "0", "--out", "mine"]
     settings = [word for value in SMALL for word in ("--set", value)]
