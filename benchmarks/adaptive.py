@@ -1,4 +1,4 @@
-"""What Adaptive TrieHH takes beside LDP TrieHH, on the same clients in one process.
+"""What Adaptive TrieHH takes compared with LDP TrieHH, on the same clients in one process.
 
 The ratio is of processor seconds, to LDP TrieHH with the default run's settings. The last row is
 the prior: counting which symbols follow which in the public words.

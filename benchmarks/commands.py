@@ -1,4 +1,4 @@
-"""What whole commands take: seconds by the clock, and processor seconds of all their processes.
+"""What whole commands take: wall time, and processor seconds of all their processes.
 
 The ratio is of processor seconds, to drawing the default population once in this process. "The
 first time" is a command with an empty place for compiled code; the others should be compiled, so
@@ -31,7 +31,7 @@ FIRST = "run --preset small --workers 0"
 
 
 def seconds_of(words: list[str], folder: Path, compiled: Path | None = None) -> tuple[float, float]:
-    """Return the seconds by the clock and of the processors that a command takes."""
+    """Return the wall time and the processor seconds that a command takes."""
     own = {} if compiled is None else {"NUMBA_CACHE_DIR": str(compiled)}
     started = time.perf_counter()
     process = subprocess.Popen(

@@ -158,7 +158,7 @@ def _clients(query: PrefixQuery, block: int) -> np.ndarray:
 
 
 def partner(pipe: Connection, number: int, num_blocks: int, barrier: Barrier) -> None:
-    """Measure beside the main process."""
+    """Measure next to the main process."""
     pipe.send(measure(number, num_blocks, barrier))
 
 

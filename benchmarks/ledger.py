@@ -53,7 +53,7 @@ def main() -> None:
             ).before(audited.caps),
             1,
         ),
-        "a busy year of macOS 10.12": (
+        "a year of the worst-case device of macOS 10.12": (
             lambda: live(
                 MACOS_10_12_3, num_days=YEAR, events_per_day=10, rng=np.random.default_rng(0)
             ),
@@ -66,7 +66,7 @@ def main() -> None:
     rows = []
     print(f"{'task':<40}{'CPU s':>8}{'us a device':>13}{'x the first':>13}")
     for (name, (_, devices)), taken in zip(tasks.items(), seconds, strict=True):
-        # A life of one kind is no multiple of one of another.
+        # A history of one kind is no multiple of one of another.
         ratio = taken / devices / base if devices > 1 else None
         rows.append({"task": name, "cpu_s": taken, "devices": devices, "ratio": ratio})
         print(f"{name:<40}{taken:8.3f}{taken / devices * 1e6:13.2f}{_text(ratio):>13}")

@@ -34,7 +34,7 @@ for line in urllib.request.urlopen(f"{address}events"):
     if line.startswith(b"data: {") and "chunk" in (said := json.loads(line[6:])):
         urllib.request.urlopen(f"{address}chunk/{said['chunk']}").read()
 """
-"""Follows a run as its page does: hears the events, and asks for each piece."""
+"""Follows a run as its page does: receives the events, and asks for each piece."""
 
 
 def main() -> None:

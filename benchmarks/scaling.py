@@ -144,7 +144,7 @@ def main() -> None:
         [statistics.median(run[key] for run in runs if run["workers"] == n) for n in (1, 2)]
         for key in ("wall_s", "cpu_s")
     )
-    print(f"two workers are {wall[0] / wall[1]:.2f} times as fast as one, by the clock;")
+    print(f"two workers are {wall[0] / wall[1]:.2f} times as fast as one, in wall time;")
     print(f"they take {processor[1] / processor[0]:.2f} times the processor time of one")
     save(
         options,

@@ -2,9 +2,9 @@
 
 Three epsilons, three numbers of clients and three protocols, over 17,060 clients of a file: drawn
 by the model `chat` and written as Parquet, or given. Between the first cell's start and the last
-one's end: the processor seconds of all processes, as a share of what the cores had left beside
-other programs (their own and the idle seconds together); and the share of the workers' time, by the
-clock, in which they were at a cell.
+one's end: the processor seconds of all processes, as a share of what the cores had left next to
+other programs (their own and the idle seconds together); and the share of the workers' wall
+time in which they ran a cell.
 
 Run: python -m benchmarks.sweep [--data FILE] [--workers N] [--json FILE]
 """
@@ -30,7 +30,7 @@ CLIENTS = 17_060
 
 
 class Watch(Callbacks):
-    """Hears when cells run, and looks at the processor's time then."""
+    """Receives when cells run, and looks at the processor's time then."""
 
     def __init__(self) -> None:
         self.family = Family(psutil.Process())
@@ -108,7 +108,7 @@ def main() -> None:
         "share_at_a_cell": sum(watch.cells) / cells_s / max(1, options.workers),
     }
     print(
-        f"{row['cells']} cells, {options.workers} workers: {row['wall_s']:.1f} s by the clock, "
+        f"{row['cells']} cells, {options.workers} workers: {row['wall_s']:.1f} s wall time, "
         f"{row['cpu_s']:.1f} CPU-s;\nbefore the first cell {row['before_cells_s']:.1f} s, cells "
         f"{row['cells_s']:.1f} s, after them {row['after_cells_s']:.1f} s;\nwhile cells run, "
         f"{row['share_of_cores']:.0%} of the cores' free time in use, and "

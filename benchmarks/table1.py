@@ -2,9 +2,9 @@
 
 Greedy and random sampling ask the same clients in the same rounds, which are drawn once for both
 (`fedhh.experiments.sweep.together`); two passes ask others. The clients are those of the preset,
-fewer of them, and the ratio is for the preset's 15 million: what grows with the clients is told
-from what does not (the server, the noise of its tallies) by runs with a fifth of them. Measures and
-accounting, which do not grow, are left out.
+fewer of them, and the ratio is for the preset's 15 million: what grows with the clients is
+separated from what does not (the server, the noise of its tallies) by runs with a fifth of them.
+Measures and accounting, which do not grow, are left out.
 
 Times are processor time of one process. With --apart, also what they cost if nothing is shared.
 

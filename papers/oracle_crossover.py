@@ -57,7 +57,7 @@ def crossover(epsilon: float) -> float:
 
 
 def noise(oracle: PureOracle) -> float:
-    """Return V0: the exact variance per report of the estimate of a value that nobody holds."""
+    """Return V0: the exact variance per report of the estimate of a value that no client holds."""
     return float(oracle.variance(0, 1))
 
 
@@ -109,7 +109,7 @@ def draw(size: Size, *, seed: int, say: Say) -> pd.DataFrame:
 
 
 def _drawn_noise(oracle: PureOracle, name: str, *, seed: int, tallies: int) -> float:
-    """Return the mean squared estimate per report, over all values that nobody holds."""
+    """Return the mean squared estimate per report, over all values that no client holds."""
     rng = generator(seed, Stream.RANDOMIZER, ORACLES.index(name), oracle.domain_size)
     values = np.zeros(REPORTS, dtype=np.int64)
     drawn = [oracle.aggregate(values=values, rng=rng) for _ in range(tallies)]
@@ -153,7 +153,7 @@ def _summary(results: pd.DataFrame, size: Size) -> TextTable:
         columns=("epsilon", "s", "s over the crossover", *heads),
         rows=tuple(rows),
         note=(
-            "V0: variance per report of the estimate of a value that nobody holds. Drawn: "
+            "V0: variance per report of the estimate of a value that no client holds. Drawn: "
             f"{size.tallies:,} tallies of {REPORTS} reports, all of one value, for each seed; "
             f"{interval_text([size.seeds], mean='mean ± half the')}."
         ),

@@ -68,7 +68,7 @@ QUICK = Size(settings=((32, 4),), epsilons=(2.0, 4.0), seeds=3)
 
 
 def reproduce(*, quick: bool, seed: int, say: Say) -> Reproduction:
-    """Return F and NCR of PEM on both kinds of values, beside those of others."""
+    """Return F and NCR of PEM on both kinds of values, next to those of others."""
     size = QUICK if quick else WHOLE
     stated = published()["pem"]
     counts = interpolated_counts(
@@ -135,8 +135,8 @@ def ceiling(counts: Counts, k: int, eta: int, epsilon: float, *, seed: int) -> t
     """Return F and NCR if only the last group decided: no earlier one dropped a true value.
 
     However values share prefixes, no more is to be expected. Supports are drawn by OLH's
-    distribution, Binomial(c, p) + Binomial(n - c, q); candidates beside the true top k are held by
-    nobody.
+    distribution, Binomial(c, p) + Binomial(n - c, q); no client holds the
+    candidates other than the true top k.
 
     Args:
         counts: ``(values,) int64``: clients of each value, the most frequent first.

@@ -23,7 +23,7 @@ class Reproduce(Protocol):
         Args:
             quick: Whether in a scaled version, of well under a minute.
             seed: The first seed of everything that is drawn.
-            say: Hears how far it is.
+            say: Is called with the progress, in words.
         """
 
 
@@ -32,7 +32,7 @@ class Paper:
     """A paper, or a group of its numbers.
 
     Attributes:
-        line: What is computed again, whose, and how long the whole takes on one core.
+        line: What is computed again, of which paper, and how long the whole takes on one core.
         module: Where; it has a function ``reproduce``, see `Reproduce`.
         has_quick: Whether there is a scaled version; the others take seconds.
     """

@@ -22,7 +22,7 @@ SUMMARY = "summary"
 RESULTS = "results.csv"
 
 Say = Callable[[str], None]
-"""Hears, in a line each, how far a reproduction is."""
+"""Is called with the progress of a reproduction, a line each."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +32,7 @@ class Reproduction:
     Attributes:
         results: One row per cell and seed, or per number where nothing is drawn; no times, so that
             the same seed gives the same file.
-        summary: The numbers beside the published ones; its records are the CSV file.
+        summary: The numbers next to the published ones; its records are the CSV file.
         figures: By the name of their file.
         findings: What reproduces and what does not, a sentence each, made of the numbers.
     """

@@ -126,7 +126,7 @@ def f1_by_k(ranks: npt.NDArray[np.int64]) -> Curve:
     """Return F1 at each of `KS`.
 
     Args:
-        ranks: Of each returned word among the true ones, from 0; -1 for words that nobody holds.
+        ranks: Of each returned word among the true ones, from 0; -1 for words that no client holds.
     """
     if not len(ranks):
         return np.zeros(len(KS))
@@ -240,7 +240,7 @@ def _sfp(local_epsilon: float, fragments: int) -> Sfp:
 def _found(
     protocol: AnyProtocol, population: StoredPopulation, *, seed: int
 ) -> npt.NDArray[np.int64]:
-    """Return the rank of each returned word among the true ones, -1 for those nobody holds."""
+    """Return the rank of each returned word among the true ones, -1 for those no client holds."""
     words = simulate(protocol, population, seed=seed).discoveries["word"]
     return population.lexicon.ids(words.tolist())
 

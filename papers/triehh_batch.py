@@ -25,7 +25,7 @@ EPSILON = 4.0
 
 
 def reproduce(*, quick: bool, seed: int, say: Say) -> Reproduction:
-    """Return each published batch beside the formula's; nothing is drawn."""
+    """Return each published batch next to the formula's; nothing is drawn."""
     setting = published()["triehh"]
     rounds, delta = setting["rounds"], setting["delta"]
     rows = [_row(stated, rounds=rounds, delta=delta) for stated in published()["triehh_batch"]]

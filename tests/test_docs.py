@@ -25,7 +25,7 @@ PAGES = [
     *sorted(DOCS.glob("*.md")),
     *(
         path
-        for folder in ("tutorials", "howto", "explanation", "device-life")
+        for folder in ("tutorials", "howto", "explanation", "longitudinal-privacy")
         for path in (DOCS / folder).glob("*")
     ),
 ]

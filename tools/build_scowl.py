@@ -48,7 +48,7 @@ def scowl_words(folder: Path) -> list[str]:
 
 
 def main() -> None:
-    """Write the list and the package's copyright notice beside each other."""
+    """Write the list and, next to it, the package's copyright notice."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=Path, default=Path("/"), help="where the package lies")
     root = parser.parse_args().root

@@ -21,7 +21,7 @@ def main() -> None:
     settings = json.loads(Path(settings_path).read_text())
     words = settings["words"]
     epsilon, length, step = settings["epsilon"], settings["length"], settings["step"]
-    # SFP halves epsilon, for the word and for its fragment; the clients are told so by itself.
+    # SFP halves epsilon, for the word and for its fragment, and gives each client its half.
     server_oracle = CMSServer(epsilon, settings["num_hashes"], settings["num_cells"])
     client_oracle = CMSClient(epsilon, server_oracle.get_hash_funcs(), settings["num_cells"])
     alphabet = set(settings["alphabet"])

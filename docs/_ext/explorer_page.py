@@ -1,4 +1,4 @@
-"""Makes the report that the site shows: a small run, its baseline beside it, as users make it."""
+"""Makes the report that the site shows: a small run and its baseline, as users make it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _fedhh(*words: str) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Have the page made, and copied beside the site's own."""
+    """Have the page made, and copied next to the site's own."""
     folder = Path(app.confdir) / "_build" / ".explorer"
     # Paths to copy are looked at before anything is built.
     app.connect("config-inited", lambda *_: write(folder))

@@ -33,7 +33,7 @@ _SETTINGS = (
     "execution.workers=0",
     "baseline.name=sfp",
 )
-_MONTHS = ("--workers", "0", "--set", "longitudinal.days=14", "--set", "population.clients=5000")
+_REPEATED = ("--workers", "0", "--set", "longitudinal.days=14", "--set", "population.clients=5000")
 _SWEEP = """[population]
 clients = 5_000
 [protocol]
@@ -102,7 +102,7 @@ LONGITUDINAL_FILES = {
     "config.toml": "the resolved configuration; running it again gives the same bits",
     "result.json": "a row for each protocol and loss; says that all periods are done",
     "classes.parquet": "one row per protocol, loss and class of words: days until they were found",
-    "losses.parquet": "one row per protocol and loss: what a device loses",
+    "losses.parquet": "one row per protocol and loss: a device's privacy loss",
     "periods.parquet": "one row per protocol, loss and period",
     "published.parquet": "one row per published word",
     "words.parquet": "one row per word that enough people use",
@@ -156,11 +156,11 @@ def _page(folder: Path) -> str:
     (folder / "sweep.toml").write_text(_SWEEP)
     settings = [word for setting in _SETTINGS for word in ("--set", setting)]
     _fedhh("run", "--preset", "small", *settings, "--out", str(made))
-    lived = folder / "pipeline"
+    piped = folder / "pipeline"
     few = [word for key in ("devices=500", "days=2") for word in ("--set", f"pipeline.{key}")]
-    _fedhh("pipeline", "run", "--preset", "pipeline-small", *few, "--out", str(lived))
-    months = folder / "months"
-    _fedhh("longitudinal", "run", "--preset", "weekly-small", *_MONTHS, "--out", str(months))
+    _fedhh("pipeline", "run", "--preset", "pipeline-small", *few, "--out", str(piped))
+    repeated = folder / "repeated"
+    _fedhh("longitudinal", "run", "--preset", "weekly-small", *_REPEATED, "--out", str(repeated))
     _fedhh("sweep", str(folder / "sweep.toml"), "--workers", "0", "--out", str(swept))
     result = json.loads((made / "result.json").read_text(encoding="utf-8"))
     kept = {
@@ -203,16 +203,16 @@ def _page(folder: Path) -> str:
                 without=kept | meanings_in(run._cost) | {"privacy.local_epsilon": "set"},
             ),
             "## The directory of a repeated collection\n\n",
-            _files(months, LONGITUDINAL_FILES),
+            _files(repeated, LONGITUDINAL_FILES),
             *(
                 f"## {name} of a repeated collection\n\n"
-                + _columns(months / f"{name}.parquet", meanings_in(source))
+                + _columns(repeated / f"{name}.parquet", meanings_in(source))
                 for name, source in LONGITUDINAL_COLUMNS.items()
             ),
             "## A pipeline's directory\n\n",
-            _files(lived, PIPELINE_FILES),
+            _files(piped, PIPELINE_FILES),
             *(
-                f"## {name}\n\n" + _columns(lived / f"{name}.parquet", meanings_in(*sources))
+                f"## {name}\n\n" + _columns(piped / f"{name}.parquet", meanings_in(*sources))
                 for name, sources in PIPELINE_COLUMNS.items()
             ),
         ]

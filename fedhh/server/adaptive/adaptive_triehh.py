@@ -3,7 +3,8 @@
 To Sun et al. (2024), Algorithm 2, it adds: a posterior over all layers (`trie_posterior`), larger
 cohorts where prefixes are decided, votes of later layers about words that have ended, and a
 validation round (`evidence`). The local epsilon is the same, the central one by default no larger
-(`least_cohort`); uploads and broadcasts are larger. docs/more-words.md has what each part brings.
+(`least_cohort`); uploads and broadcasts are larger. What each part brings:
+docs/adaptive-triehh.md.
 """
 
 from __future__ import annotations
