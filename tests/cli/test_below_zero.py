@@ -10,7 +10,7 @@ import pytest
 from fedhh.cli.console import SafeConsole
 from fedhh.cli.text_tables import print_parts
 from fedhh.experiments.report.run_brief import brief_of
-from fedhh.experiments.report.run_tables import run_parts
+from fedhh.experiments.report.run_tables import falls_short, run_parts
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -51,7 +51,7 @@ def test_an_estimate_below_zero_has_its_reason_below_the_table(protocol, reason,
     assert len(result.discoveries) > 10
     text = printed(with_estimate(result, 9, -13.0), brief=brief)
     assert text.count(reason) == 1
-    assert f"fall short of the true number of clients. {reason}" in text
+    assert f"{falls_short(result.protocol.plan)} {reason}" in text
     assert other not in text
     # Of a word that is not shown, and of one that is not below 0, nothing is said.
     for row, estimate in ((10, -13.0), (9, 0.0)):

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fedhh.experiments.report.run_tables import falls_short, fidelity_rows, regime_rows
+from fedhh.experiments.report.run_tables import (
+    estimate_rows,
+    estimated_of,
+    falls_short,
+    fidelity_rows,
+    regime_rows,
+    true_numbers,
+)
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.sentences import below_zero, privacy_sentence, sentence
 from fedhh.experiments.study.parts import Columns, Line, Part
@@ -23,22 +30,25 @@ def brief_of(result: RunResult, beside: TextTable | None = None) -> Iterator[Par
     """
     yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
     yield Line(sentence(result))
-    for what, value, note in (*fidelity_rows(result.simulation), *regime_rows(result)):
+    rows = (*fidelity_rows(result.simulation), *regime_rows(result), *estimate_rows(result))
+    for what, value, note in rows:
         yield Line(f"{what.capitalize()} {value}: {note}.")
     yield _EMPTY
     top = result.discoveries.head(_TOP_WORDS)
     if len(top):
-        heads = ("", "top words", "clients, estimated ± 2 std. errors", "clients, true")
-        rows = [
+        known = ["true contributors"] if "contributing_clients" in top else []
+        estimated = f"{estimated_of(result.protocol.plan)} ± 2 std. errors"
+        heads = ("", "top words", estimated, *known, "true holders")
+        words = [
             (
                 str(number),
                 row["word"],
                 f"{row['estimated_clients']:,.0f} ± {2 * row['std_error']:,.0f}",
-                f"{row['true_clients']:,}",
+                *true_numbers(row),
             )
             for number, row in enumerate(top.to_dict("records"), start=1)
         ]
-        yield Columns(heads=heads, rows=rows, label=1)
+        yield Columns(heads=heads, rows=words, label=1)
         yield Line(falls_short(result.protocol.plan), style="dim")
         reason = below_zero(result, top)
         if reason is not None:
