@@ -51,7 +51,7 @@ def run_job(job: Job, period: Period) -> Record:
     Fields of the record:
         status: `RUN`, or `REFUSED` with a ``reason``.
         words: The words that are published, the largest estimate first; none that was before.
-        estimated_clients: Of the devices asked, how many hold each.
+        estimated_clients: Of the devices asked, how many contribute each: at most its holders.
         true_clients: Of all devices that are there, how many typed each in this period.
         rounds: Rounds of the run.
         answers: Devices that answered.
