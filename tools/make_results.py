@@ -37,11 +37,14 @@ _TABLES = {
 _IN_CSV_ALONE = re.compile(
     r"\| (?:(?:precision|recall) of the top [\d,]+|F1 of the top (?!100 )[\d,]+|F1|recall|"
     r"precision of the significant|cut words among the false|count error of the significant|"
+    r"interval coverage|"
     r"(?:local|central) epsilon[^|]*, item|local epsilon, user|central epsilon after the run, user|"
     r"k-anonymity, claimed|clients asked|rounds|download[^|]*|server, CPU seconds) +\|"
 )
 _COMPARISON = re.compile(r"^\|(?:.*\|)? coverage +\| +[\d.]+%", re.MULTILINE)
-_OF_LEFT_OUT_ROWS = re.compile(r" (?:Count error: [^.]*|Recall is over the words held [^.]*)\.")
+_OF_LEFT_OUT_ROWS = re.compile(
+    r" (?:Count error: [^.]*|Interval coverage: [^.]*|Recall is over the words held [^.]*)\."
+)
 # Quick versions that vary other settings than the sweeps of full size.
 _OWN_SUBJECT = ("sampling-quick",)
 _QUICK = "-quick"

@@ -78,7 +78,7 @@ def test_an_estimate_below_zero_has_its_reason_below_the_table(protocol, reason,
 
     text = with_estimate(9, -13.0)
     assert text.count(reason) == 1
-    assert f"fall short of the true number of clients. {reason}" in text
+    assert f"{falls_short(result.protocol.plan)} {reason}" in text
     assert other not in text
     # Of a word that is not shown, and of one that is not below 0, nothing is said.
     for row, estimate in ((10, -13.0), (9, 0.0)):

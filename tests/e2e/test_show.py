@@ -74,7 +74,7 @@ def test_show_keeps_to_columns_in_a_pipe_and_prints_tables_whole_without(
         for head in ("threshold", "prefixes", "coverage"):
             assert head in done.stdout
         if columns is None:
-            assert "estimated clients ┃ ± 2 std. errors ┃ true clients" in done.stdout
+            assert "estimated contributors ┃ ± 2 std. errors ┃ true holders" in done.stdout
         assert "epsilon or k  delta" in done.stdout
         return max(len(line.rstrip()) for line in done.stdout.splitlines())
 

@@ -131,7 +131,7 @@ def test_estimates_name_their_unit(page, posterior):
     heads = page.text(".answer thead")
     assert "contributions in the cohort, estimated" in heads
     assert "clients of the population, true" in heads
-    assert "estimated clients" in page.text(".words thead")
+    assert "estimated contributors" in page.text(".words thead")
 
 
 def test_a_layer_that_keeps_by_the_posterior_has_no_threshold_of_votes(page, posterior):
@@ -195,7 +195,7 @@ def test_the_validation_round_has_its_name_in_the_player_and_the_table(page, run
     page.choose("Show", "missed")
     rounds = page.script(
         "return [...document.querySelectorAll('.words tbody tr')].map((row) => "
-        "[row.cells[0].innerText, row.cells[7].innerText])"
+        "[row.cells[0].innerText, row.cells[row.cells.length - 1].innerText])"
     )
     for row in missed.to_dict("records"):
         wanted = "validation" if row["layer"] == last else str(row["layer"] or "–")
@@ -208,7 +208,7 @@ def test_two_runs_say_by_what_each_lost_a_word(page, posterior, validated, tmp_p
     page.has("Both found")
     page.wait(lambda: page.text(".step") == "validation round")
     page.choose("Show", "all")
-    assert "estimated clients, " in page.text(".words thead")
+    assert "estimated contributors, " in page.text(".words thead")
     assert page.text(".remark") == ""
     assert page.logs()[0] == []
 

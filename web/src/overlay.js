@@ -171,9 +171,9 @@ export class Overlay {
         columns: [
           { name: "word", label: "word", text: true },
           { name: "found_by", label: "found by", text: true },
-          { name: "true_clients", label: "true clients" },
-          { name: "estimate_a", label: `estimated clients, ${names[1]}`, cell: (row) => number(rounded(row.estimate_a)) },
-          { name: "estimate_b", label: `estimated clients, ${names[2]}`, cell: (row) => number(rounded(row.estimate_b)) },
+          { name: "true_clients", label: "true holders" },
+          { name: "estimate_a", label: `estimated ${this.runs[0].estimated}, ${names[1]}`, cell: (row) => number(rounded(row.estimate_a)) },
+          { name: "estimate_b", label: `estimated ${this.runs[1].estimated}, ${names[2]}`, cell: (row) => number(rounded(row.estimate_b)) },
           { name: "lost", label: "lost by the other in", text: true },
         ],
       }),

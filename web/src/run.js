@@ -172,9 +172,10 @@ export class RunView {
         columns: [
           { name: "word", label: "word", text: true },
           { name: "state", label: "state", text: true, cell: (row) => stateOf(this.run, row) },
-          { name: "estimated_clients", label: "estimated clients", help: "Scaled from the cohort to the population; with 2 standard errors.", cell: (row) => row.state === "found" ? `${number(Math.round(row.estimated_clients))} \u00b1 ${number(Math.round(2 * row.std_error))}` : "\u2013" },
+          { name: "estimated_clients", label: `estimated ${this.run.estimated}`, help: `${this.run.estimated === "contributors" ? "Clients that say it when asked, at most its holders; scaled" : "Scaled"} from the cohort to the population; with 2 standard errors.`, cell: (row) => row.state === "found" ? `${number(Math.round(row.estimated_clients))} \u00b1 ${number(Math.round(2 * row.std_error))}` : "\u2013" },
           { name: "z", label: "z", help: `How far above noise its votes lie${layers.some((each) => each.kept_by === "evidence") ? ": those of the validation round and of all layers after it became a candidate" : ""}.` },
-          { name: "true_clients", label: "true clients" },
+          ...(found.some((row) => row.contributing_clients !== undefined) ? [{ name: "contributing_clients", label: "true contributors", help: "How many would say it if all were asked." }] : []),
+          { name: "true_clients", label: "true holders" },
           { name: "true_count", label: "true count", help: "How often it was typed." },
           { name: "pass", label: "pass" },
           { name: "layer", label: "round", help: this.run.validates ? "Where it became a candidate, or was lost." : "Where it was found, or lost.", cell: (row) => roundOf(layers, row) },

@@ -45,6 +45,7 @@
  * @property {string} alphabet
  * @property {number} depth Symbols of the longest word.
  * @property {number} max_items
+ * @property {string} estimated Whom estimates of words count: "contributors" or "holders".
  * @property {number | null} coverage
  * @property {number} [discovered]
  * @property {number} [discovered_false]

@@ -54,7 +54,7 @@ RUN_FILES = {
     "missed.parquet": "the missed words with the most clients, and where they were lost; likewise",
     "coverage_by_layer.png": "coverage after each layer",
     "trie_by_layer.png": "candidates and kept prefixes of each layer",
-    "estimates.png": "estimated against true holders of each word",
+    "estimates.png": "estimated contributors against true holders of each word",
     "baseline/": "the same files of the first protocol in `[[baseline]]`; those of the next are in "
     "`baseline-2/`, and so on",
     "checkpoint/": "the state after each round; gone when the run is finished, see "

@@ -60,6 +60,8 @@ _METRICS = {
     "count_error_mean_significant": "count error, mean, significant discoveries (clients)",
     "count_error_relative_significant": "count error, relative, significant discoveries",
     "within_two_std_significant": "estimates within 2 standard errors, significant discoveries",
+    "interval_coverage": "intervals that hold the clients that contribute the word",
+    "lower_bound_coverage": "words with at least clients_low holders",
     "fewest_holders": "clients that hold the rarest discovery",
     "fewest_holders_significant": "clients that hold the rarest significant discovery",
     "share_held_by_at_most_k": "share of discoveries held by at most k clients",

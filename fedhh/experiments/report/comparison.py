@@ -17,6 +17,7 @@ from fedhh.experiments.report.measures import (
     CENTRAL,
     CLAIMED_K,
     COUNT_ERROR,
+    INTERVALS,
     SERVER_SECONDS,
     TOP,
     Measure,
@@ -128,7 +129,13 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
     if COUNT_ERROR in shown:
         notes.append(
             "Count error: mean of |estimated - true| / true clients over significant discoveries "
-            "that somebody holds."
+            "that somebody holds; what holders with more than B candidates leave unsaid is part "
+            "of it."
+        )
+    if INTERVALS in shown:
+        notes.append(
+            "Interval coverage: share of words whose stated interval holds the number of clients "
+            "that contribute them, which estimates are about."
         )
     if "population_clients" in table and (
         "clients_asked" in shown and (table["clients_asked"] > table["population_clients"]).any()

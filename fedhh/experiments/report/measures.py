@@ -21,6 +21,7 @@ CENTRAL = "central_epsilon"
 CLAIMED_K = "claimed_k"
 CEILING = "ceiling_coverage"
 COUNT_ERROR = "count_error_relative_significant"
+INTERVALS = "interval_coverage"
 SERVER_SECONDS = "server"
 """Column of the server's processor time; of the timings, not of the results."""
 
@@ -86,6 +87,7 @@ _CHOSEN = (
 """Rows of a comparison at one central epsilon."""
 _COST = (
     Measure(COUNT_ERROR, "count error of the significant", _SHARE, True),
+    Measure(INTERVALS, "interval coverage", _SHARE, True),
     Measure("local_epsilon", "local epsilon, item", _EPSILON),
     Measure("local_epsilon_user", "local epsilon, user", _EPSILON),
     Measure("central_epsilon_before_run", "central epsilon before the run, item", _EPSILON, True),
@@ -122,10 +124,10 @@ def measures_of(table: pd.DataFrame, *, short: bool = False) -> list[Measure]:
 
 
 def _says_something(column: pd.Series[Any]) -> bool:
-    """Return whether a row would: few protocols cut words, and ceilings are seldom asked for."""
+    """Return whether a row would: few protocols cut words, few runs state intervals or ceilings."""
     if column.name == _TRUNCATED:
         return bool((column > 0).any())
-    return column.name not in (CEILING, _OF_CEILING) or bool(column.notna().any())
+    return column.name not in (CEILING, _OF_CEILING, INTERVALS) or bool(column.notna().any())
 
 
 def record_of(name: str, row: Any, *, scale: float = 1.0) -> dict[str, float | None]:

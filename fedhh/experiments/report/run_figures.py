@@ -16,6 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.layer_figures import draw_coverage, draw_trie
+from fedhh.experiments.report.run_tables import estimated_of
 from fedhh.experiments.report.style import (
     BLACK,
     BLUE,
@@ -44,6 +45,7 @@ _KINDS = (
 )
 _STRIP = (-0.9, -0.08)
 """Where words that nobody holds stand: left of 0, in units of the linear part of the axis."""
+_AS_HELD = "estimate = holders"
 _GOLDEN = 0.6180339887498949
 _TWO_SOURCES = (
     "Estimates and error bars: votes of the validation round. Significant: votes of all rounds "
@@ -53,7 +55,7 @@ _TWO_SOURCES = (
 
 def figures(result: RunResult) -> dict[str, Figure]:
     """Return a run's figures by file name; those by layer only where the layers are of a trie."""
-    drawn = {"estimates": _single(draw_estimates, result, "Estimated and true holders")}
+    drawn = {"estimates": _single(draw_estimates, result, _title(result))}
     if _has_trie(result):
         drawn["coverage_by_layer"] = _single(draw_coverage, result, "Coverage by layer")
         drawn["trie_by_layer"] = draw_trie(result, f"The trie by layer\n{of_whom(result)}")
@@ -109,7 +111,7 @@ def of_whom(result: RunResult) -> str:
 def plot(result: RunResult) -> Figure:
     """Return a figure of coverage by layer, where there is a trie, and estimates against truth."""
     if not _has_trie(result):
-        return _single(draw_estimates, result, "Estimated and true holders")
+        return _single(draw_estimates, result, _title(result))
     figure = NotebookFigure(figsize=(11, 4.4), layout="constrained")
     put_heading(figure, of_whom(result))
     left, right = figure.subplots(1, 2)
@@ -120,13 +122,14 @@ def plot(result: RunResult) -> Figure:
 
 
 def draw_estimates(axes: Axes, result: RunResult) -> None:
-    """Draw estimated against true holders of each discovered word, with 95 % error bars.
+    """Draw estimated contributors against true holders of each discovered word.
 
     Words that nobody holds stand in a strip of their own, side by side so that they can be seen.
     """
     found = result.discoveries
+    what = estimated_of(result.protocol.plan)
     axes.set_xlabel("clients that hold the word")
-    axes.set_ylabel("estimated clients, 95 % error bars")
+    axes.set_ylabel(f"estimated {what} ± 1.96 std. errors")
     if found.empty:
         axes.text(0.5, 0.5, "nothing was discovered", transform=axes.transAxes, ha="center")
         axes.set(xticks=[], yticks=[])
@@ -140,7 +143,7 @@ def draw_estimates(axes: Axes, result: RunResult) -> None:
         if rows.any():
             _draw_kind(axes, found[rows], place[rows.to_numpy()], f"{label} ({rows.sum():,})",
                        color=color, marker=marker)  # fmt: skip
-    axes.plot([1, largest], [1, largest], color=BLACK, linestyle="--", linewidth=1, label="exact")
+    axes.plot([1, largest], [1, largest], color=BLACK, linestyle="--", linewidth=1, label=_AS_HELD)
     lowest = float(found["estimated_clients"].min())
     axes.set_ylim(1.2 * min(lowest, -linear), 2 * largest)
     if not held.all():
@@ -149,6 +152,11 @@ def draw_estimates(axes: Axes, result: RunResult) -> None:
         axes.set_xlim(left=0)
     axes.legend(loc="upper left", fontsize=8, title=f"{len(found):,} discovered words",
                 title_fontsize=8, alignment="left")  # fmt: skip
+
+
+def _title(result: RunResult) -> str:
+    what = estimated_of(result.protocol.plan)
+    return f"Estimated {'' if what == 'holders' else f'{what} '}and true holders"
 
 
 def _put_sources(figure: Figure, result: RunResult) -> None:

@@ -32,18 +32,21 @@ def brief_of(result: RunResult, beside: TextTable | None = None) -> Iterator[Par
     """Yield a run's result in one sentence, its top words, what stands beside, and its privacy."""
     yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
     yield Line(sentence(result))
-    for what, value, note in (*fidelity_rows(result.simulation), *regime_rows(result)):
+    facts = (*fidelity_rows(result.simulation), *regime_rows(result), *estimate_rows(result))
+    for what, value, note in facts:
         yield Line(f"{what.capitalize()} {value}: {note}.")
     yield Line("")
     top = result.discoveries.head(_TOP_WORDS)
     if len(top):
-        heads = ("", "top words", "clients, estimated ± 2 std. errors", "clients, true")
+        known = ["true contributors"] if "contributing_clients" in top else []
+        estimated = f"{estimated_of(result.protocol.plan)} ± 2 std. errors"
+        heads = ("", "top words", estimated, *known, "true holders")
         rows = [
             (
                 str(number),
                 row["word"],
                 f"{row['estimated_clients']:,.0f} ± {2 * row['std_error']:,.0f}",
-                f"{row['true_clients']:,}",
+                *true_numbers(row),
             )
             for number, row in enumerate(top.to_dict("records"), start=1)
         ]
@@ -116,6 +119,7 @@ def summary_rows(result: RunResult) -> list[_Row]:
             (f"top {top.k}", f"{top.found:.1%}", f"of the {top.k} most held words found")
             for top in metrics.top
         ],
+        *estimate_rows(result),
         *_local_rows(result),
         *_central_rows(result.privacy),
         *_anonymity_rows(result.privacy),
@@ -214,19 +218,40 @@ def regime_rows(result: RunResult) -> list[_Row]:
     return [("limited by", regime.limit, f"{share}: {regime.advice}")]
 
 
+def estimate_rows(result: RunResult) -> list[_Row]:
+    """Return how far estimates are off, and how often the truth is within what a run states."""
+    metrics, what = result.metrics, estimated_of(result.protocol.plan)
+    rows: list[_Row] = []
+    if metrics.interval_coverage is not None:
+        note = (
+            f"words with their {what} within clients_low to clients_high; "
+            f"{_share(metrics.lower_bound_coverage)} have at least clients_low holders"
+        )
+        rows.append(("interval coverage", f"{metrics.interval_coverage:.1%}", note))
+    elif metrics.within_two_std is not None:
+        note = f"held words whose holders are that close to their estimated {what}"
+        rows.append(("within 2 std. errors", f"{metrics.within_two_std:.1%}", note))
+    if metrics.count_error_relative_significant is not None:
+        note = f"mean of |estimated {what} - holders| / holders over significant words"
+        rows.append(("count error", f"{metrics.count_error_relative_significant:.1%}", note))
+    return rows
+
+
 def _words(result: RunResult, num_words: int) -> TextTable:
     shown = result.discoveries.head(num_words)
-    notes = [falls_short(result.protocol.plan), below_zero(result, shown)]
+    plan = result.protocol.plan
+    notes = [falls_short(plan), below_zero(result, shown)]
+    known = "contributing_clients" in shown
     return TextTable(
         title=f"discovered words, the first {len(shown):,} of {len(result.discoveries):,}",
         columns=(
-            "word", "pass", "estimated clients", "± 2 std. errors", "true clients", "true count",
+            "word", "pass", f"estimated {estimated_of(plan)}", "± 2 std. errors",
+            *(["true contributors"] if known else []), "true holders", "true count",
         ),
         rows=tuple(
             (
                 row["word"], str(row["pass"]), f"{row['estimated_clients']:,.0f}",
-                f"{2 * row['std_error']:,.0f}", f"{row['true_clients']:,}",
-                f"{row['true_count']:,}",
+                f"{2 * row['std_error']:,.0f}", *true_numbers(row), f"{row['true_count']:,}",
             )
             for row in shown.to_dict("records")
         ),
@@ -235,17 +260,39 @@ def _words(result: RunResult, num_words: int) -> TextTable:
     )  # fmt: skip
 
 
+def true_numbers(row: dict[Any, Any]) -> list[str]:
+    """Return a discovered word's true contributors, where a run knows them, and holders."""
+    holders = f"{row['true_clients']:,}"
+    if "contributing_clients" not in row:
+        return [holders]
+    said = row["contributing_clients"]
+    return ["-" if math.isnan(said) else f"{said:,.0f}", holders]
+
+
+def estimated_of(plan: Plan) -> str:
+    """Return whom estimates count: "contributors" of a word, or its "holders"."""
+    return "holders" if _scales_up(plan) else "contributors"
+
+
 def falls_short(plan: Plan) -> str:
-    """Return why estimates may lie below the true numbers."""
-    if _is_of_whole_set(plan) and not plan.false_discovery_rate:
+    """Return what estimates are about, and why they may lie below a word's holders."""
+    if _scales_up(plan):
         return (
             "A client says one member of its padded set, and counts are scaled up; what larger "
             "sets lose is made up in the mean over all words, if at all."
         )
-    return (
-        f"Clients with more than {plan.max_items} candidates leave some unsaid, so estimates "
-        "of words that such clients hold fall short of the true number of clients."
+    text = (
+        "Contributors are clients that say the word when asked. A client with more than "
+        f"{plan.max_items} candidates says {plan.max_items}, so an estimate of contributors is a "
+        "lower bound on the word's holders, up to its error."
     )
+    if getattr(plan, "false_discovery_rate", 0):
+        return text
+    return f"{text} The votes that estimate a word also chose it, which favors high estimates."
+
+
+def _scales_up(plan: Plan) -> bool:
+    return _is_of_whole_set(plan) and not plan.false_discovery_rate
 
 
 def _is_of_whole_set(plan: Plan) -> TypeGuard[LocalReports]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fedhh.experiments.run.truth import Truth
@@ -37,8 +38,9 @@ class Metrics:
     """How good a run is, against the truth.
 
     Those that end in ``_significant`` are over significant discoveries alone. Errors of counts are
-    those of estimated clients, over discoveries that somebody holds. Among all of them, words that
-    noise chose have far too large an estimate; the significant ones say more.
+    those of estimated clients as estimates of holders, over discoveries that somebody holds: noise,
+    and what clients with more than B candidates leave unsaid. Among all of them, words that noise
+    chose have far too large an estimate; the significant ones say more.
 
     Attributes:
         target_words: Held words of the lexicon.
@@ -63,10 +65,15 @@ class Metrics:
         top: For each K, see `TopK`; in files they are ``precision_top_K`` and so on.
         count_error_mean: Mean of the absolute error; None where there is nothing to err about.
         count_error_relative: Mean of the error over the true number of clients.
-        within_two_std: Share of estimates that are off by at most two of their standard errors.
+        within_two_std: Share of estimates that are off by at most two of their standard errors from
+            the number of holders.
         count_error_mean_significant: Likewise of count_error_mean.
         count_error_relative_significant: Likewise of count_error_relative.
         within_two_std_significant: Likewise of within_two_std.
+        interval_coverage: Share of discoveries with ``clients_low`` to ``clients_high`` around
+            their ``contributing_clients``, which the interval is about; None where the run states
+            no interval. At least .95 in expectation over runs.
+        lower_bound_coverage: Share of discoveries with at least ``clients_low`` holders; likewise.
         fewest_holders: Fewest clients that hold a discovered word, 0 for an invented one.
         fewest_holders_significant: Likewise of a significant one.
         share_held_by_at_most_k: Of all discoveries; None where the run claims no k-anonymity.
@@ -103,6 +110,8 @@ class Metrics:
     count_error_mean_significant: float | None = None
     count_error_relative_significant: float | None = None
     within_two_std_significant: float | None = None
+    interval_coverage: float | None = None
+    lower_bound_coverage: float | None = None
     fewest_holders: int | None = None
     fewest_holders_significant: int | None = None
     share_held_by_at_most_k: float | None = None
@@ -138,21 +147,34 @@ def discoveries_table(
     *,
     significance_z: float,
     truncated_at: int | None = None,
+    contributing: npt.NDArray[np.float64] | None = None,
 ) -> pd.DataFrame:
     """Return one row per discovered word, the largest estimate first.
 
     A vote counts a client once per word, however often the client typed it, so estimates are about
     clients: ``estimated_clients`` scales the cohort's estimate to the population, and
-    ``std_error`` covers both the randomizer's noise and the draw of the cohort. It does not cover
-    what clients with more than B words left unsaid.
+    ``std_error`` covers the randomizer's noise and the draw of the cohort, and after a validation
+    round also what its clients sample. Both are about the clients that contribute the word when
+    asked. A holder with more than B candidates may leave it unsaid, so that an estimate is a lower
+    bound on the holders, up to its error.
+
+    Args:
+        discoveries: The words.
+        truth: What clients hold.
+        significance_z: See ``metrics.significance_z``.
+        truncated_at: Symbols that the protocol cut words to, if it does.
+        contributing: ``(h,) float64``, see ``contributing_clients``; None where nothing was
+            validated.
 
     Columns:
         word: The word.
         pass: In which pass it was found, from 1.
         layer: In which layer, from 1.
-        estimated_clients: Unbiased estimate of how many clients hold it, not cut at 0; after a
-            validation round, from the votes of that round alone.
-        std_error: Standard error of that.
+        estimated_clients: Unbiased estimate of how many clients contribute it when asked, not of
+            how many hold it: a lower bound on these. Not cut at 0; after a validation round, from
+            the votes of that round alone. Where clients say one member of a padded set (SVIM,
+            LDPMiner), of its holders.
+        std_error: Standard error of that; it leaves out what holders leave unsaid.
         z: How far above the noise its votes lie, see `protocol.Discoveries`; with
             ``requery_words``, those of the validation round and of all layers after it became a
             candidate.
@@ -161,9 +183,14 @@ def discoveries_table(
         true_clients: How many clients hold it.
         is_target: Whether somebody holds it.
         clients_low, clients_high: Only where words were validated: an interval around
-            ``estimated_clients``. Of those of all returned words at most 5 % miss, in expectation,
-            although the same votes chose the words (Benjamini and Yekutieli 2005). It is about the
-            clients that contribute the word when asked, as the estimate is.
+            ``estimated_clients`` for ``contributing_clients``. Of those of all returned words at
+            most 5 % miss, in expectation, although the same votes chose the words (Benjamini and
+            Yekutieli 2005). ``clients_low`` is also a lower bound on the holders;
+            ``clients_high`` is no upper bound on them.
+        contributing_clients: Only where words were validated: how many clients would contribute it
+            to the validation round if all were asked, in expectation over what they sample: of a
+            holder with m candidates, min(1, B / m). Of populations that are drawn when asked, from
+            the first 262,144 clients.
         is_truncated: Only where the protocol cut words ``truncated_at`` so many symbols: nobody
             holds it, but it is the beginning of a word that somebody holds.
     """
@@ -175,7 +202,14 @@ def discoveries_table(
     cohort = discoveries.num_clients
     scale = truth.num_clients / np.maximum(cohort, 1)
     fraction = np.clip(discoveries.estimate / np.maximum(cohort, 1), 0, 1)
-    drawn = cohort * fraction * (1 - fraction) * (1 - cohort / truth.num_clients)
+    reach = discoveries.interval_z
+    states_intervals = reach is not None and len(reach) > 0 and bool(np.isfinite(reach).all())
+    # The cohort is drawn without replacement, but what its clients sample of their candidates is
+    # random however many are asked: intervals take the whole variance of independent clients,
+    # which bounds that of both (with a chance c of each client to contribute, the mean of c (1 - c)
+    # and the variance of c add up to f (1 - f)).
+    left = 1.0 if states_intervals else 1 - cohort / truth.num_clients
+    drawn = cohort * fraction * (1 - fraction) * left
     table = pd.DataFrame(
         {
             "word": list(discoveries.words),
@@ -190,11 +224,12 @@ def discoveries_table(
             "is_target": real,
         }
     )
-    reach = discoveries.interval_z
-    if reach is not None and len(reach) and np.isfinite(reach).all():
+    if reach is not None and states_intervals:
         either_side = reach * table["std_error"]
         table["clients_low"] = (table["estimated_clients"] - either_side).clip(lower=0)
         table["clients_high"] = table["estimated_clients"] + either_side
+        if contributing is not None:
+            table["contributing_clients"] = contributing
     if truncated_at is not None:
         cut = table["word"].isin(truth.beginnings(truncated_at))
         table["is_truncated"] = cut & ~table["is_target"]
@@ -229,6 +264,7 @@ def measure(
             f"f1{suffix}": _f1(precision, recall),
             **_count_errors(rows[rows["is_target"]], suffix),
         }
+    shares |= _interval_coverage(table)
     return Metrics(
         target_words=num_words,
         target_contributions=truth.mass,
@@ -272,6 +308,20 @@ def _count_errors(real: pd.DataFrame, suffix: str) -> dict[str, float]:
         "within_two_std": error <= 2 * real["std_error"],
     }
     return {f"{name}{suffix}": float(values.mean()) for name, values in means.items()}
+
+
+def _interval_coverage(table: pd.DataFrame) -> dict[str, float]:
+    """Return how often stated intervals hold contributors, and their lower ends bound holders."""
+    if table.empty or "contributing_clients" not in table:
+        return {}
+    known = table[table["contributing_clients"].notna()]
+    if known.empty:
+        return {}
+    low, high = known["clients_low"], known["clients_high"]
+    return {
+        "interval_coverage": float(known["contributing_clients"].between(low, high).mean()),
+        "lower_bound_coverage": float((low <= known["true_clients"]).mean()),
+    }
 
 
 def _ratio(part: int, whole: int) -> float:

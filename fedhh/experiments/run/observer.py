@@ -19,8 +19,10 @@ from fedhh.experiments.run.checkpoint import HeardRounds
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.run.truth import Observed, Truth
+from fedhh.plans.base import PlannedRound
 from fedhh.protocol import AnyProtocol, Discoveries, RunState
-from fedhh.queries.base import Counted, Query
+from fedhh.queries.base import Counted, PrefixQuery, Query
+from fedhh.server.local_discovery import CohortProtocol
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
 
@@ -42,6 +44,7 @@ class Observer:
     Attributes:
         last_heard: What became of the last round's candidates; None where nobody asks, or for a
             round that is about no prefixes.
+        validation: The validation round's broadcast; None before it, and without one.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Observer:
         self._counted: Counted | None = None
         self._heard = heard
         self.last_heard: RoundRecord | None = None
+        self.validation = self._stored_validation(heard)
         self._before = protocol.discoveries(state)
         self._truth: Truth | None = None
         # A client that may answer again cannot be counted as it answers. What had been counted
@@ -81,6 +85,9 @@ class Observer:
     def observe(self, finished: Round[Any]) -> Observed:
         """Return what became of the truth in a round; NaN if that is known in the end only."""
         seen = self._seen_after(finished.query, finished.state)
+        query = finished.query
+        if isinstance(query, PrefixQuery) and self._planned(query).validates:
+            self.validation = query
         self.last_heard = None
         if self._heard is not None:
             self.last_heard = self._heard.hear(
@@ -125,6 +132,20 @@ class Observer:
             state, _ = load_checkpoint(self._file(number), self._protocol.checkpoint_types)
             assert query is not None
             yield self._seen_after(query, state)
+
+    def _planned(self, asked: Query | RoundRecord) -> PlannedRound:
+        return self._protocol.plan.planned(asked.pass_index, asked.layer)
+
+    def _stored_validation(self, heard: HeardRounds | None) -> PrefixQuery | None:
+        """Return the validation round's broadcast where that was heard before a resume."""
+        protocol = self._protocol
+        if heard is None or not heard.all or not isinstance(protocol, CohortProtocol):
+            return None
+        last = heard.all[-1]
+        planned = self._planned(last)
+        if not planned.validates:
+            return None
+        return protocol.words_query(planned, last.finished, protocol.validation_oracle)
 
     def _file(self, number: int) -> Path:
         assert self._folder is not None

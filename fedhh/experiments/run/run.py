@@ -30,6 +30,7 @@ from fedhh.experiments.run.arguments import require_population, require_protocol
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
+from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
@@ -167,11 +168,15 @@ def _run(
             checkpoint.save(state, rows, spent + time.perf_counter() - started)
     asked = time.perf_counter()
     truth = observer.finish(rows)
+    found = protocol.discoveries(state)
     table = discoveries_table(
-        protocol.discoveries(state),
+        found,
         truth,
         significance_z=settings.significance_z,
         truncated_at=protocol.longest_word if protocol.truncates_words else None,
+        contributing=None
+        if observer.validation is None
+        else contributors(observer.validation, population, found, truth.holders(found), seed=seed),
     )
     metrics = measure(
         table,
@@ -185,7 +190,7 @@ def _run(
     measured = time.perf_counter()
     recorded = None
     if heard is not None and heard.all:
-        recorded = record(heard.all, truth, truth.ids(protocol.discoveries(state)))
+        recorded = record(heard.all, truth, truth.ids(found))
     noted = time.perf_counter()
     privacy = privacy_of_run(
         protocol, state.history, num_clients=population.num_clients, delta=delta, alpha=alpha

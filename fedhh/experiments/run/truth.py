@@ -102,6 +102,13 @@ class Truth:
         ids[known[self.clients[ids[known]] == 0]] = -1
         return ids
 
+    def holders(self, words: Discoveries) -> npt.NDArray[np.int64]:
+        """Return how many clients hold each discovered word."""
+        ids = self.ids(words)
+        holders = np.zeros(len(ids), dtype=np.int64)
+        holders[ids >= 0] = self.clients[ids[ids >= 0]]
+        return holders
+
     @property
     def symbols(self) -> str:
         """The symbols that the protocol can spell words with."""

@@ -30,7 +30,7 @@ class Found(TypedDict):
         status: `RUN`, `TOO_FEW` or `REFUSED`.
         reason: Why there was no run.
         words: The words that are published, the largest estimate first; none that was before.
-        estimated_clients: Of the devices asked, how many hold each.
+        estimated_clients: Of the devices asked, how many contribute each: at most its holders.
         true_clients: Of all devices that are there, how many typed each in this period.
         rounds: Rounds of the run.
         answers: Devices that answered.

@@ -76,7 +76,8 @@ def published_table(outcome: Outcome) -> pd.DataFrame:
         word: The word.
         period: In which it was found.
         found_day: The day after that period.
-        estimated_clients: Of the devices asked, how many hold it by the protocol's estimate.
+        estimated_clients: Of the devices asked, how many contribute it, by the estimate; holders
+            with more than B candidates may leave it unsaid.
         true_clients: Of all devices that are there, how many typed it in that period.
         true_per_1000: The same of 1,000 devices.
         is_false: Whether none did.

@@ -132,6 +132,21 @@ def test_the_note_says_what_the_rows_mean_that_it_has():
         assert said not in bare
 
 
+def test_interval_coverage_is_a_row_where_a_run_states_intervals():
+    def table(*stated: float):
+        return comparison_table(results(interval_coverage=list(stated)), DESCRIPTION)
+
+    said = "share of words whose stated interval holds the number of clients that contribute them"
+    some = table(*[0.96] * 3, *[math.nan] * 3)
+    assert [row for row in some.rows if row[0] == "interval coverage"] == [
+        ("interval coverage", "96.0%", "-")
+    ]
+    assert said in some.note
+    none = table(*[math.nan] * 6)
+    assert "interval coverage" not in [row[0] for row in none.rows]
+    assert said not in none.note
+
+
 def test_clients_that_are_asked_again_are_said_to_count_again():
     counts = {"clients_asked": [400] * 3 + [100] * 3, "population_clients": [100] * 6}
     said = "Clients asked in several rounds count in each."

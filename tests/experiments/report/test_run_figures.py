@@ -91,8 +91,15 @@ def test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure(
 def test_figures_say_the_protocol_and_its_epsilons():
     _, axes = estimates("privacy.local_epsilon=5")
     title = axes.get_title()
-    assert title.startswith("Estimated and true holders\nLDP TrieHH, local epsilon 5, central eps")
+    first = "Estimated contributors and true holders"
+    assert title.startswith(f"{first}\nLDP TrieHH, local epsilon 5, central eps")
     assert title.count("seed 0") == 1
+
+
+def test_a_figure_of_estimates_says_whom_they_count(adaptive: RunResult):
+    axes = figures(adaptive)["estimates"].axes[0]
+    assert axes.get_ylabel() == "estimated contributors ± 1.96 std. errors"
+    assert axes.get_xlabel() == "clients that hold the word"
 
 
 def test_passes_that_coincide_can_be_told_apart():

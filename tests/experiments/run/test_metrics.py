@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,26 @@ def test_count_errors_are_over_real_discoveries(truth: Truth):
     assert metrics.count_error_mean == pytest.approx(0.5)
     assert metrics.count_error_relative == pytest.approx(0.125)
     assert metrics.within_two_std == 1.0
+
+
+def test_an_interval_is_held_against_contributors_and_its_lower_end_against_holders(truth: Truth):
+    words = replace(found(["aa", "ab", "ba"], [1.0, 0.75, 2.0]), interval_z=np.full(3, 1.0))
+    # Of aa, ab, and of ba, which nobody holds.
+    contributing = np.array([2.5, 1.0, 0.0])
+    table = discoveries_table(words, truth, significance_z=4, contributing=contributing)
+    by_word = table.set_index("word")
+    # Noise variance 0.25, and 2 clients that contribute with chance 1/2 each; scaled by 2.
+    assert by_word["std_error"]["aa"] == pytest.approx(2 * np.sqrt(0.25 + 2 * 0.5 * 0.5))
+    assert by_word["contributing_clients"].to_dict() == {"aa": 2.5, "ab": 1.0, "ba": 0.0}
+    metrics = measure(table, truth, top_k=(), min_clients=1)
+    # 2 +- 1.73, 1.5 +- 1.69, and 4 +- 1.
+    assert by_word["clients_low"].to_dict() == pytest.approx(
+        {"aa": 2 - np.sqrt(3), "ab": 0, "ba": 3}
+    )
+    assert metrics.interval_coverage == metrics.lower_bound_coverage == pytest.approx(2 / 3)
+    unknown = contributing * [np.nan, 1, 1]
+    table = discoveries_table(words, truth, significance_z=4, contributing=unknown)
+    assert measure(table, truth, top_k=(), min_clients=1).interval_coverage == 0.5
 
 
 def test_nothing_found_is_measured_as_zeros_not_as_an_error(truth: Truth):

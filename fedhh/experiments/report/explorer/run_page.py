@@ -17,6 +17,7 @@ from fedhh.experiments.report.explorer.chunks import (
     round_chunks,
 )
 from fedhh.experiments.report.measures import SERVER_SECONDS
+from fedhh.experiments.report.run_tables import estimated_of
 from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.flat_result import flat_result
@@ -30,7 +31,8 @@ from fedhh.protocol import AnyProtocol
 
 _WORDS = (
     "word", "pass", "layer", "estimated_clients", "std_error", "z", "is_significant",
-    "true_clients", "true_count", "clients_low", "clients_high", "is_truncated",
+    "true_clients", "true_count", "clients_low", "clients_high", "contributing_clients",
+    "is_truncated",
 )  # fmt: skip
 
 _NO_CANDIDATES = (
@@ -131,6 +133,7 @@ def facts_of(protocol: AnyProtocol) -> dict[str, Any]:
         "alphabet": protocol.symbols.symbols,
         "depth": protocol.longest_word,
         "max_items": protocol.plan.max_items,
+        "estimated": estimated_of(protocol.plan),
         "validates": float(getattr(protocol, "false_discovery_rate", 0.0)) > 0,
     }
 

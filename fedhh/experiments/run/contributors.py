@@ -1,0 +1,92 @@
+"""How many clients contribute each word of a validation round: what its estimates are about.
+
+A client with m candidates says B of them, so that a word with holders of many candidates has fewer
+contributors than holders. A protocol knows neither number; a simulator knows both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
+from fedhh.clients.answers.prefixes import PrefixAnswerer
+from fedhh.clients.populations.population import ClientBlock, Population, StoredPopulation
+from fedhh.protocol import Discoveries
+from fedhh.queries.base import PrefixQuery
+from fedhh.words.rows import match_rows
+
+_Floats = npt.NDArray[np.float64]
+
+_MOST_DRAWN = 2**18
+"""Clients that are drawn again to measure shares, of a population that is not held in memory."""
+
+_AT_ONCE = 2**14
+
+
+def contributors(
+    query: PrefixQuery,
+    population: Population,
+    discoveries: Discoveries,
+    holders: npt.NDArray[np.int64],
+    *,
+    seed: int,
+) -> _Floats:
+    """Return how many clients would contribute each returned word if all clients were asked.
+
+    With random sampling that is an expectation: a holder of m candidates counts as min(1, B / m).
+    Of a population that is drawn when it is asked, it is the share of contributors among a word's
+    holders in a sample of the clients, times all its holders; NaN where the sample has no holder.
+
+    Args:
+        query: The validation round's.
+        population: The clients.
+        discoveries: Words that the round returned.
+        holders: ``(h,) int64``: clients that hold each of them.
+        seed: The run's seed, on which ties of greedy sampling depend.
+    """
+    asked = population.num_clients
+    if population.exchangeable and not isinstance(population, StoredPopulation):
+        asked = min(asked, _MOST_DRAWN)
+    said, held = _sums(query, population, asked, seed)
+    codes = query.alphabet.encode(list(discoveries.words), width=query.finished.shape[1])
+    places = match_rows(codes, query.finished)
+    said, held = said[places], held[places]
+    if asked == population.num_clients:
+        return said
+    shares = np.divide(said, held, out=np.full(len(said), np.nan), where=held > 0)
+    return np.where(holders > 0, holders * shares, 0.0)
+
+
+def _sums(
+    query: PrefixQuery, population: Population, num_clients: int, seed: int
+) -> tuple[_Floats, _Floats]:
+    """Return ``(f,)`` contributors and holders of each word of a query among the first clients."""
+    matcher = WordMatcher(population.lexicon)
+    lexicon, coded = matcher.prefix_values(query), CodedMatcher(query)
+    greedy = None
+    if query.sampler == "greedy":
+        greedy = PrefixAnswerer(query, matcher, seed, noise_free=True)
+    said = np.zeros(query.domain_size)
+    held = np.zeros(query.domain_size)
+    chosen = np.zeros(query.domain_size, dtype=np.int64)
+    for block, first in enumerate(range(0, num_clients, _AT_ONCE)):
+        rows = population.block(np.arange(first, min(first + _AT_ONCE, num_clients)))
+        values, sizes = _held_values(rows, np.concatenate([lexicon, coded.values(rows.coded)]))
+        held += np.bincount(values, minlength=len(held))
+        if greedy is not None:
+            greedy.add_block(rows, block, chosen)
+            continue
+        chances = np.minimum(1.0, query.max_items / np.maximum(sizes, 1))
+        said += np.bincount(values, weights=np.repeat(chances, sizes), minlength=len(said))
+    return (said if greedy is None else chosen.astype(np.float64))[:-1], held[:-1]
+
+
+def _held_values(
+    rows: ClientBlock, values_of: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the candidates that clients hold, client by client, and how many each holds."""
+    values = values_of[rows.word_ids]
+    is_held = values >= 0
+    before = np.concatenate([[0], np.cumsum(is_held)])
+    return values[is_held], np.diff(before[rows.offsets])
