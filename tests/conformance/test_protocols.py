@@ -79,6 +79,7 @@ PROTOCOLS = {
     "blender": Blender(**BLENDER, clients_per_layer=2_000, max_items=2),
     "blender-validation": Blender(**BLENDER, **VALIDATION, oracle="ss", pad=False),
     "ldpminer": LdpMiner(**CLOSED, num_hashes=256, padded_size=3),
+    "ldpminer-asked": LdpMiner(**CLOSED, num_hashes=256, local_epsilon=6.0),
     "ldpminer-validation": LdpMiner(**CLOSED, **VALIDATION, num_hashes=256, padded_size=2),
     "rappor": Rappor(**BLOOM, clients_per_layer=1_500, max_items=2, local_epsilon=4.0),
     "rappor-validation": Rappor(**BLOOM, **VALIDATION),
