@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fedhh.found import Found
 from fedhh.oracles import PureOracle
-from fedhh.oracles.post_processing import norm_sub
+from fedhh.oracles.post_processing import PostProcessing, norm_sub, post_process
 from fedhh.protocol import Heard, State
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
@@ -128,7 +128,11 @@ class SampleCounts:
 
 
 def sample_counts(
-    query: PaddedSampleQuery, aggregate: Aggregate, sizes: _Floats | None = None
+    query: PaddedSampleQuery,
+    aggregate: Aggregate,
+    sizes: _Floats | None = None,
+    *,
+    post_processing: PostProcessing = "none",
 ) -> SampleCounts:
     """Return what a round says about its candidates.
 
@@ -140,6 +144,7 @@ def sample_counts(
         query: The round's.
         aggregate: Its answers.
         sizes: `set_sizes` of other clients, for the correction; None for none.
+        post_processing: Of the estimated numbers of reports, before they are multiplied.
     """
     oracle, reports = pure(query), aggregate.num_reports
     support = support_of(query, aggregate, query.num_candidates)
@@ -148,9 +153,10 @@ def sample_counts(
     held = np.clip(sampled, 0, reports)
     chance = 1 / query.padded_size
     scale = query.padded_size * (1 + _lost_per_counted(query, sampled, reports, sizes))
+    reported = post_process(post_processing, sampled, total=reports, std=noise.std, has_rest=True)
     return SampleCounts(
         support=support,
-        estimate=sampled * scale,
+        estimate=reported * scale,
         variance=(noise.variance(sampled) + held * (1 - chance)) * scale**2,
         z=noise.z(support),
     )
