@@ -211,10 +211,12 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         plan = self.plan
         largest = max(layer.num_clients for layer in plan.layers)
         if plan.reuses_clients or len(plan.layers) == 1:
-            if largest > num_clients:
+            if plan.most_asked > num_clients:
+                apart = plan.most_asked - largest
+                whom = f", and {apart} clients are asked apart" if apart else ""
                 raise InputError(
-                    f"Expected clients_per_layer <= {num_clients}, the population's size, got "
-                    f"clients_per_layer={largest}."
+                    f"Expected clients_per_layer <= {num_clients * largest // plan.most_asked}, "
+                    f"the population's size{whom}, got clients_per_layer={largest}."
                 )
             return
         if plan.most_answers > num_clients:

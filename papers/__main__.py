@@ -28,6 +28,9 @@ def papers(  # noqa: PLR0917 - typer makes these options, only the name is posit
         bool, typer.Option("--quick", help="A scaled version, of under a minute.")
     ] = False,
     seed: Annotated[int, typer.Option(help="The first seed of all that is drawn.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option(help="For pem: the search log; docs/reproductions.md has it.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The reproduction's directory.")] = None,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,
@@ -44,7 +47,7 @@ def papers(  # noqa: PLR0917 - typer makes these options, only the name is posit
     if name is None:
         _print_names(output_format)
         return
-    reproduce = reproduction_of(name)
+    reproduce = reproduction_of(name, data=data)
     require_at_least(0, seed=seed)
 
     from fedhh.cli.text_tables import print_table
@@ -58,6 +61,7 @@ def papers(  # noqa: PLR0917 - typer makes these options, only the name is posit
             name,
             *(["--quick"] if quick else []),
             *([f"--seed {seed}"] if seed else []),
+            *([f"--data {data.name}"] if data else []),
         ]
     )
     suffix = "_quick" if quick and PAPERS[name].has_quick else ""

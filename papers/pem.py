@@ -2,12 +2,16 @@
 
 Source: Wang, Li, Jha (2021), "Locally differentially private heavy hitter identification", IEEE
 TDSC 18(2), section 5 (arXiv:1708.06674). Clients hold bits, so words are strings of 48 symbols "0"
-and "1"; every report is drawn and decoded (OLH), none of the distribution is approximated.
+and "1", the highest bit of the first byte first; every report is drawn and decoded (OLH), none of
+the distribution is approximated. The values are those of the log if its file is given, otherwise
+stand-ins of two kinds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -28,10 +32,13 @@ from fedhh.random import Stream, generator
 from fedhh.server.pem import Pem
 from papers.bit_values import (
     BITS,
+    LOG_SOURCE,
     Counts,
     Kind,
     bit_population,
+    holders_of_bits,
     interpolated_counts,
+    read_log,
 )
 from papers.reproduction import Reproduction, Say, by_number, published
 
@@ -39,6 +46,7 @@ Ceilings = dict[tuple[int, int, float], tuple[float, float]]
 """F and NCR by k, eta and epsilon."""
 
 KINDS: tuple[Kind, ...] = ("random", "text")
+_LOG = "log"
 _OTHERS = "independent"
 """A simulation with other code, see `published.toml`."""
 _CEILING = "ceiling"
@@ -67,18 +75,22 @@ WHOLE = Size(
 QUICK = Size(settings=((32, 4),), epsilons=(2.0, 4.0), seeds=3)
 
 
-def reproduce(*, quick: bool, seed: int, say: Say) -> Reproduction:
-    """Return F and NCR of PEM on both kinds of values, next to those of others."""
+def reproduce(*, quick: bool, seed: int, say: Say, data: Path | None = None) -> Reproduction:
+    """Return F and NCR of PEM on the log, or on stand-ins of two kinds, next to those of others."""
     size = QUICK if quick else WHOLE
     stated = published()["pem"]
-    counts = interpolated_counts(
-        {int(rank): count for rank, count in stated["counts"].items()},
-        total=stated["users"],
-        distinct=stated["distinct"],
-    )
+    ranks = {int(rank): count for rank, count in stated["counts"].items()}
+    totals = {"total": stated["users"], "distinct": stated["distinct"]}
+    kinds: tuple[str, ...]
+    if data is None:
+        say(f"values are stand-ins; for the log itself: --data FILE, {LOG_SOURCE}")
+        kinds, values = KINDS, None
+        counts = interpolated_counts(ranks, **totals)
+    else:
+        kinds = (_LOG,)
+        values, counts = read_log(data, ranks=ranks, **totals)
     rows = []
-    for kind in KINDS:
-        population = bit_population(counts, kind)
+    for kind, population in _populations(counts, values):
         for k, eta in size.settings:
             say(f"{kind} values, k = {k}, eta = {eta}")
             for epsilon in size.epsilons:
@@ -98,10 +110,21 @@ def reproduce(*, quick: bool, seed: int, say: Say) -> Reproduction:
     results = pd.DataFrame(rows)
     return Reproduction(
         results=results,
-        summary=_summary(results, size, highest),
-        figures={"pem": _figure(results, size, highest)},
-        findings=_findings(results, size, highest),
+        summary=_summary(results, size, highest, kinds),
+        figures={"pem": _figure(results, size, highest, kinds)},
+        findings=_findings(results, size, highest, kinds),
     )
+
+
+def _populations(
+    counts: Counts, values: Sequence[str] | None
+) -> Iterator[tuple[str, StoredPopulation]]:
+    """Yield the kinds of values with their clients, one after the other; None for stand-ins."""
+    if values is not None:
+        yield _LOG, holders_of_bits(values, counts, name=_LOG)
+        return
+    for kind in KINDS:
+        yield kind, bit_population(counts, kind)
 
 
 def protocol(k: int, eta: int, epsilon: float) -> Pem:
@@ -167,6 +190,10 @@ def _scores(ranks: npt.NDArray[np.int64], k: int) -> tuple[float, float]:
     return len(ranks) / k, float((k + 1 - ranks).sum()) / (k * (k + 1) / 2)
 
 
+def _label(kind: str) -> str:
+    return "values of the log" if kind == _LOG else f"{kind} values"
+
+
 def _stated(k: int, eta: int) -> dict[str, dict[float, float]]:
     for each in published()["pem"]["hits"]:
         if (each["k"], each["eta"]) == (k, eta):
@@ -174,7 +201,9 @@ def _stated(k: int, eta: int) -> dict[str, dict[float, float]]:
     raise ValueError(f"Nothing is published for k = {k} and eta = {eta}.")
 
 
-def _summary(results: pd.DataFrame, size: Size, highest: Ceilings) -> TextTable:
+def _summary(
+    results: pd.DataFrame, size: Size, highest: Ceilings, kinds: Sequence[str]
+) -> TextTable:
     rows, records = [], []
     for k, eta in size.settings:
         groups = len(protocol(k, eta, 1.0).prefix_lengths)
@@ -185,7 +214,7 @@ def _summary(results: pd.DataFrame, size: Size, highest: Ceilings) -> TextTable:
                 paper = _stated(k, eta)[metric][epsilon]
                 record[f"{metric}_{_OTHERS}"] = paper
                 cells.append(f"{paper:.2f}")
-                for kind in KINDS:
+                for kind in kinds:
                     mask = (results["values"] == kind) & (results["k"] == k)
                     mask &= (results["eta"] == eta) & (results["epsilon"] == epsilon)
                     mean = summarize(results[mask], ["values"], metric).iloc[0]
@@ -197,16 +226,18 @@ def _summary(results: pd.DataFrame, size: Size, highest: Ceilings) -> TextTable:
             rows.append((str(k), str(eta), str(groups), f"{epsilon:g}", *cells))
             records.append(record)
     stated = published()["pem"]
+    of_log = kinds == (_LOG,)
+    origin = f"those of {LOG_SOURCE}" if of_log else "counts interpolated between five ranks'"
     return TextTable(
         title="Hits of PEM among the top k of 48-bit values (Wang, Li, Jha)",
         columns=(
             "k", "eta", "groups", "epsilon",
-            *(f"{m}, {x}" for m in ("F", "NCR") for x in (_OTHERS, *KINDS, _CEILING)),
+            *(f"{m}, {x}" for m in ("F", "NCR") for x in (_OTHERS, *kinds, _CEILING)),
         ),
         rows=tuple(rows),
         note=(
-            f"{stated['users']:,} clients with one of {stated['distinct']:,} values each, counts "
-            "interpolated between five ranks'; F: share of the true top k among the k values "
+            f"{stated['users']:,} clients with one of {stated['distinct']:,} values each, "
+            f"{origin}; F: share of the true top k among the k values "
             "returned; NCR: the same with weight k + 1 - r for rank r. Ceiling: if no group but "
             "the last dropped a true value. "
             f"{interval_text([size.seeds], mean='Mean ± half the')}."
@@ -216,17 +247,20 @@ def _summary(results: pd.DataFrame, size: Size, highest: Ceilings) -> TextTable:
     )  # fmt: skip
 
 
-def _findings(results: pd.DataFrame, size: Size, highest: Ceilings) -> tuple[str, ...]:
+def _findings(
+    results: pd.DataFrame, size: Size, highest: Ceilings, kinds: Sequence[str]
+) -> tuple[str, ...]:
     means = summarize(results, ["values", "k", "eta", "epsilon"], "f1")
     lines = []
-    for kind in KINDS:
+    for kind in kinds:
+        named = "Values of the log" if kind == _LOG else f"Values that are {kind}"
         part = means[means["values"] == kind]
         gaps = [
             row["mean"] - _stated(int(row["k"]), int(row["eta"]))["f1"][row["epsilon"]]
             for _, row in part.iterrows()
         ]
         lines.append(
-            f"Values that are {kind}: F differs from the independent one by {np.mean(gaps):+.2f} "
+            f"{named}: F differs from the independent one by {np.mean(gaps):+.2f} "
             f"in the mean of {len(gaps)} cells, from {min(gaps):+.2f} to {max(gaps):+.2f}."
         )
         steps = sorted(eta for k, eta in size.settings if k == 32)
@@ -234,8 +268,7 @@ def _findings(results: pd.DataFrame, size: Size, highest: Ceilings) -> tuple[str
             by_step = part[part["k"] == 32].pivot(index="epsilon", columns="eta", values="mean")
             order = np.diff(by_step[steps].to_numpy(), axis=1).min(axis=1) >= 0
             lines.append(
-                f"Values that are {kind}, k = 32: F rises with eta at {order.sum()} of "
-                f"{len(order)} epsilons."
+                f"{named}, k = 32: F rises with eta at {order.sum()} of {len(order)} epsilons."
             )
     most = [highest[key][0] - _stated(*key[:2])["f1"][key[2]] for key in highest]
     lines.append(
@@ -245,7 +278,7 @@ def _findings(results: pd.DataFrame, size: Size, highest: Ceilings) -> tuple[str
     return tuple(lines)
 
 
-def _figure(results: pd.DataFrame, size: Size, highest: Ceilings) -> Figure:
+def _figure(results: pd.DataFrame, size: Size, highest: Ceilings, kinds: Sequence[str]) -> Figure:
     """Return F over epsilon, a panel for each k and eta, a line for each kind of values."""
     means = summarize(results, ["values", "k", "eta", "epsilon"], "f1")
     with mpl.rc_context(STYLE):
@@ -258,13 +291,13 @@ def _figure(results: pd.DataFrame, size: Size, highest: Ceilings) -> Figure:
                 label=_OTHERS,
                 **{**series(0, 4), "linewidth": 2},
             )
-            for number, kind in enumerate(KINDS, start=1):
+            for number, kind in enumerate(kinds, start=1):
                 mask = (means["values"] == kind) & (means["k"] == k) & (means["eta"] == eta)
                 part = means[mask]
                 axes.errorbar(
                     part["epsilon"], part["mean"],
                     yerr=[part["mean"] - part["low"], part["high"] - part["mean"]],
-                    elinewidth=1, label=f"{kind} values", **{**series(number, 4), "linewidth": 1.4},
+                    elinewidth=1, label=_label(kind), **{**series(number, 4), "linewidth": 1.4},
                 )  # fmt: skip
             axes.plot(
                 size.epsilons,

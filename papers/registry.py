@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from fedhh.validation import require_choice
+from fedhh.validation import InputError, require_choice
 
 if TYPE_CHECKING:
     # Names are listed without loading tables and figures.
@@ -35,17 +37,20 @@ class Paper:
         line: What is computed again, of which paper, and how long the whole takes on one core.
         module: Where; it has a function ``reproduce``, see `Reproduce`.
         has_quick: Whether there is a scaled version; the others take seconds.
+        data: Which file of others it can be computed on; empty if there is none.
     """
 
     line: str
     module: str
     has_quick: bool = True
+    data: str = ""
 
 
 PAPERS: Mapping[str, Paper] = {
     "pem": Paper(
         line="Wang, Li, Jha: PEM's hits on 48-bit values by eta and epsilon (ten minutes)",
         module="papers.pem",
+        data="the search log",
     ),
     "oracle-crossover": Paper(
         line="Wang et al. 2017: where GRR is as good as OLH and OUE, s = 3 e^epsilon + 2 (15 s)",
@@ -68,11 +73,19 @@ PAPERS: Mapping[str, Paper] = {
 }
 
 
-def reproduction_of(name: str) -> Reproduce:
+def reproduction_of(name: str, *, data: Path | None = None) -> Reproduce:
     """Return what computes a paper's numbers.
 
+    Args:
+        name: The paper's.
+        data: A file that they are computed on; None for none.
+
     Raises:
-        InputError: There is no such paper.
+        InputError: There is no such paper, or it takes no file.
     """
     require_choice(PAPERS, paper=name)
-    return cast("Reproduce", import_module(PAPERS[name].module).reproduce)
+    if data is not None and not PAPERS[name].data:
+        takes = ", ".join(each for each, paper in PAPERS.items() if paper.data)
+        raise InputError(f"Expected no data for {name}, got {data}; only {takes} takes a file.")
+    reproduce = import_module(PAPERS[name].module).reproduce
+    return cast("Reproduce", reproduce if data is None else partial(reproduce, data=data))

@@ -43,12 +43,16 @@ class Plan:
         max_items: B, contributions of a client in a round at most.
         padded: Whether every client sends exactly as many reports as any other.
         reuses_clients: Whether a client may serve in several rounds.
+        num_apart: With that, so many of the first rounds have clients of their own, whom no other
+            round asks. All others then ask the rest, in one order; without any, each of them draws
+            afresh from everybody.
     """
 
     layers: tuple[PlannedRound, ...]
     max_items: int = 1
     padded: bool = True
     reuses_clients: bool = False
+    num_apart: int = 0
 
     @property
     def local_epsilon(self) -> float:
@@ -58,7 +62,17 @@ class Plan:
     @property
     def most_rounds_per_client(self) -> int:
         """Rounds in which one client takes part, at most."""
-        return len(self.layers) if self.reuses_clients else 1
+        if not self.reuses_clients:
+            return 1
+        return max(len(self.layers) - self.num_apart, min(self.num_apart, 1))
+
+    @property
+    def most_asked(self) -> int:
+        """Clients that the population must have."""
+        if not self.reuses_clients:
+            return self.most_answers
+        sizes = [layer.num_clients for layer in self.layers]
+        return sum(sizes[: self.num_apart]) + max(sizes[self.num_apart :], default=0)
 
     @property
     def most_answers(self) -> int:
@@ -89,16 +103,18 @@ class Plan:
 
         The cohorts follow each other in the order of the plan, so that no two overlap. Where
         clients are reused, each round draws its cohort from a fresh order of all clients, which is
-        numbered by the round's place in the plan.
+        numbered by the round's place in the plan; or, where the first rounds have clients of their
+        own, from those behind them.
 
         Raises:
             InputError: The plan has no such round.
         """
         round_ = self.planned(pass_index, layer)
         place = self.layers.index(round_)
-        if self.reuses_clients:
+        if self.reuses_clients and not self.num_apart:
             return Cohort(start=0, size=round_.num_clients, redraw=place)
-        start = sum(each.num_clients for each in self.layers[:place])
+        before = min(place, self.num_apart) if self.reuses_clients else place
+        start = sum(each.num_clients for each in self.layers[:before])
         return Cohort(start=start, size=round_.num_clients)
 
     def check_query(self, query: Query) -> None:

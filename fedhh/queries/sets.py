@@ -125,11 +125,24 @@ class PaddedSampleQuery(HeldSetQuery):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SetSizeQuery(HeldSetQuery):
-    """Asks how many candidates a client holds: 0 to all of them."""
+    """Asks how many candidates a client holds: 0 to all of them.
+
+    Attributes:
+        largest: Clients that hold more say this; None for no such bound.
+    """
+
+    largest: int | None = None
+
+    @property
+    def largest_size(self) -> int:
+        """The largest number that a client may say."""
+        if self.largest is None:
+            return self.num_candidates
+        return min(self.largest, self.num_candidates)
 
     @property
     def domain_size(self) -> int:
-        return self.num_candidates + 1
+        return self.largest_size + 1
 
 
 def amplified(epsilon: float, padded_size: int) -> float:

@@ -18,7 +18,7 @@ from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, QueryType, State
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, singletons
-from fedhh.server.local_discovery import CohortProtocol
+from fedhh.server.local_discovery import CohortProtocol, PostProcessed
 from fedhh.server.padded_sampling import judged_sample, sample_counts
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Count, FromConfig
@@ -75,7 +75,9 @@ class ClosedDomain(CohortProtocol[State, QueryType], Generic[State, QueryType]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetProtocol(ClosedDomain[State, QueryType], Generic[State, QueryType]):
+class SetProtocol(
+    ClosedDomain[State, QueryType], PostProcessed[State, QueryType], Generic[State, QueryType]
+):
     """A discovery whose clients send one report each about the set of words that they hold.
 
     ``local_epsilon`` is therefore that of a client, and not of one of its words alone.
@@ -134,7 +136,8 @@ class SetProtocol(ClosedDomain[State, QueryType], Generic[State, QueryType]):
             sizes: `set_sizes` of other clients, to correct the counts; None for none.
         """
         assert isinstance(query, PaddedSampleQuery)
-        counts = sample_counts(query, aggregate, sizes)
+        how = self.post_processing if is_last else "none"
+        counts = sample_counts(query, aggregate, sizes, post_processing=how)
         most = self.keep if is_last else self.num_kept
         kept, threshold = top_eta(counts.support, most, ties="strict")
         found = None

@@ -19,7 +19,7 @@ from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.server.local_discovery import LocalProtocol, judged
+from fedhh.server.local_discovery import LocalProtocol, PostProcessed, judged
 from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Layers, Passes, decided
@@ -53,7 +53,7 @@ class TrieState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
+class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, PrefixQuery]):
     """Settings of LDP TrieHH.
 
     Each layer asks a cohort of fresh clients for their prefixes that extend the kept ones by one
@@ -319,4 +319,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery]):
         codes[len(extended) :] = query.finished[
             words[words >= query.num_extensions] - query.num_extensions
         ]
-        return counted(query, aggregate, noise, codes=codes, support=aggregate.tally[words])
+        votes = aggregate.tally[: query.num_candidates]
+        found = counted(query, aggregate, noise, codes=codes, support=votes[words])
+        return self.with_reported(found, words, noise, aggregate, votes)

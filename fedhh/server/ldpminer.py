@@ -7,37 +7,58 @@ local differential privacy", CCS.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
-from fedhh.queries.sets import PaddedSampleQuery
-from fedhh.server.closed_domain import SetProtocol
+from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.server.closed_domain import Ints, SetProtocol
 from fedhh.server.local_discovery import HashSeed
-from fedhh.settings import Count, Items
+from fedhh.server.padded_sampling import judged_sample, padded_size, set_sizes
+from fedhh.server.svim import Share
+from fedhh.settings import AUTO, Count, Items
 from fedhh.validation import require_epsilon
 
 _PHASES = ("bassily-smith", "sue")
 """The oracles of the two rounds: one bit about all words, then basic RAPPOR about few."""
 
 
-_Kept = npt.NDArray[np.int64]
+_SIZE_ORACLE = OracleSpec(name="ss", epsilon=1.0, params={"subset_size": "optimal"})
+"""Of the sizes; with the epsilon of a round."""
+
+_ASKED: Literal["asked"] = "asked"
+
+_MOST_SIZE = 1_000
+"""What a client that holds more says when it is asked for its set's size."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LdpMinerState:
+    """Where a run of LDPMiner stands.
+
+    Attributes:
+        kept: ``(c,) int64``: the words of the next round, as numbers in the domain; all at first.
+        padded_size: L; 0 before it is known.
+    """
+
+    kept: Ints
+    padded_size: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
+class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuery]):
     """Settings of LDPMiner, among words that are known before.
 
     All clients answer in both rounds, with half of ``local_epsilon`` each. In the first, a client
     pads its set to L and reports one member by Bassily and Smith's oracle; the server keeps the 2 k
     most frequent words. In the second, a client does the same with its words among these, by
-    symmetric unary encoding (basic RAPPOR). Counts are scaled by L.
+    symmetric unary encoding (basic RAPPOR). Counts are scaled by L. To learn L, some clients are
+    asked for the size of their sets before, and for nothing else, with the epsilon of one round.
 
     SVIM is the later protocol for the same task: it divides clients instead of epsilon, learns L,
     and spends no epsilon on bits about words that are not held. LDPMiner is here to compare with.
@@ -45,16 +66,20 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
     ``local_epsilon`` is the privacy of a client over all rounds; a validation round is a third one.
 
     Attributes:
-        padded_size: L. Words of clients that hold more are counted too low; the paper takes it as
-            given, and about the size that a tenth of all sets exceed is good.
+        padded_size: L. Words of clients that hold more are counted too low, and the noise grows
+            with L. "asked" is the paper's choice, the least size that fewer than a tenth of all
+            sets exceed, as some clients tell it, up to 1,000; "auto" is "asked".
+        size_share: Share of the clients that are asked for it; none are if L is a number.
         num_hashes: Coordinates of the first round's public matrix.
         hash_seed: Its seed; None for the run's, so that each run draws its own.
     """
 
     name: ClassVar[str] = "ldpminer"
     title: ClassVar[str] = "LDPMiner"
+    state_types: ClassVar[tuple[type[Any], ...]] = (LdpMinerState,)
 
-    padded_size: Items = 10
+    padded_size: Items | Literal["auto", "asked"] = AUTO
+    size_share: Share = 0.1
     num_hashes: Count = 8192
     hash_seed: HashSeed = None
 
@@ -69,7 +94,7 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
 
     @property
     def num_rounds(self) -> int:
-        """Two, and the validation round."""
+        """Of one client: two, and the validation round."""
         return len(_PHASES) + self.validates
 
     @property
@@ -77,49 +102,101 @@ class LdpMiner(SetProtocol[_Kept, PaddedSampleQuery]):
         return replace(super().validation_oracle, epsilon=self.round_epsilon)
 
     @property
+    def learns_size(self) -> bool:
+        """Whether clients are asked for L."""
+        return isinstance(self.padded_size, str)
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        settled = super().settle(num_clients=num_clients, seed=seed)
+        return replace(settled, padded_size=_ASKED) if settled.learns_size else settled
+
+    @property
+    def num_size_clients(self) -> int:
+        """Clients that are asked for the size of their sets, beside those of the two rounds."""
+        return max(1, int(self.cohort_clients * self.size_share / (1 - self.size_share)))
+
+    def kept_back(self, num_clients: int) -> float:
+        """Return how many clients are kept for the validation round and for the size of sets."""
+        of_validation = super().kept_back(num_clients)
+        if not self.learns_size:
+            return of_validation
+        return of_validation + (num_clients - of_validation) * self.size_share
+
+    @property
     def plan(self) -> LocalReports:
-        domains = [each + self._padding(each) for each in (len(self.domain), self.num_kept)]
+        candidates = (len(self.domain), self.num_kept)
+        if self.learns_size:
+            sizes = self.planned_round(1, self.num_size_clients, self._largest_size + 1)
+            rounds = [sizes] + [
+                self.planned_round(
+                    number, self.cohort_clients, each + 1, each + self._padding(each)
+                )
+                for number, each in enumerate(candidates, start=2)
+            ]
+        else:
+            rounds = [
+                self.planned_round(number, self.cohort_clients, each + self._padding(each))
+                for number, each in enumerate(candidates, start=1)
+            ]
         return self.planned_reports(
             LocalReports,
-            [
-                self.planned_round(number, self.cohort_clients, domain)
-                for number, domain in enumerate(domains, start=1)
-            ],
+            rounds,
             most_words=self.keep,
             reuses_clients=True,
+            num_apart=int(self.learns_size),
             randomizers=(OracleSpec(name=_PHASES[-1], epsilon=self.round_epsilon),),
             is_of_whole_set=True,
         )
 
-    def begin(self) -> _Kept:
-        """Return ``(c,) int64``: the words of the next round, as numbers in the domain; all."""
-        return np.arange(len(self.domain))
+    def begin(self) -> LdpMinerState:
+        size = 0 if isinstance(self.padded_size, str) else self.padded_size
+        return LdpMinerState(kept=np.arange(len(self.domain)), padded_size=size)
 
-    def ask(self, planned: PlannedRound, run: RunState[_Kept]) -> PaddedSampleQuery:
+    def ask(self, planned: PlannedRound, run: RunState[LdpMinerState]) -> HeldSetQuery:
+        asked = {**self.asked(planned, run.own.kept), "epsilon": self.round_epsilon}
+        phase = self._phase(planned)
+        if phase < 0:
+            return SetSizeQuery(
+                **asked,
+                oracle_name=_SIZE_ORACLE.name,
+                oracle_params=dict(_SIZE_ORACLE.params),
+                largest=self._largest_size,
+            )
         (seed,) = self.seeds(1)
-        is_first = planned.layer == 1
-        params = {"num_hashes": self.num_hashes, "hash_seed": seed} if is_first else {}
+        params = {"num_hashes": self.num_hashes, "hash_seed": seed} if phase == 0 else {}
         return PaddedSampleQuery(
-            **{**self.asked(planned, run.own), "epsilon": self.round_epsilon},
-            oracle_name=_PHASES[planned.layer - 1],
+            **asked,
+            oracle_name=_PHASES[phase],
             oracle_params=dict(params),
-            padded_size=self._padding(len(run.own)),
+            padded_size=min(run.own.padded_size, len(run.own.kept)),
         )
 
     def hear(
         self,
         planned: PlannedRound,
-        run: RunState[_Kept],
-        query: PaddedSampleQuery,
+        run: RunState[LdpMinerState],
+        query: HeldSetQuery,
         aggregate: Aggregate,
-    ) -> Heard[_Kept]:
-        """Return the most frequent words of a round; of the second, the words found.
+    ) -> Heard[LdpMinerState]:
+        """Return L, or the most frequent words of a round; of the last one, the words found.
 
         Estimates are of clients that hold the word, too low where sets larger than L do.
         """
-        is_last = planned.layer == len(_PHASES)
+        if isinstance(query, SetSizeQuery):
+            size = padded_size(set_sizes(query, aggregate))
+            return judged_sample(replace(run.own, padded_size=size), query, aggregate)
+        is_last = self._phase(planned) == len(_PHASES) - 1
         kept, heard = self.hear_sample(query, aggregate, is_last=is_last)
-        return replace(heard, own=run.own[kept])
+        return replace(heard, own=replace(run.own, kept=run.own.kept[kept]))
+
+    @property
+    def _largest_size(self) -> int:
+        return min(_MOST_SIZE, len(self.domain))
+
+    def _phase(self, planned: PlannedRound) -> int:
+        """Return the place of a round in `_PHASES`; -1 for that about the size."""
+        return planned.layer - 1 - self.learns_size
 
     def _padding(self, num_candidates: int) -> int:
-        return min(self.padded_size, num_candidates)
+        size = self._largest_size if isinstance(self.padded_size, str) else self.padded_size
+        return min(size, num_candidates)

@@ -18,7 +18,7 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import BlindPrefixQuery
-from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
+from fedhh.server.local_discovery import HashSeed, LocalProtocol, PostProcessed, judged
 from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
@@ -32,7 +32,7 @@ _MOST_OLH_REPORTS = 500_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
+class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPrefixQuery]):
     """Settings of the Prefix Extending Method, over symbols instead of bits.
 
     Clients are split into groups; group i reports prefixes of length l_i through an oracle that
@@ -162,6 +162,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery]):
         found = None
         if query.prefix_length == self.length:
             found = counted(query, aggregate, noise, codes=best, support=support[order])
+            found = self.with_reported(found, order, noise, aggregate, support)
         return judged(
             best,
             noise,

@@ -21,7 +21,7 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import FragmentQuery, Parts
-from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
+from fedhh.server.local_discovery import HashSeed, LocalProtocol, PostProcessed, judged
 from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import above_noise
 from fedhh.settings import Count, Layers, Positive
@@ -36,7 +36,11 @@ _SEEDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordProtocol(LocalProtocol[Decoded | None, FragmentQuery[Parts]], Generic[Parts, Decoded]):
+class RecordProtocol(
+    LocalProtocol[Decoded | None, FragmentQuery[Parts]],
+    PostProcessed[Decoded | None, FragmentQuery[Parts]],
+    Generic[Parts, Decoded],
+):
     """A discovery by records of two reports, in one round.
 
     Shorter words are padded with blanks and found; longer ones are truncated, and what is found
@@ -107,13 +111,14 @@ class RecordProtocol(LocalProtocol[Decoded | None, FragmentQuery[Parts]], Generi
         support = query.words.support(word_sums, query.puzzle.names.keys(codes))
         noise = Noise.of_aggregate(query.words, aggregate.num_reports, word_sums)
         chosen = self.credible(noise, support)
+        found = counted(query, aggregate, noise, codes=codes[chosen], support=support[chosen])
         return judged(
             decoding,
             noise,
             threshold=int(support[chosen[-1]] if len(chosen) else support.max(initial=-1) + 1),
             num_candidates=len(codes),
             num_kept=len(chosen),
-            found=counted(query, aggregate, noise, codes=codes[chosen], support=support[chosen]),
+            found=self.with_reported(found, chosen, noise, aggregate, support),
         )
 
     @abstractmethod

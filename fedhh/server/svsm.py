@@ -211,7 +211,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
             state = replace(state, sizes=set_sizes(query, aggregate))
             return judged_sample(state, query, aggregate)
         assert isinstance(query, PaddedSampleQuery)
-        counts = sample_counts(query, aggregate, state.sizes)
+        counts = sample_counts(query, aggregate, state.sizes, post_processing=self.post_processing)
         state = replace(
             state,
             estimate=counts.estimate,
@@ -254,6 +254,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
             candidate_share=self.candidate_share,
             size_share=self.size_share,
             oracle=self.oracle,
+            post_processing=self.post_processing,
         )
 
     def _set_query(self, planned: PlannedRound, state: SvsmState) -> HeldSetQuery:

@@ -13,8 +13,7 @@ import pytest
 
 from fedhh.cli.console import SafeConsole
 from fedhh.cli.text_tables import print_parts
-from fedhh.experiments.report.run_brief import brief_of
-from fedhh.experiments.report.run_tables import run_parts
+from fedhh.experiments.report.run_tables import brief_of, falls_short, run_parts
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH

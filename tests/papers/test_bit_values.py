@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
-from papers.bit_values import bit_population, bit_strings, interpolated_counts
+from fedhh.validation import InputError
+from papers.bit_values import (
+    LOG_SOURCE,
+    bit_population,
+    bit_strings,
+    holders_of_bits,
+    interpolated_counts,
+    read_log,
+)
 from papers.reproduction import published
 
 
@@ -45,3 +55,51 @@ def test_clients_hold_the_values_in_the_order_of_counts():
     assert population.num_clients == 9
     assert population.word_clients.tolist() == [5, 3, 1]
     assert list(population.lexicon.words) == list(bit_strings(3, "random"))
+
+
+TOTALS = {"total": 12, "distinct": 3, "ranks": {1: 6, 3: 2}}
+
+
+def test_a_log_is_read_highest_bit_first(tmp_path):
+    path = tmp_path / "log.txt.gz"
+    path.write_bytes(gzip.compress(b"b\xff\t   \t4\na     \t6\nab    \t2\n"))
+    values, counts = read_log(path, **TOTALS)
+    assert counts.tolist() == [6, 4, 2]
+    assert [int(value, 2).to_bytes(6, "big") for value in values] == [
+        b"a     ", b"b\xff\t   ", b"ab    ",
+    ]  # fmt: skip
+    # "a" is 0x61, and values that begin with the same letter share its eight bits.
+    assert values[0][:8] == values[2][:8] == "01100001"
+    population = holders_of_bits(values, counts, name="log")
+    assert population.word_clients.tolist() == [6, 4, 2]
+    assert "a     " not in population.name
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a     \t6\nb     \t4\nab    \t3\n", "got 3 and 13 in"),
+        (b"a     \t6\nb     \t6\n", "got 2 and 12 in"),
+        (b"a     \t5\nb     \t5\nab    \t2\n", "the published counts"),
+        (b"a     \t6\nb     \t4\na     \t2\n", "got 2 and 12 in"),
+        (b"a     \t6\nb\t4\n", "on line 2"),
+        (b"a     \t6\nb     \t-4\n", "on line 2"),
+        (b"a     \t99999999999999999999\n", "on line 1"),
+        (b"", "got 0 and 0 in"),
+    ],
+)
+def test_another_log_is_refused_in_a_line_that_shows_nothing_of_it(tmp_path, content, message):
+    path = tmp_path / "log.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as error:
+        read_log(path, **TOTALS)
+    assert LOG_SOURCE in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_log_that_cannot_be_read_is_refused(tmp_path):
+    broken = tmp_path / "log.txt.gz"
+    broken.write_bytes(gzip.compress(b"a     \t6\n" * 1_000)[:-20])
+    for path in (broken, tmp_path / "missing", tmp_path):
+        with pytest.raises(InputError):
+            read_log(path, **TOTALS)

@@ -54,6 +54,9 @@ def test_a_wrong_paper_is_one_line_and_writes_nothing(papers, tmp_path):
         (["pme"], "did you mean 'pem'"),
         (["pem", "--seed", "-1"], "seed=-1"),
         (["pem", "--out", "used"], "used holds other files"),
+        (["pem", "--data", "missing.gz"], "Expected an existing file, got missing.gz"),
+        (["pem", "--data", "used/file"], "got 0 and 0 in used/file; the published log is"),
+        (["rappor", "--data", "used/file"], "Expected no data for rappor, got used/file; only pem"),
     ):
         done = papers(*words, cwd=tmp_path)
         assert done.returncode == 2

@@ -101,6 +101,30 @@ def test_pem_finds_what_many_hold_and_no_more_than_the_ceiling():
     assert pem.ceiling(counts, 4, 4, 0.1, seed=0)[0] < 0.5
 
 
+def test_pem_runs_on_a_log(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    names = [bytes(each) for each in rng.integers(97, 123, size=(60, 6), dtype=np.uint8)]
+    counts = np.sort(rng.integers(1, 40, size=60))[::-1]
+    counts[:4] = [4_000, 3_000, 2_000, 1_000]
+    path = tmp_path / "log.txt"
+    lines = [name + b"\t%d\n" % count for name, count in zip(names, counts, strict=True)]
+    path.write_bytes(b"".join(lines))
+    stated = dict(published()["pem"])
+    stated |= {"users": int(counts.sum()), "distinct": 60, "counts": {"1": 4_000, "4": 1_000}}
+    monkeypatch.setattr(pem, "published", lambda: {"pem": stated})
+    monkeypatch.setattr(pem, "QUICK", pem.Size(settings=((32, 11),), epsilons=(4.0,), seeds=2))
+    made = reproduction_of("pem", data=path)(quick=True, seed=0, say=silent)
+    assert set(made.results["values"]) == {"log"}
+    assert (made.results["f1"] > 0.1).all()
+    assert "github.com/vvv214/LDP_Protocols" in made.summary.note
+    assert made.findings[0].startswith("Values of the log: F differs")
+    # Nothing but numbers is told of the log.
+    told = made.summary.render("markdown") + made.results.to_csv() + "".join(made.findings)
+    assert not any(name.decode() in told for name in names)
+    with pytest.raises(InputError, match="only pem takes a file"):
+        reproduction_of("rappor", data=path)
+
+
 def test_rappors_numbers_reproduce():
     size = rappor.Size(seeds=4, tallies=200, reports=50)
     response = BitResponse(f=0.5, p=0.5, q=0.75)

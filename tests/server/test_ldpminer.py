@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import fedhh
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -60,3 +62,66 @@ def test_epsilon_is_the_clients_over_all_its_rounds(baskets):
 def test_an_epsilon_too_small_to_share_is_refused():
     with pytest.raises(InputError, match="epsilon_of_a_round"):
         LdpMiner(candidates=Candidates(WORDS), local_epsilon=1.5e-6)
+
+
+def miner(*, kind=LdpMiner, **settings):
+    fields = {"candidates": Candidates(WORDS), "alphabet": "abcdef", "keep": 3}
+    return kind(**{**fields, "local_epsilon": 4.0, **settings})
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_the_size_is_asked_of_clients_whom_no_other_round_asks(baskets, rate):
+    protocol = miner(false_discovery_rate=rate).settle(num_clients=20_000, seed=0)
+    assert protocol.padded_size == "asked"
+    rounds = list(fedhh.rounds(protocol, baskets, seed=0))
+    first, *others = (each.query for each in rounds)
+    assert isinstance(first, SetSizeQuery)
+    assert [type(each) for each in others[:2]] == [PaddedSampleQuery] * 2
+    # Of 20,000, or of what the validation round leaves of them, a tenth.
+    assert first.cohort.size == pytest.approx(2_000 * (0.75 if rate else 1), abs=1)
+    last = first.cohort.start + first.cohort.size
+    for each in others:
+        assert each.cohort.redraw is None
+        assert each.cohort.start == last
+        assert each.cohort.start + each.cohort.size <= 20_000
+        assert each.local_epsilon == pytest.approx(4.0 / (3 if rate else 2))
+    assert first.local_epsilon == pytest.approx(4.0 / (3 if rate else 2))
+    # Most clients hold two or three words; the two rounds pad to what was heard.
+    assert rounds[0].state.own.padded_size == 3
+    assert {each.padded_size for each in others[:2]} == {3}
+
+
+def test_the_size_counts_as_no_further_use_of_a_client(baskets):
+    result = fedhh.simulate(miner(local_epsilon=6.0), baskets, seed=0)
+    assert result.cost["rounds"] == 3
+    assert result.protocol.plan.most_rounds_per_client == 2
+    for unit in ("item", "user"):
+        assert result.privacy.best(unit, "local").epsilon == pytest.approx(6.0)
+
+
+def test_the_loop_refuses_the_size_from_clients_of_other_rounds(baskets):
+    class Overlapping(LdpMiner):
+        def ask(self, planned, run):
+            query = super().ask(planned, run)
+            return replace(query, cohort=replace(query.cohort, start=0))
+
+    protocol = miner(kind=Overlapping)
+    with pytest.raises(InputError, match=r"Expected Cohort\(start=2000.*as planned"):
+        list(fedhh.rounds(protocol, baskets, seed=0))
+
+
+def test_more_clients_than_there_are_beside_those_of_the_size_are_refused(baskets):
+    with pytest.raises(InputError, match=r"clients_per_layer <= 18000, .*2222 clients .* apart"):
+        miner(clients_per_layer=20_000).settle(num_clients=20_000, seed=0)
+    miner(clients_per_layer=18_000).settle(num_clients=20_000, seed=0)
+    miner(clients_per_layer=20_000, padded_size=3).settle(num_clients=20_000, seed=0)
+
+
+def test_clients_with_one_word_are_not_padded():
+    rng = np.random.default_rng(5)
+    single = StoredPopulation.from_rows(
+        name="single", lexicon=Lexicon(words=WORDS), clients=np.arange(5_000),
+        word_ids=rng.integers(36, size=5_000), num_clients=5_000,
+    )  # fmt: skip
+    *_, last = fedhh.rounds(miner(), single, seed=0)
+    assert last.state.own.padded_size == 1

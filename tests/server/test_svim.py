@@ -50,11 +50,14 @@ def population_of(sets):
     )
 
 
-def query_of(kind=PaddedSampleQuery, *, size, epsilon=1.0, oracle="grr", itemsets=None, **fields):
+def query_of(
+    kind=PaddedSampleQuery, *, size, epsilon=1.0, oracle="grr", itemsets=None, many=4,
+    **fields,
+):  # fmt: skip
     return kind(
         pass_index=0, layer=1, cohort=Cohort(start=0, size=size), alphabet=ALPHABET,
         max_items=1, words=DOMAIN,
-        itemsets=singletons(len(WORDS)) if itemsets is None else itemsets,
+        itemsets=singletons(many) if itemsets is None else itemsets,
         epsilon=epsilon, oracle_name=oracle, **fields,
     )  # fmt: skip
 
@@ -145,12 +148,29 @@ def test_sizes_of_sets_are_counted_and_noise_is_not():
 
     assert sizes_of([200, 300, 500, 0, 0]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
     # What comes after all holders is noise; what goes below 0 is, too.
-    assert sizes_of([200, 300, 510, -60, 90]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
-    assert sizes_of([200, -50, 550, 200, 0]) == pytest.approx([200, 0, 500, 200, 0], abs=4)
-    # A size has a standard error of 44 clients, two of them 62, three 76: after 780 of 800 nobody
-    # can be told from noise, after 700 there are some left.
-    assert sizes_of([200, 300, 480, -5, 25]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
+    assert sizes_of([200, 300, 500, -60, 60]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
+    assert sizes_of([200, -50, 550, 250, 0]) == pytest.approx([200, 0, 550, 250, 0], abs=4)
+    # What the sum misses is shared by all sizes up to the largest.
+    assert sizes_of([191, 291, 491, -5, 30]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
+    # A size has a standard error of 44 clients; where 100 are missing, 100 more are no noise.
     assert sizes_of([200, 300, 400, 0, 100]) == pytest.approx([200, 300, 400, 0, 100], abs=4)
+
+
+def test_a_size_that_only_noise_shows_is_hardly_ever_taken_for_the_largest():
+    """One in six draws misses the true sum by a standard error or more; sizes must not grow."""
+    query = query_of(SetSizeQuery, size=2_000, epsilon=1.0, oracle="oue", many=40)
+    oracle, rng = query.randomizer, np.random.default_rng(6)
+    held = np.array([20, 380, 800, 600, 200, *[0] * 36])
+    lengths = []
+    for _ in range(400):
+        support = rng.binomial(held, oracle.p) + rng.binomial(2_000 - held, oracle.q)
+        tally = Aggregate(tally=support, num_reports=2_000, num_clients=2_000)
+        sizes = set_sizes(query, tally)
+        assert sizes.sum() == pytest.approx(2_000)
+        assert (sizes >= 0).all()
+        lengths.append(padded_size(sizes))
+    assert np.mean(np.array(lengths) <= 2) < 0.02
+    assert np.mean(np.array(lengths) >= 7) < 0.04
 
 
 def test_padding_leaves_nine_of_ten_sets_whole():

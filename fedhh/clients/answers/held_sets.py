@@ -13,7 +13,7 @@ from fedhh.clients.answers.base import Answerer, BlockCounts
 from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.strings import coded_words
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery
+from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
 from fedhh.random import Stream
 from fedhh.words.rows import match_rows
 
@@ -98,8 +98,10 @@ class PaddedSampleAnswerer(HeldSetAnswerer):
 class SetSizeAnswerer(HeldSetAnswerer):
     """Reports how many candidates a client holds."""
 
+    _query: SetSizeQuery
+
     def _values(self, candidates: Values, sizes: Values, rng: np.random.Generator) -> Values:
-        return sizes
+        return np.minimum(sizes, self._query.largest_size)
 
     def _num_dummies(self, values: Values) -> int:
         return 0

@@ -82,7 +82,8 @@ def summary_rows(result: RunResult) -> list[_Row]:
     clients, asked = f"{result.population['clients']:,}", f"{cost['clients_asked']:,}"
     if plan.reuses_clients:
         each = "client and layer"
-        who = ("answers", asked, f"of {clients} clients, drawn anew in each layer")
+        drawn = "most of them asked again" if plan.num_apart else "drawn anew in each layer"
+        who = ("answers", asked, f"of {clients} clients, {drawn}")
     else:
         each = "client"
         who = ("clients", asked, f"asked, of {clients}")
@@ -176,7 +177,8 @@ def fidelity_rows(simulation: dict[str, Any]) -> list[_Row]:
 def _local_rows(result: RunResult) -> list[_Row]:
     plan = result.protocol.plan
     uses = plan.most_rounds_per_client
-    rounds = f", in all {uses} layers" if uses > 1 else ""
+    several_layers = f"{uses} layers" if plan.num_apart else f"all {uses} layers"
+    rounds = f", in {several_layers}" if uses > 1 else ""
     one, several = "contribution", f"{plan.max_items} contributions of a client"
     if _is_of_whole_set(plan):
         one, several = "word of a client", "that a client holds"

@@ -30,6 +30,7 @@ def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
             "max_items": plan.max_items,
             "padded": plan.padded,
             "reuses_clients": plan.reuses_clients,
+            "num_apart": plan.num_apart,
             "local_epsilon": plan.local_epsilon if local else None,
             "is_of_whole_set": getattr(plan, "is_of_whole_set", False),
             "false_discovery_rate": getattr(plan, "false_discovery_rate", 0.0),
@@ -86,6 +87,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
             "max_items": _whole(stated["max_items"]),
             "padded": bool(stated["padded"]),
             "reuses_clients": bool(stated["reuses_clients"]),
+            "num_apart": _whole(stated.get("num_apart", 0)),
         }
         plan = Plan(**shared)
         if stated["local_epsilon"] is not None:
