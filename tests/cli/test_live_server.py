@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from urllib.parse import urlsplit
 
 import pytest
@@ -42,6 +42,13 @@ def said(server: LiveServer, request: bytes) -> bytes:
         return everything(connection)
 
 
+def asking(server: LiveServer, path: str = "") -> bytes:
+    """A request for the page, or for something below it."""
+    parts = urlsplit(server.address)
+    host = f"Host: 127.0.0.1:{parts.port}"
+    return f"GET {parts.path}{path} HTTP/1.0\r\n{host}\r\n\r\n".encode()
+
+
 def everything(connection: socket.socket) -> bytes:
     pieces = []
     try:
@@ -55,13 +62,11 @@ def everything(connection: socket.socket) -> bytes:
 def status(server: LiveServer) -> int:
     """How a normal client is served."""
     parts = urlsplit(server.address)
-    connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=10)
-    connection.request("GET", parts.path)
-    answer = connection.getresponse()
-    content = answer.read()
-    connection.close()
-    assert b"explorer" in content
-    return answer.status
+    with closing(http.client.HTTPConnection("127.0.0.1", parts.port, timeout=10)) as connection:
+        connection.request("GET", parts.path)
+        answer = connection.getresponse()
+        assert b"explorer" in answer.read()
+        return answer.status
 
 
 @pytest.mark.parametrize(
@@ -88,10 +93,7 @@ def test_a_malformed_request_is_answered_and_nothing_is_written(server, capfd, r
 
 def test_a_reset_is_met_with_silence(server, capfd):
     before = len(os.listdir("/proc/self/fd"))
-    parts = urlsplit(server.address)
-    host = f"\r\nHost: 127.0.0.1:{parts.port}\r\n\r\n".encode()
-    for request in (b"", b"GET /", f"GET {parts.path} HTTP/1.0".encode() + host,
-                    f"GET {parts.path}events HTTP/1.0".encode() + host):  # fmt: skip
+    for request in (b"", b"GET /", asking(server), asking(server, "events")):
         connection = opened(server)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.sendall(request)
@@ -104,9 +106,7 @@ def test_a_reset_is_met_with_silence(server, capfd):
 def test_an_error_of_the_page_itself_is_for_v_alone(server, capfd, caplog):
     caplog.set_level(logging.INFO, "fedhh")
     server.say("round", {}, chunk=lambda: 1 / 0)
-    parts = urlsplit(server.address)
-    request = f"GET {parts.path}chunk/live-0 HTTP/1.0\r\nHost: 127.0.0.1:{parts.port}\r\n\r\n"
-    assert said(server, request.encode()) == b""
+    assert said(server, asking(server, "chunk/live-0")) == b""
     until(lambda: caplog.messages)
     assert "ZeroDivisionError" in caplog.messages[0]
     assert "Traceback" not in capfd.readouterr().err
@@ -149,8 +149,7 @@ def test_half_open_connections_make_room_for_others(server):
 
 def test_so_many_pages_listen_and_no_more(server, monkeypatch):
     monkeypatch.setattr(live_server, "MOST_LISTENERS", 2)
-    parts = urlsplit(server.address)
-    request = (f"GET {parts.path}events HTTP/1.0\r\nHost: 127.0.0.1:{parts.port}\r\n\r\n").encode()
+    request = asking(server, "events")
     first, second = opened(server), opened(server)
     for listener in (first, second):
         listener.sendall(request)
@@ -166,11 +165,8 @@ def heard_of_a_run(error: RunFailedError | None) -> str:
     heard: list[bytes] = []
     fails = nullcontext() if error is None else pytest.raises(RunFailedError, match=str(error))
     with fails, followed(LivePage(server=live_run("T"), callbacks=Callbacks())) as page:
-        server = page.server
-        parts = urlsplit(server.address)
-        request = f"GET {parts.path}events HTTP/1.0\r\nHost: 127.0.0.1:{parts.port}\r\n\r\n"
-        connection = opened(server)
-        connection.sendall(request.encode())
+        connection = opened(page.server)
+        connection.sendall(asking(page.server, "events"))
         heard.append(connection.recv(100))  # from now on it is told all that is new
         listening = threading.Thread(target=lambda: heard.append(everything(connection)))
         listening.start()

@@ -101,12 +101,6 @@ workers = 0
     assert "(epsilon 2)" not in whole(done.stderr)
 
 
-def test_synthetic_populations_have_nothing_said_before(command, tmp_path):
-    done = command("run", "--set", "population.clients=900", *QUICK, "--out", "mine", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "central epsilon" not in done.stderr
-
-
 def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
     (tmp_path / "few.csv").write_text(
         "user,word\n" + "".join(f"{user},lol\n" for user in range(499))
