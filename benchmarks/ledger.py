@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.measuring import add_options, medians, save
 from fedhh.longitudinal.ledger import APPLE, Ledger, rules_of_configuration
-from fedhh.longitudinal.ledger.macos import live
+from fedhh.longitudinal.ledger.macos import simulate
 from fedhh.longitudinal.ledger.macos_presets import MACOS_10_12_3
 
 DEVICES, LOOPED, DAYS, YEAR = 100_000, 500, 30, 365
@@ -54,7 +54,7 @@ def main() -> None:
             1,
         ),
         "a year of the worst-case device of macOS 10.12": (
-            lambda: live(
+            lambda: simulate(
                 MACOS_10_12_3, num_days=YEAR, events_per_day=10, rng=np.random.default_rng(0)
             ),
             1,

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.measuring import add_options, medians, save
 from fedhh.kernels.device_days import values_of
 from fedhh.longitudinal.aggregation.sums import SketchSums
-from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
+from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventDistribution
 from fedhh.longitudinal.devices.worker import DayDiagnostics, DeviceWorker
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.records import OracleRecords, RecordQuery
@@ -39,7 +39,9 @@ def measure_devices(options: argparse.Namespace) -> dict[str, object]:
     form = OracleRecords(
         spec=OracleSpec(name="cms", epsilon=EPSILON, params=SKETCH), domain_size=VALUES
     )
-    events = EventLaw(mean=EVENTS_PER_DAY, spread=1.0, weights=1 / np.arange(1.0, VALUES + 1))
+    events = EventDistribution(
+        mean=EVENTS_PER_DAY, spread=1.0, weights=1 / np.arange(1.0, VALUES + 1)
+    )
     emoji = DeviceUseCase(name="emoji", form=form, cap=Cap(amount=1), events=events)
     model = DeviceModel(
         num_devices=options.devices, opt_in=1.0, delay=Delay(), store_days=14, use_cases=(emoji,)

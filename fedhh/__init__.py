@@ -7,7 +7,7 @@
 >>> {"lol", "dont", "pre"} <= set(result.discoveries["word"])
 True
 
-Beside the names of this module, these modules are public, for those who add to fedhh or take parts
+Besides the names of this module, these modules are public, for those who add to fedhh or take parts
 of it; everything else may change in any release:
 
 * `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it

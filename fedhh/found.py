@@ -26,7 +26,7 @@ class Discoveries:
         estimate: ``float64``; unbiased estimate of the contributions for the word among the
             cohort's reports in that layer.
         z: ``float64``; how far above the noise the word's votes lie: the standard normal quantile
-            of the chance that a word which nobody holds gets fewer. Votes of rare candidates are
+            of the chance that a word which no client holds gets fewer. Votes of rare candidates are
             skewed, so that is less than the estimate over the noise's standard deviation.
         num_clients: ``int64``; size of the cohort that the estimate is about.
         variance: ``float64``; variance of the estimate by the oracle's formula, at the estimated

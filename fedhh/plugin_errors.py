@@ -43,10 +43,10 @@ def naming_plugins() -> Iterator[None]:
         place = _place_of(error.__traceback__)
         if place is None:
             raise
-        told = traceback.TracebackException.from_exception(error)
-        what = f"{type(error).__name__}: {told}".rstrip(": ")
+        formatted = traceback.TracebackException.from_exception(error)
+        what = f"{type(error).__name__}: {formatted}".rstrip(": ")
         raise PluginError(
-            printable(f"The plug-in failed in {place}: {what}"), "".join(told.format())
+            printable(f"The plug-in failed in {place}: {what}"), "".join(formatted.format())
         ) from error
 
 

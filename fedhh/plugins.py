@@ -1,11 +1,11 @@
-"""Doors for other people's classes: found by name among our own, in installed packages, in a file.
+"""Plug-ins: classes found by name among our own, in installed packages, in a file.
 
 A name is a key of the built-in classes, an entry point of the group ``fedhh.<kind>``, or
 ``module:Class``. Such a module is looked for in the folders given to `add_folder`, newest first,
 and then among what is installed. Modules from folders travel to other processes as text: see
 `Carried`.
 
-To import a module is to run it. A folder beside a configuration (`offer_folder`) is opened only
+To import a module is to run it. A folder next to a configuration (`offer_folder`) is opened only
 when the configuration names a module in it, and only if `trust` was called or the module is the
 user's own; see *Security* in the documentation. Within `disabled` nothing is imported by name.
 """
@@ -30,7 +30,7 @@ from fedhh.system.files import write_text
 from fedhh.validation import InputError, did_you_mean
 
 Kind = Literal["protocols", "oracles", "populations"]
-"""What may come through a door; entry points are in the group ``fedhh.<kind>``."""
+"""What plug-ins may be; entry points are in the group ``fedhh.<kind>``."""
 
 
 RESULT_FILES = (
@@ -72,7 +72,7 @@ def find(kind: Kind, name: str, builtin: Mapping[str, str]) -> type[Any]:
 
 
 def is_plugin(module: str) -> bool:
-    """Return whether a module is other people's code, found by a name or imported by such code."""
+    """Return whether a module is a plug-in's code, found by a name or imported by such code."""
     top = module.partition(".")[0]
     return top in _finder.named or top in _finder.loaded
 
@@ -93,7 +93,7 @@ def offer_folder(path: Path, *, is_result: bool = False) -> None:
     """Look in a folder for modules that a configuration names, if they may be imported.
 
     Args:
-        path: The folder beside the configuration.
+        path: The folder next to the configuration.
         is_result: Whether fedhh wrote the folder, as one does not look into it before a resume.
     """
     folder = path.resolve()
@@ -223,7 +223,7 @@ class _Finder(MetaPathFinder):
         loaded: Files of the modules that were found in a folder, by their top-level name.
         named: Top-level modules of classes that are not fedhh's own.
         texts: Texts of modules that another process had, by path.
-        offered: Folders beside configurations, newest last, and whether each is a result's.
+        offered: Folders next to configurations, newest last, and whether each is a result's.
         trusts: Whether an offered folder is opened without a look at whose it is.
         num_disabling: How many readers want nothing to be imported.
     """
@@ -337,7 +337,7 @@ def _module(name: str, place: str, kind: Kind) -> ModuleType:
         where = ", ".join(str(folder) for folder in _finder.folders) or "no folder"
         raise InputError(
             f"{place!r} names no {kind[:-1]}: the module {error.name!r} is neither installed here "
-            f"nor beside the config (looked in: {where})."
+            f"nor next to the config (looked in: {where})."
         ) from error
     except (Exception, SystemExit) as error:
         raise InputError(

@@ -51,7 +51,7 @@ class RoundSummary:
             than the votes of this round.
         threshold_estimate: Least estimated count with which a candidate was kept, in the unit of
             the round's estimates; 0 unless it decides by "estimates", and if it keeps none.
-        noise_std: Standard deviation of a count's estimate where nobody holds the candidate.
+        noise_std: Standard deviation of a count's estimate where no client holds the candidate.
         num_kept: Candidates kept.
         num_finished: Kept candidates that are words.
         kept_by: What the candidates were kept by: the most "votes" of the round; "estimates" that

@@ -46,7 +46,7 @@ class Stream(IntEnum):
     """What happens on devices day by day; path (use case, day, block)."""
     QUEUE = 12
     """Which stored records a device sends, and when; path (use case, day, block)."""
-    MEMO = 13
+    MEMOIZATION = 13
     """Answers that a device draws once and keeps; path (use case, block)."""
     CALENDAR = 14
     """When words rise and fall, and clients come and go; path chosen by the population."""

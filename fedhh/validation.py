@@ -165,6 +165,7 @@ _NEW_NAMES = {
     "carry_words": "requery_words",
     "delay_law": "delay_distribution",
     "free_words": "terminated_beyond_eta",
+    "more-words": "adaptive-triehh",
     "recount_share": "validation_share",
 }
 """What names of settings have become."""

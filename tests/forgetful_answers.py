@@ -22,14 +22,14 @@ class RedrawnAfterAChange(_Forgetful):
         self._latest, self._keys = None, None
         return self._answer.begin(num_devices, rng=rng)
 
-    def answer(self, memo, values, *, rng):
+    def answer(self, state, values, *, rng):
         if self._latest is None or not np.array_equal(values, self._latest):
-            self._latest, self._memo = values, memo.with_new_keys(rng=rng)
-        return self._answer.answer(self._memo, values, rng=rng)
+            self._latest, self._state = values, state.with_new_keys(rng=rng)
+        return self._answer.answer(self._state, values, rng=rng)
 
 
 class AlphaRedrawn(_Forgetful):
     """Draws the threshold of its rounding again every day."""
 
-    def answer(self, memo, values, *, rng):
-        return self._answer.answer(memo.with_new_offsets(rng=rng), values, rng=rng)
+    def answer(self, state, values, *, rng):
+        return self._answer.answer(state.with_new_offsets(rng=rng), values, rng=rng)

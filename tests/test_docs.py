@@ -64,7 +64,7 @@ def test_the_page_of_commands_has_every_option_with_its_default():
     formats = "`table`, `json`, `csv`, `markdown`, `latex`"
     assert f"| `--format` | {formats} | `table` | How to print the result. |" in page
     assert "| `RESULTS` | path | required |" not in page
-    assert "| `--days` | integer | `365` | Days of the device's life, from opt-in. |" in page
+    assert "| `--days` | integer | `365` | Days of the device, from opt-in. |" in page
 
 
 def test_the_page_of_keys_has_bounds_defaults_and_meanings():

@@ -24,8 +24,8 @@ def folder(path: Path, **files: str) -> Path:
 
 def test_a_folder_whose_name_is_too_long_holds_nothing(tmp_path):
     plugins.add_folder(tmp_path / ("x" * 5_000))
-    with pytest.raises(InputError, match="neither installed here nor beside"):
-        plugins.find("oracles", "door_none:Mine", BUILTIN)
+    with pytest.raises(InputError, match="neither installed here nor next to"):
+        plugins.find("oracles", "plugin_none:Mine", BUILTIN)
 
 
 def test_a_builtin_name_is_its_class_and_a_misspelt_one_names_the_nearest():
@@ -47,46 +47,46 @@ def test_an_entry_point_is_found_by_its_name(monkeypatch):
 def test_a_module_of_a_folder_is_found_with_the_modules_it_needs(tmp_path):
     folder(
         tmp_path,
-        door_mine="from door_helper import BASE\nclass Mine(BASE): pass\n",
-        door_helper="class BASE: pass\n",
+        plugin_mine="from plugin_helper import BASE\nclass Mine(BASE): pass\n",
+        plugin_helper="class BASE: pass\n",
     )
-    found = plugins.find("protocols", "door_mine:Mine", {})
-    assert found.__bases__[0].__module__ == "door_helper"
-    assert set(plugins.sources()) == {"door_mine.py", "door_helper.py"}
+    found = plugins.find("protocols", "plugin_mine:Mine", {})
+    assert found.__bases__[0].__module__ == "plugin_helper"
+    assert set(plugins.sources()) == {"plugin_mine.py", "plugin_helper.py"}
 
 
 def test_the_newest_folder_wins_and_what_is_installed_wins_over_folders(tmp_path):
-    folder(tmp_path / "old", door_twin="class Mine: age = 'old'\n", pytest="raise ValueError")
-    assert plugins.find("protocols", "door_twin:Mine", {}).age == "old"
-    folder(tmp_path / "new", door_twin="class Mine: age = 'new'\n")
-    assert plugins.find("protocols", "door_twin:Mine", {}).age == "new"
+    folder(tmp_path / "old", plugin_twin="class Mine: age = 'old'\n", pytest="raise ValueError")
+    assert plugins.find("protocols", "plugin_twin:Mine", {}).age == "old"
+    folder(tmp_path / "new", plugin_twin="class Mine: age = 'new'\n")
+    assert plugins.find("protocols", "plugin_twin:Mine", {}).age == "new"
     assert plugins.find("protocols", "pytest:Item", {}) is pytest.Item
-    assert set(plugins.sources()) == {"door_twin.py"}
+    assert set(plugins.sources()) == {"plugin_twin.py"}
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("door_none:Mine", "", "the module 'door_none' is neither installed here nor beside"),
-        ("door_bad:Mime", "class Mine: pass", r"has no class 'Mime'; did you mean 'Mine'\?"),
-        ("door_bad:Mine", "import door_gone", "door_bad needs the module 'door_gone'"),
-        ("door_bad:Mine", "1 / 0", "door_bad stops with ZeroDivisionError"),
-        ("door_bad:Mine", "raise SystemExit(0)", "door_bad stops with SystemExit"),
-        ("door_bad:Mine", "class Mine(", "door_bad stops with SyntaxError"),
+        ("plugin_none:Mine", "", "the module 'plugin_none' is neither installed here nor next to"),
+        ("plugin_bad:Mime", "class Mine: pass", r"has no class 'Mime'; did you mean 'Mine'\?"),
+        ("plugin_bad:Mine", "import plugin_gone", "plugin_bad needs the module 'plugin_gone'"),
+        ("plugin_bad:Mine", "1 / 0", "plugin_bad stops with ZeroDivisionError"),
+        ("plugin_bad:Mine", "raise SystemExit(0)", "plugin_bad stops with SystemExit"),
+        ("plugin_bad:Mine", "class Mine(", "plugin_bad stops with SyntaxError"),
     ],
 )
 def test_what_cannot_be_found_is_one_line_that_says_why(tmp_path, name, text, message):
-    folder(tmp_path, door_bad=text)
+    folder(tmp_path, plugin_bad=text)
     with pytest.raises(InputError, match=message) as refused:
         plugins.find("protocols", name, {})
     assert "\n" not in str(refused.value)
 
 
 def test_a_value_carries_its_modules_to_a_process_that_has_none(tmp_path):
-    package = tmp_path / "door_package"
+    package = tmp_path / "plugin_package"
     folder(package, __init__="", part="class Mine:\n    size = 7\n")
     plugins.add_folder(tmp_path)
-    value = plugins.find("protocols", "door_package.part:Mine", {})()
+    value = plugins.find("protocols", "plugin_package.part:Mine", {})()
     file = tmp_path / "value.pickle"
     file.write_bytes(pickle.dumps([plugins.Carried(value), value]))
     package.rename(tmp_path / "moved")

@@ -27,7 +27,8 @@ def test_purposes_keep_their_numbers():
     assert {s.name: s.value for s in Stream} == {
         "COHORT": 1, "SAMPLING": 2, "RANDOMIZER": 3, "POPULATION": 4, "HASHING": 5,
         "TIE_BREAK": 6, "TALLY": 7, "BOOTSTRAP": 8, "SUBSAMPLE": 9,
-        "CURATOR": 10, "EVENTS": 11, "QUEUE": 12, "MEMO": 13, "CALENDAR": 14, "INGESTION": 15,
+        "CURATOR": 10, "EVENTS": 11, "QUEUE": 12, "MEMOIZATION": 13, "CALENDAR": 14,
+        "INGESTION": 15,
     }  # fmt: skip
 
 

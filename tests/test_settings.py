@@ -26,7 +26,7 @@ class Base:
     """A base.
 
     Attributes:
-        depth: Of the base, told
+        depth: Of the base, stated
             on two lines.
     """
 
@@ -98,7 +98,7 @@ def test_a_field_that_the_config_keeps_elsewhere_says_where():
 
 def test_docstrings_of_a_class_and_its_bases_describe_the_fields():
     assert described(Mine) == {
-        "depth": "Of the base, told on two lines.",
+        "depth": "Of the base, stated on two lines.",
         "size": "How many.",
         "share": "A share: of one.",
     }

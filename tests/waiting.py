@@ -1,6 +1,6 @@
 """A command that waits in the middle of a round, so that a test can stop it there.
 
-Modules beside a config are how anybody's classes come into a run; these wait. So a run that is to
+Modules next to a config are how plug-ins come into a run; these wait. So a run that is to
 be stopped needs no size, and is never over before the signal comes.
 """
 

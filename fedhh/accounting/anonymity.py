@@ -209,7 +209,7 @@ def anonymity(layers: Sequence[LayerAnonymity], *, alpha: float) -> AnonymityGua
 
     Returns:
         A guarantee whose k is NotApplicable if one of the layers decides nothing (or d <= 2 for
-        "lemma"), and None if even a value that nobody holds surfaces more often.
+        "lemma"), and None if even a value that no client holds surfaces more often.
 
     >>> gboard = LayerAnonymity(local_epsilon=10.0, domain_size=1_000_001, subset_size=46,
     ...                         num_kept=10_000, num_reports=30_000_000)

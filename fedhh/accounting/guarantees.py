@@ -14,7 +14,7 @@ from typing import Any, Literal
 Unit = Literal["item", "event", "day", "24 hours", "user"]
 """What one of the two neighboring data sets changes.
 
-One contribution, or all of one client's; of a device that lives for some days, also all that it
+One contribution, or all of one client's; of a device over some days, also all that it
 sends about one event, in one day, or in any 24 hours.
 """
 UNITS: tuple[Unit, Unit] = ("item", "user")
@@ -138,7 +138,7 @@ class AnonymityGuarantee:
 
     Attributes:
         k: Largest number of contributions in one layer with which a value is kept with
-            probability at most 1 - alpha; None if even a value that nobody holds is kept more
+            probability at most 1 - alpha; None if even a value that no client holds is kept more
             often; NotApplicable if the layer decides nothing.
         alpha: Required probability of not being kept.
         variant: "tight" or "lemma".

@@ -78,7 +78,7 @@ def claim_of_validation(plan: LocalReports, *, alpha: float) -> AnonymityGuarant
     It holds before the run, by design: a word that at most k clients hold passes only with a
     p-value of at most the false discovery rate (docs/accounting.md, section 5). k is None if
     ``alpha`` is stricter than one minus that rate, and NotApplicable for sketches, whose reports
-    share hash functions: votes of a word that nobody holds are not independent there.
+    share hash functions: votes of a word that no client holds are not independent there.
 
     Args:
         plan: The plan, the validation round last.

@@ -170,7 +170,7 @@ WorkersOption = Annotated[
     str | None,
     typer.Option(
         metavar="N|auto",
-        help="Ray actors that hold clients, or cells and protocols side by side; 0: no Ray; auto: "
+        help="Ray actors that hold clients, or cells and protocols in parallel; 0: no Ray; auto: "
         "what is sooner done.",
     ),
 ]

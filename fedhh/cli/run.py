@@ -41,7 +41,7 @@ pipeline = typer.Typer(
     no_args_is_help=True,
 )
 longitudinal = typer.Typer(
-    help="A discovery repeated over months, under a cap for each device.\n\n"
+    help="Repeated collection: a discovery in each period, under a cap for each device.\n\n"
     "Example: fedhh longitudinal run weekly-small",
     no_args_is_help=True,
 )

@@ -26,7 +26,7 @@ def show(
     second_opinion: SecondOpinionOption = False,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Print the tables of what is finished, from its files: runs, sweeps, pipelines, months.
+    """Print the tables of finished runs, sweeps, pipelines and repeated collections.
 
     Example: fedhh show runs/mine
     Example: fedhh show runs/table1 --table gboard-table1 --format latex

@@ -130,7 +130,7 @@ def _print_text(console: SafeConsole, line: Line) -> None:
 def print_table(console: SafeConsole, table: TextTable) -> None:
     """Print a table of text, and below it what the numbers are.
 
-    Columns that do not fit beside the others follow in a table of their own, with the same labels.
+    Columns that do not fit next to the others follow in a table of their own, with the same labels.
     """
     heads = [safe_text(column) for column in table.columns]
     rows = [[safe_text(cell) for cell in row] for row in table.rows]

@@ -34,7 +34,7 @@ def warm_up() -> None:
         oracle=OracleSpec(name="ss", epsilon=1.0),
     )
     population = StoredPopulation(
-        name="rehearsal",
+        name="warm-up",
         lexicon=Lexicon(words=["a"]),
         offsets=np.array([0, 1]),
         word_ids=np.array([0]),

@@ -35,7 +35,7 @@ class ClientWorker:
         Args:
             population: Whose clients answer.
             seed: The run's seed.
-            counts: Whether to count what clients hold as they answer, for who measures.
+            counts: Whether to count what clients hold as they answer, for evaluation.
         """
         self._population = population
         self._counts = counts

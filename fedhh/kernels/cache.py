@@ -1,6 +1,6 @@
 """Compiled code on disk: in the user's cache directory, shared by all runs, never needed.
 
-numba's own cache writes beside the source, where files survive an uninstall. Its index is read,
+numba's own cache writes next to the source, where files survive an uninstall. Its index is read,
 changed and written again, so two processes can each leave an index that names the other's code.
 Here each compiled signature is one file, named by everything that it depends on
 (`fedhh.system.kept`). Whatever goes wrong costs a compilation.
@@ -38,7 +38,7 @@ _listeners: list[Callable[[str], None]] = []
 def hearing_of_compilations(hear: Callable[[str], None]) -> Iterator[None]:
     """Tell a function of each kernel that this process is about to compile, and "" afterwards.
 
-    Kernels whose code is on the disk are not told of.
+    Kernels whose code is on the disk are not reported.
     """
     _listeners.append(hear)
     try:

@@ -67,7 +67,7 @@ def noisy_vectors(cells: _Ints, num_cells: int, flip: np.uint64, state: _Words) 
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     for i in range(len(cells)):
         for place in range(num_words):
-            # 64 coins side by side: each compares its own bits with those of the chance, from the
+            # 64 coins at once: each compares its own bits with those of the chance, from the
             # highest, and is decided where they first differ; seven rounds are usual.
             flips, open_coins, chance = _0, _ALL, flip
             if place == num_words - 1:

@@ -122,7 +122,7 @@ def sum_cells_of_range(coefficients: _Words, tables: _Ints, num_keys: int) -> _I
 
 
 def _packed(tables: _Ints) -> Iterator[tuple[slice, _Ints, tuple[_Words, _Ints, int]]]:
-    """Yield tables side by side in the bits of one, so that a look-up serves as many as pays.
+    """Yield tables together in the bits of one, so that a look-up serves as many as pays.
 
     That is: which tables; ``(t,) int64``, the sum of the least cells of their rows; and, packed,
     ``(k, m) uint64`` with a cell of each table above the least of its row, ``(b,) int64`` rows up

@@ -1,7 +1,7 @@
 """The joint distribution of Subset Selection's votes, by halving the domain; no report is drawn.
 
 A report is free, a uniform d-subset of all values, or bound to its client's value, with a uniform
-(d - 1)-subset of the others beside it. A node is a range of values with two histograms: of free
+(d - 1)-subset of the others next to it. A node is a range of values with two histograms: of free
 reports, by how many members they have to place in it; and of those that are bound to a value of
 the range, which these members must avoid. Reports bound elsewhere are free here. Halving a node
 draws how many members go to each half: uniform subsets restricted to a half are uniform again,

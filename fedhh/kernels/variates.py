@@ -105,7 +105,7 @@ def _fewer(trials: int, heads: float, tails: float, total: float, state: _State)
     a = -0.0873 + 0.0248 * b + 0.01 * p
     top = 0.92 - 4.2 / b
     mode = math.floor((n + 1.0) * p)
-    # Relative to the mode: beside 10**11, floats have few digits left for the fraction.
+    # Relative to the mode: at 10**11, floats have few digits left for the fraction.
     center = n * p - mode + 0.5
     while True:
         v = next_float(state)

@@ -1,7 +1,7 @@
 """Records: what a device sends of an event, and what the servers of a pipeline pass on.
 
 Three types for three places. `Arrivals` is what reaches the ingestor: reports, and what a
-connection gives away beside them. `Batch` is what leaves it: reports of one use case, and nothing
+connection gives away besides them. `Batch` is what leaves it: reports of one use case, and nothing
 that could tell which belong together. A record itself has no field for a device or a time.
 """
 

@@ -1,4 +1,4 @@
-"""All oracles side by side: noise, size of a report, the server's work, and which to use."""
+"""All oracles compared: noise, size of a report, the server's work, and which to use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ServerWork(NamedTuple):
 
 
 def server_work(oracle: FrequencyOracle) -> ServerWork | None:  # noqa: PLR0911 - one a family
-    """Return what an oracle costs the server; None for other people's classes."""
+    """Return what an oracle costs the server; None for plug-ins."""
     s = oracle.domain_size
     match oracle:
         case GeneralizedRandomizedResponse() | Identity():
@@ -89,7 +89,8 @@ class OracleFacts:
 
     Attributes:
         name: As a configuration names it.
-        variance: V0, the variance that a report adds to the estimate of a value that nobody holds.
+        variance: V0, the variance that a report adds to the estimate of a value that no client
+            holds.
         report_bits: Bits of a report.
         aggregate_size: Numbers that reports add up to; None if the server keeps every report.
         is_sketch: Whether that number does not depend on the domain.

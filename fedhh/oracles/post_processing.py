@@ -27,7 +27,7 @@ PostProcessing = Literal["none", "norm-sub", "base-cut", "power", "power-ns"]
 POST_PROCESSING: tuple[PostProcessing, ...] = ("none", "norm-sub", "base-cut", "power", "power-ns")
 
 MISTAKES = 0.05
-"""Expected number of values that nobody holds and that base-cut leaves, at most."""
+"""Expected number of values that no client holds and that base-cut leaves, at most."""
 
 _FAR = 8.0
 """Standard deviations of the noise above which a count is estimated by an expansion."""
@@ -49,8 +49,8 @@ def post_process(
             "power-ns": "power", and "norm-sub" of that.
         estimates: ``(c,) float64``: of the counts of different values.
         total: Reports, which all counts add up to.
-        std: Standard deviation of the estimate of a value that nobody holds.
-        has_rest: Whether values beside these have the rest of the total, as one more count.
+        std: Standard deviation of the estimate of a value that no client holds.
+        has_rest: Whether values next to these have the rest of the total, as one more count.
 
     Returns:
         ``(c,) float64``; the same array if nothing is to be done.
@@ -96,11 +96,11 @@ def norm_sub(estimates: Floats, *, total: float) -> Floats:
 
 
 def significance_threshold(num_values: int, *, std: float, mistakes: float = MISTAKES) -> float:
-    """Return the estimate that so many values which nobody holds exceed ``mistakes`` times.
+    """Return the estimate that so many values which no client holds exceed ``mistakes`` times.
 
     Args:
         num_values: c.
-        std: Standard deviation of the estimate of a value that nobody holds.
+        std: Standard deviation of the estimate of a value that no client holds.
         mistakes: Expected number of those that exceed it, in (0, 1).
 
     >>> round(significance_threshold(1000, std=10.0), 1)
@@ -114,7 +114,7 @@ def base_cut(estimates: Floats, *, std: float) -> Floats:
 
     Args:
         estimates: ``(c,) float64``.
-        std: Standard deviation of the estimate of a value that nobody holds.
+        std: Standard deviation of the estimate of a value that no client holds.
 
     >>> base_cut(np.array([60.0, 20.0, -30.0]), std=10.0).tolist()
     [60.0, 0.0, 0.0]

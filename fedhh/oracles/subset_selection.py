@@ -61,7 +61,7 @@ class SubsetSelection(SampledAggregates, PureOracle):
 
     Attributes:
         subset_size: ``paper``: d = ceil(s / (E + 1)). ``optimal``: the floor or the ceiling,
-            whichever has the smaller variance for a value that nobody holds, q(1-q) / (p-q)**2;
+            whichever has the smaller variance for a value that no client holds, q(1-q) / (p-q)**2;
             they differ noticeably only when s / (E + 1) is a little above 1.
 
     References:
@@ -173,7 +173,7 @@ def _log_binomial(n: int, k: int) -> float:
 
 _LARGEST_QUICK_SUBSET = 16
 
-# Tallies of domains from this size on are drawn in parts, side by side.
+# Tallies of domains from this size on are drawn in parts, in parallel.
 _WORTH_PARTS = 2**16
 _MOST_PARTS = 16
 

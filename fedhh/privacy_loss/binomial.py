@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _LEFT_TAIL = 100.0
-"""-ln of the probability left of a lattice: 1e-43, nothing beside what group privacy needs."""
+"""-ln of the probability left of a lattice: 1e-43, nothing to what group privacy needs."""
 _RIGHT_TAIL = 28.0
 """-ln of the probability right of a lattice: 1e-12, where bounds are smaller than at its mean."""
 

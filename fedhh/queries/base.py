@@ -99,7 +99,7 @@ class PrefixQuery(ItemQuery):
 
     Attributes:
         trie: The kept prefixes, of length ``layer``.
-        finished: ``(f, width)`` codes of words shorter than the candidates, to be voted on beside
+        finished: ``(f, width)`` codes of words shorter than the candidates, to be voted on besides
             them; empty but in a pass's first layer.
         excluded: ``(x, width)`` codes of words that clients leave out, found by earlier passes.
         oracle: The local randomizer.
@@ -230,7 +230,7 @@ class Counted:
         clients: Ranges of client numbers: first, and one behind the last.
         words: ``(V, 2)``, ``int32`` or ``int64``: contributions for each word of the lexicon, and
             its holders.
-        contributions: Contributions in all, those for words beside the lexicon included.
+        contributions: Contributions in all, those for words outside the lexicon included.
         squares: Sum over clients of their squared number of contributions.
     """
 

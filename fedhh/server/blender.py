@@ -79,7 +79,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         max_words: Most words of the list.
         oracle: Randomizer of the other clients: "grr" (the paper's), or "ss".
         noise_seed: Seed of the curator's noise, which no query carries; None for the run's. The
-            seed of the names of words, which clients are told, is drawn from it by another stream.
+            seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
     name: ClassVar[str] = "blender"

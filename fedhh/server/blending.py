@@ -92,7 +92,7 @@ def with_floor(shares: Shares, floor: float) -> Shares:
 
 @dataclass(frozen=True, kw_only=True)
 class Curator:
-    """What the curator was told to keep to.
+    """The settings that the curator keeps to.
 
     Attributes:
         epsilon: Central privacy of a client who opted in.

@@ -1,4 +1,4 @@
-"""Discoveries of a closed domain: protocols that are told which words there may be.
+"""Discoveries of a closed domain: protocols that get the list of possible words.
 
 That is knowledge which discoveries of an open domain do not have: whoever compares them should say
 where the list comes from.

@@ -33,11 +33,11 @@ class Evidence:
     Attributes:
         votes: Reports that support the word.
         num_reports: Reports of those rounds, n.
-        expected: Sum of n q: the votes of a word that nobody holds.
+        expected: Sum of n q: the votes of a word that no client holds.
         support: The largest p of those rounds, not a sum: the probability that a report for the
             word supports it.
         estimate: Unbiased estimate of the contributions for the word among those reports.
-        variance: Variance of the estimate for a word that nobody holds.
+        variance: Variance of the estimate for a word that no client holds.
         excess: What a contribution for the word adds to it, times the clients asked.
         num_clients: Clients asked.
     """
@@ -56,7 +56,7 @@ class Evidence:
         """Return no vote for so many words."""
         return cls(**{name: np.zeros(num_words) for name in cls.__dataclass_fields__})
 
-    def heard(self, oracle: PureOracle, votes: _Counts, aggregate: Aggregate) -> Evidence:
+    def with_votes(self, oracle: PureOracle, votes: _Counts, aggregate: Aggregate) -> Evidence:
         """Return the evidence after a round that asked about the first words.
 
         Args:
@@ -138,7 +138,7 @@ class Evidence:
 
 
 def p_values(votes: _Floats, num_reports: _Floats, expected: _Floats) -> _Floats:
-    """Return an upper bound on P(at least so many votes) for words that nobody holds.
+    """Return an upper bound on P(at least so many votes) for words that no client holds.
 
     Votes of one round are Binomial(n, q), and the bound is its tail. Votes added up over rounds
     with different n and q are a sum of independent Bernoullis with expectation e. Above e + 1 its
@@ -164,9 +164,9 @@ def p_values_of_rare(
 
     Each holder has at most one report for the word in all rounds together, which supports it with
     probability at most ``support``: J ~ Bin(k, support) votes, whichever cohorts the holders are
-    in. All other votes are at most those of a word that nobody holds, and independent of these, so
-    that P(J + others >= votes) = sum over j of P(J = j) times the bound of `p_values` at votes - j.
-    With k = 0 that is `p_values` itself.
+    in. All other votes are at most those of a word that no client holds, and independent of these,
+    so that P(J + others >= votes) = sum over j of P(J = j) times the bound of `p_values` at votes -
+    j. With k = 0 that is `p_values` itself.
 
     Args:
         votes: ``(c,) float64``, whole numbers.
@@ -208,9 +208,9 @@ def benjamini_hochberg(p: _Floats, rate: float) -> _Bools:
     of one, so the number of rejections that the proof conditions on hardly moves. In every case
     that `tests/server/test_false_discoveries.py` enumerates where somebody holds a candidate, what
     remains is below the slack of the theorem, which gives ``rate`` times the share of candidates
-    that nobody holds. Where nobody holds any, there is no slack, and on domains of 3 to 5 values
-    the exact rate can be above ``rate``, by less than rate**2 / (2 (s - 1)): by 0.033 of 0.451 at
-    worst, and by 0.0002 of 0.05.
+    that no client holds. Where no client holds any, there is no slack, and on domains of 3 to 5
+    values the exact rate can be above ``rate``, by less than rate**2 / (2 (s - 1)): by 0.033 of
+    0.451 at worst, and by 0.0002 of 0.05.
 
     Args:
         p: ``(m,) float64``; each at least uniform where the hypothesis holds.

@@ -112,7 +112,7 @@ class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuery]):
 
     @property
     def num_size_clients(self) -> int:
-        """Clients that are asked for the size of their sets, beside those of the two rounds."""
+        """Clients that are asked for the size of their sets, next to those of the two rounds."""
         return max(1, int(self.cohort_clients * self.size_share / (1 - self.size_share)))
 
     def kept_back(self, num_clients: int) -> float:

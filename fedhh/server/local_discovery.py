@@ -339,9 +339,9 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         oracle = make_pure_oracle(query.oracle, query.domain_size)
         noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
         votes = aggregate.tally[: len(run.found.codes)]
-        validation = Evidence.nothing(len(votes)).heard(oracle, votes, aggregate)
+        validation = Evidence.nothing(len(votes)).with_votes(oracle, votes, aggregate)
         earlier = self.earlier_evidence(run.own)
-        evidence = validation if earlier is None else earlier.heard(oracle, votes, aggregate)
+        evidence = validation if earlier is None else earlier.with_votes(oracle, votes, aggregate)
         accepted, chosen = evidence.accepted(
             run.found,
             self.false_discovery_rate,

@@ -45,7 +45,7 @@ class BitChannel:
 
     @property
     def unit(self) -> float:
-        """Variance per report of an n-gram's estimated count, where nobody holds it."""
+        """Variance per report of an n-gram's estimated count, where no client holds it."""
         return self.spread * (1 - self.spread) / (self.response.one - self.spread) ** 2
 
     def chances(self) -> Floats:
@@ -66,7 +66,7 @@ class BitChannel:
 def frequent_ngrams(ones: Ints, bits: Ints, *, noise_kept: float, most: int) -> Ints:
     """Return the n-grams at a position that noise does not explain, most votes first.
 
-    The hash functions send an n-gram that nobody holds to a uniform bit of each cohort. So its
+    The hash functions send an n-gram that no client holds to a uniform bit of each cohort. So its
     votes, the reports that have its bit, have the mean and the variance of a sum of one uniform bit
     per cohort, and their distribution is near a normal one, if skewed by what is frequent. Kept is
     what lies z deviations above, where z is the normal quantile of 1 - noise_kept / c.
@@ -74,7 +74,7 @@ def frequent_ngrams(ones: Ints, bits: Ints, *, noise_kept: float, most: int) -> 
     Args:
         ones: ``(m, k) int64``: reports with each bit, by cohort.
         bits: ``(c, m) int64``: each n-gram's bit in each cohort.
-        noise_kept: About how many n-grams that nobody holds are kept.
+        noise_kept: About how many n-grams that no client holds are kept.
         most: Most n-grams kept.
 
     Returns:
@@ -131,7 +131,7 @@ def edges(shares: Floats, num_records: int, channel: BitChannel, *, noise_kept: 
     """Return which candidates of two positions occur together, ``(a, b) bool``.
 
     An edge is where the estimated count is at least z deviations of the unbiased linear estimate
-    for a pair that nobody holds, sqrt(n) times the variance of one n-gram's, with z the normal
+    for a pair that no client holds, sqrt(n) times the variance of one n-gram's, with z the normal
     quantile of 1 - noise_kept / (a b). EM's estimates vary less than linear ones, so that fewer
     pairs of noise are to be expected than ``noise_kept``; their distribution is not known exactly.
     (The authors' code has a fixed share of 0.04 in place of it.)
@@ -140,7 +140,7 @@ def edges(shares: Floats, num_records: int, channel: BitChannel, *, noise_kept: 
         shares: What `joint_shares` returned.
         num_records: n, records of the pair of positions.
         channel: What happens to bits.
-        noise_kept: Pairs that nobody holds to keep.
+        noise_kept: Pairs that no client holds to keep.
     """
     inner = shares[:-1, :-1]
     if not inner.size:

@@ -48,7 +48,7 @@ def chance_of_votes(votes: _Tally, num_reports: int, q: float) -> _Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SketchNoise:
-    """The distribution of a sketch's support of a value that nobody holds, given the sketch.
+    """The distribution of a sketch's support of a value that no client holds, given the sketch.
 
     The hash functions send such a value to a uniform cell of each row, independently, so its
     support is a sum of k independent numbers, each a uniform cell of its row. That holds what the
@@ -150,7 +150,7 @@ class Noise:
 
     @property
     def std(self) -> float:
-        """Standard deviation of the estimate of a candidate that nobody holds."""
+        """Standard deviation of the estimate of a candidate that no client holds."""
         alone = float(self.oracle.variance(0, self.num_reports))
         return math.sqrt(alone + self._excess)
 
@@ -171,7 +171,7 @@ class Noise:
         return np.asarray(variance + np.maximum(self._excess - own, 0.0))
 
     def z(self, votes: _Tally) -> _Floats:
-        """Return how far votes lie above those of a candidate that nobody holds.
+        """Return how far votes lie above those of a candidate that no client holds.
 
         Such a candidate's votes are Binomial(n, q). The result is the standard normal quantile of
         P(fewer votes), computed from the exact tail: where n q is small the tail is heavier than a

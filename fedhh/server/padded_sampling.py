@@ -69,7 +69,8 @@ def set_sizes(query: SetSizeQuery, aggregate: Aggregate) -> _Floats:
     """Return ``(c + 1,) float64``: about how many of the clients hold 0, 1, ... c candidates.
 
     The estimates do not add up to the clients, and most sizes are noise. So a largest size l is
-    chosen, by Akaike's criterion: nobody holds more, and what is held up to l adds up to all. Three
+    chosen, by Akaike's criterion: no client holds more, and what is held up to l adds up to all.
+    Three
     things cost: how far the estimates up to l are from that sum, in its own standard error; each
     positive estimate beyond l, in its; and 2 for every size. The fit is then that of `norm_sub`.
 
@@ -79,7 +80,7 @@ def set_sizes(query: SetSizeQuery, aggregate: Aggregate) -> _Floats:
     oracle, reports = pure(query), aggregate.num_reports
     support = support_of(query, aggregate, query.domain_size)
     estimate = oracle.estimate(support, reports)
-    # Of one size that nobody has; and what being held adds, which is linear in the holders.
+    # Of one size that no client has; and what being held adds, which is linear in the holders.
     alone = float(oracle.variance(0, reports))
     of_holders = float(oracle.variance(reports, reports)) - alone
     missing = reports - np.cumsum(estimate)

@@ -59,9 +59,10 @@ def above_noise(noise: Noise, votes: _Ints, *, noise_kept: float, most: int) -> 
 
     A candidate is kept if its z (`Noise.z`, by the exact tail) is at least the standard normal
     quantile of 1 - noise_kept / c, where c is the number of candidates. So, of candidates that
-    nobody holds, ``noise_kept`` are expected to be kept at most, whatever c is. For small epsilon
-    that is a threshold of about 2 sqrt(2 n ln(c / noise_kept)) / epsilon on the estimated count:
-    the sqrt(n log d) / epsilon of Bassily et al. (2017), with d counted as what is looked at.
+    no client holds, ``noise_kept`` are expected to be kept at most, whatever c is. For small
+    epsilon that is a threshold of about 2 sqrt(2 n ln(c / noise_kept)) / epsilon on the estimated
+    count: the sqrt(n log d) / epsilon of Bassily et al. (2017), with d counted as what is looked
+        at.
 
     Args:
         noise: What chance does in the round.

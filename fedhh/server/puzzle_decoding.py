@@ -25,7 +25,7 @@ Chances = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class PuzzleSummary:
-    """What became of the fragments.
+    """The outcome of the fragments.
 
     Attributes:
         fragments_kept: Fragments kept at each position.
@@ -92,7 +92,7 @@ def assemble(
     * A fragment's rivals are how many noise fragments of its position and puzzle number are
       expected to have as many votes, counted as at least 0.1. Their product over a string's
       fragments is about how many strings of noise are as credible. A string is looked at if that
-      is within the noise budget, or the least there is: so a weak fragment is believed beside
+      is within the noise budget, or the least there is: so a weak fragment is believed besides
       strong ones, and a strong one does not carry several weak ones.
     * Nothing follows a blank in a padded string, so other fragments and strings are left out.
 

@@ -19,7 +19,7 @@ from fedhh.queries.base import Aggregate
 from fedhh.queries.blooms import BloomQuery
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
-from fedhh.server.rappor_decoding import decode, heard_filters
+from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.validation import InputError
 
 _LARGEST_DESIGN = 2**27
@@ -49,8 +49,8 @@ class Rappor(
         bloom_cohorts: m, cohorts with functions of their own.
         irr_p: Chance that a permanent 0 is sent as 1.
         irr_q: Chance that a permanent 1 is sent as 1.
-        familywise_error: Chance that any candidate is returned which nobody holds, by Bonferroni's
-            correction of the regression's p-values.
+        familywise_error: Chance that any candidate is returned which no client holds, by
+            Bonferroni's correction of the regression's p-values.
         hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
@@ -126,7 +126,7 @@ class Rappor(
     ) -> Heard[float]:
         keys = query.names.keys(self.domain[:, : query.longest_word])
         decoded = decode(query.reports, aggregate.tally, keys)
-        return heard_filters(
+        return judged_filters(
             query,
             query.reports,
             aggregate,

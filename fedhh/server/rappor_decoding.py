@@ -28,7 +28,7 @@ _Ints = npt.NDArray[np.int64]
 
 _SELECTED_FROM_Z = 2.0
 """A candidate is selected from so many deviations on, given the others that are: about one in 44 of
-those that nobody holds. What is significant lies far above."""
+those that no client holds. What is significant lies far above."""
 
 _MOST_SELECTED = 500
 _MOST_SHARE_OF_BITS = 0.8
@@ -129,7 +129,7 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
     )
 
 
-def heard_filters(
+def judged_filters(
     query: Query,
     reports: BloomReports,
     aggregate: Aggregate,
@@ -149,7 +149,7 @@ def heard_filters(
         aggregate: The answers.
         decoded: What they say.
         codes: ``(c, width) uint16``: all candidates that were tested.
-        familywise_error: Chance that any word is returned which nobody holds, by Bonferroni's
+        familywise_error: Chance that any word is returned which no client holds, by Bonferroni's
             correction of the p-values.
     """
     kept = np.flatnonzero(decoded.p_value < familywise_error / max(len(codes), 1))
@@ -179,7 +179,7 @@ def _screened(
 ) -> _Ints:
     """Return which candidates take part, ascending: all, or those that fit best by themselves.
 
-    A candidate's fit is the count that least squares gives it beside the column for all other
+    A candidate's fit is the count that least squares gives it next to the column for all other
     words, in standard errors. A bit that two of its hash functions set counts twice here.
     """
     if len(keys) <= _MOST_REGRESSED:

@@ -29,7 +29,7 @@ from fedhh.server.ngram_association import (
     joint_shares,
     pairs_of,
 )
-from fedhh.server.rappor_decoding import decode, heard_filters
+from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
@@ -75,19 +75,19 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         bloom_cohorts: m, its cohorts.
         ngram_bits: Bits of an n-gram's filter; tables grow as 4 to the power of it.
         ngram_cohorts: Its cohorts, with one hash function each for each position.
-        noise_ngrams: About how many n-grams that nobody holds are kept at a position.
+        noise_ngrams: About how many n-grams that no client holds are kept at a position.
         max_ngrams: Most n-grams kept at a position.
-        noise_edges: Edges between n-grams that nobody holds together, for each pair of positions,
-            about at most: see `ngram_association.edges`.
+        noise_edges: Edges between n-grams that no client holds together, for each pair of
+            positions, about at most: see `ngram_association.edges`.
         em_iterations: Iterations of expectation maximization.
         max_candidates: Most candidates that are looked up; what is cut is reported.
-        familywise_error: Chance that a word is returned which nobody holds, by Bonferroni's
+        familywise_error: Chance that a word is returned which no client holds, by Bonferroni's
             correction over all candidates.
         hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
     name: ClassVar[str] = "rappor-unknown"
-    title: ClassVar[str] = "RAPPOR, unknown words"
+    title: ClassVar[str] = "RAPPOR, open domain"
     truncates_words: ClassVar[bool] = True
 
     length: Layers = 6
@@ -110,7 +110,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         if self.length % self.ngram_length or self.length == self.ngram_length:
             raise InputError(
                 f"Expected length to be a multiple of ngram_length, and more, so that n-grams can "
-                f"be told to belong together, got length={self.length} and "
+                f"be linked to each other, got length={self.length} and "
                 f"ngram_length={self.ngram_length}."
             )
         # Made once here so that bad sizes are refused before anything runs.
@@ -159,7 +159,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         )
 
     def begin(self) -> tuple[int, ...]:
-        """Return nothing: what became of the n-grams, see `candidates`."""
+        """Return nothing: the outcome of the n-grams, see `candidates`."""
         return ()
 
     def ask(self, planned: PlannedRound, run: RunState[tuple[int, ...]]) -> NgramQuery:
@@ -179,7 +179,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         words, tables = query.split(aggregate.tally)
         codes, kept = self.candidates(query, tables)
         decoded = decode(query.words, words, query.puzzle.names.keys(codes))
-        heard = heard_filters(
+        heard = judged_filters(
             query, query.words, aggregate, decoded, codes, familywise_error=self.familywise_error
         )
         return Heard(**{**vars(heard), "own": kept})
@@ -206,9 +206,9 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
                 possible = possible[possible != 0]
             keys = query.ngram_keys(np.full(len(possible), position), possible)
             own = filters.cells(keys)[:, :, 0] % filters.num_bits
-            heard = [tables[i].sum(axis=2) for i, pair in enumerate(pairs) if pair[0] == position]
-            heard += [tables[i].sum(axis=1) for i, pair in enumerate(pairs) if pair[1] == position]
-            ones = channel.ones(np.sum(heard, axis=0))
+            sums = [tables[i].sum(axis=2) for i, pair in enumerate(pairs) if pair[0] == position]
+            sums += [tables[i].sum(axis=1) for i, pair in enumerate(pairs) if pair[1] == position]
+            ones = channel.ones(np.sum(sums, axis=0))
             frequent = frequent_ngrams(
                 ones, own, noise_kept=self.noise_ngrams, most=self.max_ngrams
             )

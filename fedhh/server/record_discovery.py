@@ -133,7 +133,7 @@ class RecordProtocol(
             records: ``(positions,) int64``: how many records each position has.
 
         Returns:
-            ``(c, length) uint16`` distinct codes, and what became of the parts.
+            ``(c, length) uint16`` distinct codes, and the outcome of the parts.
         """
 
     @abstractmethod
@@ -192,8 +192,8 @@ class SketchedRecords(RecordProtocol[Parts, tuple[int, ...]]):
     Attributes:
         num_hashes: Rows of each sketch, k.
         num_cells: Cells of each row, m.
-        noise_words: Most words that nobody holds in the result, in expectation over the noise; see
-            `pruning.above_noise`.
+        noise_words: Most words that no client holds in the result, in expectation over the noise;
+            see `pruning.above_noise`.
     """
 
     num_hashes: Count = 64

@@ -92,7 +92,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
     of which is taken as 0.9. Further clients say how many of these k sets they hold, and the last
     report one of them, as in SVIM. A client sends one report.
 
-    A run's discoveries are the words; `frequent_sets` has the sets, and the words beside them.
+    A run's discoveries are the words; `frequent_sets` has the sets, and the words besides them.
 
     Attributes:
         keep: k, words and sets in the result.

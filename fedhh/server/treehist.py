@@ -42,7 +42,7 @@ class TreeHist(SketchedRecords[PrefixParts]):
     Attributes:
         step: Symbols by which prefixes grow; less than ``length``. The server asks about
             ``max_prefixes * A**step`` candidates per level at most.
-        noise_prefixes: Prefixes that nobody holds which a level keeps, in expectation at most.
+        noise_prefixes: Prefixes that no client holds which a level keeps, in expectation at most.
         max_prefixes: Most prefixes kept per level.
         oracle: Sketch of both reports: "hashtogram" (the paper's), "cms" or "hcms".
     """

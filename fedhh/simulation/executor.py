@@ -14,7 +14,7 @@ Progress = Callable[[int], None]
 
 
 class Worker(Protocol):
-    """Answers for blocks of clients; it is told which, and draws nothing from who it is."""
+    """Answers for blocks of clients; it gets their numbers, and draws nothing from who it is."""
 
     def answer(
         self,

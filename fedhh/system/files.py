@@ -15,7 +15,7 @@ _unfinished: set[Path] = set()
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``, renamed to it on success and removed on failure.
+    """Yield a temporary path next to ``path``, renamed to it on success and removed on failure.
 
     The temporary name keeps the suffix, since writers choose their format by it.
 

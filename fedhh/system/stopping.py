@@ -25,7 +25,7 @@ _leaving = threading.Lock()
 def stop_at_signals(message: str) -> None:
     """Have SIGINT and SIGTERM end this process with status 130 and a line on standard error.
 
-    To be called in the main thread, once. The signals' own handlers do nothing: a thread beside
+    To be called in the main thread, once. The signals' own handlers do nothing: a thread next to
     the main one acts, since that one may be in the middle of a long sort.
     """
     reading, writing = os.pipe()

@@ -1,4 +1,4 @@
-"""Conformance suites for other people's oracles and protocols, and the test of exact distributions.
+"""Conformance suites for plug-in oracles and protocols, and the test of exact distributions.
 
 They need no test framework: a check is called, and raises an AssertionError that says which
 property does not hold, with the value seen and the bound.

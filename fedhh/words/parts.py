@@ -1,4 +1,4 @@
-"""Parts of strings that a record reports beside the whole: an interface, and prefixes."""
+"""Parts of strings that a record reports besides the whole: an interface, and prefixes."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import gzip
 from importlib import resources
 
 FILE = "known_scowl70_en.txt.gz"
-"""SCOWL 2020.12.07 up to size 70; its notice stands beside it."""
+"""SCOWL 2020.12.07 up to size 70; its notice stands next to it."""
 
 
 @functools.cache

@@ -112,7 +112,7 @@ def test_reports_of_one_record_are_events_of_their_own():
 def test_a_ledger_composes_to_what_its_report_states():
     ledger = Ledger(charges=APPLE.charges[:1], num_days=3, delta=1e-3)
     caps = {"quicktype": APPLE.caps["quicktype"]}
-    event = event_of_charges(ledger.charges, ledger.most_in_life(caps))
+    event = event_of_charges(ledger.charges, ledger.most_in_lifetime(caps))
     assert len(epsilons(event)) == 2 * 2 * 3
     stated = ledger.before(caps).guarantee("user", "PLD").epsilon
     found = PLDAccountant(NEIGHBORS).compose(event).get_epsilon(1e-3)

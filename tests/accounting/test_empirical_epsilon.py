@@ -45,7 +45,7 @@ def test_a_correct_oracle_comes_out_at_most_at_its_epsilon_and_close_to_it(oracl
         pytest.param(4.0, 1001, 1_000_000, marks=pytest.mark.slow),
     ],
 )
-def test_an_oracle_whose_p_is_five_percent_too_large_is_caught(epsilon, domain_size, num_samples):
+def test_an_oracle_whose_p_is_five_percent_too_large_is_detected(epsilon, domain_size, num_samples):
     broken = KeepsItsValueTooOften(epsilon=epsilon, domain_size=domain_size)
     held = broken.privatize(np.zeros(100_000, dtype=np.int64), rng=np.random.default_rng(1))
     share = (held == 0).any(axis=1).mean()
@@ -66,7 +66,7 @@ def test_no_randomizer_looks_like_one():
     assert found.epsilon > 7
 
 
-def test_equal_laws_give_no_epsilon_and_gaussians_at_most_theirs():
+def test_equal_distributions_give_no_epsilon_and_gaussians_at_most_theirs():
     rng = np.random.default_rng(5)
     same = audit_epsilon(*rng.normal(size=(2, 50_000)), confidence=1 - 1e-9)
     assert same.epsilon == 0.0

@@ -153,7 +153,7 @@ def test_whoever_passes_has_a_p_value_of_at_most_the_rate():
         chosen = np.array([benjamini_hochberg(each, rate) for each in p])
         assert chosen.any(axis=1).mean() > 0.5
         assert (p[chosen] <= rate).all()
-        # A word that nobody holds has a uniform p-value, whatever the others' are.
+        # A word that no client holds has a uniform p-value, whatever the others' are.
         p[:, 0] = np.linspace(0, 1, 500, endpoint=False) + 0.001
         assert np.mean([benjamini_hochberg(each, rate)[0] for each in p]) <= rate
 

@@ -48,7 +48,7 @@ def test_guesses_that_are_all_right_give_their_bound_by_hand():
 
 
 @pytest.mark.parametrize("name", [*NAMES, "cms"])
-def test_a_tenth_more_than_stated_is_caught(name):
+def test_a_tenth_more_than_stated_is_detected(name):
     oracle = oracle_of(name, 2.0)
     assert audited(oracle, 30_000).epsilon <= 2.0
     found = audited(SupportsItsValue.with_epsilon(oracle, 2.2), 30_000)
@@ -56,7 +56,7 @@ def test_a_tenth_more_than_stated_is_caught(name):
     assert found.epsilon < found.largest_detectable
 
 
-def test_a_raw_report_one_time_in_a_hundred_is_caught():
+def test_a_raw_report_one_time_in_a_hundred_is_detected():
     num_values, epsilon = 45, 2.0
     oracle = OptimizedUnaryEncoding(epsilon=epsilon, domain_size=num_values)
     one_hot = np.eye(num_values, dtype=np.uint8)
@@ -69,7 +69,7 @@ def test_a_raw_report_one_time_in_a_hundred_is_caught():
     assert audited(oracle, 40_000).epsilon <= epsilon
 
 
-def test_a_value_hidden_in_what_a_report_states_to_be_chance_is_caught():
+def test_a_value_hidden_in_what_a_report_states_to_be_chance_is_detected():
     # The stated distribution does not depend on the hash function's offset.
     oracle = oracle_of("olh", 0.5)
 
@@ -85,7 +85,7 @@ def test_a_value_hidden_in_what_a_report_states_to_be_chance_is_caught():
     assert "learned likelihood" in found.event
 
 
-def test_one_report_that_one_value_sends_too_often_is_caught():
+def test_one_report_that_one_value_sends_too_often_is_detected():
     oracle = SubsetSelection(epsilon=1.0, domain_size=6)
     assert oracle.d == 2
 

@@ -322,7 +322,7 @@ def test_of_equally_many_reports_only_the_worse_blanket_is_kept():
 
 @pytest.mark.parametrize("local_epsilon", [0.1, 1.0, math.log(3), 4.0, math.log(100), 10.0, 16.0])
 @pytest.mark.parametrize("domain_size", [2, 4, 28, 101, 1351, 1_000_001])
-def test_the_law_of_subset_selection_is_the_oracles(local_epsilon, domain_size):
+def test_the_distribution_of_subset_selection_is_the_oracles(local_epsilon, domain_size):
     oracle = SubsetSelection(epsilon=local_epsilon, domain_size=domain_size)
     distribution = Selection(
         local_epsilon=local_epsilon,

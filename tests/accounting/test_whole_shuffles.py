@@ -88,7 +88,7 @@ def test_clones_hold_for_randomizers_without_any_symmetry(seed):
 
 
 @pytest.mark.parametrize("shuffle", [(2.0, 4, 1, 8), (2.0, 4, 2, 5), (4.0, 5, 1, 6)])
-def test_a_bound_for_too_many_reports_is_caught(shuffle, truths):
+def test_a_bound_for_too_many_reports_is_detected(shuffle, truths):
     local_epsilon, s, d, n = shuffle
     epsilons, truth = truths[shuffle]
     for bound in (

@@ -17,7 +17,7 @@ import pytest
 from fedhh.cli.live import failure_line, followed
 from fedhh.experiments.report.explorer import http_server
 from fedhh.experiments.report.explorer import server as live_server
-from fedhh.experiments.report.explorer.http_server import MOST_BYTES, MOST_UNHEARD
+from fedhh.experiments.report.explorer.http_server import MOST_BYTES, MOST_WAITING
 from fedhh.experiments.report.explorer.live import live_run
 from fedhh.experiments.report.explorer.server import LiveServer
 from fedhh.experiments.study.callbacks import Callbacks
@@ -138,10 +138,10 @@ def send_slowly(connection: socket.socket) -> None:
 
 def test_half_open_connections_make_room_for_others(server):
     before = len(os.listdir("/proc/self/fd"))
-    waiting = [opened(server) for _ in range(MOST_UNHEARD * 3)]
+    waiting = [opened(server) for _ in range(MOST_WAITING * 3)]
     assert status(server) == 200
     # Ours, and of the server's no more than it allows.
-    assert len(os.listdir("/proc/self/fd")) - before - len(waiting) <= MOST_UNHEARD + 1
+    assert len(os.listdir("/proc/self/fd")) - before - len(waiting) <= MOST_WAITING + 1
     for connection in waiting:
         connection.close()
     until(lambda: len(os.listdir("/proc/self/fd")) <= before)
@@ -160,7 +160,7 @@ def test_so_many_pages_listen_and_no_more(server, monkeypatch):
     second.close()
 
 
-def heard_of_a_run(error: RunFailedError | None) -> str:
+def events_of_a_run(error: RunFailedError | None) -> str:
     """All that a page hears that listens from before the run's end."""
     heard: list[bytes] = []
     fails = nullcontext() if error is None else pytest.raises(RunFailedError, match=str(error))
@@ -178,13 +178,13 @@ def heard_of_a_run(error: RunFailedError | None) -> str:
 
 
 def test_a_run_that_fails_ends_its_page_with_the_cause():
-    text = heard_of_a_run(RunFailedError("Ray is gone; start it."))
+    text = events_of_a_run(RunFailedError("Ray is gone; start it."))
     assert 'event: failure\ndata: "Ray is gone; start it."' in text
     assert "event: end" not in text
 
 
 def test_while_clients_are_drawn_the_page_says_so_and_a_run_that_ends_well_has_not_failed():
-    text = heard_of_a_run(None)
+    text = events_of_a_run(None)
     assert 'event: status\ndata: "clients are drawn; the first round follows"' in text
     assert "event: end" in text
     assert "event: failure" not in text

@@ -24,8 +24,8 @@ from fedhh.server.sfp import Sfp
 from fedhh.simulation.executor import InProcessExecutor
 
 
-class Decoded(Callbacks):
-    """Keeps all that it hears but steps."""
+class Recorded(Callbacks):
+    """Records all events but steps."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
@@ -95,13 +95,13 @@ def test_units_at_the_same_time_are_named_and_a_note_follows(terminal):
 def test_a_phase_of_known_length_has_its_own_share():
     heard = []
 
-    class Heard(LiveProgress):
+    class Recording(LiveProgress):
         def phase(self, text, done=0, of=0):
             heard.append((done, of))
             super().phase(text, done, of)
 
     population = VirtualPopulation("keyboard60d", 20_000, seed=0)
-    with Heard(SafeConsole(file=io.StringIO())) as progress:
+    with Recording(SafeConsole(file=io.StringIO())) as progress:
         population.count(lambda done, of: progress.phase("counting true words", done, of))
         assert progress.line().startswith("counting true words, 100 %, ")
     assert heard[0] == (0, 20_000)
@@ -131,14 +131,14 @@ def test_a_run_tells_its_rounds():
     class Hostile(Sfp):
         title = "[/]\x1b[2J"
 
-    told = Decoded()
+    recorded = Recorded()
     population = synthetic_population("chat", 600, seed=0)
     with LiveProgress(SafeConsole(file=io.StringIO())) as progress:
         protocol = Hostile(clients_per_layer=600)
-        simulate(protocol, population, seed=0, callbacks=[progress, told])
+        simulate(protocol, population, seed=0, callbacks=[progress, recorded])
         line = progress.line()
     assert line.startswith(r"[/]\x1b[2J: 1 of 1 rounds, 100 %, ")
-    assert told.all == ["0 of 1 rounds", "pass 1/1 layer 1/1"]
+    assert recorded.all == ["0 of 1 rounds", "pass 1/1 layer 1/1"]
 
 
 SWEEP = """
@@ -149,12 +149,12 @@ sweep = { axes = { "protocol.eta_max" = [20, 30] } }
 
 
 def test_a_sweep_tells_its_cells(tmp_path):
-    told = Decoded()
+    recorded = Recorded()
     run_sweep(
-        parse_sweep(tomllib.loads(SWEEP), "mine"), tmp_path / "out", workers=0, callbacks=[told]
+        parse_sweep(tomllib.loads(SWEEP), "mine"), tmp_path / "out", workers=0, callbacks=[recorded]
     )
     first, second = "eta_max 20, seed 0", "eta_max 30, seed 0"
-    assert told.all == ["0 of 2 cells", f"begin {first}", first, f"begin {second}", second]
+    assert recorded.all == ["0 of 2 cells", f"begin {first}", first, f"begin {second}", second]
 
 
 def test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices(tmp_path):
@@ -162,14 +162,14 @@ def test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices(tmp_path
     config = load_pipeline("pipeline-small", settings=settings, use_cases=("emoji", "health"))
     use_cases = build_use_cases(config)
     worker = DeviceWorker(build_model(config, use_cases), seed=config.seed)
-    told = Decoded()
+    recorded = Recorded()
     run = Run(
         config, use_cases, InProcessExecutor(worker), checkpoint=tmp_path / "c.npz",
         seconds_between_checkpoints=0,
     )  # fmt: skip
-    run.finish([told])
+    run.finish([recorded])
     published = ["publishing emoji (1 of 2)", "publishing health (2 of 2)"]
-    assert told.all == [
+    assert recorded.all == [
         "0 of 3 days", "saving the state", "day 1", *published, "saving the state", "day 2",
         *published, "saving the state", "day 3", "adding up losses",
         "publishing emoji, all days (1 of 2)", "publishing health, all days (2 of 2)",

@@ -95,7 +95,7 @@ def support_p_values(tallies, counts, num_reports, oracle):
 
 
 @pytest.mark.parametrize("kind", [per_report, exact])
-def test_supports_have_their_exact_law_with_and_without_reports(population, kind):
+def test_supports_have_their_exact_distribution_with_and_without_reports(population, kind):
     # One choice of contributions, many draws of the randomizer: only its stream's seed changes.
     counts = true_counts(population, 0)
     query, _ = first_answer(kind(population, 0))
@@ -150,7 +150,7 @@ def distributions(first, second):
 
 
 @pytest.mark.slow
-def test_coverage_and_kept_words_have_one_law_over_200_runs():
+def test_coverage_and_kept_words_have_one_distribution_over_200_runs():
     population = zipf_population(2_000)
     runs = 200
 
@@ -250,7 +250,7 @@ def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_eve
 
 
 @pytest.mark.parametrize("protocol", [SFP, PEM], ids=["sfp", "pem"])
-def test_sketches_drawn_at_once_have_the_law_of_those_of_reports(population, protocol):
+def test_sketches_drawn_at_once_have_the_distribution_of_those_of_reports(population, protocol):
     query = protocol.next_query(protocol.initialize())
     sums = {kind: [] for kind in (per_report, exact)}
     for kind, seeds in ((per_report, range(60)), (exact, range(100, 160))):

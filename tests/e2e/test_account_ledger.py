@@ -34,7 +34,7 @@ def epsilon(found: dict[str, Any], unit: str, method: str = "basic") -> float:
 def test_audited_systems_permit_what_the_paper_says(answer, words, announced, busy_day):
     # 20 events, since ten records of a name go out in a report of the iOS 11 beta.
     found = answer("--rules", *words, "--days", "9", "--events", "20")
-    busy = found["busy_device"]
+    busy = found["saturating_device"]
     assert busy["permitted_per_day"]["announced in 2016"] == announced
     assert max(busy["loss_by_day"]) == busy_day
     assert busy["loss_by_day"][0] == busy_day
@@ -53,7 +53,7 @@ def test_the_worked_example_of_the_paper(answer):
         "--rules", "macos-10.12", *only_emoji, "--days", "30", "--idle-days", "20",
         "--busy-days", "1", "--events", "2", "--key-names", "10",
     )  # fmt: skip
-    busy = found["busy_device"]
+    busy = found["saturating_device"]
     assert busy["loss_by_day"] == [0] * 20 + [10, 10] + [0] * 8
     assert busy["largest_in_24_hours"] == 20
 
@@ -63,7 +63,7 @@ def test_published_caps(answer):
     assert [epsilon(found, unit) for unit in ("item", "day", "24 hours", "user")] == [
         8, 54, 108, 1620,
     ]  # fmt: skip
-    assert found["busy_device"] is None
+    assert found["saturating_device"] is None
     assert found["use_cases"]["quicktype"]["reports"] == [2, 6]
     assert found["curve"]["days"][-1] == 30
     assert found["curve"]["together"]["basic"][-1] == 1620
@@ -103,7 +103,7 @@ def test_tables_name_units_and_deltas(command, monkeypatch):
     done = command("account", "ledger", "--rules", "macos-10.12", "--days", "365")
     assert (done.returncode, done.stderr) == (0, "")
     for text in ("5946", "swap; delta 0 for the sum, else 1e-10", "24 hours", "AppDeepLink",
-                 "16.28571", "of NewWords, in its life"):  # fmt: skip
+                 "16.28571", "of NewWords, in its lifetime"):  # fmt: skip
         assert text in done.stdout
 
 
@@ -173,7 +173,7 @@ def test_an_event_is_python_that_evaluates_to_it(command):
     assert found == pytest.approx([1.0] * 6 + [2.0] * 3 + [6.0] * 3)
 
 
-def test_a_second_opinion_on_a_life_stands_next_to_its_composition(answer):
+def test_a_second_opinion_on_a_lifetime_stands_next_to_its_composition(answer):
     words = ("--use-case", "emoji=1:2", "--use-case", "words=2+6:1", "--days", "9")
     words += ("--delta", "1e-6")
     plain, found = answer(*words), answer(*words, "--second-opinion")
@@ -193,12 +193,12 @@ def test_a_single_record_is_not_composed(answer, command):
 
 
 def test_what_has_no_event_or_opinion_is_refused(refused):
-    life = ("account", "ledger", "--use-case", "emoji=1:1000", "--days", "365")
-    assert "365,000" in refused(*life, "--format", "dp-event")
-    assert "365,000" in refused(*life, "--second-opinion")
+    lifetime = ("account", "ledger", "--use-case", "emoji=1:1000", "--days", "365")
+    assert "365,000" in refused(*lifetime, "--format", "dp-event")
+    assert "365,000" in refused(*lifetime, "--second-opinion")
     for more in (["--second-opinion"], ["--figure", "life.png"]):
-        assert more[0] in refused(*life, "--format", "dp-event", *more)
-    assert "1e-11" in refused(*life, "--second-opinion", "--delta", "1e-11")
+        assert more[0] in refused(*lifetime, "--format", "dp-event", *more)
+    assert "1e-11" in refused(*lifetime, "--second-opinion", "--delta", "1e-11")
 
 
 def test_a_finished_runs_directory_is_taken(answer, refused, once, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from fedhh.oracles import ORACLES
 
 
-def test_an_audit_of_a_report_stands_beside_the_stated_epsilon(answer):
+def test_an_audit_of_a_report_stands_next_to_the_stated_epsilon(answer):
     found = answer(
         "audit", "randomizer", "--oracle", "ss", "--local-epsilon", "2", "--domain-size", "20",
         "--samples", "10000",
@@ -54,7 +54,7 @@ def test_a_run_on_a_wrong_tally_is_refuted(fedhh, monkeypatch, tmp_path):
     assert json.loads(out)["verdict"] == "refuted"
 
 
-def test_an_audit_of_a_layer_stands_beside_the_bounds(answer):
+def test_an_audit_of_a_layer_stands_next_to_the_bounds(answer):
     found = answer(
         "audit", "randomizer", "--local-epsilon", "3", "--domain-size", "12", "--reports", "8",
         "--samples", "1000", "--delta", "0.01",
@@ -75,7 +75,7 @@ def small_run(tmp_path: Path) -> Path:
     return tmp_path / "run.toml"
 
 
-def test_an_audit_of_a_run_stands_beside_its_claims(answer, tmp_path):
+def test_an_audit_of_a_run_stands_next_to_its_claims(answer, tmp_path):
     found = answer(
         "audit", "run", str(small_run(tmp_path)), "--set", "privacy.local_epsilon=3",
         "--samples", "100", "--delta", "0.01",

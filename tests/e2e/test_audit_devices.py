@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.longitudinal.pipeline import audits
-from tests.longitudinal.living_devices import RefilledTwice
+from tests.longitudinal.faulty_devices import RefilledTwice
 
 EMOJI = ("--use-case", "emoji=4:1")
 QUICK = ("--days", "4", "--devices", "1500")
@@ -37,13 +37,17 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
     code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (0, "consistent")
     (sent,) = result["sent"]
-    assert (sent["most_in_a_day"], sent["most_in_life"], sent["loss_of_life"]) == (1, 4, 16.0)
-    day, life = result["shown"]
-    assert (day["stated_answers"], life["stated_answers"]) == (1, 4)
-    assert (day["stated_loss"], life["stated_loss"]) == (4.0, 16.0)
+    assert (sent["most_in_a_day"], sent["most_in_lifetime"], sent["loss_of_lifetime"]) == (
+        1,
+        4,
+        16.0,
+    )
+    day, lifetime = result["shown"]
+    assert (day["stated_answers"], lifetime["stated_answers"]) == (1, 4)
+    assert (day["stated_loss"], lifetime["stated_loss"]) == (4.0, 16.0)
     assert day["at_least_answers"] == 1
-    assert 3 <= life["at_least_answers"] <= 4 < life["detects_from"]
-    assert life["at_least"] < life["claimed"] == pytest.approx(4.0)
+    assert 3 <= lifetime["at_least_answers"] <= 4 < lifetime["detects_from"]
+    assert lifetime["at_least"] < lifetime["claimed"] == pytest.approx(4.0)
     code, table, _ = device(*EMOJI, *QUICK)
     assert code == 0
     assert "verdict: consistent" in table
@@ -75,7 +79,7 @@ def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
     (sent,) = result["sent"]
     assert (sent["use_case"], sent["local_epsilon"], sent["stated_in_a_day"]) == ("taps", 3.0, 3)
     # The first records wait for more than a day, the last ones are still there.
-    assert 4 <= sent["most_in_life"] <= 7
+    assert 4 <= sent["most_in_lifetime"] <= 7
     names = [each["use_case"] for each in found(
         device, "--pipeline", "pipeline-small", "--days", "1", "--devices", "8"
     )[1]["sent"]]  # fmt: skip
@@ -141,11 +145,11 @@ def test_an_audit_says_what_it_cannot_refute(device):
     assert found(device, *words)[1]["shown"][0]["detects_from"] is None
 
 
-def test_a_busy_device_under_an_audited_budget_manager_keeps_its_balances(device):
+def test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances(device):
     code, result = found(device, "--rules", "macos-10.12", "--days", "5")
     assert code == 0
     # 16 a day for the four announced applications (Tang et al. 2017, section 4.2.3).
-    losses = {each["use_case"]: each["loss_of_life"] for each in result["sent"]}
+    losses = {each["use_case"]: each["loss_of_lifetime"] for each in result["sent"]}
     del losses["com.apple.health"]
     assert sum(losses.values()) == 16 * 5
 

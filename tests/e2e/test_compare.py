@@ -1,4 +1,4 @@
-"""Protocols beside each other, as the user of the command line meets them."""
+"""Protocols compared, as the user of the command line meets them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL_SKETCHES = (
 BASE = ("run", "--preset", "small", "--set", "population.clients=8000", "--workers", "0")
 
 
-def beside(section: str, name: str = "sfp") -> list[str]:
+def compared_with(section: str, name: str = "sfp") -> list[str]:
     """Options for a small SFP in a section."""
     values = [f"{section}.name={name}", *(f"{section}.{value}" for value in SMALL_SKETCHES)]
     return [word for value in values for word in ("--set", value)]
@@ -25,7 +25,7 @@ def beside(section: str, name: str = "sfp") -> list[str]:
 
 @pytest.mark.parametrize("name", ["sfp", "pem", "triehh"])
 def test_every_protocol_runs_by_name(tmp_path, command, name: str):
-    sketches = beside("protocol") if name == "sfp" else ["--set", f"protocol.name={name}"]
+    sketches = compared_with("protocol") if name == "sfp" else ["--set", f"protocol.name={name}"]
     if name == "triehh":
         sketches += ["--set", "protocol.central_epsilon=20", "--set", "privacy.delta=0.01"]
     done = command(*BASE, *sketches, "--out", "mine", "--format", "json", cwd=tmp_path)
@@ -38,7 +38,7 @@ def test_every_protocol_runs_by_name(tmp_path, command, name: str):
 
 
 def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_path, command, once):
-    mine, seen = once(*BASE, *beside("baseline"))
+    mine, seen = once(*BASE, *compared_with("baseline"))
     assert "LDP TrieHH and SFP on the same clients" in seen
     again = ("run", "--config", f"{mine}/baseline/config.toml", "--out", "alone")
     alone = command(*again, cwd=tmp_path)
@@ -61,7 +61,7 @@ def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_p
 @pytest.mark.usefixtures("own_modules")
 def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
     go = write_waiting(tmp_path, "stopped/baseline")
-    both = (*BASE, *beside("baseline", SERVER))
+    both = (*BASE, *compared_with("baseline", SERVER))
     process = start(*both, "--out", "stopped", cwd=tmp_path)
     wait_until((tmp_path / "stopped" / "baseline").exists, process)
     process.send_signal(signal.SIGTERM)

@@ -41,7 +41,7 @@ def test_it_leaves_whole_files(done):
     tables = {f"{name}.{kind}" for name in TABLES for kind in ("csv", "parquet")}
     assert names == tables | {"config.toml", "result.json", "figures"}
     figures = sorted(path.name for path in (directory / "figures").iterdir())
-    assert figures == ["error_by_day.png", "loss_over_life.png", "records.png"]
+    assert figures == ["error_by_day.png", "loss_over_lifetime.png", "records.png"]
     days = pd.read_parquet(directory / "days.parquet")
     assert len(days) == 4 * 2
     devices = pd.read_parquet(directory / "devices.parquet")

@@ -9,13 +9,13 @@ import shutil
 import pytest
 
 from fedhh.validation import InputError
-from tests.e2e.test_compare import BASE, COMPARISON, beside
+from tests.e2e.test_compare import BASE, COMPARISON, compared_with
 
 
 @pytest.fixture
 def run_with_baseline(once):
     """A directory of a run and its baseline, and what a person saw of it."""
-    return once(*BASE, *beside("baseline"))
+    return once(*BASE, *compared_with("baseline"))
 
 
 @pytest.fixture

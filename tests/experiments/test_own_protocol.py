@@ -1,4 +1,4 @@
-"""A protocol from a file beside the config: run, swept, compared, on Ray, resumed, reported."""
+"""A protocol from a file next to the config: run, swept, compared, on Ray, resumed, reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedhh.experiments.run.run import run_config
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
-from tests.experiments.config.test_population_door import MODULE as POPULATION
+from tests.experiments.config.test_population_plugins import MODULE as POPULATION
 from tests.fuzz.work import RUN, call
 
 MODULE = '''
@@ -155,5 +155,7 @@ def test_a_changed_module_is_not_mixed_into_a_sweep(folder):
 def test_the_current_folder_serves_without_a_config(folder):
     settings = ["population.clients=3000", f"protocol.name={NAME}", "protocol.z=2.5"]
     assert load_config(preset="small", settings=settings).protocol.z == 2.5
-    with pytest.raises(InputError, match="own_abov_z' is neither installed here nor beside the co"):
+    with pytest.raises(
+        InputError, match="own_abov_z' is neither installed here nor next to the co"
+    ):
         load_config(preset="small", settings=["protocol.name=own_abov_z:KeepAboveZ"])

@@ -149,7 +149,7 @@ def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
     ],
     ids=" ".join,
 )
-def test_code_beside_a_result_runs_with_trust_alone(sent, received, command):
+def test_code_next_to_a_result_runs_with_trust_alone(sent, received, command):
     if "--resume" in command:
         for name in ("run", "days"):
             (received / name / "result.json").unlink()

@@ -229,7 +229,7 @@ def test_an_old_directory_still_has_a_page(page, adaptive, tmp_path):
             shutil.copy(file, tmp_path)
     file = write_report(tmp_path)
     page.open(file, ready=".words tbody tr")
-    assert "does not say what became of its candidates" in page.text()
+    assert "has no outcomes of its candidates" in page.text()
     assert page.script("return document.querySelectorAll('.icicle').length") == 0
     page.quiet(file.as_uri())
 

@@ -43,7 +43,7 @@ MOST_MEMORY = 2**30
 _LIMIT = 2**32
 """Bytes of addresses that cases get beyond those that are there: the machine has to live on."""
 
-_MOST_TOLD, _FEW = 10, 50
+_MOST_LISTED, _FEW = 10, 50
 
 Record = Callable[[str, object], None]
 """pytest's ``record_property``."""
@@ -98,7 +98,7 @@ def feed(kind: str, run: Callable[[random.Random], bool], record: Record) -> Non
             except AssertionError as error:
                 failures.append(f"{kind} {case}: {error}")
     record("fuzz", [kind, accepted, number - accepted - len(failures), len(failures)])
-    assert not failures, "\n".join(failures[:_MOST_TOLD])
+    assert not failures, "\n".join(failures[:_MOST_LISTED])
     # Of few, chance may damage each, or none.
     assert 0 < accepted < number or number < _FEW
 

@@ -13,7 +13,7 @@ import threading
 import time
 from urllib.parse import urlsplit
 
-from fedhh.experiments.report.explorer.http_server import MOST_UNHEARD
+from fedhh.experiments.report.explorer.http_server import MOST_WAITING
 from fedhh.experiments.report.explorer.server import LiveServer
 from tests.cli.test_live_server import everything, opened, status
 from tests.fuzz.mutation import mutate_bytes
@@ -81,7 +81,7 @@ def test_garbage_changes_nothing_for_a_normal_client(capfd):
         client.start()
         for number in range(CASES):
             abuse(server, random.Random(f"live server {number}"), kept)
-            if len(kept) > MOST_UNHEARD * 2:
+            if len(kept) > MOST_WAITING * 2:
                 kept.pop(0).close()
         done.set()
         client.join()

@@ -70,7 +70,7 @@ def test_the_place_is_the_users_and_names_versions_and_platform(monkeypatch):
     assert cache_directory() != place
 
 
-def test_no_kernel_uses_numbas_own_cache_beside_the_source():
+def test_no_kernel_uses_numbas_own_cache_next_to_the_source():
     caches = []
     for module in pkgutil.iter_modules(kernels.__path__, "fedhh.kernels."):
         for value in vars(import_module(module.name)).values():

@@ -168,7 +168,7 @@ def draw_many(table, size, number=0):
     return ranks
 
 
-def test_ranks_follow_their_law_and_neighboring_laws_fail():
+def test_ranks_follow_their_distribution_and_neighboring_distributions_fail():
     head, size = 20, 2_000_000
     table = power_law(head, 0.9, 1.4)
     # Single ranks, then ever wider cells across the columns of one rank and the groups.
@@ -223,7 +223,7 @@ def test_heavy_tails_stay_below_the_largest_rank():
 
 
 @pytest.mark.parametrize("mean", [0.02, 0.8, 9.99, 10.01, 37.0, 800.0])
-def test_poisson_numbers_follow_their_law_and_neighboring_laws_fail(mean):
+def test_poisson_numbers_follow_their_distribution_and_neighboring_distributions_fail(mean):
     state, size = new_state(), 200_000
     numbers = np.array([poisson(state, mean) for _ in range(size)])
     observed = np.bincount(numbers)

@@ -67,7 +67,7 @@ def test_the_tally_of_three_reports_has_the_exact_joint_distribution(route):
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("wrong", [0.65, 0.55])
-def test_a_coin_five_percent_off_is_caught(route, wrong):
+def test_a_coin_five_percent_off_is_detected(route, wrong):
     rng = np.random.default_rng(2)
     drawn = draws(10_000, [3], 5, 2, wrong, rng, route)
     assert distribution_p_value(drawn, subset_distribution(5, 2, 0.6, 3)) < ALPHA
@@ -75,7 +75,7 @@ def test_a_coin_five_percent_off_is_caught(route, wrong):
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("wrong_d", "wrong_value"), [(3, 3), (1, 3), (2, 4)])
-def test_a_wrong_size_or_value_is_caught(route, wrong_d, wrong_value):
+def test_a_wrong_size_or_value_is_detected(route, wrong_d, wrong_value):
     rng = np.random.default_rng(3)
     drawn = draws(500, [wrong_value], 5, wrong_d, 0.6, rng, route)
     assert distribution_p_value(drawn, subset_distribution(5, 2, 0.6, 3)) < ALPHA
@@ -193,7 +193,7 @@ def test_values_outside_the_domain_are_refused_before_any_vote_counts(route, str
 
 
 @pytest.mark.parametrize(("s", "d", "n"), [(40_000, 150, 2_000), (5_000, 3, 150_000)])
-def test_values_that_share_stamps_are_told_apart(s, d, n):
+def test_values_that_share_stamps_are_distinguished(s, d, n):
     # Ten values share a stamp, or stamps start over: the same draws give the same tally as a table
     # with a stamp for each value. Many of one value make counters of a byte run over.
     values = np.random.default_rng(10).integers(s, size=n)

@@ -49,9 +49,7 @@ def audited(answer, first, second, *, num_devices=2000, seed=1, **options):
 
 @pytest.mark.parametrize("back_and_forth", [False, True])
 @pytest.mark.parametrize(("answer", "low", "high"), ANSWERS, ids=lambda x: type(x).__name__)
-def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
-    answer, low, high, back_and_forth
-):
+def test_kept_responses_pass_and_redrawn_ones_are_detected(answer, low, high, back_and_forth):
     first, second = histories((low, high), 20, back_and_forth=back_and_forth)
     stated = stated_of_histories(answer, first, second)
     assert stated.epsilon == pytest.approx(answer.epsilon_of_same_pattern(1 + back_and_forth))
@@ -65,7 +63,7 @@ def test_a_memo_that_is_kept_passes_and_one_that_is_drawn_again_is_caught(
 
 
 @pytest.mark.parametrize(("answer", "low", "high"), ANSWERS[:2], ids=lambda x: type(x).__name__)
-def test_a_memo_that_a_change_and_back_redraws_is_caught_only_by_changing(answer, low, high):
+def test_responses_that_a_change_and_back_redraws_are_detected_only_by_changing(answer, low, high):
     for back_and_forth in (False, True):
         first, second = histories((low, high), 40, back_and_forth=back_and_forth)
         stated = stated_of_histories(answer, first, second)
@@ -73,7 +71,7 @@ def test_a_memo_that_a_change_and_back_redraws_is_caught_only_by_changing(answer
         assert found.refuted == back_and_forth
 
 
-def test_a_threshold_of_rounding_that_is_drawn_again_is_caught():
+def test_a_threshold_of_rounding_that_is_drawn_again_is_detected():
     # Between grid points a new alpha each day shows both of their permanent bits.
     first, second = np.full(20, 1.0), np.full(20, 9.0)
     assert not audited(ONE_BIT_MEAN, first, second).refuted
@@ -103,7 +101,7 @@ def test_honest_answers_are_refuted_no_more_often_than_the_confidence_says():
     assert refuted <= 3
 
 
-def test_that_a_value_changed_is_not_hidden_by_a_memo():
+def test_that_a_value_changed_is_not_hidden_by_memoization():
     # Without perturbation, a bit that differs from yesterday's proves a change.
     still, moved = np.full(10, 0.0), np.resize([0.0, 10.0], 10)
     claim = TradeOff((Answers(epsilon=2.0, times=1),))

@@ -59,7 +59,7 @@ def test_caps_of_nothing_are_refused(wrong: dict[str, int]) -> None:
         Cap(**wrong)
 
 
-def test_a_window_longer_than_the_life_is_refused() -> None:
+def test_a_window_longer_than_the_history_is_refused() -> None:
     with pytest.raises(InputError, match="num_days"):
         Cap(amount=1).most_in_any(3, of_days=2)
 
@@ -84,7 +84,7 @@ def test_a_replay_finds_the_worst_of_all_windows(session_days, rollover, lifetim
         worst = [excesses(cap, each) for each in counts]
         assert found.num_overspending == sum(each > 0 for each in worst)
         assert found.most_in_a_day == counts.max()
-        assert found.most_in_life == counts.sum(axis=1).max()
+        assert found.most_in_lifetime == counts.sum(axis=1).max()
         for each in (found.first, found.worst):
             if max(worst) <= 0:
                 assert each is None
@@ -108,7 +108,7 @@ def test_what_a_device_saved_up_is_not_held_against_it():
 
 def test_no_records_are_no_trouble_and_wrong_ones_are_refused():
     assert replay_cap(Cap(amount=1), [], []).num_devices == 0
-    assert replay_cap(Cap(amount=1), [4], [2], [0]).most_in_life == 0
+    assert replay_cap(Cap(amount=1), [4], [2], [0]).most_in_lifetime == 0
     with pytest.raises(InputError, match="days of at least 0, got days=-1"):
         replay_cap(Cap(amount=1), [0], [-1])
     with pytest.raises(InputError, match="one length"):

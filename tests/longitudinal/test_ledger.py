@@ -85,12 +85,12 @@ def test_every_number_says_what_it_is() -> None:
         assert each.delta == (0 if each.method in {"basic", "randomizer"} else 1e-8)
         assert "neighbors send equally many records" in each.assumptions
         assert each.theorem
-    of_life = {each.method: each for each in report.together.guarantees if each.unit == "user"}
-    assert list(of_life) == ["basic", "advanced 2010", "advanced", "PLD"]
-    assert [each.best for each in of_life.values()] == [False, False, False, True]
+    of_lifetime = {each.method: each for each in report.together.guarantees if each.unit == "user"}
+    assert list(of_lifetime) == ["basic", "advanced 2010", "advanced", "PLD"]
+    assert [each.best for each in of_lifetime.values()] == [False, False, False, True]
     expected = optimal_composition([0.25, 0.75, 0.5, 2.0], [400, 400, 200, 5], delta=1e-8)
-    assert of_life["PLD"].epsilon == expected
-    assert report.together.best("user", "local") is of_life["PLD"]
+    assert of_lifetime["PLD"].epsilon == expected
+    assert report.together.best("user", "local") is of_lifetime["PLD"]
     of_day = {each.method: each for each in report.together.guarantees if each.unit == "day"}
     assert "above basic composition" in of_day["advanced 2010"].assumptions
     assert Guarantee.from_dict(of_day["PLD"].to_dict()) == of_day["PLD"]
@@ -105,7 +105,7 @@ def test_the_sum_is_marked_where_nothing_is_saved() -> None:
     assert "no less than basic" in report.guarantee("user", "advanced").assumptions
 
 
-def test_opting_out_shortens_the_life() -> None:
+def test_opting_out_shortens_the_history() -> None:
     ledger = Ledger(charges=CHARGES, num_days=365)
     early = ledger.before(CAPS, num_days=10)
     assert early.num_days == 10
@@ -160,8 +160,8 @@ def naive(sent: np.ndarray, here: np.ndarray) -> dict[str, Any]:
         for device in range(devices)
         if here[day, device]
     ]
-    life = [sum(each for _, d, each in per_day if d == device) for device in range(devices)]
-    return {"per_day": per_day, "life": life}
+    lifetime = [sum(each for _, d, each in per_day if d == device) for device in range(devices)]
+    return {"per_day": per_day, "life": lifetime}
 
 
 def at_rank(values: Sequence[float], share: float) -> float:
@@ -179,13 +179,13 @@ def test_distributions_against_a_loop_over_devices() -> None:
     found = ledger.spent(sent, opt_in=opt_in, opt_out=opt_out)
     expected = naive(sent, here)
     losses = [each for _, _, each in expected["per_day"]]
-    for spread, values in ((found.day.basic, losses), (found.life.basic, expected["life"])):
+    for spread, values in ((found.day.basic, losses), (found.lifetime.basic, expected["life"])):
         assert spread.mean == pytest.approx(np.mean(values))
         assert spread.median == at_rank(values, 0.5)
         assert spread.most == at_rank(values, 0.95)
         assert spread.largest == max(values)
     assert found.day.how_many == here.sum()
-    assert found.life.how_many == 50
+    assert found.lifetime.how_many == 50
     assert found.records.tolist() == sent.sum(axis=0).tolist()
     assert expected["life"][found.worst_device] == max(expected["life"])
     by_day = [[each for day, _, each in expected["per_day"] if day == d] for d in range(6)]
@@ -197,9 +197,9 @@ def test_distributions_against_a_loop_over_devices() -> None:
     worst = sent.sum(axis=0)[:, found.worst_device]
     parts = [worst[0], worst[0], worst[1], worst[2]]
     best = optimal_composition([0.25, 0.75, 0.5, 2.0], [int(n) for n in parts], delta=1e-4)
-    assert found.life.pld.largest == best
-    assert found.life.pld.mean is None
-    assert found.life_by_use_case["emoji"].basic.largest == 0.5 * sent.sum(axis=0)[1].max()
+    assert found.lifetime.pld.largest == best
+    assert found.lifetime.pld.mean is None
+    assert found.lifetime_by_use_case["emoji"].basic.largest == 0.5 * sent.sum(axis=0)[1].max()
 
 
 def test_days_one_by_one_and_together_are_the_same() -> None:
@@ -226,7 +226,7 @@ def test_profiles_are_counted_in_every_way() -> None:
         assert found == expected
 
 
-def test_the_curve_ends_with_the_whole_life() -> None:
+def test_the_curve_ends_with_the_whole_history() -> None:
     rules = Rules(charges=CHARGES, caps=dict(zip(["words", "emoji", "health"], CAPS, strict=True)))
     account = account_ledger(rules, num_days=60, delta=1e-6)
     curve = account.curve()

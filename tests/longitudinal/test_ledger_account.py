@@ -23,7 +23,7 @@ RULES = Rules(
 
 def test_sums_of_epsilons_are_records_times_epsilon():
     found = account_ledger(RULES, num_days=14)
-    assert found.most_in_life(14) == [28, 2]
+    assert found.most_in_lifetime(14) == [28, 2]
     assert found.report.guarantee("user", SUM).epsilon == 28 + 4
     assert found.report.guarantee("user", SUM).delta == 0
     assert found.report.guarantee("day", SUM, "words").epsilon == 2
@@ -31,7 +31,7 @@ def test_sums_of_epsilons_are_records_times_epsilon():
     assert (found.neighboring, found.saturating, found.title) == ("swap", None, "your own rules")
     assert found.curve().days[-1] == 14
     assert found.to_dict()["use_cases"]["words"]["session_days"] == 7
-    assert account_ledger(RULES, num_days=14, without=["emoji"]).most_in_life(14) == [2]
+    assert account_ledger(RULES, num_days=14, without=["emoji"]).most_in_lifetime(14) == [2]
 
 
 def test_dp_accounting_agrees_on_all_days_together_and_alone():
@@ -47,7 +47,7 @@ def test_a_saturating_device_spends_what_an_audited_system_permits():
     device = found.saturating
     # 16 a day for the four announced applications (Tang et al. 2017, section 4.2.3).
     assert device.permitted_per_day["announced in 2016"] == 16
-    assert sum(device.loss_by_day) == device.spent.life.basic.largest == 160
+    assert sum(device.loss_by_day) == device.spent.lifetime.basic.largest == 160
     assert found.short_name("com.apple.keyboard.Emoji") == "Emoji"
     idle = account_audited_ledger("macos-10.12", num_days=10, idle_days=4, busy_days=1, events=2)
     assert idle.saturating.loss_by_day[:4] == [0.0] * 4

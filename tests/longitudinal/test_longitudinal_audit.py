@@ -1,4 +1,4 @@
-"""Audits of whole lives: honest devices pass close to what they state, others are caught."""
+"""Audits of whole histories: honest devices pass close to what they state, others are detected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedhh.longitudinal.audit.trade_off import Answers, TradeOff
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.oracles import GeneralizedRandomizedResponse, SubsetSelection
 from fedhh.validation import InputError
-from tests.longitudinal.living_devices import (
+from tests.longitudinal.faulty_devices import (
     CappedDevice,
     ForgetsItsLifetime,
     HasNoCap,
@@ -67,10 +67,10 @@ def exact_epsilon(histories, epsilon):
     distributions = [
         [
             np.mean([p if value == report else 1 - p for value in day if value != NO_EVENT])
-            for day in life
+            for day in history
             for report in (0, 1)
         ]
-        for life in (histories.first, histories.second)
+        for history in (histories.first, histories.second)
     ]
     worst = 0.0
     for reports in itertools.product((0, 1), repeat=histories.first.shape[0]):
@@ -90,7 +90,9 @@ def exact_epsilon(histories, epsilon):
         ("event", [[0, 0], [0, 0]], [[1, 0], [0, 0]], 1),
     ],
 )
-def test_the_bound_comes_close_to_the_law_of_all_transcripts(level, first, second, records):
+def test_the_bound_comes_close_to_the_distribution_of_all_transcripts(
+    level, first, second, records
+):
     histories = NeighboringHistories(
         level=level, first=np.array(first), second=np.array(second), pair=(0, 1), seen=(0, 2)
     )
@@ -106,7 +108,7 @@ def test_the_bound_comes_close_to_the_law_of_all_transcripts(level, first, secon
 
 
 @pytest.mark.parametrize(
-    ("cap", "kept_days", "of_day", "of_life"),
+    ("cap", "kept_days", "of_day", "of_lifetime"),
     [
         (CAP, 1, 2, 12),
         (Cap(amount=2, rollover=2), 2, 4, 12),
@@ -114,14 +116,14 @@ def test_the_bound_comes_close_to_the_law_of_all_transcripts(level, first, secon
         (Cap(amount=2, lifetime=5), 1, 2, 5),
     ],
 )
-def test_an_honest_device_passes_close_to_what_it_states(cap, kept_days, of_day, of_life):
+def test_an_honest_device_passes_close_to_what_it_states(cap, kept_days, of_day, of_lifetime):
     found = audited(CappedDevice, cap=cap, kept_days=kept_days)
     assert not any(each.refuted for each in found.values())
     stated = {level: each.found.stated.num_answers for level, each in found.items()}
-    assert stated == {"event": 1, "day": of_day, "user": of_life}
+    assert stated == {"event": 1, "day": of_day, "user": of_lifetime}
     # Almost all the records that were really sent are found in their reports.
-    sent = found["user"].sent.most_in_life
-    assert sent <= of_life
+    sent = found["user"].sent.most_in_lifetime
+    assert sent <= of_lifetime
     assert 0.6 * sent <= found["user"].found.least_answers <= sent
     assert found["event"].found.least_answers == 1
 
@@ -131,11 +133,11 @@ def test_a_budget_refilled_twice_and_a_missing_cap_are_caught_twice(kind, sent_o
     found = audited(kind)
     assert str(found["user"].sent.first) == f"sent {sent_on_a_day} in 1 day, stated at most 2"
     # The reports alone show it too, and about how many there were.
-    of_day, of_life = found["day"].found, found["user"].found
+    of_day, of_lifetime = found["day"].found, found["user"].found
     assert of_day.refuted
-    assert of_life.refuted
+    assert of_lifetime.refuted
     assert 2 < of_day.least_answers <= sent_on_a_day
-    assert 16 <= of_life.least_answers <= NUM_DAYS * sent_on_a_day
+    assert 16 <= of_lifetime.least_answers <= NUM_DAYS * sent_on_a_day
     # One event is still in one record.
     assert not found["event"].found.refuted
 
@@ -143,12 +145,12 @@ def test_a_budget_refilled_twice_and_a_missing_cap_are_caught_twice(kind, sent_o
 def test_a_rollover_without_its_limit_and_a_forgotten_lifetime_are_caught():
     kept = Cap(amount=3, rollover=1)
     # Idle days come first: only then is there more to inherit than the limit.
-    life = np.full((5, 9), NO_EVENT)
-    life[3:] = 0
+    history = np.full((5, 9), NO_EVENT)
+    history[3:] = 0
     histories = NeighboringHistories(
         level="user",
-        first=life,
-        second=np.where(life == NO_EVENT, NO_EVENT, 1),
+        first=history,
+        second=np.where(history == NO_EVENT, NO_EVENT, 1),
         pair=(0, 1),
         seen=(0, 5),
     )
@@ -197,7 +199,7 @@ def test_honest_devices_are_refuted_no_more_often_than_the_confidence_says():
 
 
 def test_numbers_are_learned_from_other_devices_than_they_are_tested_on():
-    # Of few devices and many days, what was learned of a device's own numbers tells its life.
+    # Of few devices and many days, what was learned of a device's own numbers tells its history.
     histories = neighboring_histories("event", num_days=40, events_per_day=9)
     device = SendsAtRandom(oracle=response(0.1), cap=Cap(amount=9))
     found = [
@@ -220,7 +222,7 @@ def test_more_answers_than_stated_are_seen_from_where_the_audit_says():
     assert telling_epsilon(0.1, 100) == 0.1
 
 
-def test_wrong_lives_are_named():
+def test_wrong_histories_are_named():
     for change, message in (
         ({"level": "week"}, "Unknown level 'week'"),
         ({"num_days": 0}, "num_days >= 1"),

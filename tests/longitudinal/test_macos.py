@@ -79,7 +79,7 @@ def test_daily_losses_of_the_paper() -> None:
     ],
     ids=["macos", "macos without deep links", "ios 10", "ios 11"],
 )
-def test_a_busy_device_sends_what_the_paper_permits(
+def test_a_saturating_device_sends_what_the_paper_permits(
     system: Configuration, keys: list[str], daily: int
 ) -> None:
     device = busy(system, keys, days=12)
@@ -120,7 +120,7 @@ def test_the_worked_example_of_section_4_2_3(hour: int) -> None:
 
 
 def test_never_more_than_balances_and_reports_allow() -> None:
-    """Random lives: sleep, odd first runs, many languages; every limit of section 4.2.1 holds."""
+    """Random days: sleep, odd first runs, many languages; every limit of section 4.2.1 holds."""
     system = MACOS_10_12_3
     keys = [*EMOJIS, *FOUR, "com.apple.health.datatypes", "com.apple.keyboard.LocalWords.en_US"]
     reached = 0.0
@@ -231,7 +231,7 @@ def test_choice_among_records_is_random_and_seeded() -> None:
 
     picks = Counter(each for seed in range(300) for each in chosen(seed))
     assert len(picks) == 6
-    # Each of 6 records is one of 2 chosen in 100 of 300 lives; 60 apart is over 7 deviations.
+    # Each of 6 records is one of 2 chosen in 100 of 300 histories; 60 apart is over 7 deviations.
     assert max(picks.values()) - min(picks.values()) < 60
     assert chosen(3) == chosen(3)
 
@@ -280,7 +280,7 @@ def test_presets_are_complete() -> None:
         assert all(each.source for each in system.key_properties.values())
         assert set(INITIALLY_ANNOUNCED) <= set(system.paid_budgets)
         caps = {key: system.budgets[key].cap for key in system.paid_budgets}
-        # A life of 30 days: a day's budget on each of them, none lost.
+        # A history of 30 days: a day's budget on each of them, none lost.
         assert caps[SEARCH].most_in(0, 30) == 30
     assert MACOS_10_12_3.budgets[HEALTH].cap.most_in(0, 15) == 6
     assert MACOS_10_12_3.budgets[DEFAULT].cap.most_in(0, 15) == 1

@@ -19,7 +19,7 @@ from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters
 from fedhh.testing.statistics import ALPHA, follows_distribution, rows
 from fedhh.validation import InputError
-from tests.longitudinal.memo_lives import (
+from tests.longitudinal.memoized_histories import (
     PAPER,
     TINY,
     all_reports,
@@ -84,16 +84,16 @@ def slow_distribution(answer, values, public, reports):
 
 
 @SUBMITTED
-def test_the_law_of_whole_sequences_is_that_of_the_papers(name):
+def test_the_distribution_of_whole_sequences_is_that_of_the_papers(name):
     answer = TINY[name]
     values = values_of(answer)
-    for life in ([values[0], values[1], values[0]], [values[-1], values[-1]], values[-2:]):
+    for history in ([values[0], values[1], values[0]], [values[-1], values[-1]], values[-2:]):
         for public in publics_of(answer)[:2]:
-            space, logs = distribution_of(answer, life, public)
+            space, logs = distribution_of(answer, history, public)
             found = np.exp(logs)
             assert found.sum() == pytest.approx(1)
             some = range(0, len(space), max(1, len(space) // 12))
-            expected = [slow_distribution(answer, life, public, space[row]) for row in some]
+            expected = [slow_distribution(answer, history, public, space[row]) for row in some]
             assert found[list(some)] == pytest.approx(expected)
 
 
@@ -139,28 +139,28 @@ def test_the_numbers_of_the_rappor_paper():
 def test_the_second_answer_is_made_from_the_first(name):
     answer = TINY[name]
     n = 500
-    memo = answer.begin(n, rng=np.random.default_rng(1))
+    state = answer.begin(n, rng=np.random.default_rng(1))
     values = np.random.default_rng(2).choice(values_of(answer), n)
-    kept = answer.permanent(memo, values)
-    assert (answer.permanent(memo, values) == kept).all()
-    answer.answer(memo, values[::-1].copy(), rng=np.random.default_rng(3))
-    assert (answer.permanent(memo, values) == kept).all()
-    assert (answer.permanent(memo.rows(100, 300), values[100:300]) == kept[100:300]).all()
-    again = [answer.answer(memo, values, rng=np.random.default_rng(day)) for day in (4, 5)]
+    kept = answer.permanent(state, values)
+    assert (answer.permanent(state, values) == kept).all()
+    answer.answer(state, values[::-1].copy(), rng=np.random.default_rng(3))
+    assert (answer.permanent(state, values) == kept).all()
+    assert (answer.permanent(state.rows(100, 300), values[100:300]) == kept[100:300]).all()
+    again = [answer.answer(state, values, rng=np.random.default_rng(day)) for day in (4, 5)]
     same = bool((again[0] == again[1]).all())
     assert same == (answer.daily_zero == 0 and answer.daily_one == 1)
     if same:
         assert (again[0] == kept).all()
-    redrawn = memo.with_new_keys(rng=np.random.default_rng(6))
+    redrawn = state.with_new_keys(rng=np.random.default_rng(6))
     assert (answer.permanent(redrawn, values) != kept).any()
 
 
-def simulated(answer, memos, life, *, seed):
-    """Return ``(n, t, b)`` reports, of each day from that day's memo."""
+def simulated(answer, states, history, *, seed):
+    """Return ``(n, t, b)`` reports, of each day from that day's state."""
     rng = np.random.default_rng(seed)
     days = [
-        answer.answer(memo, np.full(memo.num_devices, value), rng=rng)
-        for memo, value in zip(memos, life, strict=True)
+        answer.answer(state, np.full(state.num_devices, value), rng=rng)
+        for state, value in zip(states, history, strict=True)
     ]
     return np.stack(days, axis=1)
 
@@ -176,32 +176,32 @@ def simulated(answer, memos, life, *, seed):
         ("dbitflip-numbers", 3, "with_new_offsets"),
     ],
 )
-def test_simulated_reports_follow_the_law_and_redrawn_memos_do_not(name, days, redraw):
+def test_simulated_reports_follow_the_distribution_and_redrawn_states_do_not(name, days, redraw):
     answer = TINY[name]
     n, rng = 25_000, np.random.default_rng(7)
     public = publics_of(answer)[0]
-    memo = replace(answer.begin(n, rng=rng), public=np.repeat(public, n, axis=0))
+    state = replace(answer.begin(n, rng=rng), public=np.repeat(public, n, axis=0))
     values = values_of(answer)
     # Alpha drawn again shows only in numbers that are between grid points.
     same = [3.0 if redraw == "with_new_offsets" else values[-1]] * days
-    for life in (same, [*values[:2], *values[:1]][:days]):
-        space, logs = distribution_of(answer, life, public)
+    for history in (same, [*values[:2], *values[:1]][:days]):
+        space, logs = distribution_of(answer, history, public)
         distribution = dict(zip(rows(space), np.exp(logs), strict=True))
         assert follows_distribution(
-            rows(simulated(answer, [memo] * days, life, seed=8)), distribution
+            rows(simulated(answer, [state] * days, history, seed=8)), distribution
         )
-        if life is same:
-            redrawn = [getattr(memo, redraw)(rng=rng) for _ in life]
+        if history is same:
+            redrawn = [getattr(state, redraw)(rng=rng) for _ in history]
             assert not follows_distribution(
-                rows(simulated(answer, redrawn, life, seed=9)), distribution
+                rows(simulated(answer, redrawn, history, seed=9)), distribution
             )
 
 
 def test_permanent_responses_of_different_values_are_independent():
     answer = MemoizedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5))
     n = 60_000
-    memo = answer.begin(n, rng=np.random.default_rng(15))
-    kept = [answer.permanent(memo, np.full(n, value)) for value in (0, 1, NOTHING)]
+    state = answer.begin(n, rng=np.random.default_rng(15))
+    kept = [answer.permanent(state, np.full(n, value)) for value in (0, 1, NOTHING)]
     pairs = np.concatenate(kept, axis=1)
     chances = [0.75, 0.25, 0.25, 0.75, 0.25, 0.25]
     distribution = {
@@ -223,7 +223,7 @@ def test_one_bit_mean_is_unbiased_with_its_variance(name, value):
     assert np.exp(logs) @ estimates**2 - mean**2 == pytest.approx(answer.variance([value]))
 
 
-def test_alpha_points_are_right_in_the_mean_for_each_device_for_life():
+def test_alpha_points_are_right_in_the_mean_for_each_device_for_good():
     answer = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=4)
     values = np.random.default_rng(16).uniform(0, 10, 200)
     below, threshold = answer.thresholds(values)
@@ -249,9 +249,9 @@ def test_one_bit_means_error_bound_is_missed_with_delta_at_most(gamma, delta):
         assert answer.error_bound(n, delta=delta) == pytest.approx(paper)
     rng = np.random.default_rng(17)
     values = np.tile(np.linspace(0, 10, n), runs)
-    memo = answer.begin(n * runs, rng=rng)
-    reports = answer.answer(memo, values, rng=rng).reshape(runs, n, 1)
-    errors = np.array([float(answer.estimate(each, memo.public)) for each in reports]) - 5
+    state = answer.begin(n * runs, rng=rng)
+    reports = answer.answer(state, values, rng=rng).reshape(runs, n, 1)
+    errors = np.array([float(answer.estimate(each, state.public)) for each in reports]) - 5
     misses = int((np.abs(errors) > answer.error_bound(n, delta=delta)).sum())
     assert stats.binomtest(misses, runs, delta, alternative="greater").pvalue > ALPHA
     # A quarter of it is missed more often than that: the test can fail.
@@ -310,8 +310,8 @@ def test_drawn_buckets_are_uniform_sets():
 
 def test_fresh_noise_adds_up():
     answer = FreshAnswer(oracle=make_oracle(OracleSpec(name="grr", epsilon=1.0), 3))
-    memo = answer.begin(3, rng=np.random.default_rng(20))
-    assert answer.answer(memo, np.arange(3), rng=np.random.default_rng(21)).shape == (3,)
+    state = answer.begin(3, rng=np.random.default_rng(20))
+    assert answer.answer(state, np.arange(3), rng=np.random.default_rng(21)).shape == (3,)
     space = np.array(list(itertools.product(range(3), repeat=2)))
     public = np.empty((9, 0), dtype=np.int64)
     logs = [answer.log_prob(space, [value] * 2, public) for value in (0, 1)]
@@ -324,11 +324,11 @@ def test_fresh_noise_adds_up():
 
 def test_large_blocks_of_devices_are_answered_in_parts(monkeypatch):
     answer = TINY["dbitflip-gamma"]
-    memo = answer.begin(50, rng=np.random.default_rng(22))
+    state = answer.begin(50, rng=np.random.default_rng(22))
     values = np.arange(50) % 3
-    whole = answer.answer(memo, values, rng=np.random.default_rng(23))
+    whole = answer.answer(state, values, rng=np.random.default_rng(23))
     monkeypatch.setattr("fedhh.longitudinal.memoization.bits._BITS_AT_ONCE", 16)
-    assert (answer.answer(memo, values, rng=np.random.default_rng(23)) == whole).all()
+    assert (answer.answer(state, values, rng=np.random.default_rng(23)) == whole).all()
     assert all_reports(answer, 1).shape == (4, 1, 2)
 
 
@@ -359,10 +359,10 @@ def test_wrong_input_is_refused(make, message):
 
 def test_values_must_be_one_per_device_and_one_per_day():
     answer = TINY["dbitflip"]
-    memo = answer.begin(3, rng=np.random.default_rng(24))
+    state = answer.begin(3, rng=np.random.default_rng(24))
     with pytest.raises(InputError, match="each of 3 devices"):
-        answer.answer(memo, np.array([0, 1]), rng=np.random.default_rng(25))
+        answer.answer(state, np.array([0, 1]), rng=np.random.default_rng(25))
     with pytest.raises(InputError, match="each of 3 devices"):
-        answer.permanent(memo, np.array([0, 1]))
+        answer.permanent(state, np.array([0, 1]))
     with pytest.raises(InputError, match="each of 1 days"):
-        answer.log_prob(np.zeros((1, 1, 2), dtype=bool), [0, 1], memo.public[:1])
+        answer.log_prob(np.zeros((1, 1, 2), dtype=bool), [0, 1], state.public[:1])

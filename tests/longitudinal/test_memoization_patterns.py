@@ -10,17 +10,17 @@ from fedhh.longitudinal.audit.answer_audit import stated_of_histories
 from fedhh.longitudinal.memoization import MemoizedDBitFlip, MemoizedOneBitMean
 from fedhh.longitudinal.memoization.daily import same_pattern
 from fedhh.validation import InputError
-from tests.longitudinal.memo_lives import TINY, distribution_of, publics_of
+from tests.longitudinal.memoized_histories import TINY, distribution_of, publics_of
 
 TOLERANCE = 1e-9
 
 
 def enumerated(answer, values, days):
-    """Yield each two different lives, and their exact epsilon: the worst public draw and report."""
+    """Yield each two histories, and their exact epsilon: the worst public draw and report."""
     histories = list(itertools.product(values, repeat=days))
     distributions = np.array(
         [
-            [distribution_of(answer, life, public)[1] for life in histories]
+            [distribution_of(answer, history, public)[1] for history in histories]
             for public in publics_of(answer)
         ]
     )
@@ -39,7 +39,7 @@ def d_bit_flip(num_buckets, num_drawn, **settings):
     ("num_buckets", "num_drawn", "days"),
     [(2, 1, 2), (3, 1, 2), (3, 1, 3), (3, 2, 2), (4, 1, 2), (4, 2, 2), (4, 3, 2), (3, 2, 3)],
 )
-def test_lives_of_buckets_have_a_bound_if_and_only_if_one_is_stated(
+def test_histories_of_buckets_have_a_bound_if_and_only_if_one_is_stated(
     num_buckets, num_drawn, days, only_drawn
 ):
     answer = d_bit_flip(num_buckets, num_drawn, only_drawn=only_drawn)
@@ -92,8 +92,8 @@ def test_flips_bound_a_shared_response_no_longer_than_there_are_days():
             for public in publics_of(answer)
             for p, q in itertools.permutations(
                 (
-                    distribution_of(answer, np.resize(life, days), public)[1]
-                    for life in ([1, 2], [1, 0])
+                    distribution_of(answer, np.resize(history, days), public)[1]
+                    for history in ([1, 2], [1, 0])
                 ),
                 2,
             )
@@ -122,8 +122,8 @@ def test_one_bit_means_patterns_are_those_of_rounded_values(num_steps, above):
     assert of_numbers == pytest.approx(above, abs=1e-3)
     # On three days nothing bounds them.
     distributions = [
-        distribution_of(answer, life, np.empty((1, 0), dtype=np.int64))[1]
-        for life in ([0.0, 0.5, 1.0], [0.0, 1.0, 0.5])
+        distribution_of(answer, history, np.empty((1, 0), dtype=np.int64))[1]
+        for history in ([0.0, 0.5, 1.0], [0.0, 1.0, 0.5])
     ]
     assert (np.isneginf(distributions[0]) != np.isneginf(distributions[1])).any()
 
@@ -157,6 +157,6 @@ def test_nothing_is_stated_of_numbers_that_are_rounded_to_another_pattern():
     ("first", "second", "message"),
     [([0, 1], [0], "one length"), ([], [], "at least one day"), ([[0]], [[1]], "at least one day")],
 )
-def test_what_are_no_two_lives_is_named(first, second, message):
+def test_what_are_no_two_histories_is_named(first, second, message):
     with pytest.raises(InputError, match=message):
         TINY["dbitflip"].epsilon_of_histories(first, second)

@@ -22,7 +22,7 @@ from fedhh.longitudinal.memoization import (
     find_device,
     guess_value,
     histories,
-    life_epsilon,
+    history_epsilon,
     observed_after,
     one_day,
     response_changes,
@@ -33,7 +33,7 @@ from fedhh.longitudinal.memoization.observer import pseudonym_scores
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.validation import InputError
-from tests.longitudinal.memo_lives import PAPER, TINY, distribution_of
+from tests.longitudinal.memoized_histories import PAPER, TINY, distribution_of
 
 # Of each answer, a device's public part and the two values that are easiest to distinguish.
 FARTHEST = {
@@ -57,8 +57,8 @@ def both_distributions(name, first, second):
     public, (a, b) = FARTHEST[name]
     public = np.array(public, dtype=np.int64)
     return [
-        distribution_of(answer, [{A: a, B: b}[label] for label in life.tolist()], public)[1]
-        for life in (first, second)
+        distribution_of(answer, [{A: a, B: b}[label] for label in history.tolist()], public)[1]
+        for history in (first, second)
     ]
 
 
@@ -84,7 +84,9 @@ def worst_ratio(p, q):
 def test_epsilon_and_the_observer_are_those_of_all_sequences(name, first, second):
     p, q = both_distributions(name, first, second)
     with np.errstate(invalid="ignore"):
-        assert life_epsilon(TINY[name], first, second).epsilon == pytest.approx(worst_ratio(p, q))
+        assert history_epsilon(TINY[name], first, second).epsilon == pytest.approx(
+            worst_ratio(p, q)
+        )
     found = distinguish(TINY[name], first, second)
     exact = (1 + variation(p, q)) / 2
     assert found.lower - 1e-9 <= exact <= found.upper + 1e-9
@@ -113,7 +115,7 @@ def distribution_rows(name, days):
 
 
 @NAMES
-def test_fresh_noise_of_the_same_law_is_the_first_report_again_and_again(name):
+def test_fresh_noise_of_the_same_distribution_is_the_first_report_again_and_again(name):
     p, q = both_distributions(name, always(1), always(1, B))
     first, second = p, q
     for days in (2, 3):
@@ -121,14 +123,14 @@ def test_fresh_noise_of_the_same_law_is_the_first_report_again_and_again(name):
         histories = always(days), always(days, B)
         found = distinguish(TINY[name], *histories, redrawn=True)
         assert found.lower - 1e-9 <= (1 + variation(first, second)) / 2 <= found.upper + 1e-9
-        epsilon = life_epsilon(TINY[name], *histories, redrawn=True).epsilon
+        epsilon = history_epsilon(TINY[name], *histories, redrawn=True).epsilon
         assert epsilon == pytest.approx(days * TINY[name].epsilon_first)
 
 
 @NAMES
 def test_the_epsilon_of_a_value_is_the_answers_own(name):
     for days in (1, 4, 40):
-        found = life_epsilon(TINY[name], always(days), always(days, B))
+        found = history_epsilon(TINY[name], always(days), always(days, B))
         assert found.epsilon == pytest.approx(TINY[name].epsilon_after(days))
         assert found.delta == 0
 
@@ -164,7 +166,7 @@ def test_a_visible_change_of_one_bit_mean_has_its_closed_form(days):
     assert response_changes(answer, 0.0, 4.0, public) == pytest.approx([visible])
     found = distinguish(answer, always(days), changing(days))
     assert found.middle == pytest.approx((1 + visible) / 2, abs=3e-4)
-    assert life_epsilon(answer, always(days), changing(days)).epsilon == math.inf
+    assert history_epsilon(answer, always(days), changing(days)).epsilon == math.inf
     # A small change moves the rounded value only if alpha lies between.
     p = 1 / (e + 1)
     moved = p * 0.5 + (1 - p) * 0.5
@@ -189,10 +191,10 @@ def test_a_change_between_buckets_that_were_not_drawn():
 @pytest.mark.parametrize("name", ["dbitflip", "one-bit-mean", "dbitflip-only-drawn"])
 def test_permanent_responses_change_as_often_as_stated(name):
     answer = TINY[name]
-    memo = answer.begin(20_000, rng=np.random.default_rng(1))
-    kept = [answer.permanent(memo, np.full(20_000, value)) for value in (1, 3)]
+    state = answer.begin(20_000, rng=np.random.default_rng(1))
+    kept = [answer.permanent(state, np.full(20_000, value)) for value in (1, 3)]
     changed = (kept[0] != kept[1]).any(axis=1).sum()
-    stated = response_changes(answer, 1, 3, memo.public)
+    stated = response_changes(answer, 1, 3, state.public)
     spread = math.sqrt(float((stated * (1 - stated)).sum()))
     assert abs(changed - stated.sum()) < 6.2 * spread
     assert abs(changed - 0.8 * stated.sum()) > 6.2 * spread
@@ -234,8 +236,8 @@ def test_fresh_noise_of_an_oracle():
     exact = distinguish(GRR, always(1), always(1, B))
     e = math.e
     assert exact.middle == pytest.approx(0.5 + (e - 1) / (e + 3) / 2)
-    assert life_epsilon(GRR, always(7), always(7, B)).epsilon == 7
-    assert life_epsilon(GRR, always(7), one_day(7)).epsilon == 1
+    assert history_epsilon(GRR, always(7), always(7, B)).epsilon == 7
+    assert history_epsilon(GRR, always(7), one_day(7)).epsilon == 1
     assert distinguish(GRR, always(7), one_day(7)).middle == pytest.approx(exact.middle)
     assert distinguish(GRR, always(4), np.array([A, A, OTHER_DEVICE, OTHER_DEVICE])).upper == 0.5
     found = guess_value(
@@ -270,13 +272,13 @@ def test_as_many_outcomes_as_stated_are_enumerated_and_not_one_more(monkeypatch)
     # Of three days, none to all show a one.
     asked = TINY["basic-rappor"], always(3), always(3, B)
     monkeypatch.setattr(histories, "MOST_OUTCOMES", 4)
-    assert life_epsilon(*asked).epsilon > 0
+    assert history_epsilon(*asked).epsilon > 0
     monkeypatch.setattr(histories, "MOST_OUTCOMES", 3)
     with pytest.raises(InputError, match=r"at most 3 counts of ones .* groups of 3 days"):
-        life_epsilon(*asked)
+        history_epsilon(*asked)
 
 
-def test_lives_in_words():
+def test_histories_in_words():
     assert describe(always(3)) == "always A"
     assert describe(changing(4)) == "A from day 0, B from day 2"
     assert describe(changing(40, 9)) == "9 changes between A and B"
@@ -315,7 +317,7 @@ def test_wrong_input_is_refused(make, message):
     assert message in str(refusal.value)
 
 
-def test_a_device_is_found_again_as_often_as_two_are_told_apart():
+def test_a_device_is_found_again_as_often_as_two_are_distinguished():
     # Of two pseudonyms one is the device: with one bit that is sent as it is, by hand. The right
     # one agrees; a wrong one agrees with 1 - 2 c (1 - c), and then it is a toss.
     answer = MemoizedOneBitMean(epsilon=1.0, maximum=1.0)

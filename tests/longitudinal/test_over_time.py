@@ -103,7 +103,7 @@ def test_contributions_are_kept_by_independent_coins():
     assert not np.array_equal(again.ranks, kept.ranks)
 
 
-def test_what_clients_type_follows_the_law_times_the_envelope():
+def test_what_clients_type_follows_the_distribution_times_the_envelope():
     weights = [1 / rank for rank in range(1, 101)]
     model = one_word_model(100, weights)
     population = over_time(model, clients=40_000, periods=4, seed=8)

@@ -13,7 +13,7 @@ from fedhh.longitudinal.ledger import (
     rules_of_configuration,
     rules_of_run,
 )
-from fedhh.longitudinal.ledger.macos import MacosDevice, live, most_within, records_by_day
+from fedhh.longitudinal.ledger.macos import MacosDevice, most_within, records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, DAY, IOS_11_BETA, MACOS_10_12_3
 from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
@@ -54,7 +54,7 @@ def test_busy_devices_reach_the_ledger_and_never_pass_it(
 ) -> None:
     system, days = CONFIGURATIONS[name], 16
     ledger = Ledger(charges=rules_of_configuration(system).charges, num_days=days)
-    device = live(
+    device = simulate(
         system, num_days=days, idle_days=idle_days, events_per_day=25, key_names=key_names,
         rng=np.random.default_rng(0),
     )  # fmt: skip
@@ -67,8 +67,8 @@ def test_busy_devices_reach_the_ledger_and_never_pass_it(
             most = float(allowed.guarantee(unit, "basic", use_case).epsilon)
             assert float(spent.report.guarantee(unit, "basic", use_case).epsilon) <= most
         if not idle_days:
-            life = allowed.guarantee("user", "basic", use_case).epsilon
-            assert spent.report.guarantee("user", "basic", use_case).epsilon == life
+            lifetime = allowed.guarantee("user", "basic", use_case).epsilon
+            assert spent.report.guarantee("user", "basic", use_case).epsilon == lifetime
     in_24_hours = float(allowed.guarantee("24 hours", "basic").epsilon)
     assert 0 < most_within(device.reports, DAY) <= in_24_hours
     # A manager that refills twice would be above what the ledger allows.

@@ -27,7 +27,7 @@ def test_a_saturating_device_keeps_its_balances():
     found = audit_budget_manager("macos-10.12", num_days=3)
     assert not found.refuted
     assert found.to_dict()["confidence"] is None
-    assert all(part.replay.most_in_life <= part.most_in_life for part in found.sent)
+    assert all(part.replay.most_in_lifetime <= part.most_in_lifetime for part in found.sent)
     with pytest.raises(InputError, match="macos"):
         audit_budget_manager("macos-9")
 
@@ -35,7 +35,7 @@ def test_a_saturating_device_keeps_its_balances():
 def test_devices_of_a_pipeline_keep_to_their_caps():
     found = audit_devices(EMOJI, num_days=3, num_devices=800)
     (sent,) = found.sent
-    assert (found.refuted, sent.replay.most_in_life, sent.most_in_life) == (False, 3, 3)
+    assert (found.refuted, sent.replay.most_in_lifetime, sent.most_in_lifetime) == (False, 3, 3)
     assert [part.stated_loss for part in found.shown] == [4.0, 12.0]
 
 

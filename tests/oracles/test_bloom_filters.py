@@ -85,7 +85,7 @@ def test_the_largest_log_ratio_of_two_reports_is_epsilon_where_filters_are_disjo
 
 
 @pytest.mark.parametrize("key", KEYS.tolist())
-def test_reports_have_the_law_of_both_steps(key):
+def test_reports_have_the_distribution_of_both_steps(key):
     rng = np.random.default_rng(8)
     cohorts, bits = TINY.privatize(np.full(20_000, key), rng=rng)
     draws = rows(np.column_stack([cohorts, bits]))
@@ -94,7 +94,7 @@ def test_reports_have_the_law_of_both_steps(key):
     assert not follows_distribution(draws, report_distribution(louder, key))
 
 
-def test_sums_without_reports_have_the_law_of_sums_of_reports():
+def test_sums_without_reports_have_the_distribution_of_sums_of_reports():
     # One cohort, so that the whole tally of three clients has few outcomes.
     filters = BloomFilters(num_bits=2, num_hashes=1, num_cohorts=1, hash_seed=1)
     reports = BloomReports(filters=filters, response=TINY.response)

@@ -29,7 +29,7 @@ def test_there_is_a_coefficient_for_every_set_of_up_to_k_attributes():
     assert HadamardMarginals(epsilon=1, num_attributes=8, order=3).num_coefficients == 92
 
 
-def test_reports_have_their_law_and_exactly_epsilon():
+def test_reports_have_their_distribution_and_exactly_epsilon():
     worst = 0.0
     for row, other in itertools.product(EVERY, repeat=2):
         one, two = report_distribution(TINY, row), report_distribution(TINY, other)

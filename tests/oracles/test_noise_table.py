@@ -1,4 +1,4 @@
-"""Variance per report of a value that nobody holds, V0, against numbers computed independently."""
+"""Variance per report of a value without holders, V0, against numbers computed independently."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_local_hashing_answers_by_randomized_response_on_cells(kind, epsilon):
 
 @pytest.mark.parametrize("kind", [BinaryLocalHashing, OptimizedLocalHashing])
 @pytest.mark.parametrize("wrong", [2.1, 1.9])
-def test_local_hashing_with_a_wrong_coin_is_caught(kind, wrong):
+def test_local_hashing_with_a_wrong_coin_is_detected(kind, wrong):
     right = kind(epsilon=2.0, domain_size=50)
     off = kind(epsilon=wrong, domain_size=50)
     assert off.num_cells - right.num_cells in (0, 1, -1)

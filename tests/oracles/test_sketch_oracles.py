@@ -71,7 +71,7 @@ each_smallest = pytest.mark.parametrize("oracle", SMALLEST, ids=name)
 
 @each_way
 @each_smallest
-def test_a_sketch_drawn_without_storing_reports_has_the_law_of_a_sketch_of_reports(
+def test_a_sketch_drawn_without_storing_reports_has_the_distribution_of_a_sketch_of_reports(
     oracle, from_histogram
 ):
     assert sketch_p_value(oracle, oracle, from_histogram=from_histogram) > ALPHA

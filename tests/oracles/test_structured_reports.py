@@ -77,10 +77,10 @@ def test_large_hadamard_tallies_have_the_exact_variance():
     z = error / np.sqrt(oracle.exact_variance(counts))
     assert abs(z.mean()) * math.sqrt(3_000) < 8
     assert 0.85 < (z**2).mean() < 1.15
-    # Beside the value that half of the clients hold there is more noise than elsewhere.
-    beside = oracle.symbols // oracle.block_size == oracle.symbols[0] // oracle.block_size
-    assert 0.7 < (z[beside] ** 2).mean() < 1.3
-    assert (error[beside] ** 2).mean() > 1.5 * float(oracle.variance(0, 100_000))
+    # Next to the value that half of the clients hold there is more noise than elsewhere.
+    same_block = oracle.symbols // oracle.block_size == oracle.symbols[0] // oracle.block_size
+    assert 0.7 < (z[same_block] ** 2).mean() < 1.3
+    assert (error[same_block] ** 2).mean() > 1.5 * float(oracle.variance(0, 100_000))
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 10.0])

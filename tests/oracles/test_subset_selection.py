@@ -79,7 +79,7 @@ def test_a_whole_subset_size_is_not_rounded_up(whole, multiple):
 
 
 @pytest.mark.parametrize(("s", "epsilon"), TINY)
-def test_law_is_that_of_the_papers_algorithm(s, epsilon):
+def test_distribution_is_that_of_the_papers_algorithm(s, epsilon):
     # Algorithm 1 step by step: a coin with probability p, then ordered draws without replacement.
     oracle = SubsetSelection(epsilon=epsilon, domain_size=s)
     value = s - 1
@@ -93,7 +93,7 @@ def test_law_is_that_of_the_papers_algorithm(s, epsilon):
 
 
 @pytest.mark.parametrize(("s", "epsilon"), TINY)
-def test_law_is_a_mixture_of_the_blanket_and_subsets_with_the_value(s, epsilon):
+def test_distribution_is_a_mixture_of_the_blanket_and_subsets_with_the_value(s, epsilon):
     oracle = SubsetSelection(epsilon=epsilon, domain_size=s)
     blanket = oracle.blanket_probability / math.comb(s, oracle.d)
     with_value = (1 - oracle.blanket_probability) / math.comb(s - 1, oracle.d - 1)

@@ -173,7 +173,7 @@ def test_the_local_epsilon_by_clones_is_allowed_and_a_larger_one_is_not():
 
 
 def test_f1_by_k_is_that_of_precision_and_recall():
-    # Three of the top ten, one far word, one that nobody holds.
+    # Three of the top ten, one far word, one that no client holds.
     f1 = triehh.f1_by_k(np.array([0, 4, 9, 250, -1]))
     assert f1[0] == pytest.approx(2 * 0.8 * 0.3 / (0.8 + 0.3))
     assert f1[-1] == pytest.approx(2 * 0.8 * (4 / 299) / (0.8 + 4 / 299))

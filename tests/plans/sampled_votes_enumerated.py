@@ -35,7 +35,7 @@ def round_distribution(
     return distribution
 
 
-def law_of_trie(
+def distribution_of_trie(
     words: tuple[str, ...], sample_size: int, threshold: int, rounds: int
 ) -> Distribution:
     """The distribution of all rounds: each votes for one symbol more of a kept prefix."""
@@ -83,7 +83,7 @@ def worst_delta(
 ) -> Fraction:
     """The largest delta over all neighbors, in both orders."""
     ratio = Fraction(math.exp(epsilon))
-    distribution = cache(lambda words: law_of_trie(words, sample_size, threshold, rounds))
+    distribution = cache(lambda words: distribution_of_trie(words, sample_size, threshold, rounds))
     return max(
         hockey_stick(distribution(tuple(sorted(one))), distribution(tuple(sorted(other))), ratio)
         for one, other in neighbors(kinds, num_clients)

@@ -1,4 +1,4 @@
-"""Adaptive TrieHH: the same as LDP TrieHH without its levers, and what each lever does."""
+"""Adaptive TrieHH: the same as LDP TrieHH without its components, and what each component does."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(protocol, population, seed=0):
         {"false_discovery_rate": 0.1, "validation_share": 0.2, "passes": 2},
     ],
 )
-def test_without_its_levers_it_is_ldp_triehh_bit_for_bit(clients, change):
+def test_without_its_components_it_is_ldp_triehh_bit_for_bit(clients, change):
     ours, our_rounds = run(AdaptiveTrieHH(**{**SMALL, **OFF, **change}), clients)
     settings = {**SMALL, "passes": 1, "validation_share": 0.1, **change}
     papers, their_rounds = run(LdpTrieHH(**settings), clients)
@@ -85,7 +85,7 @@ def test_without_its_levers_it_is_ldp_triehh_bit_for_bit(clients, change):
 
 
 @pytest.mark.parametrize(
-    "lever",
+    "component",
     [
         {"ranking": "posterior"},
         {"front_loaded": True},
@@ -94,14 +94,14 @@ def test_without_its_levers_it_is_ldp_triehh_bit_for_bit(clients, change):
         {"eta_max": "auto"},
     ],
 )
-def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
+def test_each_component_that_works_by_itself_changes_the_run(clients, component):
     _, off = run(AdaptiveTrieHH(**SMALL, **OFF), clients)
-    _, on = run(AdaptiveTrieHH(**{**SMALL, **OFF, **lever}), clients)
+    _, on = run(AdaptiveTrieHH(**{**SMALL, **OFF, **component}), clients)
     assert on[-1].state.history != off[-1].state.history
 
 
 @pytest.mark.parametrize(
-    "lever",
+    "component",
     [
         {"eta_max": "auto"},
         {"front_loaded": False},
@@ -115,15 +115,15 @@ def test_each_lever_that_works_by_itself_changes_the_run(clients, lever):
         {"false_discovery_rate": 0.0},
     ],
 )
-def test_each_lever_that_is_turned_on_or_off_changes_the_run(clients, lever):
+def test_each_component_that_is_turned_on_or_off_changes_the_run(clients, component):
     def observed(protocol):
         done = run(protocol, clients)[1]
         held = getattr(done[-2].state, "belief", None)
         return done[-1].state.history, None if held is None else held.held.tolist()
 
-    # At a small epsilon, with more candidates that nobody holds, every part has a say.
+    # At a small epsilon, with more candidates that no client holds, every component has an effect.
     base = replace(FULL, local_epsilon=3.0)
-    assert observed(replace(base, **lever)) != observed(base)
+    assert observed(replace(base, **component)) != observed(base)
 
 
 def sizes_of(protocol, num_clients=100_000):
@@ -189,8 +189,8 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     # Words of later layers have been asked about fewer times, and none by the layer it ended in.
     last = done[-2].state
     for layer, reports in zip(last.found.layer, last.own.evidence.num_reports, strict=True):
-        heard = [s.num_reports for s in last.history if s.layer > layer >= first]
-        assert reports == sum(heard)
+        asked = [s.num_reports for s in last.history if s.layer > layer >= first]
+        assert reports == sum(asked)
     _, silent = run(replace(FULL, requery_words=False), clients)
     assert all(len(each.query.finished) == 0 for each in silent[1:-1])
     assert [each.kept_by for each in silent[-1].state.history][-1] == "validation"

@@ -67,7 +67,7 @@ def test_what_is_learned_is_counted_where_it_was_seen():
     assert fixed.after(numbers, distributions, held).learned.shape == (0, 3)
 
 
-def test_the_learned_law_is_smoothed_by_shorter_contexts_by_hand():
+def test_the_learned_distribution_is_smoothed_by_shorter_contexts_by_hand():
     counts = np.zeros((16, 3))
     counts[number(A, B)] = [0, 8, 2]
     counts[number(B, B)] = [0, 0, 10]
@@ -185,7 +185,7 @@ def test_counts_are_those_by_hand():
     }
 
 
-def test_a_law_is_smoothed_by_shorter_and_shorter_contexts():
+def test_a_distribution_is_smoothed_by_shorter_and_shorter_contexts():
     # Of the eight symbols of "aba", "a" and "b" with their ends, 3 are a, 2 b and 3 ends.
     of_all = np.array([3 + 1, 3 + 1, 2 + 1]) / (8 + 3)
     after_a = (np.array([2, 0, 1]) + 5 * of_all) / (3 + 5)

@@ -201,7 +201,7 @@ def truths(num_candidates, n):
         yield (*held, n - sum(held))
 
 
-def test_the_law_that_is_enumerated_is_that_of_the_oracle():
+def test_the_distribution_that_is_enumerated_is_that_of_the_oracle():
     oracle = SubsetSelection(epsilon=1.0, domain_size=4)
     table = dense_distribution(oracle, (1, 0, 2, 1))
     distribution = tally_distribution(oracle, [0, 2, 2, 3])

@@ -110,7 +110,7 @@ def test_the_loop_refuses_the_size_from_clients_of_other_rounds(baskets):
         list(fedhh.rounds(protocol, baskets, seed=0))
 
 
-def test_more_clients_than_there_are_beside_those_of_the_size_are_refused(baskets):
+def test_more_clients_than_there_are_next_to_those_of_the_size_are_refused(baskets):
     with pytest.raises(InputError, match=r"clients_per_layer <= 18000, .*2222 clients .* apart"):
         miner(clients_per_layer=20_000).settle(num_clients=20_000, seed=0)
     miner(clients_per_layer=18_000).settle(num_clients=20_000, seed=0)

@@ -79,7 +79,7 @@ def test_a_values_support_is_the_sum_of_its_cells(oracle):
 
 
 @pytest.mark.parametrize("oracle", sketches(num_hashes=4), ids=named)
-def test_the_law_of_a_sketch_is_that_of_all_its_cells(oracle):
+def test_the_distribution_of_a_sketch_is_that_of_all_its_cells(oracle):
     sketch = sample_sketch(oracle, zipf_counts(300, 20), rng=np.random.default_rng(2))
     distribution = SketchNoise.of(oracle, sketch)
     # Every way to choose one cell of each row.
@@ -102,7 +102,7 @@ def test_a_sketch_without_reports_has_no_distribution():
 
 
 @pytest.mark.parametrize("oracle", sketches(num_hashes=400), ids=named)
-def test_without_frequent_values_the_law_of_a_sketch_changes_little(oracle):
+def test_without_frequent_values_the_distribution_of_a_sketch_changes_little(oracle):
     sums = oracle.aggregate(values=np.arange(200_000), rng=np.random.default_rng(3))
     alone = Noise(oracle=oracle, num_reports=200_000)
     seen = Noise.of_aggregate(oracle, 200_000, sums)

@@ -45,7 +45,7 @@ def test_the_share_of_findable_words_is_estimated_from_votes_alone(share, limits
         found = likely.mean()
         assert found == pytest.approx(share, rel=0.05, abs=0.005 if limits == 1 else 0.001)
         assert public_list.pays(likely) == (share > 0.01)
-        # Those that are held are told from the others, one by one.
+        # Those that are held are distinguished from the others, one by one.
         if limits > 1:
             assert likely[held > 0].min() > 0.99
             assert likely[held == 0].mean() < 1e-3

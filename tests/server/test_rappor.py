@@ -12,7 +12,7 @@ from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, Bloo
 from fedhh.queries.base import Aggregate
 from fedhh.server import rappor_decoding
 from fedhh.server.rappor import Rappor
-from fedhh.server.rappor_decoding import Decoded, decode, heard_filters
+from fedhh.server.rappor_decoding import Decoded, decode, judged_filters
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from fedhh.words.lexicon import Lexicon
@@ -117,7 +117,7 @@ def test_the_correction_counts_all_candidates_and_not_those_that_were_selected()
     protocol = Rappor(candidates=Candidates(WORDS), clients_per_layer=100, hash_seed=1)
     query = protocol.next_query(protocol.initialize())
     none = Aggregate.empty(0)
-    heard = heard_filters(query, REPORTS, none, decoded, codes, familywise_error=0.05)
+    heard = judged_filters(query, REPORTS, none, decoded, codes, familywise_error=0.05)
     found = heard.found
     assert heard.threshold_estimate == 30.0
     assert found.codes.ravel().tolist() == [7, 2]
@@ -153,7 +153,7 @@ SMALL = Rappor(
 )  # fmt: skip
 
 
-def test_frequent_words_are_found_with_counts_and_words_beside_the_list_are_told(typing):
+def test_frequent_words_are_found_with_counts_and_words_next_to_the_list_are_told(typing):
     result = fedhh.simulate(SMALL, typing, seed=1)
     found = result.discoveries.set_index("word")
     assert set(WORDS[:12]) <= set(found.index) <= set(WORDS[:20])

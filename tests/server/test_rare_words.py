@@ -74,7 +74,7 @@ def test_a_holders_one_report_may_be_in_the_round_where_it_counts_most(sizes):
     oracles = [make_pure_oracle(OracleSpec(name="grr", epsilon=2.0), size) for size in sizes]
     answers = Aggregate(tally=np.zeros(1, dtype=np.int64), num_reports=100, num_clients=100)
     for oracle, words in zip(oracles, (1, 2), strict=True):
-        evidence = evidence.heard(oracle, np.full(words, 30), answers)
+        evidence = evidence.with_votes(oracle, np.full(words, 30), answers)
     # Randomized response tells more of five values than of fifty: e^2 / (e^2 + 4).
     likelier, rarer = math.exp(2) / (math.exp(2) + 4), math.exp(2) / (math.exp(2) + 49)
     assert evidence.support[0] == pytest.approx(likelier)

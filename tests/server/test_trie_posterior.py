@@ -123,7 +123,7 @@ def test_children_with_many_votes_live_and_those_without_die():
 
 
 def test_what_earlier_layers_showed_counts():
-    # The same few votes: a child of a prefix that lives, and of one that hardly does.
+    # The same few votes: a child of a prefix that is held, and of one that hardly does.
     parents = TriePosterior(held=np.array([0.999, 0.01]), shares=np.full((2, 28), 1 / 28))
     mean = round(NUM_REPORTS * ORACLE.q)
     votes = [mean + 15, mean, mean + 15, mean]

@@ -35,7 +35,7 @@ class ValidationRound:
 
     epsilon: float
     num_reports: int
-    # Words that the round asks about beside the candidates, as a layer asks about prefixes.
+    # Words that the round asks about besides the candidates, as a layer asks about prefixes.
     others: int = 0
     share: float = 1.0
 
@@ -50,12 +50,12 @@ class ValidationRound:
         counts[:num_held] = np.ceil(np.geomspace(2, 6, num_held) * deviation)
         return counts
 
-    def heard(self, before, counts, rng):
+    def with_votes(self, before, counts, rng):
         oracle, n = self.oracle, self.num_reports
         rest = np.r_[np.zeros(self.others, dtype=np.int64), n - counts.sum()]
         tally = oracle.sample_aggregate(np.r_[counts, rest], rng=rng)
         answers = Aggregate(tally=tally, num_reports=n, num_clients=n)
-        return before.heard(oracle, tally[:NUM_WORDS], answers)
+        return before.with_votes(oracle, tally[:NUM_WORDS], answers)
 
 
 # Many votes by chance, where their distribution is nearly normal; five, where it is skewed; and the
@@ -82,7 +82,7 @@ CANDIDATES = replace(
 
 @dataclass
 class Seen:
-    """What became of each run."""
+    """The outcome of each run."""
 
     num_returned: list[int] = field(default_factory=list)
     false_share: list[float] = field(default_factory=list)
@@ -100,7 +100,7 @@ def validates(rounds, num_held, *, seed=0):
     for _ in range(RUNS):
         votes = Evidence.nothing(NUM_WORDS)
         for each, counts in zip(rounds, held, strict=True):
-            votes = each.heard(votes, counts, rng)
+            votes = each.with_votes(votes, counts, rng)
         words, chosen = votes.accepted(CANDIDATES, RATE, validation=votes)
         assert np.array_equal(words.codes[:, 0], np.flatnonzero(chosen))
         beyond = np.abs(words.estimate - in_all[chosen]) / np.sqrt(words.variance)
@@ -172,17 +172,17 @@ def test_a_round_adds_up_to_what_the_oracle_says_of_it():
     oracle = SubsetSelection(epsilon=3.0, domain_size=41, subset_size="optimal")
     tally = np.arange(100, 141)
     answers = Aggregate(tally=tally, num_reports=900, num_clients=300)
-    once = Evidence.nothing(5).heard(oracle, tally[:3], answers)
+    once = Evidence.nothing(5).with_votes(oracle, tally[:3], answers)
     assert once.votes.tolist() == [100, 101, 102, 0, 0]
     assert once.num_reports.tolist() == [900, 900, 900, 0, 0]
     assert once.num_clients.tolist() == [300, 300, 300, 0, 0]
     np.testing.assert_allclose(once.estimate[:3], oracle.estimate(tally[:3], 900))
     np.testing.assert_allclose(once.expected[:3], 900 * oracle.q)
-    twice = once.heard(oracle, tally[:4], answers).and_nothing(2)
+    twice = once.with_votes(oracle, tally[:4], answers).and_nothing(2)
     assert twice.votes.tolist() == [200, 202, 204, 103, 0, 0, 0]
     words = Found(**{name: getattr(CANDIDATES, name)[:7] for name in Found.__dataclass_fields__})
     # With all votes of one round for it, a word is certain: variance by the oracle's own formula.
-    sure = Evidence.nothing(7).heard(oracle, np.full(7, 700), answers)
+    sure = Evidence.nothing(7).with_votes(oracle, np.full(7, 700), answers)
     found, chosen = sure.accepted(words, RATE, validation=sure)
     assert chosen.all()
     clients = np.clip(found.estimate, 0, 300)

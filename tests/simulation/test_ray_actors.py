@@ -43,7 +43,7 @@ def estimates(executor: Executor) -> np.ndarray:
 
 
 class Fatal:
-    """Ends the process of the first actor that rehearses, and fails in the others."""
+    """Ends the process of the first actor that warms up, and fails in the others."""
 
     def __init__(self, marker: Path) -> None:
         self._marker = str(marker)
@@ -52,7 +52,7 @@ class Fatal:
         try:
             os.close(os.open(self._marker, os.O_CREAT | os.O_EXCL))
         except FileExistsError as error:
-            raise ZeroDivisionError("of the rehearsal") from error
+            raise ZeroDivisionError("of the warm-up") from error
         os._exit(1)
 
 
@@ -61,7 +61,7 @@ def reference() -> np.ndarray:
     return estimates(InProcessExecutor(worker()))
 
 
-def test_an_actor_that_dies_in_the_rehearsal_is_replaced_and_one_that_fails_goes_on(
+def test_an_actor_that_dies_in_the_warm_up_is_replaced_and_one_that_fails_goes_on(
     tmp_path, reference, shared_ray
 ):
     marker = tmp_path / "died"
@@ -79,7 +79,7 @@ def test_an_actor_that_dies_in_the_rehearsal_is_replaced_and_one_that_fails_goes
     assert ray.is_initialized()  # it was there before
 
 
-def test_a_rehearsal_loads_the_kernels_of_real_answers(monkeypatch):
+def test_a_warm_up_loads_the_kernels_of_real_answers(monkeypatch):
     seen: set[tuple[object, ...]] = set()
     for name in ("choose_contributions", "count_contributions"):
         kernel = getattr(prefixes, name)
@@ -90,9 +90,9 @@ def test_a_rehearsal_loads_the_kernels_of_real_answers(monkeypatch):
 
         monkeypatch.setattr(prefixes, name, spy)
     warm_up()
-    rehearsed = set(seen)
-    assert len(rehearsed) == 2
+    warmed_up = set(seen)
+    assert len(warmed_up) == 2
     query = PROTOCOL.next_query(PROTOCOL.initialize())
     for asked in (query, NoiseFreeQuery.of(query, query.cohort)):
         worker().answer(asked, [0])
-    assert seen == rehearsed
+    assert seen == warmed_up

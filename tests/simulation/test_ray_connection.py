@@ -1,4 +1,4 @@
-"""What is no cluster is told from one in one line; a Ray that starts leaves the signals alone."""
+"""What is no cluster is distinguished in one line; a Ray that starts leaves the signals alone."""
 
 from __future__ import annotations
 

@@ -4,24 +4,26 @@ import pytest
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution
 from fedhh.testing.statistics import rows
 
-LAW = {"a": 0.5, "b": 0.3, "c": 0.2}
+PROBABILITIES = {"a": 0.5, "b": 0.3, "c": 0.2}
 
 
 def draws(probabilities, seed=0, size=20_000):
-    return np.random.default_rng(seed).choice(list(LAW), p=probabilities, size=size).tolist()
+    return (
+        np.random.default_rng(seed).choice(list(PROBABILITIES), p=probabilities, size=size).tolist()
+    )
 
 
-def test_draws_from_the_law_pass():
-    assert follows_distribution(draws([0.5, 0.3, 0.2]), LAW)
+def test_draws_from_the_distribution_pass():
+    assert follows_distribution(draws([0.5, 0.3, 0.2]), PROBABILITIES)
 
 
 @pytest.mark.parametrize("probabilities", [[0.54, 0.28, 0.18], [0.46, 0.32, 0.22]])
-def test_draws_from_a_law_four_percent_off_fail(probabilities):
-    assert distribution_p_value(draws(probabilities), LAW) < ALPHA
+def test_draws_from_a_distribution_four_percent_off_fail(probabilities):
+    assert distribution_p_value(draws(probabilities), PROBABILITIES) < ALPHA
 
 
 def test_an_impossible_draw_fails():
-    assert distribution_p_value([*draws([0.5, 0.3, 0.2]), "d"], LAW) == 0
+    assert distribution_p_value([*draws([0.5, 0.3, 0.2]), "d"], PROBABILITIES) == 0
     assert distribution_p_value(["a", "b"], {"a": 1.0, "b": 0.0}) == 0
 
 
@@ -47,8 +49,11 @@ def test_an_array_has_the_p_value_of_its_rows(spread):
     )
 
 
-def test_p_values_of_the_law_itself_are_spread_over_the_unit_interval():
-    values = [distribution_p_value(draws([0.5, 0.3, 0.2], seed, 500), LAW) for seed in range(400)]
+def test_p_values_of_the_distribution_itself_are_spread_over_the_unit_interval():
+    values = [
+        distribution_p_value(draws([0.5, 0.3, 0.2], seed, 500), PROBABILITIES)
+        for seed in range(400)
+    ]
     assert 0.4 < np.mean(values) < 0.6
     assert 0.05 < np.mean(np.array(values) < 0.1) < 0.15
 

@@ -13,7 +13,7 @@ def test_words_that_the_alphabet_cannot_spell_are_left_out():
     assert Candidates(["c"]).spelled(Alphabet(symbols="ab")).shape == (0, 1)
 
 
-def test_a_long_list_is_told_apart_by_a_short_text():
+def test_a_long_list_is_distinguished_by_a_short_text():
     one, other = Candidates(["a", "b"]), Candidates(["a", "c"])
     assert repr(one) != repr(other)
     assert repr(one).startswith("Candidates(2 words, ")

@@ -1,4 +1,4 @@
-"""Rows looked up among others, where hashes tell them apart and where they do not."""
+"""Rows looked up among others, where hashes distinguishes them and where they do not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_matching_rows_finds_each_row_and_nothing_else():
     assert match_rows(codes, rows).tolist() == [1, -1, -1, 0]
 
 
-def test_rows_of_one_hash_are_told_apart(monkeypatch):
+def test_rows_of_one_hash_are_distinguished(monkeypatch):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, size=(200, 3)).astype(np.uint16)
     rows = np.unique(codes, axis=0)[::2]

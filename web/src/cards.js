@@ -29,7 +29,7 @@ export function cardsOf(run) {
     cards.push({ label: "coverage", value: percent(run.coverage), note: "of all new-word contributions" });
   }
   if (run.discovered !== undefined) {
-    const wrong = run.discovered_false ? `${number(run.discovered_false)} held by nobody` : "all held by some client";
+    const wrong = run.discovered_false ? `${number(run.discovered_false)} held by no client` : "all held by some client";
     cards.push({ label: "words found", value: number(run.discovered), note: run.discovered ? wrong : "" });
   }
   cards.push({ label: "clients", value: number(run.clients), note: "" });

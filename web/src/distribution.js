@@ -14,9 +14,9 @@ import { rowsOf } from "./data.js";
 
 export const KINDS = [
   { column: "kept_real", label: "kept, held", color: "real", opacity: 1 },
-  { column: "kept_noise", label: "kept, held by nobody", color: "noise", opacity: 1 },
+  { column: "kept_noise", label: "kept, held by no client", color: "noise", opacity: 1 },
   { column: "dropped_real", label: "dropped, held", color: "real", opacity: 0.35 },
-  { column: "dropped_noise", label: "dropped, held by nobody", color: "noise", opacity: 0.35 },
+  { column: "dropped_noise", label: "dropped, held by no client", color: "noise", opacity: 0.35 },
 ];
 
 /** As long as nobody has counted who holds what. */

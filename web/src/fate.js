@@ -1,4 +1,4 @@
-// What became of a word: where it was lost, and why.
+// Outcome of a word: where it was lost, and why.
 
 import { byPosterior, byVotes, isValidation, layersOf, roundName } from "./rounds.js";
 import { number, probability, shown } from "./text.js";
@@ -18,7 +18,7 @@ import { DROPPED, WORD } from "./trie.js";
  */
 
 /**
- * Return what became of a word in a pass.
+ * Return the outcome of a word in a pass.
  * @param {Run} run
  * @param {number} pass
  * @param {Trie} trie
@@ -58,7 +58,7 @@ function lost(path, verdict) {
 }
 
 /**
- * Return what became of a word that a layer kept, or that the validation round asked about.
+ * Return the outcome of a word that a layer kept, or that the validation round asked about.
  * @param {Run} run
  * @param {number} pass
  * @param {TrieNode[]} path

@@ -15,7 +15,7 @@ import { DROPPED, isReal } from "./trie.js";
 /** @typedef {{node: TrieNode, x: number, y: number, width: number}} Box */
 
 /**
- * What is too narrow to be drawn by itself, side by side below one prefix.
+ * What is too narrow to be drawn by itself, in parallel below one prefix.
  * @typedef {object} Rest
  * @property {number} x
  * @property {number} y

@@ -1,4 +1,4 @@
-// What stands in the trie's blocks: labels inside, and beside those that are too narrow for one.
+// What stands in the trie's blocks: labels inside, and next to those that are too narrow for one.
 
 import { color } from "./colors.js";
 import { shown } from "./text.js";

@@ -1,4 +1,4 @@
-// Shows the page: a run, two runs, a sweep, a pipeline or months; as it ended, or live.
+// Shows the page: a run, two runs, a sweep, a pipeline or a repeated collection; as it ended, or live.
 
 import { cardList, cardsOf } from "./cards.js";
 import { chunk, manifest, rowsOf } from "./data.js";
@@ -90,7 +90,7 @@ function showRun(data) {
 }
 
 /**
- * Return every measure of the runs beside each other.
+ * Return every measure of the runs next to each other.
  * @param {import("./types.js").TextTable} table
  * @param {boolean} open
  */

@@ -165,7 +165,7 @@ export class Overlay {
           { value: "a", label: `only ${names[1]}`, keeps: (row) => row.by === 1 },
           { value: "b", label: `only ${names[2]}`, keeps: (row) => row.by === 2 },
           { value: "both", label: "both", keeps: (row) => row.by === 3 },
-          { value: "false", label: "held by nobody", keeps: (row) => !row.true_clients },
+          { value: "false", label: "held by no client", keeps: (row) => !row.true_clients },
           { value: "all", label: "all", keeps: () => true },
         ],
         columns: [

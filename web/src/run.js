@@ -62,21 +62,21 @@ export class RunView {
       hasTrie
         ? section(
             "Candidates of a round",
-            "All candidates of the chosen round, counted by their votes. Where the colors overlap, votes cannot tell what clients hold from what chance made.",
+            "All candidates of the chosen round, counted by their votes. Where the colors overlap, votes do not distinguish what clients hold from noise.",
             this.votes.element,
             this.posterior.element,
           )
         : null,
       hasTrie
         ? section(
-            "What became of a word",
+            "Outcome of a word",
             `Type a word to see its path, the round in which it was lost, and why. Estimates of a path count contributions of the clients that the round asked, its cohort.${known(run)}`,
             this.search.element,
           )
         : null,
       section(
         "Words",
-        "What was found, and the missed words with the most clients. False words are those that nobody holds; significant ones have votes that chance hardly explains.",
+        "What was found, and the missed words with the most clients. False words are those that no client holds; significant ones have votes that chance hardly explains.",
         this.words,
       ),
       configuration("", run.config),
@@ -92,7 +92,7 @@ export class RunView {
       `${number(run.clients)} clients`,
       run.seed === null ? null : `seed ${run.seed}`,
       run.coverage === null ? null : `words found cover ${percent(run.coverage)} of all new-word contributions`,
-      run.beside_lexicon ? "rare words beside the lexicon count as held by nobody" : null,
+      run.beside_lexicon ? "rare words outside the lexicon count as held by no client" : null,
     ];
     this.facts.textContent = `${run.title} on ${shown(run.population)}: ${facts.filter(Boolean).join(", ")}.`;
     const names = roundNames(layers);
@@ -165,7 +165,7 @@ export class RunView {
         filters: [
           { value: "found", label: "found", keeps: (row) => row.state === "found" },
           { value: "significant", label: "significant", keeps: (row) => Boolean(row.is_significant) },
-          { value: "false", label: "false: found, held by nobody", keeps: (row) => row.state === "found" && !row.true_clients },
+          { value: "false", label: "false: found, held by no client", keeps: (row) => row.state === "found" && !row.true_clients },
           { value: "missed", label: "missed", keeps: (row) => row.state === "missed" },
           { value: "all", label: "found and missed", keeps: () => true },
         ],

@@ -242,7 +242,7 @@ export class SweepView {
   common(points) {
     const facets = this.ordered(points.map((point) => point.facet));
     const width = Math.max(this.picture.clientWidth || 640, 280);
-    // Room for the longest label, at about 7 pixels a letter, and for the axis's own beside it, as
+    // Room for the longest label, at about 7 pixels a letter, and for the axis's own next to it, as
     // far as a narrow page has it.
     const letters = Math.max(...facets.map((facet) => `${facet}`.length), 0);
     const labels = Math.max(110, Math.min(60 + 7 * letters, 0.4 * width));

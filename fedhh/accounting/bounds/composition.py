@@ -165,7 +165,7 @@ def dominated_losses(deltas: Floats, *, gap: float, grid: float) -> dict[int, fl
 
     Delta is convex in x = e**epsilon, so the line through two neighboring dots of the curve lies
     below it outside of their interval, and above it inside by at most what the lines of the two
-    intervals beside it leave. Each line is lowered by that; then the largest of all lines is a
+    intervals next to it leave. Each line is lowered by that; then the largest of all lines is a
     convex curve below delta everywhere, that of a pair of distributions with finitely many losses,
     which are rounded down to a grid. The proof stands in docs/accounting.md, section 10.
 

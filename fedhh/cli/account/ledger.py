@@ -39,7 +39,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
         typer.Option(
             metavar="NAME=EPSILON:VALUES",
             help="A use case of permanent responses; repeatable: the epsilon of all answers about "
-            "one value, and how many values a device has in its life.",
+            "one value, and how many values a device has in all.",
         ),
     ] = None,
     settings: SettingsOption = None,
@@ -47,7 +47,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
     every: Annotated[
         int | None, typer.Option(help="With SOURCE: days between two starts; 7 if not said.")
     ] = None,
-    days: Annotated[int, typer.Option(help="Days of the device's life, from opt-in.")] = 365,
+    days: Annotated[int, typer.Option(help="Days of the device, from opt-in.")] = 365,
     without: Annotated[
         list[str] | None,
         typer.Option(
@@ -84,7 +84,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
     """What a device loses per record, event, day, 24 hours and in all: local privacy.
 
     By the sum of epsilons, by advanced and by optimal (PLD) composition, of each use case and of
-    all together. An audited system is also run, day by day, as a device that is always busy.
+    all together. An audited system is also run, day by day, as its worst-case device.
 
     Example: fedhh account ledger --rules macos-10.12 --days 365
     """

@@ -1,4 +1,4 @@
-"""`fedhh account memo`: what all reports of a device say, memoized and with fresh noise."""
+"""`fedhh account memo`: what all reports of a device reveal, memoized and with fresh noise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
         typer.Option(help="Of all reports about one value, however many; with fresh, of one."),
     ],
     days: Annotated[int, typer.Option(help="A report on each, 1 to 1000.")],
-    changes: Annotated[int, typer.Option(help="How often the value of a life changes.")] = 1,
+    changes: Annotated[int, typer.Option(help="How often the value of a history changes.")] = 1,
     bits: Bits = None,
     hashes: Hashes = None,
     p: ChanceFromZero = None,

@@ -57,10 +57,10 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
     buckets: Buckets = None,
     drawn: Drawn = None,
     days: Annotated[
-        int | None, typer.Option(help="Days of a life; 30 if not said, 60 with --answer.")
+        int | None, typer.Option(help="Days of a history; 30 if not said, 60 with --answer.")
     ] = None,
     devices: Annotated[
-        int | None, typer.Option(help="That live each life; 20000 if not said, 3000 with --answer.")
+        int | None, typer.Option(help="Per history; 20000 if not said, 3000 with --answer.")
     ] = None,
     confidence: Confidence = 0.99,
     seed: SampleSeed = 0,
@@ -83,7 +83,7 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
     if figure is not None and rules not in {None, "apple"}:
         raise InputError("Expected --figure only where reports are read: with simulated devices.")
     settings = given(bits=bits, hashes=hashes, p=p, q=q, gamma=gamma, buckets=buckets, drawn=drawn)
-    lives = given(num_days=days, num_devices=devices)
+    sizes = given(num_days=days, num_devices=devices)
     if answer is not None:
         if rules or use_case or pipeline:
             raise InputError(
@@ -94,7 +94,7 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
         verdict = audit_memo(
             answer,
             local_epsilon=local_epsilon,
-            **lives,
+            **sizes,
             confidence=confidence,
             seed=seed,
             **settings_given(answer, **settings),
@@ -109,9 +109,9 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
             raise InputError(
                 "Expected no --devices with an audited system, whose devices are alike."
             )
-        verdict = audit_budget_manager(rules, **lives, seed=seed)
+        verdict = audit_budget_manager(rules, **sizes, seed=seed)
     else:
-        verdict = audit_devices(stated, waiting=waiting, **lives, confidence=confidence, seed=seed)
+        verdict = audit_devices(stated, waiting=waiting, **sizes, confidence=confidence, seed=seed)
     _finish(verdict, output_format, figure)
 
 

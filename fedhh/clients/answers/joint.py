@@ -45,7 +45,7 @@ class JointQuery(Query):
 
     @property
     def local_epsilon(self) -> float:
-        """The sum over the runs; they are simulated beside each other, and ask nobody together."""
+        """The sum over the runs; they are simulated next to each other, and ask nobody together."""
         return sum(query.local_epsilon for query in self.queries)
 
     def parts(self, tally: Values) -> Iterator[tuple[Values, Values]]:
@@ -76,7 +76,7 @@ class JointQuery(Query):
 
 
 def can_join(query: Query) -> bool:
-    """Return whether a query may be asked beside others: its answer is a tally and nothing else."""
+    """Return whether a query may be asked with others: its answer is a tally and nothing else."""
     asked = query.query if isinstance(query, NoiseFreeQuery) else query
     return type(asked) is PrefixQuery
 

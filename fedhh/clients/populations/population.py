@@ -49,7 +49,7 @@ class ClientBlock:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RareWords:
-    """What clients hold beside the words of their population's lexicon.
+    """What clients hold outside the words of their population's lexicon.
 
     Attributes:
         contributions: How often all clients together typed such words.
@@ -157,7 +157,7 @@ class Population(ABC):
 
     @property
     def rare_words(self) -> RareWords | None:
-        """What clients hold beside the lexicon; None if the lexicon has every word."""
+        """What clients hold outside the lexicon; None if the lexicon has every word."""
         return None
 
     @property

@@ -146,7 +146,7 @@ class VirtualPopulation(Population):
 
     @property
     def lexicon(self) -> Lexicon:
-        """The words of the ranks up to `LEXICON_RANKS`, or the listed ones; some nobody holds."""
+        """The words of the ranks up to `LEXICON_RANKS`, or the listed ones; not all are held."""
         if self._lexicon is None:
             model = self._drawer.model
             made_of = (model.word_list, self._lexicon_ranks)

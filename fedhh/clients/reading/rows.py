@@ -20,7 +20,7 @@ Ids = npt.NDArray[np.int64]
 Whole = npt.NDArray[np.integer[Any]]
 
 _LARGEST_COUNT = 2**31 - 1
-# What is looked through in pieces stays in the cache, and needs no memory beside.
+# What is looked through in pieces stays in the cache, and needs no other memory.
 _ROWS_AT_ONCE = 2**18
 _WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.0*)?\s*")
 

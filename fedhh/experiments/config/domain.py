@@ -39,7 +39,7 @@ FROM_DATA_REVEALS = (
 
 CLOSED_DOMAIN = (
     "The candidates are the clients' own words (population.candidates = "
-    f'"{FROM_DATA}"): the protocol was told every word there is, which no guarantee here covers, '
+    f'"{FROM_DATA}"): the protocol knows every word there is, which no guarantee here covers, '
     "and which protocols of an open domain do not know."
 )
 
@@ -139,7 +139,7 @@ def candidates_of(config: Config, words: Sequence[str] | None) -> Candidates:
 
 
 def is_closed(config: Config) -> bool:
-    """Return whether a configuration's protocol was told the clients' own words."""
+    """Return whether a configuration's protocol was given the clients' own words."""
     asked = borrowed_settings(protocol_class(config.protocol.name)).values()
     return CANDIDATES in asked and config.population.candidates == FROM_DATA
 

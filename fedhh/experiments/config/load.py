@@ -31,7 +31,7 @@ PROTOCOL, BASELINE = "protocol", "baseline"
 _DIGITS = 4
 _OTHERS = {
     "sweep": ("many runs", "fedhh sweep"),
-    "longitudinal": ("runs over months", "fedhh longitudinal run"),
+    "longitudinal": ("a repeated collection", "fedhh longitudinal run"),
 }
 """Tables of other files than a run's: what they are, and what takes them."""
 
@@ -47,7 +47,7 @@ def load_config(
 
     Args:
         preset: Name of a preset; "default" if neither it nor a file is given.
-        file: A TOML file; modules beside it may be named as "module:Class". Without one, those of
+        file: A TOML file; modules next to it may be named as "module:Class". Without one, those of
             the current folder.
         settings: ``section.key=value`` each; the value is read as TOML, else taken as text.
         data: A file of clients, in place of the configured ones. A preset's cohorts, which were

@@ -134,7 +134,7 @@ def population_class(source: str) -> type[Any] | None:
     """Return somebody else's class of populations that a source names; None for all others.
 
     Such a class is a `Population` that is made of ``(num_clients, *, seed)``: an entry point of
-    ``fedhh.populations``, or "module:Class" of a module beside the configuration.
+    ``fedhh.populations``, or "module:Class" of a module next to the configuration.
     """
     ours = source in _LISTED or source in population_presets()
     named = source in plugins.names("populations", {}) or ":" in source

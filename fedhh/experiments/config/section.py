@@ -68,7 +68,7 @@ class ProtocolSection(Section):
 
     Attributes:
         name: Which protocol: a name of fedhh's or of an installed package, or "module:Class" of a
-            module beside the configuration.
+            module next to the configuration.
     """
 
     name: str

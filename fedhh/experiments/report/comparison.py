@@ -1,4 +1,4 @@
-"""Protocols side by side: one table, a column for each protocol, means over seeds."""
+"""Protocols in one table, a column for each protocol, means over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gboard's Table 1 and Figure 1 beside what the paper and others state; `published.toml`."""
+"""Gboard's Table 1 and Figure 1 compared with what the paper and others state; `published.toml`."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def fitting_table(table: pd.DataFrame, description: dict[str, Any]) -> str | Non
     return "gboard-figure1" if varying(grid) == [_EPSILON] else None
 
 
-def published_beside(table: pd.DataFrame, description: dict[str, Any]) -> list[Published]:
-    """Return what is to be drawn beside a sweep's coverage; nothing for most sweeps."""
+def published_to_compare(table: pd.DataFrame, description: dict[str, Any]) -> list[Published]:
+    """Return what is to be drawn next to a sweep's coverage; nothing for most sweeps."""
     name = fitting_table(table, description)
     config = base_config(description)
     if name is None or config is None:
@@ -94,15 +94,15 @@ def published_beside(table: pd.DataFrame, description: dict[str, Any]) -> list[P
         curves = [published()["figure_1"][key] for key in _KEYS]
         epsilons = dict.fromkeys(x for curve in curves for x in curve)
         rows = [({_EPSILON: float(x)}, [curve.get(x) for curve in curves]) for x in epsilons]
-    beside = [
+    to_compare = [
         (label, [(cell, value) for cell, each in rows if (value := each[i]) is not None])
         for i, label in enumerate(labels[: len(_others(config))])
     ]
-    return [Published(label=label, values=tuple(values)) for label, values in beside if values]
+    return [Published(label=label, values=tuple(values)) for label, values in to_compare if values]
 
 
 def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return the paper's Table 1 beside ours; cells beside the grid are none of its rows."""
+    """Return the paper's Table 1 next to ours; cells outside the grid are none of its rows."""
     if missing := sorted(_TABLE_1_SETTINGS - set(table)):
         raise InputError(
             f"These results do not vary {', '.join(missing)}; make them with "
@@ -167,7 +167,7 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
 
 
 def figure_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return coverage by local epsilon beside the paper's one number and the others' curves."""
+    """Return coverage by local epsilon next to the paper's one number and the others' curves."""
     grid = table[~table["beside_grid"]]
     config = base_config(description)
     if fitting_table(table, description) != "gboard-figure1":
@@ -239,7 +239,7 @@ def _beside(words: int, config: Config | None) -> str:
 
 
 def _others(config: Config | None) -> tuple[str, ...]:
-    """Return the columns of others; results of the full size are not beside themselves."""
+    """Return the columns of others; results of the full size are not next to themselves."""
     return _OTHERS[:-1] if config is not None and _is_full(config) else _OTHERS
 
 

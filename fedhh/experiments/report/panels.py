@@ -35,14 +35,14 @@ ROW_LENGTH = 60
 _PANEL_SIZE = (3.1, 2.7)
 _PANEL_LABEL = 28
 _WIDEST, _HIGHEST = 66, 50
-"""Letters of a line beside an axis of a single panel."""
+"""Letters of a line next to an axis of a single panel."""
 _LONGEST_NAME = 70
 """Letters of a panel's name."""
 _MOST_TICKS = 14
 _LONGEST_LABEL = 20
-"""Letters of a label that stands beside the axes of a single panel."""
+"""Letters of a label that stands next to the axes of a single panel."""
 _LONGEST_OF_TWO, _LONGEST_ABOVE = 34, 64
-"""Letters of a label above the axes: with another one beside it, and alone."""
+"""Letters of a label above the axes: with another one next to it, and alone."""
 _LONGEST_AXIS = 90
 _LONGEST_TITLE = 200
 _INCHES_PER_LETTER = 0.083
@@ -85,7 +85,7 @@ def open_figure(
 
 
 def label_axes(panels: Sequence[Axes], x: str, y: str) -> None:
-    """Name the axes: x below the lowest panel of each column, y beside the first of each row."""
+    """Name the axes: x below the lowest panel of each column, y next to the first of each row."""
     x, y = shortened((x, y), _LONGEST_AXIS)
     room = (_PANEL_LABEL,) * 2 if len(panels) > 1 else (_WIDEST, _HIGHEST)
     x, y = (unmathed(textwrap.fill(*each)) for each in zip((x, y), room, strict=True))
@@ -142,7 +142,7 @@ def scale_y(panels: Sequence[Axes], metric: str) -> None:
 
 
 def put_legend(figure: Figure, layout: Layout) -> None:
-    """Put the legend beside the axes, or above them if its labels are long."""
+    """Put the legend next to the axes, or above them if its labels are long."""
     named = legend_entries(figure)
     if not named:
         return

@@ -44,7 +44,7 @@ _KINDS = (
     (False, False, "within the noise, held by no client", GREY, "v"),
 )
 _STRIP = (-0.9, -0.08)
-"""Where words that nobody holds stand: left of 0, in units of the linear part of the axis."""
+"""Where words that no client holds stand: left of 0, in units of the linear part of the axis."""
 _AS_HELD = "estimate = holders"
 _GOLDEN = 0.6180339887498949
 _TWO_SOURCES = (
@@ -124,7 +124,8 @@ def plot(result: RunResult) -> Figure:
 def draw_estimates(axes: Axes, result: RunResult) -> None:
     """Draw estimated contributors against true holders of each discovered word.
 
-    Words that nobody holds stand in a strip of their own, side by side so that they can be seen.
+    Words that no client holds stand in a strip of their own, next to each other, so that they can
+    be seen.
     """
     found = result.discoveries
     what = estimated_of(result.protocol.plan)

@@ -92,7 +92,7 @@ class RunKind(Kind):
         return replace(table, title=f"{run.protocol.title} on {run.population['name']}")
 
     def parts(self, directory: Path, asked: Asked) -> Iterator[Part]:
-        """Yield all of each run, then all beside each other."""
+        """Yield all of each run, then all next to each other."""
         stored = _stored(directory)
         for folder, each in zip(runs_in(directory), stored, strict=True):
             yield from run_parts(each.result, num_words=asked.words)
@@ -108,9 +108,9 @@ class RunKind(Kind):
             for record, folder in zip(records, folders, strict=True):
                 opinions = _opinions(read_result(folder).result, folder)
                 record["second_opinion"] = [each.to_dict() for each in opinions]
-        record, *beside = records
-        if beside:
-            record[BASELINES] = beside
+        record, *others = records
+        if others:
+            record[BASELINES] = others
         return {**record, "directory": str(directory)}
 
     def plot(self, directory: Path, drawing: Drawing) -> Drawn:

@@ -28,8 +28,8 @@ _Row = tuple[str, str, str]
 _TOP_WORDS = 10
 
 
-def brief_of(result: RunResult, beside: TextTable | None = None) -> Iterator[Part]:
-    """Yield a run's result in one sentence, its top words, what stands beside, and its privacy."""
+def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator[Part]:
+    """Yield a run's result in one sentence, its top words, what stands next to, and its privacy."""
     yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
     yield Line(sentence(result))
     facts = (*fidelity_rows(result.simulation), *regime_rows(result), *estimate_rows(result))
@@ -56,8 +56,8 @@ def brief_of(result: RunResult, beside: TextTable | None = None) -> Iterator[Par
         if reason is not None:
             yield Line(reason, style="dim")
         yield Line("")
-    if beside is not None:
-        yield beside
+    if comparison is not None:
+        yield comparison
         yield Line("")
     yield Line(privacy_sentence(result))
     yield Line("")

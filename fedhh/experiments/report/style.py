@@ -91,7 +91,7 @@ def in_percent(axis: Axis) -> None:
 def write_figure(
     figure: Figure, stem: Path, formats: Sequence[str] = FORMATS, *, look: Look | None = None
 ) -> Path:
-    """Write a figure in some of `FORMATS` beside each other, and return the first file.
+    """Write a figure in some of `FORMATS` next to each other, and return the first file.
 
     Args:
         figure: In the look that is asked for from then on; in its own if there is none.

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedhh.experiments.config.labels import short_label, value_text
-from fedhh.experiments.report.gboard import published_beside
+from fedhh.experiments.report.gboard import published_to_compare
 from fedhh.experiments.report.heat_map import draw_map, map_layout
 from fedhh.experiments.report.style import write_figure
 from fedhh.experiments.report.sweep_lines import (
@@ -94,14 +94,14 @@ def figures_of(
     shown = [metric for metric in metrics if has_numbers(grid, metric)]
     if not shown:
         raise InputError(f"{origin}: no numbers to draw in {', '.join(metrics)}.")
-    beside = published_beside(table, description)
+    to_compare = published_to_compare(table, description)
     over = map_layout(grid, layout, asked=bool(drawing.facet))
     in_place_of_lines = over is not None and num_combinations(grid, layout.by) > MOST_LINES
     drawn: dict[str, Callable[..., Figure]] = {}
     for metric in shown:
         if not in_place_of_lines:
-            stated = beside if metric == "coverage" else ()
-            drawn[metric] = partial(draw_metric, table, layout, metric, beside=stated)
+            stated = to_compare if metric == "coverage" else ()
+            drawn[metric] = partial(draw_metric, table, layout, metric, to_compare=stated)
         if over is not None and (in_place_of_lines or metric == shown[0]):
             drawn[f"{metric}_map"] = partial(draw_map, grid, over, metric)
     if not in_place_of_lines and layout.settings and has_tradeoff(grid):

@@ -186,7 +186,7 @@ class ComparisonKind(SweepKind):
         yield from places(directory, has_settings=True)
 
     def _write(self, directory: Path) -> str:
-        """Write the table of all settings beside the results, and the figures."""
+        """Write the table of all settings next to the results, and the figures."""
         whole = make_table("comparison", directory)
         for kind, ending in (("markdown", "md"), ("csv", "csv")):
             write_text(directory / f"comparison.{ending}", whole.render(kind))

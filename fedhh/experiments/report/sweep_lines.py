@@ -33,7 +33,7 @@ from fedhh.experiments.sweep.columns import EXTRA, MOST_LINES, Layout, has_numbe
 from fedhh.experiments.sweep.intervals import GAIN, SAMPLER, summarize
 from fedhh.validation import InputError
 
-# Cells beside the grid: greys, each line with its own dashes.
+# Cells outside the grid: greys, each line with its own dashes.
 _GREYS, _GREY_DASHES = (GREY, "#333333", "#ABABAB"), ("--", ":", "-.", (0, (8, 2, 1, 2, 1, 2)))
 _REFERENCES = tuple((_GREYS[i % 3], _GREY_DASHES[i % 4]) for i in range(12))
 # What others state: hollow marks that no line of a sweep has.
@@ -59,7 +59,7 @@ def draw_metric(
     *,
     title: str,
     failed: int = 0,
-    beside: Sequence[Published] = (),
+    to_compare: Sequence[Published] = (),
 ) -> Figure:
     """Return a figure of a metric's mean and interval over seeds."""
     grid = table[~table["beside_grid"]].assign(**{_ALL: _ALL})
@@ -77,13 +77,13 @@ def draw_metric(
     figure, panels = open_figure(len(parts), sharex=True, sharey=True)
     seeds = list(rows["seeds"])
     for axes, (label, part) in zip(panels, parts, strict=True):
-        unnamed = _OURS if beside else None
+        unnamed = _OURS if to_compare else None
         if layout.x:
             _draw_lines(axes, part, layout, names, unnamed=unnamed)
         else:
             _draw_points(axes, part, layout, label=unnamed)
         seeds += _draw_references(axes, _of_panel(table, part, layout), metric)
-        _draw_published(axes, part, layout, beside)
+        _draw_published(axes, part, layout, to_compare)
         if label:
             name_panel(axes, label)
     if layout.x:
@@ -228,19 +228,19 @@ def _reach(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
 
 
 def _of_panel(table: pd.DataFrame, part: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """Return the cells beside the grid of a panel; those that belong to none are in all."""
-    beside, grid = table[table["beside_grid"]], table[~table["beside_grid"]]
-    if beside.empty or not layout.facet:
-        return beside
+    """Return the cells outside the grid of a panel; those that belong to none are in all."""
+    extra, grid = table[table["beside_grid"]], table[~table["beside_grid"]]
+    if extra.empty or not layout.facet:
+        return extra
     facet = list(layout.facet)
     of_each, own, all_panels = (
-        list(map(tuple, frame[facet].to_numpy().tolist())) for frame in (beside, part, grid)
+        list(map(tuple, frame[facet].to_numpy().tolist())) for frame in (extra, part, grid)
     )
-    return beside[[key in own or key not in all_panels for key in of_each]]
+    return extra[[key in own or key not in all_panels for key in of_each]]
 
 
 def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
-    """Draw cells beside the grid as horizontal lines; return over how many seeds each is."""
+    """Draw cells outside the grid as horizontal lines; return over how many seeds each is."""
     if table.empty or not has_numbers(table, metric):
         return []
     # There is no place for an infinite epsilon.
@@ -248,7 +248,7 @@ def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
     rows = summarize(finite, [EXTRA], metric).to_dict("records")
     if len(rows) > len(_REFERENCES):
         raise InputError(
-            f"{len(rows)} lines for cells beside the grid are too many for one figure (at most "
+            f"{len(rows)} lines for cells outside the grid are too many for one figure (at most "
             f"{len(_REFERENCES)}); use fedhh show DIR --table summary, or run a sweep with fewer "
             "sweep.extra."
         )
@@ -259,10 +259,10 @@ def _draw_references(axes: Axes, table: pd.DataFrame, metric: str) -> list[int]:
 
 
 def _draw_published(
-    axes: Axes, rows: pd.DataFrame, layout: Layout, beside: Sequence[Published]
+    axes: Axes, rows: pd.DataFrame, layout: Layout, to_compare: Sequence[Published]
 ) -> None:
     settings: list[dict[Any, Any]] = rows.to_dict("records")
-    for number, (published, look) in enumerate(zip(beside, _PUBLISHED, strict=False), start=1):
+    for number, (published, look) in enumerate(zip(to_compare, _PUBLISHED, strict=False), start=1):
         marker, color, size = look
         found = []
         for where, value in published.values:

@@ -37,7 +37,7 @@ from fedhh.validation import InputError, require_choice
 _METRICS = ("coverage", "precision", "recall", "f1")
 
 _EPSILON = "privacy.local_epsilon"
-_HEADS = {EXTRA: "beside the grid"}
+_HEADS = {EXTRA: "outside the grid"}
 _MOST_ROWS = 30
 
 
@@ -62,7 +62,7 @@ def usual_table(table: pd.DataFrame, description: dict[str, Any]) -> str:
 
 
 def _summary(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return every setting with its metrics; cells beside the grid are rows of their own."""
+    """Return every setting with its metrics; cells outside the grid are rows of their own."""
     axes = [path for path in description["axes"] if path in table]
     keyed, shown = _labeled(table, axes)
     keys = [*axes, *(path for path in shown if path not in axes), EXTRA]
@@ -97,14 +97,14 @@ def _labeled(table: pd.DataFrame, axes: list[str]) -> tuple[pd.DataFrame, list[s
 
     A single extra stands in the columns of what it sets, several are named in one column.
     """
-    beside = table[EXTRA] != ""
-    extras = table[EXTRA][beside].unique()
+    is_extra = table[EXTRA] != ""
+    extras = table[EXTRA][is_extra].unique()
     shown = list(axes)
     if len(extras) == 1 and PROTOCOL not in axes:
         shown += [
             path
             for path in varied_settings(table)
-            if path not in axes and set(table[path][beside]) - set(table[path][~beside])
+            if path not in axes and set(table[path][is_extra]) - set(table[path][~is_extra])
         ]
     elif len(extras):
         shown.append(EXTRA)

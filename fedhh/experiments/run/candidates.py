@@ -1,4 +1,4 @@
-"""What became of every candidate of a run: kept round by round, held against the truth in the end.
+"""The outcome of every candidate of a run: kept round by round, held against the truth in the end.
 
 What survived is recorded whole, and of the rest what a reader asks about: the candidates next to
 the threshold, those on the way to words that were missed, and a uniform sample. How many votes all
@@ -23,7 +23,7 @@ words that were missed, those with the most holders."""
 
 KEPT, WORD, DROPPED = "kept", "word", "dropped"
 FATES = (KEPT, WORD, DROPPED)
-"""What became of a candidate: extended, or would be but for the pass's end; found; neither."""
+"""The outcome of a candidate: extended, or would be but for the pass's end; found; neither."""
 
 LONGER, FOREIGN, LOST = "longer than the depth", "symbol outside the alphabet", "dropped"
 """Why a word was missed."""
@@ -55,12 +55,14 @@ def record(rounds: list[RoundRecord], truth: Truth, discovered: _Indices) -> Can
     """Return the tables of a finished run."""
     missed = MissedWords(truth, discovered)
     candidates, votes = [], []
-    for heard in rounds:
-        values = values_of(heard, truth)
-        missed.drop(heard, values)
-        real = real_holders(heard, truth, values)
-        candidates.append(candidate_rows(heard, real, keep=missed.candidates(heard, values)))
-        votes.append(vote_ranges(heard, real))
+    for round_record in rounds:
+        values = values_of(round_record, truth)
+        missed.drop(round_record, values)
+        real = real_holders(round_record, truth, values)
+        candidates.append(
+            candidate_rows(round_record, real, keep=missed.candidates(round_record, values))
+        )
+        votes.append(vote_ranges(round_record, real))
     return CandidateRecord(
         candidates=pd.concat(candidates, ignore_index=True) if candidates else pd.DataFrame(),
         votes=pd.concat(votes, ignore_index=True) if votes else pd.DataFrame(),
@@ -68,22 +70,24 @@ def record(rounds: list[RoundRecord], truth: Truth, discovered: _Indices) -> Can
     )
 
 
-def values_of(heard: RoundRecord, truth: Truth) -> _Indices:
+def values_of(round_record: RoundRecord, truth: Truth) -> _Indices:
     """Return ``(V,) int64``: the candidate of each of the population's words, -1 for none."""
-    if heard.prefix_length:
-        return truth.prefix_values(heard.finished, heard.prefix_length)
-    return truth.candidate_values(heard.query)
+    if round_record.prefix_length:
+        return truth.prefix_values(round_record.finished, round_record.prefix_length)
+    return truth.candidate_values(round_record.query)
 
 
-def real_holders(heard: RoundRecord, truth: Truth, values: _Indices) -> _Indices:
+def real_holders(round_record: RoundRecord, truth: Truth, values: _Indices) -> _Indices:
     """Return ``(num_candidates,) int64``: clients that hold a word with each candidate's prefix."""
     held = np.flatnonzero(values >= 0)
-    counts = np.bincount(values[held], weights=truth.clients[held], minlength=heard.num_candidates)
-    return counts.astype(np.int64)[: heard.num_candidates]
+    counts = np.bincount(
+        values[held], weights=truth.clients[held], minlength=round_record.num_candidates
+    )
+    return counts.astype(np.int64)[: round_record.num_candidates]
 
 
 def candidate_rows(
-    heard: RoundRecord, real: _Indices, *, keep: _Indices | None = None
+    round_record: RoundRecord, real: _Indices, *, keep: _Indices | None = None
 ) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.candidates`.
 
@@ -106,12 +110,14 @@ def candidate_rows(
         fate: "kept", found as a "word", or "dropped".
         stands_for: Candidates that the row stands for: 1, or more in a sample.
     """
-    fate = np.full(heard.num_candidates, FATES.index(DROPPED), dtype=np.int8)
-    fate[heard.kept] = FATES.index(KEPT)
-    fate[heard.words] = FATES.index(WORD)
-    rest = np.flatnonzero(fate[: heard.num_fresh] == FATES.index(DROPPED))
-    near = _most(rest, heard.votes, NEAREST)
-    certain = np.unique(np.concatenate([heard.kept, heard.words, near, *_given(keep)]))
+    fate = np.full(round_record.num_candidates, FATES.index(DROPPED), dtype=np.int8)
+    fate[round_record.kept] = FATES.index(KEPT)
+    fate[round_record.words] = FATES.index(WORD)
+    rest = np.flatnonzero(fate[: round_record.num_fresh] == FATES.index(DROPPED))
+    near = _most(rest, round_record.votes, NEAREST)
+    certain = np.unique(
+        np.concatenate([round_record.kept, round_record.words, near, *_given(keep)])
+    )
     rest = np.setdiff1d(rest, certain, assume_unique=True)
     sample = rest
     if len(rest) > SAMPLED:
@@ -121,43 +127,47 @@ def candidate_rows(
     chosen = np.concatenate([certain, sample])
     weights = np.ones(len(chosen))
     weights[len(certain) :] = len(rest) / max(len(sample), 1)
-    return _rows(heard, chosen, fate=fate[chosen], real=real[chosen], stands_for=weights)
+    return _rows(round_record, chosen, fate=fate[chosen], real=real[chosen], stands_for=weights)
 
 
-def survivors(heard: RoundRecord, most: int) -> pd.DataFrame:
+def survivors(round_record: RoundRecord, most: int) -> pd.DataFrame:
     """Return rows as of `candidate_rows` for what survived, those with the most votes alone.
 
     Nobody has counted who holds them. It takes little time, as a run that is watched goes on.
     """
-    kept = np.concatenate([heard.kept, heard.words])
-    chosen = np.sort(_most(kept, heard.votes, most))
-    fate = np.where(np.isin(chosen, heard.words), FATES.index(WORD), FATES.index(KEPT))
+    kept = np.concatenate([round_record.kept, round_record.words])
+    chosen = np.sort(_most(kept, round_record.votes, most))
+    fate = np.where(np.isin(chosen, round_record.words), FATES.index(WORD), FATES.index(KEPT))
     unknown = np.full(len(chosen), -1)
     return _rows(
-        heard, chosen, fate=fate.astype(np.int8), real=unknown, stands_for=np.ones(len(chosen))
+        round_record,
+        chosen,
+        fate=fate.astype(np.int8),
+        real=unknown,
+        stands_for=np.ones(len(chosen)),
     )
 
 
 def _rows(
-    heard: RoundRecord,
+    round_record: RoundRecord,
     chosen: _Indices,
     *,
     fate: npt.NDArray[np.int8],
     real: _Indices,
     stands_for: npt.NDArray[np.float64],
 ) -> pd.DataFrame:
-    votes = heard.votes[chosen].astype(np.int64)
-    prefixes, is_word = heard.spelled(chosen)
+    votes = round_record.votes[chosen].astype(np.int64)
+    prefixes, is_word = round_record.spelled(chosen)
     return pd.DataFrame(
         {
-            "pass": heard.pass_index + 1,
-            "layer": heard.layer,
+            "pass": round_record.pass_index + 1,
+            "layer": round_record.layer,
             "prefix": prefixes,
             "is_word": is_word,
             "votes": votes,
-            "threshold": heard.threshold,
-            **heard.statistics.columns(votes),
-            "posterior": heard.posterior_of(chosen),
+            "threshold": round_record.threshold,
+            **round_record.statistics.columns(votes),
+            "posterior": round_record.posterior_of(chosen),
             "true_clients": real,
             "fate": pd.Categorical.from_codes(fate, categories=pd.Index(FATES)),
             "stands_for": stands_for,
@@ -165,7 +175,7 @@ def _rows(
     ).astype({"pass": "int16", "layer": "int16"})
 
 
-def vote_ranges(heard: RoundRecord, real: _Indices | None) -> pd.DataFrame:
+def vote_ranges(round_record: RoundRecord, real: _Indices | None) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.votes`; without truth, all count as real.
 
     Columns:
@@ -174,12 +184,12 @@ def vote_ranges(heard: RoundRecord, real: _Indices | None) -> pd.DataFrame:
         votes_from: The range's fewest votes.
         votes_to: Its most.
         kept_real: Kept candidates in it that some client holds.
-        kept_noise: Kept ones that nobody holds.
+        kept_noise: Kept ones that no client holds.
         dropped_real: Dropped ones that some client holds.
-        dropped_noise: Dropped ones that nobody holds.
+        dropped_noise: Dropped ones that no client holds.
     """
-    statistics = heard.statistics
-    bounds = _bounds(heard)
+    statistics = round_record.statistics
+    bounds = _bounds(round_record)
 
     def counted(votes: _Indices, weights: _Indices | None = None) -> _Indices:
         place = np.searchsorted(bounds, votes, side="right") - 1
@@ -187,15 +197,15 @@ def vote_ranges(heard: RoundRecord, real: _Indices | None) -> pd.DataFrame:
 
     # Nothing here goes through all candidates, which may be a million.
     everything = counted(statistics.votes, statistics.counts) - counted(
-        heard.votes[heard.num_fresh :]
+        round_record.votes[round_record.num_fresh :]
     )
-    kept = np.concatenate([heard.kept, heard.words])
-    kept = kept[kept < heard.num_fresh]
-    survived = counted(heard.votes[kept])
+    kept = np.concatenate([round_record.kept, round_record.words])
+    kept = kept[kept < round_record.num_fresh]
+    survived = counted(round_record.votes[kept])
     kept_real, held = survived, everything
     if real is not None:
-        kept_real = counted(heard.votes[kept[real[kept] > 0]])
-        held = counted(heard.votes[np.flatnonzero(real[: heard.num_fresh])])
+        kept_real = counted(round_record.votes[kept[real[kept] > 0]])
+        held = counted(round_record.votes[np.flatnonzero(real[: round_record.num_fresh])])
     columns = {
         "kept_real": kept_real,
         "kept_noise": survived - kept_real,
@@ -204,8 +214,8 @@ def vote_ranges(heard: RoundRecord, real: _Indices | None) -> pd.DataFrame:
     }
     ranges = pd.DataFrame(
         {
-            "pass": heard.pass_index + 1,
-            "layer": heard.layer,
+            "pass": round_record.pass_index + 1,
+            "layer": round_record.layer,
             "votes_from": bounds,
             "votes_to": np.append(bounds[1:] - 1, statistics.votes[-1:]),
             **columns,
@@ -215,12 +225,12 @@ def vote_ranges(heard: RoundRecord, real: _Indices | None) -> pd.DataFrame:
     return filled.astype({"pass": "int16", "layer": "int16"})
 
 
-def _bounds(heard: RoundRecord) -> _Indices:
+def _bounds(round_record: RoundRecord) -> _Indices:
     """Return where ranges of votes begin, ascending, the first at or below all votes."""
-    lowest, highest = int(heard.statistics.votes[0]), int(heard.statistics.votes[-1])
+    lowest, highest = int(round_record.statistics.votes[0]), int(round_record.statistics.votes[-1])
     steps = np.zeros(0)
-    if heard.votes_std > 0:
-        steps = heard.votes_mean + heard.votes_std * _LINEAR
+    if round_record.votes_std > 0:
+        steps = round_record.votes_mean + round_record.votes_std * _LINEAR
     end = max(float(steps[-1]) if len(steps) else 1.0, 1.0)
     growing = end * 1.15 ** np.arange(1, 200)
     inner = np.ceil(np.concatenate([steps, growing[growing <= highest]]))
@@ -258,27 +268,27 @@ class MissedWords:
         self._at = {name: none.copy() for name in names}
         self._posterior = np.full(len(self._ids), np.nan, dtype=np.float32)
 
-    def candidates(self, heard: RoundRecord, values: _Indices) -> _Indices:
+    def candidates(self, round_record: RoundRecord, values: _Indices) -> _Indices:
         """Return the dropped candidates of missed words."""
         own = values[self._ids]
-        asked = (own >= 0) & (own < heard.num_fresh)
-        return np.setdiff1d(own[asked], np.concatenate([heard.kept, heard.words]))
+        asked = (own >= 0) & (own < round_record.num_fresh)
+        return np.setdiff1d(own[asked], np.concatenate([round_record.kept, round_record.words]))
 
-    def drop(self, heard: RoundRecord, values: _Indices) -> None:
+    def drop(self, round_record: RoundRecord, values: _Indices) -> None:
         """Note which words a round dropped."""
         own = values[self._ids]
-        kept = np.zeros(heard.num_candidates + 1, dtype=np.bool_)
-        kept[heard.kept] = kept[heard.words] = True
-        lost = np.flatnonzero((own >= 0) & (own < heard.num_fresh) & ~kept[own])
+        kept = np.zeros(round_record.num_candidates + 1, dtype=np.bool_)
+        kept[round_record.kept] = kept[round_record.words] = True
+        lost = np.flatnonzero((own >= 0) & (own < round_record.num_fresh) & ~kept[own])
         for name, value in (
-            ("pass", heard.pass_index + 1),
-            ("layer", heard.layer),
-            ("threshold", heard.threshold),
+            ("pass", round_record.pass_index + 1),
+            ("layer", round_record.layer),
+            ("threshold", round_record.threshold),
         ):
             self._at[name][lost] = value
-        self._at["votes"][lost] = heard.votes[own[lost]]
-        self._at["prefix_length"][lost] = heard.lengths(own[lost])
-        self._posterior[lost] = heard.posterior_of(own[lost])
+        self._at["votes"][lost] = round_record.votes[own[lost]]
+        self._at["prefix_length"][lost] = round_record.lengths(own[lost])
+        self._posterior[lost] = round_record.posterior_of(own[lost])
 
     def table(self) -> pd.DataFrame:
         """Return the words, those with the most clients first.

@@ -1,12 +1,12 @@
-"""How far a run is from what is possible: what a genie would find, who knows every held word.
+"""The known-dictionary upper bound: what a round that knows every held word would find.
 
-The genie needs no discovery. It spends all clients of the population in one round of Subset
+The bound needs no discovery. It spends all clients of the population in one round of Subset
 Selection over just the held words, at the run's epsilon per contribution and with the run's B, and
 keeps what Benjamini and Hochberg's rule lets through. The coverage of that is the ceiling.
 
 It is a ceiling for one round of this randomizer under this rule, not a bound on all methods. A
-protocol that counts few candidates again has fewer to test than the genie, and may pass it; so may
-one that lets words of noise into its result. The genie spends no client on finding candidates, and
+protocol that counts few candidates again has fewer to test than the bound, and may pass it; so may
+one that lets words of noise into its result. The bound spends no client on finding candidates, and
 that is what discovery costs.
 """
 
@@ -41,7 +41,7 @@ _PASS = 2**31
 
 @dataclass(frozen=True, kw_only=True)
 class Ceiling:
-    """What the genie finds.
+    """The known-dictionary upper bound.
 
     Attributes:
         coverage: Share of all contributions that fall on the words it keeps.
@@ -67,11 +67,11 @@ def ceiling(
     seed: int,
     fidelity: Fidelity,
 ) -> Ceiling | None:
-    """Return what the genie finds with a protocol's epsilon, B, sampler, alphabet and length.
+    """Return the bound with a protocol's epsilon, B, sampler, alphabet and length.
 
     Every client answers as in a run: it samples B of its words, pads with the dummy if the protocol
     does, and randomizes each contribution with all of the local epsilon, also where the protocol
-    divides it. Of a population that is larger than its lexicon, the genie knows the lexicon's
+    divides it. Of a population that is larger than its lexicon, the bound knows the lexicon's
     words; the coverage is a share of all contributions even so.
 
     The round is asked once in a process for all protocols that share these settings, the

@@ -10,7 +10,7 @@ from typing import Any
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.round_record import ROUND_TYPES, RoundRecord, hear
+from fedhh.experiments.run.round_record import ROUND_TYPES, RoundRecord, record_of
 from fedhh.protocol import AnyProtocol, Discoveries
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
@@ -19,7 +19,7 @@ from fedhh.version import __version__
 
 CHECKPOINT = Path("checkpoint") / "state.npz"
 _CANDIDATES = "candidates"
-"""Folder of the rounds' candidates, beside the checkpoint's state."""
+"""Folder of the rounds' candidates, next to the checkpoint's state."""
 
 
 class Checkpoint:
@@ -73,12 +73,12 @@ class Checkpoint:
         notes = {"identity": self._identity, "layers": layers, "seconds": seconds}
         save_checkpoint(self._path, state, notes)
 
-    def round_records(self, num_rounds: int) -> HeardRounds:
+    def round_records(self, num_rounds: int) -> RoundRecords:
         """Return the rounds' candidates, as many rounds as are finished."""
-        return HeardRounds(self.folder / _CANDIDATES, num_rounds)
+        return RoundRecords(self.folder / _CANDIDATES, num_rounds)
 
 
-class HeardRounds:
+class RoundRecords:
     """What a server heard of the candidates, round by round, in memory and in a folder.
 
     Rounds before a resume that are not in the folder, since an older fedhh asked them, are missing.
@@ -91,15 +91,15 @@ class HeardRounds:
             load_checkpoint(file, ROUND_TYPES)[0] for file in files if file.exists()
         ]
 
-    def hear(
+    def record_of(
         self, finished: Round[Any], *, before: Discoveries, after: Discoveries
     ) -> RoundRecord | None:
-        """Return what became of a round's candidates, and keep it, given the words found.
+        """Return the outcome of a round's candidates, and keep it, given the words found.
 
         None if the query is about no prefixes.
         """
         self._number += 1
-        heard = hear(
+        round_record = record_of(
             finished.query,
             finished.aggregate,
             finished.state.history[-1],
@@ -108,11 +108,11 @@ class HeardRounds:
             before=before.words,
             after=after,
         )
-        if heard is not None:
-            self.all.append(heard)
+        if round_record is not None:
+            self.all.append(round_record)
             self._folder.mkdir(parents=True, exist_ok=True)
-            save_checkpoint(self._file(self._number), heard, {})
-        return heard
+            save_checkpoint(self._file(self._number), round_record, {})
+        return round_record
 
     def _file(self, number: int) -> Path:
         return self._folder / f"{number}.npz"

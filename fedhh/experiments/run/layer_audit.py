@@ -29,7 +29,7 @@ _USUAL_VOTES, _MOST_VOTES = 20_000, 800_000
 _VOTES_TO_SEE = 30
 """Times e**local_epsilon: so many tallies see a randomizer that always tells the truth."""
 _LARGEST_TALLIES = 10**10
-"""Entries of all tallies together, unless told otherwise."""
+"""Entries of all tallies together, unless said otherwise."""
 _ENTRIES_AT_ONCE = 10**7
 
 
@@ -113,14 +113,14 @@ def audit_layer(
     The layer is run ``num_runs`` times with each of two data sets that differ in one contribution:
     one value or another; everybody else contributes the dummy. A client worker answers a query, as
     in a run. The statistic is the difference of the two values' votes, which is all that the swap
-    can show in the tally beside chance. That is little in a large layer: `audit_votes` sees more.
+    can show in the tally beyond chance. That is little in a large layer: `audit_votes` sees more.
 
     Args:
         spec: The randomizer.
         domain_size: Its values, at least 3: two and the dummy.
         num_reports: Reports in the layer.
         num_runs: Runs for each data set; half of them choose the event.
-        delta: Allowed beside epsilon.
+        delta: Allowed besides epsilon.
         confidence: In (0, 1).
         seed: Of all runs.
     """
@@ -180,7 +180,7 @@ def audit_run(
         protocol: Settings of the run; cohorts must be disjoint.
         population: Its first clients are asked.
         num_runs: Runs for each population; half of them choose the event.
-        delta: Allowed beside epsilon, in [1e-14, 0.1] as in the claims.
+        delta: Allowed besides epsilon, in [1e-14, 0.1] as in the claims.
         confidence: In (0, 1).
         seed: Of all runs.
         words: What the client holds in one population and in the other, both in the lexicon; the

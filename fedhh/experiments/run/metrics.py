@@ -48,7 +48,7 @@ class Metrics:
         reachable_mass: Share of contributions for words that the protocol could spell.
         discovered: Discovered words.
         discovered_real: Those that somebody holds.
-        discovered_false: Those that nobody holds.
+        discovered_false: Those that no client holds.
         discovered_truncated: How many of the latter are beginnings of longer held words.
         significant: Discovered words that are significant.
         min_clients: Holders of a word that is to be found, at least.

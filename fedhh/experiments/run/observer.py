@@ -1,7 +1,7 @@
 """Holds rounds against the truth: at once, or in the end where clients are counted as they answer.
 
 Clients that are drawn when asked would have to be drawn twice if their words were counted first. So
-each round's broadcast waits until all clients are counted, in memory and beside the checkpoint.
+each round's broadcast waits until all clients are counted, in memory and next to the checkpoint.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import CountProgress, Population
-from fedhh.experiments.run.checkpoint import HeardRounds
+from fedhh.experiments.run.checkpoint import RoundRecords
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.run.truth import Observed, Truth
@@ -39,10 +39,10 @@ class _Seen:
 
 
 class Observer:
-    """What became of the true words, round by round.
+    """The outcome of the true words, round by round.
 
     Attributes:
-        last_heard: What became of the last round's candidates; None where nobody asks, or for a
+        last_record: The outcome of the last round's candidates; None where nobody asks, or for a
             round that is about no prefixes.
         validation: The validation round's broadcast; None before it, and without one.
     """
@@ -56,12 +56,13 @@ class Observer:
         folder: Path | None,
         progress: CountProgress,
         state: Any,
-        heard: HeardRounds | None,
+        round_records: RoundRecords | None,
     ) -> None:
         """Count the population, unless that can wait.
 
         What ``rows`` of before a resume still lack is filled in. ``folder``, the checkpoint's, and
-        ``heard``, which keeps what became of the candidates, are None for a run without them.
+        ``round_records``, which keeps the outcome of the candidates, are None for a run without
+        them.
         """
         self._protocol = protocol
         self._population = population
@@ -69,9 +70,9 @@ class Observer:
         self._progress = progress
         self._seen: list[_Seen] = []
         self._counted: Counted | None = None
-        self._heard = heard
-        self.last_heard: RoundRecord | None = None
-        self.validation = self._stored_validation(heard)
+        self._round_records = round_records
+        self.last_record: RoundRecord | None = None
+        self.validation = self._stored_validation(round_records)
         self._before = protocol.discoveries(state)
         self._truth: Truth | None = None
         # A client that may answer again cannot be counted as it answers. What had been counted
@@ -83,14 +84,14 @@ class Observer:
             _fill(rows, self._stored(rows), self._truth)
 
     def observe(self, finished: Round[Any]) -> Observed:
-        """Return what became of the truth in a round; NaN if that is known in the end only."""
+        """Return the outcome of the truth in a round; NaN if that is known in the end only."""
         seen = self._seen_after(finished.query, finished.state)
         query = finished.query
         if isinstance(query, PrefixQuery) and self._planned(query).validates:
             self.validation = query
-        self.last_heard = None
-        if self._heard is not None:
-            self.last_heard = self._heard.hear(
+        self.last_record = None
+        if self._round_records is not None:
+            self.last_record = self._round_records.record_of(
                 finished, before=self._before, after=seen.discoveries
             )
         self._before = seen.discoveries
@@ -136,12 +137,16 @@ class Observer:
     def _planned(self, asked: Query | RoundRecord) -> PlannedRound:
         return self._protocol.plan.planned(asked.pass_index, asked.layer)
 
-    def _stored_validation(self, heard: HeardRounds | None) -> PrefixQuery | None:
+    def _stored_validation(self, round_records: RoundRecords | None) -> PrefixQuery | None:
         """Return the validation round's broadcast where that was heard before a resume."""
         protocol = self._protocol
-        if heard is None or not heard.all or not isinstance(protocol, CohortProtocol):
+        if (
+            round_records is None
+            or not round_records.all
+            or not isinstance(protocol, CohortProtocol)
+        ):
             return None
-        last = heard.all[-1]
+        last = round_records.all[-1]
         planned = self._planned(last)
         if not planned.validates:
             return None
@@ -157,7 +162,7 @@ def _waits(row: LayerRow) -> bool:
 
 
 def _fill(rows: list[LayerRow], rounds: Iterable[_Seen], truth: Truth) -> None:
-    """Put what became of the truth into the rows that wait for it."""
+    """Put the outcome of the truth into the rows that wait for it."""
     waiting = [i for i, row in enumerate(rows) if _waits(row)]
     for i, seen in zip(waiting, rounds, strict=True):
         observed = truth.observe(seen.query, seen.kept, seen.discoveries)

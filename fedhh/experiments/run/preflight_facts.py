@@ -77,7 +77,7 @@ class Preflight:
         words: Distinct words that devices do not know.
         contributions: How often these were typed.
         spelling: Which of these the protocol can spell.
-        folded_share: Share of these contributions that it could spell in lower case, beside those
+        folded_share: Share of these contributions that it could spell in lower case, besides those
             that it can.
         plans: Of each protocol.
         texts: Texts of the file; 0 for counted words.

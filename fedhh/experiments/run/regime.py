@@ -31,7 +31,7 @@ class Regime:
 def regime_of_run(layers: pd.DataFrame) -> Regime | None:
     """Return what limits a run, from the layers that dropped a candidate.
 
-    If nobody held any of s candidates, the eta-th best would stand at the normal quantile of
+    If no client held any of s candidates, the eta-th best would stand at the normal quantile of
     1 - eta/s. A threshold z above it says that held prefixes pushed it up: s (1 - Phi(z))
     candidates pass it by noise alone, which is eta at that quantile, and almost none where held
     prefixes fill all of the eta places. Layers count by the mass of words that they lost: the last

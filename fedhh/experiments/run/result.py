@@ -50,7 +50,7 @@ class RunResult:
         metrics: See `metrics.Metrics`.
         privacy: What the run can claim, made from what took part.
         cost: Clients asked, reports, rounds, bits per client.
-        candidates: What became of candidates, of a run in a directory of a protocol that asks for
+        candidates: The outcome of candidates, of a run in a directory of a protocol that asks for
             prefixes; else None.
         timings: Seconds; the only part that differs between two runs of one seed. "server" is the
             processor time of the protocol's part of "rounds".

@@ -1,4 +1,4 @@
-"""A round as the server heard it: its candidates, their votes, and which of them it kept."""
+"""A round as the server saw it: its candidates, their votes, and which of them it kept."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class RoundRecord:
         layer: Which layer, from 1.
         symbols: The alphabet's.
         trie: What the candidates extend.
-        finished: ``(f, width)``: candidates beside the extensions. They are words, or, where
+        finished: ``(f, width)``: candidates besides the extensions. They are words, or, where
             ``prefix_length`` is not 0, prefixes of that length, filled up with the end symbol.
         prefix_length: See above.
         excluded: ``(x, width)``: words that clients leave out.
@@ -90,7 +90,7 @@ class RoundRecord:
         kept: ``int64``, ascending: candidates that the round kept to be extended.
         words: Likewise those that it found as words.
         threshold: Votes of the last candidate kept.
-        votes_mean: Expected votes of a candidate that nobody holds.
+        votes_mean: Expected votes of a candidate that no client holds.
         votes_std: Their standard deviation.
         posterior: ``(p,) float32``: posterior probability that enough clients hold each of the
             first p candidates; NaN, or not there, where the server has none.
@@ -168,9 +168,9 @@ class RoundRecord:
     def lengths(self, candidates: _Indices) -> _Indices:
         """Return how many symbols candidates have, the end symbol included."""
         lengths = np.full(len(candidates), self.trie.length + 1, dtype=np.int64)
-        beside = candidates >= self.num_extensions
-        rest = self.finished[candidates[beside] - self.num_extensions]
-        lengths[beside] = (rest != END).sum(axis=1) + 1
+        in_finished = candidates >= self.num_extensions
+        rest = self.finished[candidates[in_finished] - self.num_extensions]
+        lengths[in_finished] = (rest != END).sum(axis=1) + 1
         return lengths
 
 
@@ -178,7 +178,7 @@ ROUND_TYPES: tuple[type[Any], ...] = (RoundRecord, PrefixTrie, VoteStatistics)
 """What a `RoundRecord` is made of, for the checkpoint."""
 
 
-def hear(
+def record_of(
     query: Query,
     aggregate: Aggregate,
     summary: RoundSummary,
@@ -188,7 +188,7 @@ def hear(
     before: Sequence[str],
     after: Discoveries,
 ) -> RoundRecord | None:
-    """Return what became of a round's candidates; None if the query is about no prefixes.
+    """Return the outcome of a round's candidates; None if the query is about no prefixes.
 
     Args:
         query: What was broadcast.
@@ -200,8 +200,8 @@ def hear(
         after: Words found, those of the round included.
     """
     if isinstance(query, PrefixQuery) and len(aggregate.tally) == query.domain_size:
-        heard = _of_votes(query, aggregate, summary, kept, before=before, after=after)
-        return heard if posterior is None else replace(heard, posterior=posterior)
+        round_record = _of_votes(query, aggregate, summary, kept, before=before, after=after)
+        return round_record if posterior is None else replace(round_record, posterior=posterior)
     if isinstance(query, BlindPrefixQuery) and kept is not None:
         return _of_sketch(query, aggregate, summary, kept)
     return None
@@ -233,7 +233,7 @@ def _of_votes(
             num_fresh = query.num_extensions + int(np.argmax(repeated))
     oracle = make_pure_oracle(query.oracle, query.domain_size)
     noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
-    return _heard(
+    return _record(
         query,
         summary,
         noise,
@@ -247,7 +247,7 @@ def _of_votes(
     )
 
 
-def _heard(
+def _record(
     query: Query, summary: RoundSummary, noise: Noise, votes: _Indices, **rest: Any
 ) -> RoundRecord:
     q = noise.oracle.q
@@ -276,7 +276,7 @@ def _of_sketch(
     everything = np.arange(len(kept))
     is_last = query.prefix_length == query.longest_word
     none = np.zeros(0, dtype=np.int64)
-    return _heard(
+    return _record(
         query,
         summary,
         Noise.of_aggregate(query.prefixes, aggregate.num_reports, aggregate.tally),
@@ -312,6 +312,6 @@ def _candidates_of(query: PrefixQuery, texts: Sequence[str], width: int) -> _Ind
             ends &= codes[:, length - 1] != END
         numbers[ends] = nodes[ends] * query.trie.alphabet_size + END
     if len(query.finished):
-        beside = match_rows(codes[:, : query.finished.shape[1]], query.finished)
-        numbers[beside >= 0] = query.num_extensions + beside[beside >= 0]
+        in_finished = match_rows(codes[:, : query.finished.shape[1]], query.finished)
+        numbers[in_finished >= 0] = query.num_extensions + in_finished[in_finished >= 0]
     return np.unique(numbers[numbers != ABSENT])

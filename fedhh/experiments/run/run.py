@@ -86,7 +86,7 @@ def simulate(
         alpha: Of approximate k-anonymity.
         callbacks: Hear how it goes on.
         checkpoint_in: A folder for the state after each round. A state that is there already is
-            where the run goes on. Only with it does the result say what became of candidates.
+            where the run goes on. Only with it does the result state the outcomes of candidates.
 
     Raises:
         InputError: The population is too small for the protocol.
@@ -130,26 +130,26 @@ def _run(
     started = time.perf_counter()
     rows: list[LayerRow]
     if checkpoint_in is None:
-        checkpoint, heard = None, None
+        checkpoint, round_records = None, None
         state, rows, spent = protocol.initialize(), [], 0.0
     else:
         checkpoint = Checkpoint(checkpoint_in, protocol, population, seed=seed, fidelity=fidelity)
         state, rows, spent = checkpoint.load()
-        heard = checkpoint.round_records(len(rows))
+        round_records = checkpoint.round_records(len(rows))
     left = TimeLeft()
-    heard_by = Several([left, *callbacks])
+    listener = Several([left, *callbacks])
     observer = Observer(
         protocol,
         population,
         rows=rows,
         folder=None if checkpoint is None else checkpoint.folder,
-        progress=partial(heard_by.phase, "counting true words"),
+        progress=partial(listener.phase, "counting true words"),
         state=state,
-        heard=heard,
+        round_records=round_records,
     )
     plan = protocol.plan
     asked_before = sum(row.num_clients for row in rows)
-    heard_by.start(
+    listener.start(
         work_of(
             protocol,
             population,
@@ -159,7 +159,7 @@ def _run(
         )
     )
     ready = time.perf_counter()
-    follow = _follow(protocol, plan, executor, state, observer, rows=rows, heard=heard_by)
+    follow = _follow(protocol, plan, executor, state, observer, rows=rows, listener=listener)
     server_seconds = 0.0
     for finished in follow:
         state = finished.state
@@ -189,8 +189,8 @@ def _run(
         metrics = replace(metrics, **measured_ceiling(highest, metrics.coverage))
     measured = time.perf_counter()
     recorded = None
-    if heard is not None and heard.all:
-        recorded = record(heard.all, truth, truth.ids(found))
+    if round_records is not None and round_records.all:
+        recorded = record(round_records.all, truth, truth.ids(found))
     noted = time.perf_counter()
     privacy = privacy_of_run(
         protocol, state.history, num_clients=population.num_clients, delta=delta, alpha=alpha
@@ -300,8 +300,8 @@ def run_config(
             callbacks=callbacks,
             checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
         )
-    told = ((is_from_data(config), NOT_PRIVATE), (is_closed(config), CLOSED_DOMAIN))
-    if notes := tuple(note for holds, note in told if holds):
+    possible_notes = ((is_from_data(config), NOT_PRIVATE), (is_closed(config), CLOSED_DOMAIN))
+    if notes := tuple(note for holds, note in possible_notes if holds):
         privacy = dataclasses.replace(result.privacy, notes=(*result.privacy.notes, *notes))
         result = dataclasses.replace(result, privacy=privacy)
     return config, result
@@ -351,17 +351,17 @@ def _follow(
     observer: Observer,
     *,
     rows: list[LayerRow],
-    heard: Callbacks,
+    listener: Callbacks,
 ) -> Iterator[engine.Round[Any]]:
     """Yield each round, its row appended to ``rows``."""
     passes, layers = plan.num_passes, plan.layers[-1].layer
-    for finished in engine.rounds(protocol, executor, state=state, progress=heard.advance):
+    for finished in engine.rounds(protocol, executor, state=state, progress=listener.advance):
         observed = observer.observe(finished)
         row = LayerRow.of(finished.state.history[-1], plan, finished.diagnostics, observed)
         rows.append(row)
         unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"
-        heard.finish(unit, FinishedRound(row, observer.last_heard))
-        heard.note(f"{unit}: {row.note}")
+        listener.finish(unit, FinishedRound(row, observer.last_record))
+        listener.note(f"{unit}: {row.note}")
         yield finished
 
 

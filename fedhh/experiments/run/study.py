@@ -77,9 +77,9 @@ class RunStudy(Study):
                 )
             )
         heads = ("protocol", "rounds at most", "smallest cohort", "answers", "local epsilon")
-        told = self._preflight(population, file)
+        warnings = self._preflight(population, file)
         clients = Line(f"{population.name}: {population.num_clients:,} {population.unit}s")
-        return [clients, Columns(heads=heads, rows=rows), *told]
+        return [clients, Columns(heads=heads, rows=rows), *warnings]
 
     def plan_record(self) -> list[dict[str, Any]]:
         population = self._drawn(KeptFile())[0]
@@ -87,22 +87,22 @@ class RunStudy(Study):
         return [each.model_dump(mode="json", exclude_none=True) for each in settled]
 
     def run(self, callbacks: Sequence[Callbacks] = ()) -> Path:
-        config, heard = self.configs[0], Several(callbacks)
+        config, listener = self.configs[0], Several(callbacks)
         check_output(self._request.out, config.output.directory, resume=self._request.resume)
         check_cluster(config.execution.workers, config.execution.ray_address)
         with start_in_background(config.execution) as ahead:
-            heard.phase("drawing clients")
+            listener.phase("drawing clients")
             started = time.perf_counter()
             file = KeptFile()
             population, facts = self._drawn(file)
             drawn = time.perf_counter() - started
             checked = [check_config(each, population) for each in self.configs]
-            heard.say(self._preflight(population, file))
+            listener.say(self._preflight(population, file))
             seconds = sum(
                 seconds_of_run(settled, protocol.plan, population) for settled, protocol in checked
             )
             workers = choose_workers(config.execution, seconds)
-            heard.note(workers.why)
+            listener.note(workers.why)
             with open_executor(config, population, workers, ahead) as executor:
                 runs = [
                     run_config(
@@ -114,7 +114,7 @@ class RunStudy(Study):
                     )
                     for number, each in enumerate(self.configs)
                 ]
-        heard.phase("drawing figures")
+        listener.phase("drawing figures")
         runs[0][1].timings["population"] = drawn
         # The run's own result comes last, since it says that all is done; then nothing is resumed.
         for (each, result), directory in reversed(list(zip(runs, self._made, strict=True))):

@@ -71,11 +71,11 @@ class FinishedRound(NamedTuple):
 
     Attributes:
         row: Its row of the layers table.
-        heard: What became of its candidates; None for a run without a directory.
+        round_record: The outcome of its candidates; None for a run without a directory.
     """
 
     row: LayerRow
-    heard: RoundRecord | None
+    round_record: RoundRecord | None
 
 
 @dataclass(frozen=True, kw_only=True)

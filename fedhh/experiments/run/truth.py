@@ -26,7 +26,7 @@ Shares = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What became of the target in a round, see `layers.LayerRow`; NaN before it is known."""
+    """The outcome of the target in a round, see `layers.LayerRow`; NaN before it is known."""
 
     coverage: float = math.nan
     missed_mass: float = math.nan
@@ -39,7 +39,7 @@ class Truth:
         words: The population's words.
         counts: ``(V,) int64``: contributions for each word.
         clients: ``(V,) int64``: clients that hold each word.
-        mass: Contributions in all, those for words beside the lexicon included.
+        mass: Contributions in all, those for words outside the lexicon included.
         num_clients: Clients in all.
         counted_clients: On how many of them all this rests.
         share_std_error: At most the standard error of a share, from not counting all.
@@ -87,9 +87,9 @@ class Truth:
         self._looked_up: tuple[Sequence[str], npt.NDArray[np.int64]] = ([], np.zeros(0, np.int64))
 
     def ids(self, words: Discoveries) -> npt.NDArray[np.int64]:
-        """Return each discovered word's id, -1 for words that nobody holds.
+        """Return each discovered word's id, -1 for words that no client holds.
 
-        Of a population larger than its lexicon, a word beside the lexicon counts as held by
+        Of a population larger than its lexicon, a word outside the lexicon counts as held by
         nobody: so few clients hold it that only chance could find it.
         """
         # What a run has found mostly stays, in its place.
@@ -143,7 +143,7 @@ class Truth:
     def observe(
         self, query: Query, kept: npt.NDArray[Any] | None, discoveries: Discoveries
     ) -> Observed:
-        """Return what became of the target in a round."""
+        """Return the outcome of the target in a round."""
         ids = self.ids(discoveries)
         extended = None
         if isinstance(query, PrefixQuery) and kept is not None:
@@ -168,7 +168,7 @@ class Truth:
         return _begin(self._walk, query.trie)
 
     def _lost(self, query: Query, extended: PrefixTrie | None) -> float:
-        """Return the missed mass among words beside the lexicon, from the sample of them."""
+        """Return the missed mass among words outside the lexicon, from the sample of them."""
         if self._rare is None or not isinstance(query, PrefixQuery):
             return 0.0
         lost = _begin(self._rare.walk, query.trie)
@@ -179,7 +179,7 @@ class Truth:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _RareSample:
-    """A sample of the words beside the lexicon; weights are shares of all contributions."""
+    """A sample of the words outside the lexicon; weights are shares of all contributions."""
 
     walk: LexiconWalk
     reachable: npt.NDArray[np.bool_]

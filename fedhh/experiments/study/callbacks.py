@@ -1,4 +1,4 @@
-"""Who hears how an experiment goes on: one interface for all kinds, and a list of those who hear.
+"""Callbacks of an experiment: one interface for all kinds, and a list of callbacks.
 
 A unit is what a kind does one after the other: a round of a run, a cell of a sweep, a day of a
 pipeline, a period of a repeated collection.
@@ -22,7 +22,8 @@ class Work:
         noun: What units are, in the plural.
         total: Units in all.
         done: How many of them were done before.
-        steps: What `Callbacks.advance` adds up to in all units; 0 if nothing is told between units.
+        steps: What `Callbacks.advance` adds up to in all units; 0 if nothing is reported between
+            units.
         steps_done: How many of them were done before.
         seconds_left: Returns an estimate of the seconds left, or None as long as there is none;
             without it, units or steps are taken for equally long.
@@ -38,7 +39,7 @@ class Work:
 
 
 class Callbacks:
-    """Hears all and does nothing; a subclass overrides what it wants to hear."""
+    """Does nothing; a subclass overrides the events that it needs."""
 
     def say(self, parts: Iterable[Part]) -> None:
         """Hear what is known before the first unit: of the clients of a file, say."""

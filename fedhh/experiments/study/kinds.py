@@ -133,9 +133,9 @@ class LivePage:
 
     def end(self, directory: Path) -> None:
         """Say on the page, when its server ends, what came out and where it is."""
-        told = f"{self.failed():,} of its runs failed. " if self.failed() else ""
+        failures = f"{self.failed():,} of its runs failed. " if self.failed() else ""
         place = shlex.quote(str(directory))
-        self.server.end_with(f"{told}fedhh report {place} writes it with all there is.")
+        self.server.end_with(f"{failures}fedhh report {place} writes it with all there is.")
 
 
 class Kind(ABC):

@@ -36,7 +36,7 @@ class TextTable:
         labels: How many of the first columns say what a row is.
         records: The same as plain values by column, for CSV; made of the cells if empty.
         caption: Of a terminal: below it, as wide as it.
-        is_whole: Whether a terminal shows all columns beside each other, however narrow it is.
+        is_whole: Whether a terminal shows all columns next to each other, however narrow it is.
     """
 
     title: str

@@ -50,7 +50,7 @@ class SweepSection(Section):
             what a client contributes (`section.CLIENT_SETTINGS`).
         axes: Values by path, all combined with one another: a list, or ``{from, to, step}``.
         linked: Groups of axes that go together: lists of one length, taken row by row.
-        extra: Cells beside the grid: settings on top of the base alone.
+        extra: Cells outside the grid: settings on top of the base alone.
         skip: Names of `SKIP_RULES` that may leave out cells.
         best: The metric that the live table and the summary rank by.
         unequal_clients: Let protocols that are compared ask different numbers of clients in all;

@@ -20,9 +20,9 @@ from fedhh.experiments.sweep.axes import SWEEP, Settings, by_path
 from fedhh.validation import InputError, did_you_mean, require_choice
 
 EXTRA = "extra"
-"""Column of what a cell beside the grid sets; empty for cells of the grid."""
+"""Column of what a cell outside the grid sets; empty for cells of the grid."""
 
-# Fewer values make no line; they are drawn as points beside each other.
+# Fewer values make no line; they are drawn as points next to each other.
 FEWEST_VALUES = 3
 
 MOST_LINES, MOST_PANELS = 7, 12
@@ -135,7 +135,7 @@ def _panels(grid: pd.DataFrame, free: Sequence[str], left: Sequence[str]) -> tup
 
 
 def keep_where(table: pd.DataFrame, where: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of the grid with some values, and all cells beside it.
+    """Return the rows of the grid with some values, and all cells outside it.
 
     Args:
         table: Results.
@@ -283,7 +283,7 @@ def _name(settings: Settings) -> str:
         else f"{short_label(path)} {value_text(value)}"
         for path, value in settings.items()
     ]
-    return ", ".join(parts) or "beside the grid"
+    return ", ".join(parts) or "outside the grid"
 
 
 def follows(table: pd.DataFrame, others: Sequence[str], path: str) -> bool:

@@ -80,7 +80,7 @@ class AnyCell(Protocol):
 
     @property
     def beside_grid(self) -> bool:
-        """Whether it stands beside the grid."""
+        """Whether it stands outside the grid."""
 
     @property
     def seed(self) -> int:
@@ -251,7 +251,7 @@ def label_results(
 
 
 def base_config(description: dict[str, Any]) -> Config | None:
-    """Return the configuration beside `[sweep]`, from what `read_results` says of a sweep.
+    """Return the configuration besides `[sweep]`, from what `read_results` says of a sweep.
 
     None for results whose file says nothing, or nothing that this version understands.
     """

@@ -1,4 +1,4 @@
-"""How the cells of a sweep become records: one after the other, or side by side on Ray."""
+"""How the cells of a sweep become records: one after the other, or in parallel on Ray."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedhh.validation import InputError, printable
 
 # A row of a population: int32 word and int32 count.
 _BYTES_PER_ROW = 8
-# The population itself, its copy in the object store, and what runs need beside it.
+# The population itself, its copy in the object store, and what runs need besides it.
 _COPIES = 3
 
 CellT = TypeVar("CellT", bound=AnyCell)
@@ -46,7 +46,7 @@ class ProgressLines(Callbacks):
 
 
 class FinishedCell(NamedTuple):
-    """What a sweep's callbacks hear of a cell."""
+    """What a sweep's callbacks get of a cell."""
 
     cell: AnyCell
     record: Record
@@ -146,7 +146,7 @@ def side_by_side(
     *,
     job: Callable[[CellT], Any],
     draw: Callable[[CellT], Drawn],
-    heard: Callbacks,
+    listener: Callbacks,
     workers: int | None,
     ray_address: str,
 ) -> Iterator[tuple[CellT, Record]]:
@@ -157,7 +157,7 @@ def side_by_side(
         run: Returns a job's record; importable on every node.
         job: Returns what ``run`` needs of a cell.
         draw: Returns a cell's population, the same object as long as it stays the same.
-        heard: Hear which cell begins.
+        listener: Callbacks: which cell begins.
         workers: How many at a time; None for one on each core of the cluster that is free.
         ray_address: See `fedhh.experiments.sweep.sweep.sweep`.
     """
@@ -169,17 +169,17 @@ def side_by_side(
             drawn = draw(cell)
             if shared is None or shared.value is not drawn:
                 shared = Shared(value=drawn)
-            heard.begin(unit_of(cell))
+            listener.begin(unit_of(cell))
             yield job(cell), shared
 
     for number, outcome in map_on_ray(run, calls(), num_workers=workers, address=ray_address):
         yield cells[number], _lost(outcome) if isinstance(outcome, Exception) else outcome
 
 
-def fits_beside_others(population: Population | None) -> bool:
-    """Return whether a population is held in memory and leaves room for runs beside it.
+def fits_with_others(population: Population | None) -> bool:
+    """Return whether a population is held in memory and leaves room for runs next to it.
 
-    A virtual population counts its words once for whoever measures; cells side by side would each
+    A virtual population counts its words once for evaluation; cells in parallel would each
     count again.
     """
     if not isinstance(population, StoredPopulation):
@@ -188,7 +188,7 @@ def fits_beside_others(population: Population | None) -> bool:
 
 
 def rows_fit(rows: float) -> bool:
-    """Return whether a population of so many rows (client, word) leaves room for runs beside it."""
+    """Return whether a population of so many rows (client, word) leaves room for other runs."""
     return _COPIES * _BYTES_PER_ROW * rows < memory_bytes()
 
 

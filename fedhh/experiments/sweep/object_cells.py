@@ -37,7 +37,7 @@ _SECTIONS = ("population", PROTOCOL, "privacy")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run: all that a worker needs beside the population.
+    """One run: all that a worker needs besides the population.
 
     Attributes:
         protocol: The settings.
@@ -63,7 +63,7 @@ class ObjectCell:
         settled: The protocol, every "auto" decided.
         label: What the sweep calls the protocol; empty if there is one alone.
         varied: The values that differ between cells, by path.
-        beside_grid: Never; cells of a configuration may stand beside the grid.
+        beside_grid: Never; cells of a configuration may stand outside the grid.
     """
 
     job: Job
@@ -177,7 +177,7 @@ def make_cells(
                         each,
                         label=label,
                         is_set=getattr(changed, COHORT, AUTO) != AUTO,
-                        beside=(*map(repr, values), seed),
+                        shared=(*map(repr, values), seed),
                     ),
                     settled=each,
                     label=label,

@@ -23,7 +23,7 @@ from fedhh.experiments.sweep.execution import (
     FinishedCell,
     ProgressLines,
     draw,
-    fits_beside_others,
+    fits_with_others,
     recorded,
     side_by_side,
     unit_of,
@@ -77,7 +77,7 @@ def sweep_over(
             "item_central_epsilon" and "user_central_epsilon" choose every protocol's epsilons, see
             `fedhh.at_central_epsilon`.
         seeds: How many, from 0; or which.
-        workers: Runs side by side on Ray; 0 for one after the other in this process. Populations
+        workers: Runs in parallel on Ray; 0 for one after the other in this process. Populations
             that are not held in memory are shared among the workers instead, run by run.
         ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
             local Ray if empty.
@@ -125,10 +125,10 @@ def sweep_over(
         "clients": total_line(asked, protocols=several),
         "sweep": "",
     }
-    heard = ProgressLines() if progress else Callbacks()
+    listener = ProgressLines() if progress else Callbacks()
     if progress:
         sys.stderr.write(f"{description['clients']}\n")
-    records = _run(cells, store, heard, workers, ray_address)
+    records = _run(cells, store, listener, workers, ray_address)
     frame = pd.DataFrame([results.result_row(cell, records[cell.id]) for cell in cells])
     frame.attrs[results.DESCRIPTION] = description
     return frame
@@ -184,38 +184,38 @@ class _Store:
 
 
 def _run(
-    cells: Sequence[ObjectCell], store: _Store, heard: Callbacks, workers: int, ray_address: str
+    cells: Sequence[ObjectCell], store: _Store, listener: Callbacks, workers: int, ray_address: str
 ) -> dict[str, Record]:
     """Return the records of all cells by their ids."""
     # Cells of one population follow each other, so that it is drawn once.
     order = {seed: number for number, seed in enumerate(dict.fromkeys(c.seed for c in cells))}
     ordered = sorted(cells, key=lambda cell: order[cell.seed])
-    heard.start(Work(noun="cells", total=len(ordered)))
+    listener.start(Work(noun="cells", total=len(ordered)))
     finished: Iterator[tuple[ObjectCell, Record]]
-    if workers > 0 and fits_beside_others(store.get(ordered[0].seed).population):
+    if workers > 0 and fits_with_others(store.get(ordered[0].seed).population):
         finished = side_by_side(
             ordered,
             run_job,
             job=lambda cell: cell.job,
             draw=lambda cell: store.get(cell.seed),
-            heard=heard,
+            listener=listener,
             workers=workers,
             ray_address=ray_address,
         )
     else:
         sharing = {"workers": workers, "ray_address": ray_address}
-        finished = _in_turn(ordered, store, heard, sharing)
+        finished = _in_turn(ordered, store, listener, sharing)
     records = {}
     for cell, record in finished:
         records[cell.id] = record
-        heard.finish(unit_of(cell), FinishedCell(cell, record))
+        listener.finish(unit_of(cell), FinishedCell(cell, record))
     return records
 
 
 def _in_turn(
-    cells: Sequence[ObjectCell], store: _Store, heard: Callbacks, sharing: dict[str, Any]
+    cells: Sequence[ObjectCell], store: _Store, listener: Callbacks, sharing: dict[str, Any]
 ) -> Iterator[tuple[ObjectCell, Record]]:
     for cell in cells:
-        heard.begin(unit_of(cell))
+        listener.begin(unit_of(cell))
         job = replace(cell.job, options={**cell.job.options, **sharing})
         yield cell, run_job(job, store.get(cell.seed))

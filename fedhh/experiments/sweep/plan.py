@@ -294,7 +294,7 @@ def _cell(
         protocol,
         label=label,
         is_set=getattr(config.protocol, COHORT, AUTO) != AUTO,
-        beside=_where({path: x for path, x in settings.items() if path not in compared}),
+        shared=_where({path: x for path, x in settings.items() if path not in compared}),
     )
     return replace(cell, config=settled, asked=asked)
 

@@ -91,13 +91,13 @@ class SweepStudy(Study):
         request, plan, execution = self._request, self.sweep, self._execution
         directory = request.out or unused_directory(self._parent, request.name or SWEEP)
         check_writable(directory)
-        heard = Several(callbacks)
+        listener = Several(callbacks)
         if request.resume:
-            heard.say(self._opening(None))
+            listener.say(self._opening(None))
         else:
-            heard.say(self._opening(workers_of_sweep(plan.to_run, execution)))
+            listener.say(self._opening(workers_of_sweep(plan.to_run, execution)))
             if (found := _preflight(plan, self._store)) is not None:
-                heard.say(found.parts)
+                listener.say(found.parts)
         frame = run_sweep(
             plan,
             directory,
@@ -111,9 +111,9 @@ class SweepStudy(Study):
         is_done = frame["status"] == results.DONE
         self.is_complete = bool(is_done.all())
         if is_done.any():
-            heard.phase("drawing figures")
+            listener.phase("drawing figures")
             if reason := self._draw(directory):
-                heard.say([Line(f"No figure: {reason}", is_whole=True)])
+                listener.say([Line(f"No figure: {reason}", is_whole=True)])
         return directory
 
     def _missing(self) -> Sequence[Cell]:
@@ -175,7 +175,7 @@ def _ranked(cell: Cell, population: StoredPopulation) -> tuple[str, tuple[int, f
 
 
 def _title(label: str, cell: Cell) -> str:
-    """Return what a cell is called: its protocol, and what varies of it beside."""
+    """Return what a cell is called: its protocol, and what else varies of it."""
     settings = [
         f"{short_label(path)} {value_text(value)}"
         for path, value in cell.varied.items()

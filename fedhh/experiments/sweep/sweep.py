@@ -1,4 +1,4 @@
-"""Sweeps: many runs that differ in a few settings, side by side or one after the other."""
+"""Sweeps: many runs that differ in a few settings, in parallel or one after the other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fedhh.experiments.sweep.execution import (
     ProgressLines,
     Standing,
     draw,
-    fits_beside_others,
+    fits_with_others,
     recorded,
     rows_fit,
     side_by_side,
@@ -47,7 +47,7 @@ from fedhh.validation import InputError, require_at_least, require_between, requ
 _log = logging.getLogger(__name__)
 
 CELL_SECONDS = 1.0
-"""What a cell takes beside the answers of its clients: its measures and its accounting."""
+"""What a cell takes besides the answers of its clients: its measures and its accounting."""
 
 PARALLEL = ("auto", "cells", "clients")
 """What workers share: the cells of a sweep, or the clients of one cell after the other."""
@@ -126,7 +126,7 @@ def sweep(
         preset: A built-in sweep, in place of a file.
         settings: ``section.key=value`` changes each.
         seeds: Seeds per cell, in place of the file's.
-        workers: Cells that run side by side on Ray; 0 for one after the other in this process.
+        workers: Cells that run in parallel on Ray; 0 for one after the other in this process.
             "auto" for what takes less time, by the number of clients that are asked.
         ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
             local Ray if empty.
@@ -176,14 +176,14 @@ def run_sweep(
 
     How many ``workers`` "auto" means, `workers_of_sweep` says, or where workers share clients, each
     cell's own size. See `PARALLEL` for what they share; "auto" shares clients where a population is
-    too large for all that happens beside it. ``store`` may hold the population of the first cells.
+    too large for all that happens next to it. ``store`` may hold the population of the first cells.
     """
     require_choice(PARALLEL, parallel=parallel)
     if workers != AUTO:
         require_at_least(0, workers=workers)
     execution = ExecutionConfig(workers=workers, ray_address=ray_address)
     check_cluster(workers, ray_address)
-    heard = Several(callbacks)
+    listener = Several(callbacks)
     store = store or PopulationStore()
     results.open_directory(directory, plan, resume=resume)
     missing = results.missing_cells(directory, plan)
@@ -193,12 +193,12 @@ def run_sweep(
     }
     missing = sorted(missing, key=lambda cell: order[population_key(cell.config)])
     total = len(plan.to_run)
-    heard.start(Work(title=plan.title, noun="cells", total=total, done=total - len(missing)))
+    listener.start(Work(title=plan.title, noun="cells", total=total, done=total - len(missing)))
     chosen = workers_of_sweep(missing, execution)
     _log.info("cells run %s", chosen.why)
     number = chosen.number
     share_cells = number != 0 and (
-        parallel == "cells" or (parallel == "auto" and _fits_beside_others(missing, store))
+        parallel == "cells" or (parallel == "auto" and _fits_with_others(missing, store))
     )
     if share_cells:
         finished = side_by_side(
@@ -206,23 +206,23 @@ def run_sweep(
             run_cell,
             job=lambda cell: _executed(cell.config, ExecutionConfig(workers=0)),
             draw=lambda cell: store.get(cell.config),
-            heard=heard,
+            listener=listener,
             workers=number,
             ray_address=ray_address,
         )
     else:
-        finished = _in_turn(missing, store, heard, execution)
+        finished = _in_turn(missing, store, listener, execution)
     standing = Standing(plan.best)
     for cell, record in finished:
         results.write_record(directory, cell, record)
         _log.info("cell %s, seed %d: %s", cell.id, cell.config.seed, record["status"])
-        heard.finish(unit_of(cell), FinishedCell(cell, record))
-        heard.note(standing.after(cell, record))
+        listener.finish(unit_of(cell), FinishedCell(cell, record))
+        listener.note(standing.after(cell, record))
     return results.write_tables(directory, plan)
 
 
 def workers_of_sweep(cells: Sequence[Cell], execution: ExecutionConfig) -> Workers:
-    """Return how many cells of a sweep run side by side, and why."""
+    """Return how many cells of a sweep run in parallel, and why."""
     if execution.workers != AUTO or execution.ray_address:
         return choose_workers(execution, 0.0)
     return choose_workers(execution, seconds_of_cells(cells), most=len(cells))
@@ -254,11 +254,11 @@ def run_cell(config: Config, drawn: Drawn) -> Record:
 
 
 def _in_turn(
-    cells: Sequence[Cell], store: PopulationStore, heard: Callbacks, execution: ExecutionConfig
+    cells: Sequence[Cell], store: PopulationStore, listener: Callbacks, execution: ExecutionConfig
 ) -> Iterator[tuple[Cell, Record]]:
     for group in sharing_clients(cells, lambda cell: store.get(cell.config)):
         for cell in group:
-            heard.begin(unit_of(cell))
+            listener.begin(unit_of(cell))
         drawn = store.get(group[0].config)
         if len(group) == 1:
             yield group[0], run_cell(_executed(group[0].config, execution), drawn)
@@ -278,11 +278,11 @@ def _is_virtual(config: Config) -> bool:
         return False
 
 
-def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
-    """Return whether every population leaves room for runs beside it, see `fits_beside_others`.
+def _fits_with_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
+    """Return whether every population leaves room for runs next to it, see `fits_with_others`.
 
-    Nothing is drawn for the answer that would have to be drawn again, but for other people's
-    populations: of those, one with the most clients.
+    Nothing is drawn for the answer that would have to be drawn again, but for
+    populations of plug-ins: of those, one with the most clients.
     """
     configs = {cell.config.population: cell.config for cell in cells}.values()
     others = []
@@ -298,9 +298,9 @@ def _fits_beside_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
         elif not _file_fits(population, store):
             return False
     largest = max(others, key=lambda config: config.population.clients or 0, default=None)
-    return largest is None or fits_beside_others(store.get(largest).population)
+    return largest is None or fits_with_others(store.get(largest).population)
 
 
 def _file_fits(population: PopulationConfig, store: PopulationStore) -> bool:
     """Return whether all of a file would fit; one that cannot be read fits nowhere."""
-    return fits_beside_others(draw(lambda: store.file(population)).population)
+    return fits_with_others(draw(lambda: store.file(population)).population)

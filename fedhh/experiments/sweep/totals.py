@@ -36,17 +36,17 @@ class Asked:
         clients: In all layers together; None if samples are drawn as a central guarantee allows.
         layers: Layers that share them.
         is_set: Whether the size of a cohort was set, and not left to the population's.
-        beside: What all protocols that this one is compared with share: settings and seed.
+        shared: What all protocols that this one is compared with share: settings and seed.
     """
 
     protocol: str
     clients: int | None
     layers: int
     is_set: bool
-    beside: Hashable
+    shared: Hashable
 
     @classmethod
-    def of(cls, settled: AnyProtocol, *, label: str, is_set: bool, beside: Hashable) -> Asked:
+    def of(cls, settled: AnyProtocol, *, label: str, is_set: bool, shared: Hashable) -> Asked:
         plan = settled.plan
         samples = isinstance(plan, SampledThreshold)
         return cls(
@@ -54,7 +54,7 @@ class Asked:
             clients=None if samples else plan.most_answers,
             layers=len(plan.layers),
             is_set=is_set,
-            beside=beside,
+            shared=shared,
         )
 
 
@@ -140,7 +140,7 @@ def _groups(cells: Iterable[Asked]) -> list[list[Asked]]:
     groups: dict[Hashable, list[Asked]] = {}
     for each in cells:
         if each.clients is not None:
-            groups.setdefault(each.beside, []).append(each)
+            groups.setdefault(each.shared, []).append(each)
     return list(groups.values())
 
 

@@ -140,7 +140,7 @@ def false_free_threshold(std: float, looked_up: int) -> float:
     """Return T at which noise alone publishes anything in one of `FALSE_ONCE_IN` windows, at most.
 
     By the union bound over all values that are looked up, on normal tails of standard deviation
-    ``std``, that of the estimate of a value that nobody sent.
+    ``std``, that of the estimate of a value that no device sent.
     """
     return std * float(ndtri(1 - 1 / (FALSE_ONCE_IN * max(looked_up, 1))))
 
@@ -207,7 +207,7 @@ class OracleAggregator(Aggregator):
             range(len(estimate)),
             estimate,
             errors,
-            # The noise of a value that nobody sent is that of the least estimates.
+            # The noise of a value that no device sent is that of the least estimates.
             noise=float(errors[np.argmin(estimate)]),
             num_reports=num_reports,
             looked_up=len(estimate),

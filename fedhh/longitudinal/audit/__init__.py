@@ -9,11 +9,11 @@ of audited systems, `audit_budget_manager`; of a pipeline's devices and of logs,
 """
 
 from fedhh.longitudinal.audit.cap_replay import CapReplay, Overspending, replay_cap
-from fedhh.longitudinal.audit.findings import LifeFinding
+from fedhh.longitudinal.audit.findings import LongitudinalFinding
 from fedhh.longitudinal.audit.longitudinal_audit import (
     NO_EVENT,
-    LifeAudit,
-    LivingDevice,
+    AuditedDevice,
+    LongitudinalAudit,
     NeighboringHistories,
     Transcripts,
     audit_device,
@@ -31,7 +31,7 @@ from fedhh.longitudinal.audit.verdict import (
 )
 
 __all__ = [
-    "NO_EVENT", "Answers", "CapReplay", "LifeAudit", "LifeFinding", "LivingDevice",
+    "NO_EVENT", "Answers", "AuditedDevice", "CapReplay", "LongitudinalAudit", "LongitudinalFinding",
     "LongitudinalVerdict", "NeighboringHistories", "Overspending", "SentRecords", "ShownAnswers",
     "TradeOff", "Transcripts", "audit_budget_manager", "audit_device", "audit_memo",
     "neighboring_histories", "replay_cap", "stated_trade_off", "telling_epsilon",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.empirical_epsilon import Floats, check_levels, rounded_ratio
-from fedhh.longitudinal.audit.findings import LifeFinding, find_in_samples
+from fedhh.longitudinal.audit.findings import LongitudinalFinding, find_in_samples
 from fedhh.longitudinal.audit.trade_off import Answers, TradeOff
 from fedhh.longitudinal.memoization.bits import MemoizedBits
 from fedhh.longitudinal.memoization.daily import DailyAnswer, Values, as_histories
@@ -67,7 +67,7 @@ def audit_answer(
     stated: TradeOff | None = None,
     redrawn: bool = False,
     confidence: float = 0.99,
-) -> LifeFinding:
+) -> LongitudinalFinding:
     """Return lower bounds on what all reports of a device give away of its values.
 
     Args:
@@ -77,9 +77,9 @@ def audit_answer(
         num_devices: Devices of each history, at least 4; half of them choose the events.
         rng: Source of all coins.
         stated: What is claimed; if None, what the answer states of these histories.
-        redrawn: Whether devices draw everything again every day, which a memo must prevent. An
+        redrawn: Whether devices draw everything again every day, which memoization must prevent. An
             audit that does not refute the claim then has too few days, or too noisy ones, to detect
-            a faulty memo.
+            faulty memoization.
         confidence: In (0, 1): an answer that keeps what is stated is refuted with at most the rest.
 
     Raises:
@@ -111,18 +111,18 @@ def _statistics(
     at_once = max(1, _REPORTS_AT_ONCE // num_days)
     for start in range(0, num_devices, at_once):
         size = min(at_once, num_devices - start)
-        memo = answer.begin(size, rng=rng)
+        state = answer.begin(size, rng=rng)
         days = []
         for value in histories[held]:
-            today = memo.with_new_keys(rng=rng) if redrawn else memo
+            today = state.with_new_keys(rng=rng) if redrawn else state
             days.append(answer.answer(today, np.full(size, value), rng=rng))
         reports = np.stack(days, axis=1)
 
-        def ratio(days: slice, reports=reports, memo=memo) -> Floats:  # type: ignore[no-untyped-def]
-            logs = [answer.log_prob(reports[:, days], own[days], memo.public) for own in histories]
+        def ratio(days: slice, reports=reports, state=state) -> Floats:  # type: ignore[no-untyped-def]
+            logs = [answer.log_prob(reports[:, days], own[days], state.public) for own in histories]
             return rounded_ratio(logs[0], logs[1])
 
         joint.append(ratio(slice(None)))
-        # Of a memo that is drawn again, all reports together may be impossible under both.
+        # Of responses that are drawn again, all reports together may be impossible under both.
         daily.append(sum(ratio(slice(day, day + 1)) for day in range(num_days)))
     return {_JOINT: np.concatenate(joint), _DAILY: np.concatenate(daily).round(9)}

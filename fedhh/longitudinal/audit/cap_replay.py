@@ -50,7 +50,7 @@ class CapReplay:
         first: The earliest day on which a device had sent too much; None if none.
         worst: Where a device's records were most above what is stated; None if none.
         most_in_a_day: Most records that a device sent in one day.
-        most_in_life: Most records that a device sent in all.
+        most_in_lifetime: Most records that a device sent in all.
     """
 
     num_devices: int
@@ -58,7 +58,7 @@ class CapReplay:
     first: Overspending | None
     worst: Overspending | None
     most_in_a_day: int
-    most_in_life: int
+    most_in_lifetime: int
 
 
 def replay_cap(
@@ -87,14 +87,14 @@ def replay_cap(
             first=None,
             worst=None,
             most_in_a_day=0,
-            most_in_life=0,
+            most_in_lifetime=0,
         )
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
     lengths = np.diff(np.r_[starts, owners.size])
-    in_life = np.add.reduceat(sent, starts)
+    in_lifetime = np.add.reduceat(sent, starts)
     balances, since = _balances(cap, sent_days, sent, starts, lengths)
     if cap.lifetime is not None:
-        so_far = np.cumsum(sent) - np.repeat(np.cumsum(in_life) - in_life, lengths)
+        so_far = np.cumsum(sent) - np.repeat(np.cumsum(in_lifetime) - in_lifetime, lengths)
         left = cap.lifetime - so_far
         since = np.where(left < balances, 0, since)
         balances = np.minimum(balances, left)
@@ -124,7 +124,7 @@ def replay_cap(
         first=first,
         worst=worst,
         most_in_a_day=int(sent.max()),
-        most_in_life=int(in_life.max()),
+        most_in_lifetime=int(in_lifetime.max()),
     )
 
 

@@ -53,7 +53,7 @@ class _Candidates(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LifeFinding:
+class LongitudinalFinding:
     """What transcripts of two neighboring inputs show, next to what is stated of them.
 
     Attributes:
@@ -92,7 +92,7 @@ def find_in_samples(
     level: str,
     stated: TradeOff,
     confidence: float,
-) -> LifeFinding:
+) -> LongitudinalFinding:
     """Return what statistics of two inputs show, next to what is stated.
 
     Args:
@@ -127,7 +127,7 @@ def find_in_samples(
     hits, sizes = event.tested(*tested[other])
     power = clopper_pearson(hits[0], sizes[0], error=error)[0]
     false_alarm = clopper_pearson(hits[1], sizes[1], error=error)[1]
-    return LifeFinding(
+    return LongitudinalFinding(
         level=level,
         stated=stated,
         found=found,

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from fedhh.accounting.empirical_epsilon import Floats, check_levels, log_ratio
 from fedhh.longitudinal.audit.cap_replay import CapReplay, replay_cap
-from fedhh.longitudinal.audit.findings import LifeFinding, find_in_samples, num_teachers
+from fedhh.longitudinal.audit.findings import LongitudinalFinding, find_in_samples, num_teachers
 from fedhh.longitudinal.audit.trade_off import Answers, TradeOff
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
@@ -97,7 +97,7 @@ class NeighboringHistories:
         return int(np.count_nonzero(self.first != self.second))
 
 
-class LivingDevice(Protocol):
+class AuditedDevice(Protocol):
     """A device with one use case, as an audit sees it."""
 
     @property
@@ -108,7 +108,9 @@ class LivingDevice(Protocol):
     def cap(self) -> Cap:
         """What it may send, as stated."""
 
-    def live(self, life: Numbers, *, num_devices: int, rng: np.random.Generator) -> Transcripts:
+    def simulate(
+        self, history: Numbers, *, num_devices: int, rng: np.random.Generator
+    ) -> Transcripts:
         """Return the transcripts of some devices of one history, each with its own coins.
 
         That is ``(days, events) int64`` values, `NO_EVENT` where there is none.
@@ -116,11 +118,11 @@ class LivingDevice(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LifeAudit:
+class LongitudinalAudit:
     """Numbers of records that devices sent, replayed against the cap, and what transcripts show."""
 
     sent: CapReplay
-    found: LifeFinding
+    found: LongitudinalFinding
 
     @property
     def refuted(self) -> bool:
@@ -195,13 +197,13 @@ def telling_epsilon(epsilon: float, num_records: int) -> float:
 
 
 def audit_device(
-    device: LivingDevice,
+    device: AuditedDevice,
     histories: NeighboringHistories,
     *,
     num_devices: int,
     rng: np.random.Generator,
     confidence: float = 0.99,
-) -> LifeAudit:
+) -> LongitudinalAudit:
     """Return lower bounds on what a device gives away over all days, next to what it states.
 
     Args:
@@ -214,14 +216,14 @@ def audit_device(
     check_levels(0.0, confidence)
     require_at_least(8, num_devices=num_devices)
     samples, counts, owners, days = [], [], [], []
-    for number, life in enumerate((histories.first, histories.second)):
-        statistics, (owner, day) = _lived(device, histories, life, num_devices, rng)
+    for number, history in enumerate((histories.first, histories.second)):
+        statistics, (owner, day) = _simulated(device, histories, history, num_devices, rng)
         samples.append(statistics)
         owners.append(owner + number * num_devices)
         days.append(day)
         counts.append(_counts_of_seen_days(histories, owner, day, num_devices))
     _add_what_numbers_say(samples, counts)
-    return LifeAudit(
+    return LongitudinalAudit(
         sent=replay_cap(device.cap, np.concatenate(owners), np.concatenate(days)),
         found=find_in_samples(
             samples[0],
@@ -233,20 +235,20 @@ def audit_device(
     )
 
 
-def _lived(
-    device: LivingDevice,
+def _simulated(
+    device: AuditedDevice,
     histories: NeighboringHistories,
-    life: Numbers,
+    history: Numbers,
     num_devices: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Floats], tuple[Numbers, Numbers]]:
     first_day, end = histories.seen
     all_seen, first_seen = np.zeros(num_devices), np.zeros(num_devices)
     owners, days = [], []
-    at_once = max(1, _EVENTS_AT_ONCE // life.size)
+    at_once = max(1, _EVENTS_AT_ONCE // history.size)
     for start in range(0, num_devices, at_once):
         size = min(at_once, num_devices - start)
-        shown = device.live(life, num_devices=size, rng=rng)
+        shown = device.simulate(history, num_devices=size, rng=rng)
         ratios = log_ratio(device.oracle, shown.reports, *histories.pair)
         part = slice(start, start + size)
         for sums, last in ((all_seen, end), (first_seen, first_day + 1)):

@@ -11,10 +11,10 @@ import numpy as np
 
 from fedhh.longitudinal.audit.answer_audit import audit_answer
 from fedhh.longitudinal.audit.cap_replay import CapReplay, Overspending, replay_cap
-from fedhh.longitudinal.audit.findings import LifeFinding
+from fedhh.longitudinal.audit.findings import LongitudinalFinding
 from fedhh.longitudinal.ledger import rules_of_configuration
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.ledger.macos import live, records_by_day
+from fedhh.longitudinal.ledger.macos import records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
 from fedhh.longitudinal.memoization import DailyAnswer, MemoizedRappor, make_answer
 from fedhh.random import Stream, generator
@@ -51,7 +51,7 @@ class SentRecords:
         return self.cap.most_in_any(1, of_days=self.num_days)
 
     @property
-    def most_in_life(self) -> int:
+    def most_in_lifetime(self) -> int:
         """Most records that the cap allows in all."""
         return self.cap.most_in(0, self.num_days)
 
@@ -68,10 +68,10 @@ class SentRecords:
             "num_overspending": replay.num_overspending,
             "most_in_a_day": replay.most_in_a_day,
             "stated_in_a_day": self.most_in_a_day,
-            "most_in_life": replay.most_in_life,
-            "stated_in_life": self.most_in_life,
-            "loss_of_life": replay.most_in_life * self.epsilon,
-            "stated_loss_of_life": self.most_in_life * self.epsilon,
+            "most_in_lifetime": replay.most_in_lifetime,
+            "stated_in_lifetime": self.most_in_lifetime,
+            "loss_of_lifetime": replay.most_in_lifetime * self.epsilon,
+            "stated_loss_of_lifetime": self.most_in_lifetime * self.epsilon,
             "first": self._spent(replay.first),
             "worst": self._spent(replay.worst),
             "verdict": verdict_word(self.refuted),
@@ -103,8 +103,8 @@ class ShownAnswers:
     audited: str
     unit: str
     epsilon: float
-    found: LifeFinding
-    control: LifeFinding | None = None
+    found: LongitudinalFinding
+    control: LongitudinalFinding | None = None
 
     @property
     def stated_loss(self) -> float:
@@ -240,7 +240,7 @@ def audit_memo(
                 first,
                 second,
                 num_devices=num_devices,
-                rng=generator(seed, Stream.MEMO, place, int(redrawn)),
+                rng=generator(seed, Stream.MEMOIZATION, place, int(redrawn)),
                 confidence=1 - (1 - confidence) / len(histories),
                 redrawn=redrawn,
             )
@@ -263,7 +263,7 @@ def audit_memo(
         shown=tuple(shown),
         notes=(
             "Of histories whose values repeat and differ on the same days: that a value changed is "
-            "not hidden by any memo.",
+            "not hidden by memoization.",
         ),
     )
 
@@ -282,7 +282,7 @@ def audit_budget_manager(preset: str, *, num_days: int = 30, seed: int = 0) -> L
     check_audit(num_days, seed=seed)
     require_choice(CONFIGURATIONS, preset=preset)
     rules = rules_of_configuration(CONFIGURATIONS[preset])
-    device = live(
+    device = simulate(
         CONFIGURATIONS[preset],
         num_days=num_days,
         events_per_day=_EVENTS,

@@ -43,7 +43,7 @@ _EVERYBODY = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EventLaw:
+class EventDistribution:
     """How often something happens on a device, and what it is about.
 
     A device's number of events in a day is Poisson with a mean of its own; that mean is the same
@@ -122,7 +122,7 @@ class DeviceUseCase:
     name: str
     form: RecordForm
     cap: Cap
-    events: EventLaw
+    events: EventDistribution
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -196,8 +196,8 @@ class DeviceBlock:
         self._lifetime = np.zeros(size, dtype=np.int64)
         self.next_day = 0
 
-    def live(self) -> SentToday:
-        """Let a day happen: events, then one sending."""
+    def simulate(self) -> SentToday:
+        """Simulate a day: events, then one sending."""
         day = self.next_day
         events = generator(self._seed, Stream.EVENTS, self._use_case, day, self._block)
         queue = generator(self._seed, Stream.QUEUE, self._use_case, day, self._block)

@@ -139,7 +139,7 @@ class DeviceWorker:
             positions = query.cohort.block(block)
             size = positions.stop - positions.start
             state = self._state(query, block, size)
-            sent = state.live()
+            sent = state.simulate()
             state.count_events(counts[:2])
             counts[2] += np.bincount(sent.values, minlength=counts.shape[1])
             waiting += state.waiting
@@ -190,7 +190,7 @@ class DeviceWorker:
             state = DeviceBlock(self._model, *place, size, self._seed)
             self._blocks[place] = state
         while state.next_day < query.day:
-            state.live()
+            state.simulate()
         return state
 
     def _maker(self, query: RecordQuery) -> RecordMaker:

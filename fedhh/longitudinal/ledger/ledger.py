@@ -64,11 +64,11 @@ class Ledger:
             ],
             "day": self._most(ordered, 1, days),
             "24 hours": self._most(ordered, min(2, days), days),
-            "user": self.most_in_life(caps, num_days=days),
+            "user": self.most_in_lifetime(caps, num_days=days),
         }
         return report_of(self.charges, most, num_days=days, delta=self.delta, note=_WINDOW_NOTE)
 
-    def most_in_life(
+    def most_in_lifetime(
         self, caps: Mapping[str, Cap] | Sequence[Cap], *, num_days: int | None = None
     ) -> list[int]:
         """Return the most records, or values paid for, of each use case; see `before`."""

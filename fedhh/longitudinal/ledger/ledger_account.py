@@ -12,7 +12,7 @@ from fedhh.accounting.bounds.pure_composition import basic_composition
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.longitudinal.ledger.cap import Charge
 from fedhh.longitudinal.ledger.ledger import Ledger
-from fedhh.longitudinal.ledger.macos import HOUR, live, loss_by_day, most_within, records_by_day
+from fedhh.longitudinal.ledger.macos import HOUR, loss_by_day, most_within, records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, INITIALLY_ANNOUNCED
 from fedhh.longitudinal.ledger.rules import (
     Rules,
@@ -87,7 +87,7 @@ class LedgerAccount:
         rules: Charges and caps.
         num_days: Days from opt-in.
         delta: Of advanced and PLD composition; 0 for sums.
-        most_in_life: The most records of each use case in so many days.
+        most_in_lifetime: The most records of each use case in so many days.
         report: Guarantees, each with its unit, neighbors and theorem.
         saturating: What a saturating device sent; None but for audited systems.
     """
@@ -96,7 +96,7 @@ class LedgerAccount:
     rules: Rules
     num_days: int
     delta: float
-    most_in_life: Callable[[int], list[int]]
+    most_in_lifetime: Callable[[int], list[int]]
     report: LedgerReport
     saturating: SaturatingDevice | None = None
 
@@ -117,7 +117,7 @@ class LedgerAccount:
         """Return the curve of at most `_POINTS` numbers of days, of which all days are the last."""
         charges = self.rules.charges
         days = sorted({int(each) for each in np.linspace(1, self.num_days, _POINTS).round()})
-        counts = np.array([self.most_in_life(each) for each in days], dtype=np.int64)
+        counts = np.array([self.most_in_lifetime(each) for each in days], dtype=np.int64)
         together: dict[str, list[float | None]] = {each: [] for each in (SUM, EARLY, LATER, PLD)}
         for most in counts.tolist():
             found = guarantees("user", charges, most, delta=self.delta)
@@ -138,7 +138,7 @@ class LedgerAccount:
         """Return all that a device sends as an event of dp-accounting; NoDpEventError if none."""
         from fedhh.longitudinal.ledger.dp_accounting_bridge import event_of_charges
 
-        return event_of_charges(self.rules.charges, self.most_in_life(self.num_days))
+        return event_of_charges(self.rules.charges, self.most_in_lifetime(self.num_days))
 
     def second_opinions(self) -> list[SecondOpinion]:
         """Return dp-accounting's bounds on all days: of all use cases together, and of each alone.
@@ -149,7 +149,7 @@ class LedgerAccount:
         """
         from fedhh.longitudinal.ledger.dp_accounting_bridge import opinion_on_charges
 
-        charges, most = self.rules.charges, self.most_in_life(self.num_days)
+        charges, most = self.rules.charges, self.most_in_lifetime(self.num_days)
         asked: list[tuple[str | None, Sequence[Charge], list[int]]] = [(None, charges, most)]
         if len(charges) > 1:
             asked += [(c.use_case, [c], [count]) for c, count in zip(charges, most, strict=True)]
@@ -181,7 +181,7 @@ class LedgerAccount:
             "delta": self.delta,
             **self.report.to_dict(),
             "curve": asdict(self.curve()),
-            "busy_device": None if self.saturating is None else self.saturating.to_dict(),
+            "saturating_device": None if self.saturating is None else self.saturating.to_dict(),
             "notes": list(self.rules.notes),
         }
 
@@ -217,7 +217,7 @@ def account_ledger(
         rules=rules,
         num_days=num_days,
         delta=delta,
-        most_in_life=lambda days: ledger.most_in_life(rules.caps, num_days=days),
+        most_in_lifetime=lambda days: ledger.most_in_lifetime(rules.caps, num_days=days),
         report=ledger.before(rules.caps),
     )
 
@@ -266,7 +266,7 @@ def account_audited_ledger(
         raise InputError(
             f"Expected events * key_names <= {_MOST_A_DAY}, got {events} * {key_names}."
         )
-    device = live(
+    device = simulate(
         configuration,
         num_days=num_days,
         idle_days=idle_days,
@@ -282,7 +282,7 @@ def account_audited_ledger(
         rules=rules,
         num_days=num_days,
         delta=delta,
-        most_in_life=lambda days: most_under_reports(
+        most_in_lifetime=lambda days: most_under_reports(
             configuration, ledger, key_names=key_names, num_days=days
         ),
         report=before_under_reports(configuration, ledger, key_names=key_names),

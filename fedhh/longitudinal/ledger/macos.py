@@ -4,7 +4,7 @@ A deterministic state machine; time is an argument, in seconds, and chance an rn
 Tang, Korolova, Bai, Wang, Wang (2017). What they leave open is chosen so, and said in
 `Configuration.notes` or here:
 
-* Each task first runs one interval after opt-in, unless told otherwise.
+* Each task first runs one interval after opt-in, unless said otherwise.
 * Of tasks due at the same moment, balances rise first, then a report is made, then deletions run:
   the order in which most is sent.
 * A task that came due while the machine slept runs once on waking, and next one interval later.
@@ -269,7 +269,7 @@ def loss_by_day(reports: Sequence[Report], num_days: int, *, start: int = 0) -> 
     return losses
 
 
-def live(
+def simulate(
     configuration: Configuration,
     *,
     num_days: int,

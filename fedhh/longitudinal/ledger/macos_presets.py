@@ -1,6 +1,6 @@
 """Configurations of Apple's budget manager as they were audited: four files, version by version.
 
-`CONFIGURATIONS` has them by name; beside every number stands its table or section.
+`CONFIGURATIONS` has them by name; next to every number stands its table or section.
 
 Tang, Korolova, Bai, Wang, Wang (2017), "Privacy Loss in Apple's Implementation of Differential
 Privacy on MacOS 10.12", arXiv:1709.02753. Tables and sections here are theirs. The paper prints 7

@@ -81,8 +81,8 @@ class Spending:
         num_days: Days of the ledger.
         num_devices: Devices.
         day: Losses of one device in one day, over all days on which a device took part.
-        life: Losses of one device in all days.
-        life_by_use_case: The same, of each use case alone.
+        lifetime: Losses of one device in all days.
+        lifetime_by_use_case: The same, of each use case alone.
         mean_by_day: ``(days,) float64``: mean basic loss of the devices that took part; 0 where
             none did.
         largest_by_day: ``(days,) float64``: the largest basic loss of a device.
@@ -95,8 +95,8 @@ class Spending:
     num_days: int
     num_devices: int
     day: Losses
-    life: Losses
-    life_by_use_case: dict[str, Losses]
+    lifetime: Losses
+    lifetime_by_use_case: dict[str, Losses]
     mean_by_day: Floats
     largest_by_day: Floats
     records: Numbers
@@ -108,15 +108,15 @@ class Spending:
         """Return a JSON-ready dictionary; numbers of single devices are left out."""
 
         def by_use_case(records: Numbers) -> dict[str, int]:
-            return dict(zip(self.life_by_use_case, records.tolist(), strict=True))
+            return dict(zip(self.lifetime_by_use_case, records.tolist(), strict=True))
 
         return {
             "num_days": self.num_days,
             "num_devices": self.num_devices,
             "day": self.day.to_dict(),
-            "life": self.life.to_dict(),
+            "life": self.lifetime.to_dict(),
             "life_by_use_case": {
-                name: each.to_dict() for name, each in self.life_by_use_case.items()
+                name: each.to_dict() for name, each in self.lifetime_by_use_case.items()
             },
             "mean_by_day": self.mean_by_day.tolist(),
             "largest_by_day": self.largest_by_day.tolist(),
@@ -141,7 +141,7 @@ def tally(
 ) -> Spending:
     """Return what devices spent; see `fedhh.longitudinal.ledger.Ledger.spent`."""
     epsilons = np.array([charge.epsilon for charge in charges])
-    life: Numbers | None = None
+    lifetime: Numbers | None = None
     previous: Numbers | None = None
     days: dict[tuple[int, ...], int] = {}
     means, largest = np.zeros(num_days), np.zeros(num_days)
@@ -152,9 +152,9 @@ def tally(
     for day, given in enumerate(sent):
         if day >= num_days:
             raise InputError(f"Expected records of {num_days} days, got more.")
-        today = _checked(given, day, charges, None if life is None else life.shape[1])
+        today = _checked(given, day, charges, None if lifetime is None else lifetime.shape[1])
         num_devices = today.shape[1]
-        life = np.zeros_like(today) if life is None else life
+        lifetime = np.zeros_like(today) if lifetime is None else lifetime
         here = _taking_part(day, opt_in, opt_out, num_devices)
         if here is not None and (today[:, ~here] > 0).any():
             device = int(np.flatnonzero((today > 0).any(axis=0) & ~here)[0])
@@ -162,7 +162,7 @@ def tally(
                 f"Expected no records of device {device} on day {day}, on which it does not take "
                 f"part, got {int(today[:, device].sum())}."
             )
-        life += today
+        lifetime += today
         profiles, counts = distinct_profiles(today if here is None else today[:, here])
         for profile, count in zip(map(tuple, profiles.tolist()), counts.tolist(), strict=True):
             days[profile] = days.get(profile, 0) + count
@@ -174,32 +174,32 @@ def tally(
         both = today if previous is None else today + previous
         most["24 hours"] = np.maximum(most["24 hours"], both.max(axis=1, initial=0))
         previous = today
-    if life is None or day + 1 != num_days:
+    if lifetime is None or day + 1 != num_days:
         raise InputError(f"Expected records of {num_days} days, got {day + 1}.")
-    profiles, counts = distinct_profiles(life)
+    profiles, counts = distinct_profiles(lifetime)
     of_days = np.array(list(days), dtype=np.int64).reshape(-1, len(charges))
-    most_in_life = life.max(axis=1, initial=0)
+    most_in_lifetime = lifetime.max(axis=1, initial=0)
     return Spending(
         num_days=num_days,
-        num_devices=life.shape[1],
+        num_devices=lifetime.shape[1],
         day=_losses(charges, of_days, np.array(list(days.values())), delta),
-        life=_losses(charges, profiles, counts, delta),
-        life_by_use_case={
-            charge.use_case: _losses([charge], *distinct_profiles(life[[index]]), delta)
+        lifetime=_losses(charges, profiles, counts, delta),
+        lifetime_by_use_case={
+            charge.use_case: _losses([charge], *distinct_profiles(lifetime[[index]]), delta)
             for index, charge in enumerate(charges)
         },
         mean_by_day=means,
         largest_by_day=largest,
-        records=life,
-        worst_device=int(np.argmax(basic_composition(epsilons.tolist(), life.T))),
+        records=lifetime,
+        worst_device=int(np.argmax(basic_composition(epsilons.tolist(), lifetime.T))),
         worst_day=int(np.argmax(largest)),
         report=report_of(
             charges,
             {
-                "item": np.minimum(1, most_in_life).tolist(),
+                "item": np.minimum(1, most_in_lifetime).tolist(),
                 "day": most["day"].tolist(),
                 "24 hours": most["24 hours"].tolist(),
-                "user": most_in_life.tolist(),
+                "user": most_in_lifetime.tolist(),
             },
             num_days=num_days,
             delta=delta,

@@ -36,7 +36,7 @@ _MOST_RECORDS = 10**9
 _NOTES = (
     "Local: against whoever reads the records and knows which device sent them.",
     "Neighbors are swaps: of one record, of all records of one event, of all that a device sends "
-    "in one day, in any 24 hours, or in its life. How many records are sent when, and of which use "
+    "in one day, in any 24 hours, or in all. How many records are sent when, and of which use "
     "case, is not hidden.",
     "A day is one of sending: records of one day's events that wait may be sent on several days.",
 )

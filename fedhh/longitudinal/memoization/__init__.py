@@ -5,7 +5,7 @@ Each answer is a `DailyAnswer`: `begin` draws what devices keep, `answer` makes 
 
 What an observer of all reports of one device learns, linked; delta is 0 everywhere:
 
-* one history of values against another: `life_epsilon`, and the distinguishing probability:
+* one history of values against another: `history_epsilon`, and the distinguishing probability:
   `distinguish`
 * which of several values it was, by simulation: `guess_value`
 * whether a permanent response changes with the value, exactly: `response_changes`
@@ -15,17 +15,17 @@ What an observer of all reports of one device learns, linked; delta is 0 everywh
 """
 
 from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits
-from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer, Memo
+from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer, MemoizedState
 from fedhh.longitudinal.memoization.histories import (
     OTHER_DEVICE,
     A,
     B,
-    LifeEpsilon,
+    HistoryEpsilon,
     Observer,
     always,
     changing,
     distinguish,
-    life_epsilon,
+    history_epsilon,
     one_day,
 )
 from fedhh.longitudinal.memoization.memo_account import (
@@ -47,9 +47,34 @@ from fedhh.longitudinal.memoization.rappor import MemoizedRappor, OwnBits
 from fedhh.longitudinal.memoization.telemetry import MemoizedDBitFlip, MemoizedOneBitMean
 
 __all__ = [
-    "ANSWERS", "OTHER_DEVICE", "A", "B", "BitPair", "DailyAnswer", "DeviceFound", "FreshAnswer",
-    "LifeEpsilon", "Memo", "MemoAccount", "MemoizedBits", "MemoizedDBitFlip", "MemoizedOneBitMean",
-    "MemoizedRappor", "ObservedDays", "Observer", "OwnBits", "ValueGuess", "account_memo", "always",
-    "changing", "distinguish", "find_device", "guess_value", "life_epsilon", "make_answer",
-    "observed_after", "one_day", "response_changes",
+    "ANSWERS",
+    "OTHER_DEVICE",
+    "A",
+    "B",
+    "BitPair",
+    "DailyAnswer",
+    "DeviceFound",
+    "FreshAnswer",
+    "HistoryEpsilon",
+    "MemoAccount",
+    "MemoizedBits",
+    "MemoizedDBitFlip",
+    "MemoizedOneBitMean",
+    "MemoizedRappor",
+    "MemoizedState",
+    "ObservedDays",
+    "Observer",
+    "OwnBits",
+    "ValueGuess",
+    "account_memo",
+    "always",
+    "changing",
+    "distinguish",
+    "find_device",
+    "guess_value",
+    "history_epsilon",
+    "make_answer",
+    "observed_after",
+    "one_day",
+    "response_changes",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from scipy import special
 from fedhh.longitudinal.memoization.daily import (
     DailyAnswer,
     Floats,
-    Memo,
+    MemoizedState,
     Public,
     as_days,
     as_histories,
@@ -116,34 +116,36 @@ class MemoizedBits(DailyAnswer):
         Values need not differ in every bit.
         """
 
-    def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
+    def begin(self, num_devices: int, *, rng: np.random.Generator) -> MemoizedState:
         require_at_least(0, num_devices=num_devices)
         public = self.draw_public(num_devices, rng=rng)
         offsets = rng.random(num_devices) if self.rounds else np.zeros(num_devices)
-        return Memo(public, offsets, draw_keys(num_devices, rng=rng))
+        return MemoizedState(public, offsets, draw_keys(num_devices, rng=rng))
 
-    def permanent(self, memo: Memo, values: npt.ArrayLike) -> Bits:
+    def permanent(self, state: MemoizedState, values: npt.ArrayLike) -> Bits:
         """Return ``(n, b) bool``: the permanent responses to ``(n,)`` values, never sent as such.
 
-        The same memo and value give the same bits.
+        The same state and value give the same bits.
         """
         rounded, threshold = self.thresholds(values)
-        memo.require_one_value_each(rounded)
-        rounded = rounded + (memo.offsets >= threshold)
-        classes = self.classes(memo.public, rounded[:, None])[:, 0]
-        starts = scatter(memo.keys ^ scatter(classes.astype(np.uint64) + _STEP))
+        state.require_one_value_each(rounded)
+        rounded = rounded + (state.offsets >= threshold)
+        classes = self.classes(state.public, rounded[:, None])[:, 0]
+        starts = scatter(state.keys ^ scatter(classes.astype(np.uint64) + _STEP))
         places = np.arange(1, self.num_bits + 1, dtype=np.uint64) * _STEP
         coins = (scatter(starts[:, None] + places) >> np.uint64(11)) * _TO_UNIT
-        return np.asarray(coins < self.chances(memo.public, classes))
+        return np.asarray(coins < self.chances(state.public, classes))
 
-    def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Bits:
+    def answer(
+        self, state: MemoizedState, values: npt.ArrayLike, *, rng: np.random.Generator
+    ) -> Bits:
         values = np.asarray(values)
-        memo.require_one_value_each(values)
-        reports = np.empty((memo.num_devices, self.num_bits), dtype=np.bool_)
+        state.require_one_value_each(values)
+        reports = np.empty((state.num_devices, self.num_bits), dtype=np.bool_)
         step = max(1, _BITS_AT_ONCE // self.num_bits)
-        for start in range(0, memo.num_devices, step):
-            stop = min(start + step, memo.num_devices)
-            permanent = self.permanent(memo.rows(start, stop), values[start:stop])
+        for start in range(0, state.num_devices, step):
+            stop = min(start + step, state.num_devices)
+            permanent = self.permanent(state.rows(start, stop), values[start:stop])
             if self.daily_zero > 0 or self.daily_one < 1:
                 coins = rng.random(permanent.shape)
                 permanent = coins < np.where(permanent, self.daily_one, self.daily_zero)

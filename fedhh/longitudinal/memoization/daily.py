@@ -20,7 +20,7 @@ Values = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Memo:
+class MemoizedState:
     """What devices draw once and keep.
 
     A device's permanent responses are a pseudo-random function of its key and of the value: a
@@ -42,19 +42,19 @@ class Memo:
     def num_devices(self) -> int:
         return len(self.keys)
 
-    def rows(self, start: int, stop: int) -> Memo:
+    def rows(self, start: int, stop: int) -> MemoizedState:
         """Return what the devices from ``start`` to ``stop`` keep."""
         part = slice(start, stop)
-        return Memo(self.public[part], self.offsets[part], self.keys[part])
+        return MemoizedState(self.public[part], self.offsets[part], self.keys[part])
 
-    def with_new_keys(self, *, rng: np.random.Generator) -> Memo:
+    def with_new_keys(self, *, rng: np.random.Generator) -> MemoizedState:
         """Return the same devices, their permanent responses drawn again.
 
         This is what a memoized answer must never do: `epsilon_forever` is lost.
         """
         return replace(self, keys=draw_keys(self.num_devices, rng=rng))
 
-    def with_new_offsets(self, *, rng: np.random.Generator) -> Memo:
+    def with_new_offsets(self, *, rng: np.random.Generator) -> MemoizedState:
         """Return the same devices, their alpha drawn again; this must not happen either."""
         return replace(self, offsets=rng.random(self.num_devices))
 
@@ -75,19 +75,21 @@ def draw_keys(num_devices: int, *, rng: np.random.Generator) -> npt.NDArray[np.u
 class DailyAnswer(ABC):
     """A randomizer that a device applies every day, whether or not its value has changed.
 
-    All of a device's reports can be told to be its own: the guarantees hold against an observer
+    All of a device's reports can be linked to it: the guarantees hold against an observer
     who links them. Neighbors are named with each number; delta is 0.
     """
 
     @abstractmethod
-    def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
-        """Return what devices draw once, at opt-in, from `fedhh.random.Stream.MEMO`."""
+    def begin(self, num_devices: int, *, rng: np.random.Generator) -> MemoizedState:
+        """Return what devices draw once, at opt-in, from `fedhh.random.Stream.MEMOIZATION`."""
 
     @abstractmethod
-    def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Reports:
+    def answer(
+        self, state: MemoizedState, values: npt.ArrayLike, *, rng: np.random.Generator
+    ) -> Reports:
         """Return a day's reports for ``(n,)`` values, first axis n (run by the device).
 
-        The memo, which `begin` returned, is not changed.
+        The state, which `begin` returned, is not changed.
         """
 
     @abstractmethod
@@ -97,7 +99,7 @@ class DailyAnswer(ABC):
         Args:
             reports: ``(n, t, ...)``: of each device, its reports on t days.
             values: ``(t,)``: the values that it had on these days.
-            public: ``(n, w) int64`` of the devices, `Memo.public`.
+            public: ``(n, w) int64`` of the devices, `MemoizedState.public`.
 
         Returns:
             ``(n,) float64``, over everything that the device draws.
@@ -168,15 +170,17 @@ class FreshAnswer(DailyAnswer):
 
     oracle: FrequencyOracle
 
-    def begin(self, num_devices: int, *, rng: np.random.Generator) -> Memo:
+    def begin(self, num_devices: int, *, rng: np.random.Generator) -> MemoizedState:
         require_at_least(0, num_devices=num_devices)
-        return Memo(
+        return MemoizedState(
             np.empty((num_devices, 0), dtype=np.int64),
             np.zeros(num_devices),
             np.zeros(num_devices, dtype=np.uint64),
         )
 
-    def answer(self, memo: Memo, values: npt.ArrayLike, *, rng: np.random.Generator) -> Reports:
+    def answer(
+        self, state: MemoizedState, values: npt.ArrayLike, *, rng: np.random.Generator
+    ) -> Reports:
         return self.oracle.privatize(as_numbers(values), rng=rng)
 
     def log_prob(self, reports: Reports, values: npt.ArrayLike, public: Public) -> Floats:

@@ -29,7 +29,7 @@ _LARGEST_ENUMERATED = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class LifeEpsilon:
+class HistoryEpsilon:
     """The privacy of one history against another, from all of a device's reports.
 
     Attributes:
@@ -88,14 +88,14 @@ def changing(days: int, changes: int = 1) -> History:
 
 def one_day(days: int) -> History:
     """Return days with value A but for one, the middle one."""
-    life = always(days)
-    life[days // 2] = B
-    return life
+    history = always(days)
+    history[days // 2] = B
+    return history
 
 
-def life_epsilon(
+def history_epsilon(
     answer: DailyAnswer, first: History, second: History, *, redrawn: bool = False
-) -> LifeEpsilon:
+) -> HistoryEpsilon:
     """Return the exact epsilon between two histories of the values easiest to distinguish.
 
     Args:
@@ -118,7 +118,7 @@ def life_epsilon(
             )
             for histories in ((first, second), (second, first))
         ]
-    return LifeEpsilon(
+    return HistoryEpsilon(
         epsilon=max(0.0, *both),
         unit=f"user: all reports of a device over {len(first)} days",
         neighbors=f"{describe(first)} against {describe(second)}",
@@ -134,7 +134,7 @@ def distinguish(
     """Return the distinguishing probability of two histories, from all reports.
 
     With equal priors that is (1 + TV) / 2, TV the total variation distance of all reports; see
-    `life_epsilon`.
+    `history_epsilon`.
 
     Raises:
         InputError: Too many days or too large a domain to enumerate, or an oracle with public
@@ -149,14 +149,14 @@ def distinguish(
     )
 
 
-def describe(life: History) -> str:
+def describe(history: History) -> str:
     """Return a history in words."""
     names = {A: "A", B: "B", OTHER_DEVICE: "another device's A"}
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(life)) + 1])
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(history)) + 1])
     if len(starts) == 1:
-        return f"always {names[int(life[0])]}"
+        return f"always {names[int(history[0])]}"
     if len(starts) <= 3:
-        return ", ".join(f"{names[int(life[s])]} from day {s}" for s in starts.tolist())
+        return ", ".join(f"{names[int(history[s])]} from day {s}" for s in starts.tolist())
     return f"{len(starts) - 1} changes between A and B"
 
 
@@ -217,7 +217,7 @@ def _losses_of_bit(
             f"of {', '.join(map(str, sizes.tolist()))} days; ask about fewer."
         )
     ones = [np.arange(size + 1) for size in sizes]
-    logs = [_log_of_life(answer, pair, labels, ones, sizes) for labels in groups]
+    logs = [_log_of_history(answer, pair, labels, ones, sizes) for labels in groups]
     ways = _on_grid(
         [
             special.gammaln(size + 1) - special.gammaln(k + 1) - special.gammaln(size - k + 1)
@@ -227,7 +227,7 @@ def _losses_of_bit(
     return ExactLosses.of((logs[0] + ways).ravel(), (logs[1] + ways).ravel())
 
 
-def _log_of_life(
+def _log_of_history(
     answer: MemoizedBits,
     pair: BitPair,
     labels: History,

@@ -180,7 +180,7 @@ def account_memo(
     """Return what an observer of all reports of one device learns, memoized and with fresh noise.
 
     Unit: all reports of one device, linked; delta 0. The two values are those that are easiest to
-    distinguish. The theorems are those of `fedhh.longitudinal.memoization.life_epsilon` and
+    distinguish. The theorems are those of `fedhh.longitudinal.memoization.history_epsilon` and
     `distinguish`.
 
     Args:
@@ -209,7 +209,11 @@ def account_memo(
     if crowd is not None:
         assert isinstance(made, MemoizedBits)
         found = find_device(
-            made, days=days, num_devices=crowd, num_trials=_TRIALS, rng=generator(seed, Stream.MEMO)
+            made,
+            days=days,
+            num_devices=crowd,
+            num_trials=_TRIALS,
+            rng=generator(seed, Stream.MEMOIZATION),
         )
     return MemoAccount(
         name=answer, settings=settings, answer=made, changes=changes, rows=tuple(rows), found=found

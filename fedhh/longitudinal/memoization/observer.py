@@ -16,12 +16,12 @@ from fedhh.longitudinal.memoization.histories import (
     OTHER_DEVICE,
     A,
     B,
-    LifeEpsilon,
+    HistoryEpsilon,
     Observer,
     always,
     changing,
     distinguish,
-    life_epsilon,
+    history_epsilon,
     one_day,
 )
 from fedhh.validation import InputError, require_at_least, require_inside
@@ -46,10 +46,10 @@ class ObservedDays:
     """
 
     days: int
-    value: LifeEpsilon
-    value_if_fresh: LifeEpsilon
-    one_day: LifeEpsilon | None
-    change: LifeEpsilon | None
+    value: HistoryEpsilon
+    value_if_fresh: HistoryEpsilon
+    one_day: HistoryEpsilon | None
+    change: HistoryEpsilon | None
     value_distinguished: Observer
     value_distinguished_if_fresh: Observer
     change_distinguished: Observer | None
@@ -77,12 +77,12 @@ def _after(answer: DailyAnswer, days: int, changes: int) -> ObservedDays:
     two_devices = np.repeat(np.array([A, OTHER_DEVICE], dtype=np.int64), days)
     return ObservedDays(
         days=days,
-        value=life_epsilon(answer, first, second),
-        value_if_fresh=life_epsilon(answer, first, second, redrawn=True),
+        value=history_epsilon(answer, first, second),
+        value_if_fresh=history_epsilon(answer, first, second, redrawn=True),
         value_distinguished=distinguish(answer, first, second),
         value_distinguished_if_fresh=distinguish(answer, first, second, redrawn=True),
-        one_day=life_epsilon(answer, first, one_day(days)) if days > 1 else None,
-        change=None if changed is None else life_epsilon(answer, first, changed),
+        one_day=history_epsilon(answer, first, one_day(days)) if days > 1 else None,
+        change=None if changed is None else history_epsilon(answer, first, changed),
         change_distinguished=None if changed is None else distinguish(answer, first, changed),
         change_distinguished_if_fresh=None
         if changed is None
@@ -172,21 +172,21 @@ def guess_value(
     if len(values) < 2 or len(set(values)) < len(values):
         raise InputError(f"Expected at least two different values, got {list(values)!r}.")
     candidates = np.asarray(values)
-    memo = answer.begin(num_devices, rng=rng)
+    state = answer.begin(num_devices, rng=rng)
     truth = rng.integers(len(candidates), size=num_devices)
     held = candidates[truth]
     reports = []
     for _ in range(days):
-        reports.append(answer.answer(memo, held, rng=rng))
+        reports.append(answer.answer(state, held, rng=rng))
         if redrawn and not isinstance(answer, FreshAnswer):
-            memo = memo.with_new_keys(rng=rng).with_new_offsets(rng=rng)
+            state = state.with_new_keys(rng=rng).with_new_offsets(rng=rng)
     seen = np.stack(reports, axis=1)
     parts = [seen[:, day : day + 1] for day in range(days)] if redrawn else [seen]
     logs = np.zeros((num_devices, len(candidates)))
     for part in parts:
         for place, candidate in enumerate(candidates):
             same = np.full(part.shape[1], candidate)
-            logs[:, place] += answer.log_prob(part, same, memo.public)
+            logs[:, place] += answer.log_prob(part, same, state.public)
     posterior = np.exp(logs - special.logsumexp(logs, axis=1, keepdims=True))
     # Ties are guessed among at random.
     best = np.argmax(np.round(logs, 9) + 1e-10 * rng.random(logs.shape), axis=1)

@@ -1,1 +1,1 @@
-"""Pipelines: devices that live for days, what they send, and what servers learn from it."""
+"""Pipelines: devices over days, what they send, and what servers learn from it."""

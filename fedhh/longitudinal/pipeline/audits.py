@@ -26,7 +26,7 @@ from fedhh.longitudinal.audit.verdict import (
     ShownAnswers,
     check_audit,
 )
-from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
+from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventDistribution
 from fedhh.longitudinal.devices.worker import DayDiagnostics, DeviceWorker
 from fedhh.longitudinal.ledger import Charge, Rules
 from fedhh.longitudinal.ledger.cap import Cap
@@ -203,7 +203,7 @@ def audit_devices(
         shown=tuple(found),
         notes=(
             "Rules of sending are audited with two values and a smaller epsilon, on which they do "
-            "not depend: of the stated one, many records identify a life however few are stated. "
+            "not depend: of the stated one, many records identify a history, however few. "
             "What one record gives away: fedhh audit randomizer.",
         ),
     )
@@ -221,7 +221,7 @@ def _device(cap: Cap, epsilon: float, waiting: Waiting) -> PipelineDevices:
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineDevices:
-    """Devices of a pipeline with one use case; a `fedhh.longitudinal.audit.LivingDevice`.
+    """Devices of a pipeline with one use case; a `fedhh.longitudinal.audit.AuditedDevice`.
 
     A client worker answers a query for every day, as in a run; all that is read are the reports
     that arrive, and whose they are.
@@ -251,26 +251,28 @@ class PipelineDevices:
         """The stated distribution of a record's report."""
         return self.form.oracle
 
-    def live(self, life: Numbers, *, num_devices: int, rng: np.random.Generator) -> Transcripts:
+    def simulate(
+        self, history: Numbers, *, num_devices: int, rng: np.random.Generator
+    ) -> Transcripts:
         """Return transcripts of devices whose events all have one value.
 
         Args:
-            life: ``(days, events) int64``, one value throughout; numbers of events in a day are
+            history: ``(days, events) int64``, one value throughout; numbers of events in a day are
                 Poisson with mean ``events``, as everywhere in a pipeline.
             num_devices: At least 1.
             rng: Of the run's seed.
         """
-        value = int(life[0, 0])
-        if (life != value).any() or value < 0:
-            raise InputError("Expected a life with one and the same value in all its events.")
-        num_days, mean = life.shape
+        value = int(history[0, 0])
+        if (history != value).any() or value < 0:
+            raise InputError("Expected a history of one and the same value in all its events.")
+        num_days, mean = history.shape
         weights = np.zeros(self.form.domain_size)
         weights[value] = 1.0
         use_case = DeviceUseCase(
             name=_NAME,
             form=self.form,
             cap=self.cap,
-            events=EventLaw(mean=float(mean), spread=0.0, weights=weights),
+            events=EventDistribution(mean=float(mean), spread=0.0, weights=weights),
         )
         model = DeviceModel(
             num_devices=num_devices,

@@ -20,7 +20,7 @@ from fedhh.longitudinal.aggregation.aggregator import (
     FragmentAggregator,
     OracleAggregator,
 )
-from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventLaw
+from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventDistribution
 from fedhh.longitudinal.ledger import Charge
 from fedhh.longitudinal.pipeline.config import SFP, DomainConfig, PipelineConfig, UseCaseConfig
 from fedhh.longitudinal.records import FragmentRecords, OracleRecords, RecordForm
@@ -144,7 +144,7 @@ def _use_case(name: str, config: UseCaseConfig, whole: PipelineConfig, seed: int
         name=name,
         form=form,
         cap=config.cap,
-        events=EventLaw(
+        events=EventDistribution(
             mean=config.events_per_day, spread=config.events_spread, weights=weights, words=words
         ),
     )

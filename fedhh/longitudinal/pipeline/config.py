@@ -25,7 +25,7 @@ from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
 
 SFP = "sfp"
 _TABLE, _USE_CASES = "pipeline", "use_cases"
-_LONGEST_LIFE = 3_660
+_MOST_DAYS = 3_660
 _MOST_RECORDS = 10_000
 _MOST_DEVICES = 50_000_000
 _MOST_VALUES = 10_000_000
@@ -49,7 +49,7 @@ def _epsilons(value: Any) -> float | tuple[float, ...]:
 
 
 _Epsilon = Annotated[float | tuple[float, ...], BeforeValidator(_epsilons)]
-_Days = Annotated[int, Ge(1), Le(_LONGEST_LIFE)]
+_Days = Annotated[int, Ge(1), Le(_MOST_DAYS)]
 _Records = Annotated[int, Ge(1), Le(_MOST_RECORDS)]
 _Rollover = Annotated[int, Ge(0), Le(_MOST_RECORDS)] | Literal["unlimited"]
 _Threshold = Annotated[float, Field(allow_inf_nan=False)] | Literal["auto"]

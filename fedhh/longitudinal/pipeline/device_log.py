@@ -25,7 +25,7 @@ Numbers = npt.NDArray[np.int64]
 ONLY_USE_CASE = "records"
 """What the use case of a file is called that names none."""
 _DEVICE, _DAY, _USE_CASE, _RECORDS = "device", "day", "use_case", "records"
-_LONGEST_LIFE = 100_000
+_MOST_DAYS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,8 +92,8 @@ def read_device_log(path: Path) -> DeviceLog:
         if are_dates:
             days = days - days.min()
         _refuse_first_day(days < 0, "Expected days from 0, a device's opt-in", days, path)
-        far = f"Expected days below {_LONGEST_LIFE:,}"
-        _refuse_first_day(days >= _LONGEST_LIFE, far, days, path)
+        far = f"Expected days below {_MOST_DAYS:,}"
+        _refuse_first_day(days >= _MOST_DAYS, far, days, path)
         refuse_backwards(devices, days, are_dates, _DAY, path, who=_DEVICE)
         use_cases, of_use_case = [ONLY_USE_CASE], np.zeros(len(days), dtype=np.int64)
         if _USE_CASE in names:

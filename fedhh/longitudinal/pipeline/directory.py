@@ -36,7 +36,7 @@ _COLUMNS = {"published": PUBLISHED}
 """Of a table that may have no row."""
 
 UNIT = (
-    "epsilons of one record are local, pure and of an item; losses of a day and of a life are sums "
+    "epsilons of one record are local, pure and of an item; losses of a day and in all are sums "
     "of them (basic composition), of all that a device sends in that time, given how many records "
     "it sends when"
 )

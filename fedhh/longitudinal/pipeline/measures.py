@@ -5,7 +5,7 @@ many events there were, and the cap and the sampling decide how many of them are
 against two truths. ``sent``, the records sent that are really about the value, is what it estimates
 without bias: ``error`` is what randomizer and sketch cost. ``events`` and ``events_opted_in`` are
 what happened; an estimate's share of its batch is held against their shares, and ``share_error``
-has in it, beside that, what caps, delays and sampling cost, and devices that did not opt in.
+has in it, besides that, what caps, delays and sampling cost, and devices that did not opt in.
 """
 
 from __future__ import annotations

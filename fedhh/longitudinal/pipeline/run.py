@@ -145,7 +145,7 @@ class Run:
         self._shuffled = ShuffledDays(delta=days.delta)
         self._seconds = {"devices": 0.0, "servers": 0.0, "publications": 0.0}
         self._tables = Tables()
-        self._heard = Callbacks()
+        self._listener = Callbacks()
         self._identity = hashlib.sha256(
             repr((__version__, config.result_key, fingerprint(use_cases))).encode()
         ).hexdigest()
@@ -160,13 +160,13 @@ class Run:
     def finish(self, callbacks: Sequence[Callbacks] = ()) -> PipelineResult:
         """Let all days happen that are left, and return the result.
 
-        Steps that callbacks hear of are days of a device in one use case; phases are what servers
+        Steps that callbacks get are days of a device in one use case; phases are what servers
         do while no device is busy: some publications take as long as many days of their devices.
         """
         days = self._config.pipeline
-        self._heard = Several(callbacks)
+        self._listener = Several(callbacks)
         a_day = days.devices * len(self._use_cases)
-        self._heard.start(
+        self._listener.start(
             Work(
                 noun="days",
                 total=days.days,
@@ -184,10 +184,10 @@ class Run:
             if self.days_done % days.window == 0 or self.days_done == days.days:
                 self._publish()
             if self._checkpoint is not None and time.monotonic() - saved >= self._pause:
-                self._heard.phase("saving the state")
+                self._listener.phase("saving the state")
                 self._save()
                 saved = time.monotonic()
-            self._heard.finish(f"day {self.days_done}", self.days_done)
+            self._listener.finish(f"day {self.days_done}", self.days_done)
         return self._result()
 
     def _live(self, index: int, day: int) -> Numbers:
@@ -209,7 +209,7 @@ class Run:
         use_case = self._use_cases[index]
         started = time.perf_counter()
         query = self._query(use_case, index, day)
-        answer = reduce(Answer.merge, self._executor.answer(query, self._heard.advance))
+        answer = reduce(Answer.merge, self._executor.answer(query, self._listener.advance))
         answered = time.perf_counter()
         diagnostics = answer.diagnostics
         assert isinstance(diagnostics, DayDiagnostics)
@@ -275,7 +275,9 @@ class Run:
         started = time.perf_counter()
         window = -(-self.days_done // self._config.pipeline.window)
         for index, use_case in enumerate(self._use_cases):
-            self._heard.phase(f"publishing {use_case.name} ({index + 1} of {len(self._use_cases)})")
+            self._listener.phase(
+                f"publishing {use_case.name} ({index + 1} of {len(self._use_cases)})"
+            )
             publication = self._aggregators[index].close()
             self._note(use_case, window, publication, self._window[index])
             self._window[index] = np.zeros_like(self._window[index])
@@ -292,7 +294,7 @@ class Run:
 
     def _result(self) -> PipelineResult:
         days = self._config.pipeline
-        self._heard.phase("adding up losses")
+        self._listener.phase("adding up losses")
         started = time.perf_counter()
         ledger = ledger_of(self._config, self._use_cases)
         before = ledger.before([each.device.cap for each in self._use_cases])
@@ -314,9 +316,9 @@ class Run:
         )
 
     def _row(self, index: int, use_case: UseCase, before: LedgerReport, spent: Spending) -> Row:
-        """Return what became of a use case in all."""
+        """Return the outcome of a use case in all."""
         of_all = f"({index + 1} of {len(self._use_cases)})"
-        self._heard.phase(f"publishing {use_case.name}, all days {of_all}")
+        self._listener.phase(f"publishing {use_case.name}, all days {of_all}")
         counts, aggregator = self._total[index], self._aggregators[index]
         values = measures.value_rows(
             use_case, 0, self._tops[index], aggregator.estimates_of_all_days(), counts
@@ -346,8 +348,8 @@ class Run:
             "loss_per_day_allowed": _basic(before, "day", use_case.name),
             "loss_per_day_largest": float(by_device.max(initial=0)) * epsilon,
             "loss_of_life_allowed": _basic(before, "user", use_case.name),
-            "loss_of_life_mean": spent.life_by_use_case[use_case.name].basic.mean,
-            "loss_of_life_largest": spent.life_by_use_case[use_case.name].basic.largest,
+            "loss_of_life_mean": spent.lifetime_by_use_case[use_case.name].basic.mean,
+            "loss_of_life_largest": spent.lifetime_by_use_case[use_case.name].basic.largest,
             "central_epsilon_day_largest": max(row["central_epsilon"] for row in days),
         }
 

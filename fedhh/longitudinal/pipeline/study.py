@@ -79,11 +79,11 @@ class PipelineStudy(Study):
 
     def run(self, callbacks: Sequence[Callbacks] = ()) -> Path:
         """Let the days happen that are left."""
-        config, request, heard = self.config, self._request, Several(callbacks)
+        config, request, listener = self.config, self._request, Several(callbacks)
         execution = config.execution
         check_output(request.out, config.output.directory, resume=request.resume)
         check_cluster(execution.workers, execution.ray_address)
-        heard.phase("preparing")
+        listener.phase("preparing")
         use_cases = build_use_cases(config)
         model = build_model(config, use_cases)
         opted_in(model, config.seed)
@@ -100,10 +100,10 @@ class PipelineStudy(Study):
             before_leaving(lambda: say_state(checkpoint))
             run = Run(config, use_cases, executor, checkpoint=checkpoint)
             result = run.finish(callbacks)
-        heard.phase("drawing figures")
+        listener.phase("drawing figures")
         # The result comes last: where a figure does not fit on the disk, --resume goes on.
         self._draw(directory, result)
-        heard.phase("writing tables")
+        listener.phase("writing tables")
         write_pipeline(directory, result)
         return directory
 

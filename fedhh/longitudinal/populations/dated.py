@@ -146,7 +146,7 @@ def read_over_time(
 ) -> DatedPopulation:
     """Return the population over time in a file with a column of days.
 
-    Beside the columns of `fedhh.clients.reading.sources.read_population`, each row has a day: a
+    Besides the columns of `fedhh.clients.reading.sources.read_population`, each row has a day: a
     whole number, or a date as 2024-02-29, all rows the same kind. The days of a user's rows must
     not fall: a row below with an earlier day is refused, since then either the clock or the order
     of the rows is wrong, and nobody can tell which. Rows of different users may come in any order.

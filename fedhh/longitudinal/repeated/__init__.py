@@ -1,1 +1,1 @@
-"""Discovery over months: runs repeated on a population with time, under a cap for each device."""
+"""Repeated collection: runs on a population with time, under a cap for each device."""

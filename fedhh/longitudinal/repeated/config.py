@@ -1,4 +1,4 @@
-"""The configuration of a discovery over months: that of a run, and `[longitudinal]`."""
+"""The configuration of a repeated collection: that of a run, and `[longitudinal]`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class CapSection(Section):
 
 
 class LongitudinalSection(Section):
-    """A discovery that is repeated over months.
+    """A repeated collection.
 
     Attributes:
         days: Days that are simulated; of a file, its first ones, or "all".
@@ -175,7 +175,7 @@ class Arm:
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedPlan:
-    """A discovery over months, checked.
+    """A repeated collection, checked.
 
     Attributes:
         config: That of a run, without `[longitudinal]`.

@@ -1,4 +1,4 @@
-"""The directory of a discovery over months: one whole file for each period, and tables of all."""
+"""The directory of a repeated collection: one whole file for each period, and tables of all."""
 
 from __future__ import annotations
 
@@ -152,12 +152,12 @@ def write_result(directory: Path, content: dict[str, Any]) -> None:
 
 
 def read_result(directory: Path) -> dict[str, Any]:
-    """Return the ``result.json`` of a finished discovery over months."""
+    """Return the ``result.json`` of a finished repeated collection."""
     return read_json(directory / RESULT)
 
 
 def read_tables(directory: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables of a finished discovery over months that its page and figures need.
+    """Return the tables of a finished repeated collection that its page and figures need.
 
     Raises:
         InputError: One is missing or damaged.

@@ -1,4 +1,4 @@
-"""One run of a discovery over months: the devices that are asked, without what is published."""
+"""One run of a repeated collection: the devices that are asked, without what is published."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedhh.longitudinal.populations.over_time import Period
 from fedhh.validation import InputError
 
 RUN, TOO_FEW, REFUSED = "run", "too few devices", "refused"
-"""What became of an arm in a period: a run, or why there was none."""
+"""The outcome of an arm in a period: a run, or why there was none."""
 
 
 class Found(TypedDict):

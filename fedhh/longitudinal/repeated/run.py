@@ -1,4 +1,4 @@
-"""A discovery that is repeated over months: in each period, every arm asks whom its cap allows."""
+"""A repeated collection: in each period, every arm asks whom its cap allows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:
-    """What a discovery over months left behind.
+    """What a repeated collection left behind.
 
     Attributes:
         plan: What was asked for.
@@ -153,7 +153,7 @@ def run_plan(
         InputError: The directory holds something else, a file cannot be read, the first period's
             devices are too few for a protocol, or no cluster answers.
     """
-    heard = Several(callbacks)
+    listener = Several(callbacks)
     over_time = over_time or build_over_time(plan)
     if not resume:
         first_jobs(plan, over_time)
@@ -173,7 +173,7 @@ def run_plan(
         for state, of_arm in zip(arms, record.arms, strict=True):
             state.finish(devices, state.choose(devices, record.number), of_arm)
         records.append(record)
-    heard.start(Work(noun="periods", total=over_time.num_periods, done=len(records)))
+    listener.start(Work(noun="periods", total=over_time.num_periods, done=len(records)))
     missing = over_time.num_periods - len(records)
     workers = _workers(plan, missing)
     _log.info("protocols of a period run %s", workers.why)
@@ -182,9 +182,9 @@ def run_plan(
             record = _run_period(plan, over_time, arms, number, workers)
             files.write_period(directory, record)
             records.append(record)
-            heard.finish(f"period {number + 1}", record)
+            listener.finish(f"period {number + 1}", record)
             words = sum(len(arm["words"]) for arm in record.arms)
-            heard.note(f"{words} words published by {len(record.arms)} protocols")
+            listener.note(f"{words} words published by {len(record.arms)} protocols")
     return Outcome(
         plan=plan,
         every_days=over_time.every_days,

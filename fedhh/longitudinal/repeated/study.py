@@ -62,17 +62,17 @@ class RepeatedStudy(Study):
 
     def run(self, callbacks: Sequence[Callbacks] = ()) -> Path:
         """Run the periods that have no record yet."""
-        config, request, heard = self.collection.config, self._request, Several(callbacks)
+        config, request, listener = self.collection.config, self._request, Several(callbacks)
         check_cluster(config.execution.workers, config.execution.ray_address)
         name = request.name or "longitudinal"
         directory = request.out or unused_directory(Path(config.output.directory), name)
         if not request.resume:
             check_directory(directory)
         check_writable(directory)
-        heard.phase("reading or drawing devices")
+        listener.phase("reading or drawing devices")
         over_time = build_over_time(self.collection)
         if not request.resume:
-            heard.say(self._preflight(over_time))
+            listener.say(self._preflight(over_time))
         outcome = run_plan(
             self.collection,
             directory,
@@ -80,7 +80,7 @@ class RepeatedStudy(Study):
             callbacks=callbacks,
             over_time=over_time,
         )
-        heard.phase("writing tables and figures")
+        listener.phase("writing tables and figures")
         self._finish(directory, outcome)
         return directory
 

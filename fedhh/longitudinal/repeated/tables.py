@@ -1,4 +1,4 @@
-"""The tables of a discovery over months."""
+"""The tables of a repeated collection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedhh.longitudinal.repeated.config import YEAR, Arm
 from fedhh.longitudinal.repeated.run import Outcome
 from fedhh.longitudinal.repeated.survival import survival
 
-_LIFE = "user"
+_LIFETIME = "user"
 """The ledger's unit of all that a device sends."""
 
 
@@ -279,9 +279,9 @@ def _effective(arm: Arm, every_days: int) -> Cap:
 
 
 def _epsilon(report: PrivacyReport, method: str) -> float:
-    """Return the epsilon of a device's life by a method; of a single record, the randomizer's."""
-    of_life = [each for each in report.guarantees if each.unit == _LIFE]
-    chosen = next((each for each in of_life if each.method == method), of_life[0])
+    """Return the epsilon of all days by a method; of a single record, the randomizer's."""
+    of_lifetime = [each for each in report.guarantees if each.unit == _LIFETIME]
+    chosen = next((each for each in of_lifetime if each.method == method), of_lifetime[0])
     return math.nan if isinstance(chosen.epsilon, NotApplicable) else chosen.epsilon
 
 

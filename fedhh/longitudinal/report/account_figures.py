@@ -32,7 +32,7 @@ from fedhh.experiments.report.titles import name_panel, put_heading, wrapped
 from fedhh.longitudinal.audit import Answers, ShownAnswers, TradeOff
 from fedhh.longitudinal.ledger import Curve
 from fedhh.longitudinal.ledger.statements import LATER, PLD, SUM
-from fedhh.longitudinal.memoization import LifeEpsilon, ObservedDays, Observer
+from fedhh.longitudinal.memoization import HistoryEpsilon, ObservedDays, Observer
 
 _METHODS = (
     (SUM, "sum of epsilons", BLUE, "-", 2.4),
@@ -155,7 +155,7 @@ def _draw_observers(axes: Axes, rows: Sequence[ObservedDays], *, memoized: bool)
     name_panel(axes, "Distinguishing probability (50% is guessing)", size=10)
 
 
-def _numbers(epsilons: Sequence[LifeEpsilon | None]) -> list[float]:
+def _numbers(epsilons: Sequence[HistoryEpsilon | None]) -> list[float]:
     """Return epsilons to draw; NaN, a gap, where there is none or nothing bounds it."""
     return [
         each.epsilon if each is not None and math.isfinite(each.epsilon) else math.nan

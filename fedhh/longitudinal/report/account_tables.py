@@ -19,7 +19,7 @@ from fedhh.longitudinal.audit.verdict import (
 )
 from fedhh.longitudinal.ledger import LedgerAccount, SaturatingDevice
 from fedhh.longitudinal.ledger.statements import EARLY, LATER, PLD, RECORD, SUM
-from fedhh.longitudinal.memoization import LifeEpsilon, MemoAccount, MemoizedBits, Observer
+from fedhh.longitudinal.memoization import HistoryEpsilon, MemoAccount, MemoizedBits, Observer
 from fedhh.longitudinal.memoization.memo_account import PATTERN_WIDTHS
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def _levels(found: LedgerAccount) -> TextTable:
 
 
 def _use_cases(found: LedgerAccount) -> TextTable:
-    """Return the table of single use cases: a record, a day, and all of a life."""
+    """Return the table of single use cases: a record, a day, and all days."""
     report = found.report
     return TextTable(
         title="each use case alone",
         columns=(
-            "use case", "a record", "a day", "records", "life: sum", "advanced 2015", "PLD",
+            "use case", "a record", "a day", "records", "all days: sum", "advanced 2015", "PLD",
         ),
         rows=tuple(
             (
@@ -94,13 +94,13 @@ def _saturating(found: LedgerAccount, device: SaturatingDevice) -> TextTable:
             (f"permitted a day on average, {what}", round_up(epsilon))
             for what, epsilon in device.permitted_per_day.items()
         ),
-        ("in its life", round_up(spending.life.basic.largest or 0.0)),
+        ("in its lifetime", round_up(spending.lifetime.basic.largest or 0.0)),
         ("on its worst day, counted from opt-in", round_up(max(by_day))),
         ("in its worst 24 hours", round_up(device.largest_in_24_hours)),
         (f"day by day, from day {first} on", shown),
         *(
-            (f"of {found.short_name(name)}, in its life", round_up(losses.basic.largest or 0.0))
-            for name, losses in spending.life_by_use_case.items()
+            (f"of {found.short_name(name)}, in its lifetime", round_up(losses.basic.largest or 0.0))
+            for name, losses in spending.lifetime_by_use_case.items()
         ),
     )
     return TextTable(
@@ -123,13 +123,13 @@ def _guaranteed(guarantee: Guarantee | None) -> str:
     return text + (" *" if guarantee.best else "")
 
 
-def memo_parts(memo: MemoAccount, crowd: int | None = None) -> Iterator[Part]:
+def memo_parts(account: MemoAccount, crowd: int | None = None) -> Iterator[Part]:
     """Yield the tables of an account, and what their numbers are about."""
-    yield Line(f"{memo.title}: all reports of one device, linked; delta 0")
-    yield from _memo_tables(memo)
-    yield from map(Line, _memo_notes(memo))
-    if memo.found is not None:
-        found, days = memo.found, memo.rows[-1].days
+    yield Line(f"{account.title}: all reports of one device, linked; delta 0")
+    yield from _memo_tables(account)
+    yield from map(Line, _memo_notes(account))
+    if account.found is not None:
+        found, days = account.found, account.rows[-1].days
         yield Line(
             f"Found again among {crowd} devices with the same value, {days} reports under each of "
             f"two pseudonyms: {100 * found.right:.1f}% (99% interval {100 * found.lower:.1f} to "
@@ -138,11 +138,11 @@ def memo_parts(memo: MemoAccount, crowd: int | None = None) -> Iterator[Part]:
         )
 
 
-def _memo_tables(memo: MemoAccount) -> Iterator[TextTable]:
-    fresh = memo.name == "fresh"
+def _memo_tables(account: MemoAccount) -> Iterator[TextTable]:
+    fresh = account.name == "fresh"
     kinds = ("fresh",) if fresh else ("memoized", "fresh")
     value, change = [], []
-    for row in memo.rows:
+    for row in account.rows:
         values = [_observed_epsilon(row.value), _share(row.value_distinguished)]
         changes = [_observed_epsilon(row.change), _share(row.change_distinguished)]
         if not fresh:
@@ -165,7 +165,7 @@ def _memo_tables(memo: MemoAccount) -> Iterator[TextTable]:
     )
     links = ("epsilon, B on one day", "one device or two?") if not fresh else ()
     yield TextTable(
-        title=f"always A, or A and B with {memo.changes} change{'s' * (memo.changes > 1)}?",
+        title=f"always A, or A and B with {account.changes} change{'s' * (account.changes > 1)}?",
         columns=("days", "epsilon", *(f"{kind}: success" for kind in kinds), *links),
         rows=tuple(change),
         note="",
@@ -182,7 +182,7 @@ def _share(observer: Observer | None) -> str:
     return f"{low}%" if low == high else f"{low}-{high}%"
 
 
-def _observed_epsilon(epsilon: LifeEpsilon | None) -> str:
+def _observed_epsilon(epsilon: HistoryEpsilon | None) -> str:
     """Return an epsilon rounded up, large ones to whole numbers."""
     if epsilon is None:
         return "-"
@@ -197,9 +197,9 @@ def _rounded(epsilon: float) -> str:
     return round_up(epsilon * (1 - 1e-12))
 
 
-def _memo_notes(memo: MemoAccount) -> Iterator[str]:
+def _memo_notes(account: MemoAccount) -> Iterator[str]:
     """Yield what the tables' numbers are about, in sentences."""
-    answer = memo.answer
+    answer = account.answer
     yield (
         "success: how often the best observer is right; 50% is guessing. A and B are the two "
         "values that are easiest to distinguish."
@@ -208,7 +208,7 @@ def _memo_notes(memo: MemoAccount) -> Iterator[str]:
         f"One report: epsilon {_rounded(answer.epsilon_first)}. All reports about one value: "
         f"{_rounded(answer.epsilon_forever)}. Neighbors: always one value, always another."
     )
-    visible = memo.response_changes
+    visible = account.response_changes
     if visible is None:
         return
     bounds = []
@@ -265,8 +265,8 @@ def _table_of_sent(parts: tuple[SentRecords, ...]) -> TextTable:
                 f"{part.epsilon:g}",
                 str(part.replay.most_in_a_day),
                 str(part.most_in_a_day),
-                str(part.replay.most_in_life),
-                str(part.most_in_life),
+                str(part.replay.most_in_lifetime),
+                str(part.most_in_lifetime),
                 verdict_word(part.refuted),
             )
             for part in parts

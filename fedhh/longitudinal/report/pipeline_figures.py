@@ -76,7 +76,7 @@ def pipeline_figures(days: pd.DataFrame, record: dict[str, Any]) -> dict[str, Fi
     ]
     draws: dict[str, Callable[[Axes], str]] = {
         "error_by_day": lambda axes: _draw_errors(axes, groups, record),
-        "loss_over_life": lambda axes: _draw_losses(axes, groups, record),
+        "loss_over_lifetime": lambda axes: _draw_losses(axes, groups, record),
         "records": lambda axes: _draw_records(axes, record),
     }
     who = (

@@ -53,7 +53,7 @@ _NAMES = {
 
 
 class RepeatedKind(Kind):
-    """A discovery that is repeated over months."""
+    """A repeated collection."""
 
     noun = "repeated collection"
     command = "longitudinal run"

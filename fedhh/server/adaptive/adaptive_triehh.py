@@ -69,16 +69,16 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         requery_words: Ask about found words in all later layers too, so that more clients than the
             validation round's say whether they are real; needs a posterior and a validation round.
         public_words: What the prior of the next symbol is counted on: "scowl70", public English
-            words, or "none"; it loses its say where it does not fit. Needs a posterior.
+            words, or "none"; its mixture weight falls where it does not fit. Needs a posterior.
         public_context: By how many preceding symbols these are counted, at most.
         known_words: What devices know and keep to themselves: "scowl70", "none", or a "file".
         ask_public_words: Ask about one in eight of the public words themselves in the first layer,
             and about all of them in later ones if at least one in a hundred is held often enough
-            to be found; only where devices do not know them, and words are carried.
+            to be found; only where devices do not know them, and words are re-queried.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
-        guess_words: Ask about whole words that live prefixes are likely to go on to, up to four
+        guess_words: Ask about whole words that held prefixes are likely to go on to, up to four
             symbols before the trie gets there: pays where clients hold many long words. Needs
-            carried words.
+            re-queried words.
         false_discovery_rate: See `LdpTrieHH`.
     """
 
@@ -140,7 +140,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     def keep(
         self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
     ) -> tuple[npt.NDArray[np.int64], int]:
-        """Return which candidates a layer keeps by votes; words may be kept beside the best."""
+        """Return which candidates a layer keeps by votes; words may be kept besides the best."""
         if not self.terminated_beyond_eta:
             return super().keep(votes, noise, query)
         numbers = np.arange(len(votes))
@@ -211,7 +211,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         evidence = state.evidence
         if self._carries:
             carried = aggregate.tally[len(votes) : len(votes) + len(run.found.codes)]
-            evidence = evidence.heard(noise.oracle, carried, aggregate)
+            evidence = evidence.with_votes(noise.oracle, carried, aggregate)
         kept = chosen.prefixes
         found = self._new_candidates(run, query, aggregate, noise, chosen.words)
         trie, belief = query.trie.extend(kept), children.posterior(kept)

@@ -73,7 +73,7 @@ class CharacterModel:
     """A mixture of three distributions of the next symbol: uniform, of public words, and learned.
 
     How much each weighs is learned as well, so that a model that knows nothing of the words, or
-    the wrong language, loses its say after a layer.
+    the wrong language, has the minimal weight after a layer.
 
     Attributes:
         learned: ``((A + 1)**k, A) float64``: probable children seen so far, by context; with no

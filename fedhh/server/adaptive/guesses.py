@@ -1,4 +1,4 @@
-"""Whole words that live prefixes are likely to go on to, asked about before the trie gets there.
+"""Whole words that held prefixes are likely to go on to, asked about before the trie gets there.
 
 In Subset Selection, the noise of a large domain does not grow with it, so that a likely word costs
 little to ask about. One that is found early is asked about in all later layers, so that more
@@ -46,7 +46,7 @@ _AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Guesses:
-    """Words to ask about beside a layer's children, ``(g,)`` each.
+    """Words to ask about besides a layer's children, ``(g,)`` each.
 
     Attributes:
         codes: ``(g, width) uint16``, distinct.

@@ -3,7 +3,7 @@
 In Subset Selection, the noise of a large domain does not grow with it, so that a list of words that
 many clients may hold costs little to ask about. A word that becomes a candidate after the first
 layer is tested by all later clients, however long it is. Where clients hold hardly any of the list,
-as where their devices know these words and keep them to themselves, candidates that nobody holds
+as where their devices know these words and keep them to themselves, candidates that no client holds
 would only make the test of the others harder.
 """
 
@@ -65,7 +65,7 @@ def findable(seen: LayerEvidence) -> npt.NDArray[np.float64]:
 def pays(likely: npt.NDArray[np.float64]) -> bool:
     """Return whether at least one in a hundred of sampled words is held often enough to be found.
 
-    Of 20,000 words that nobody holds, `findable` hardly says so of four in a thousand.
+    Of 20,000 words that no client holds, `findable` hardly says so of four in a thousand.
 
     Args:
         likely: What `findable` says of each.
@@ -84,7 +84,7 @@ def likeliest_distribution(seen: LayerEvidence) -> npt.NDArray[np.float64]:
         seen: The evidence of the words, at least one.
 
     Returns:
-        ``(29,) float64``: first of the words that nobody holds, then of each share.
+        ``(29,) float64``: first of the words that no client holds, then of each share.
     """
     counts = np.bincount(seen.which, minlength=len(seen.logs)).astype(np.float64)
     ratios = _ratios(seen)

@@ -2,7 +2,7 @@
 
 Deep in a trie most prefixes have one child that is held: its votes measure the same count again,
 with fresh clients. Ranking every layer by its own votes throws the earlier ones away. This filter
-keeps, for each prefix, the probability that it lives (that clients hold it, often enough to be
+keeps, for each prefix, the probability that it is held (that clients hold it, often enough to be
 found) and how many hold it then, and updates both by Bayes' rule, layer by layer. It reads tallies
 only, so that it costs no privacy; a wrong model costs words, never a guarantee.
 """
@@ -54,7 +54,7 @@ class TriePosterior:
     """What is believed of the prefixes of a trie's last level.
 
     Attributes:
-        held: ``(P,) float64``: probability that each lives.
+        held: ``(P,) float64``: probability that each is held.
         shares: ``(P, 28) float64``: of the share of clients that hold it, if it does, over `GRID`
             times the limit.
     """
@@ -64,7 +64,7 @@ class TriePosterior:
 
     @classmethod
     def before_any_vote(cls, width: int) -> TriePosterior:
-        """Return the belief that every prefix lives, with any share."""
+        """Return the belief that every prefix is held, with any share."""
         size = len(GRID)
         return cls(held=np.ones(width), shares=np.full((width, size), 1 / size))
 
@@ -95,7 +95,7 @@ class LayerEvidence:
 
     Attributes:
         logs: ``(u, 28) float64``: for each number of votes that occurs, the logarithm of its
-            likelihood under each share over that if nobody holds the candidate.
+            likelihood under each share over that if no client holds the candidate.
         which: ``(c,) int64``: every candidate's row of it.
         limit: The least share that is worth finding.
     """
@@ -143,7 +143,7 @@ class Children:
     """What a layer's votes say of all children of a trie's prefixes, symbol after symbol.
 
     Attributes:
-        held: ``(P * A,) float64``: probability that each lives.
+        held: ``(P * A,) float64``: probability that each is held.
         inherited: ``(P, 28) float64``: the shares of a child of each prefix, before its votes.
         evidence: The layer's.
         alphabet_size: A.
@@ -205,7 +205,7 @@ class Children:
         return TriePosterior(held=self.held[children], shares=shares)
 
     def worth(self, children: _Counts) -> _Floats:
-        """Return the probability that each of some children lives, with a share worth finding."""
+        """Return the probability that each of some children is held, with a share worth finding."""
         believed = self.posterior(children)
         return np.asarray(believed.held * (believed.shares @ (GRID >= _ENOUGH)))
 
@@ -262,8 +262,8 @@ def likeliest(
     ended = children.words
     words = ended[children.held[ended] > least]
     longer = children.extended
-    # Worth is at most the probability of living, and takes longer to say: it is asked of the
-    # likeliest only. What it ranks high beyond these hardly lives.
+    # Worth is at most the probability of being held, and takes longer to say: it is asked of the
+    # likeliest only. What it ranks high beyond these is hardly held.
     rough = longer
     if len(longer) > _LIKELIEST * most_kept:
         held = children.held[longer]

@@ -99,8 +99,8 @@ class RayActors:
         seats: Numbers of those that have a core; the others were lost, and nobody had room.
         watch: Knows whether Ray is there.
         server: Handle of the server actor; None if there are at most `MERGED_HERE` clients.
-        held: The calls by which clients got their worker. One that cannot be read there is told by
-            the result alone.
+        held: The calls by which clients got their worker. One that cannot be read there is reported
+            by the result alone.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Many small runs side by side on Ray, in place of one large one: each a task on one core."""
+"""Many small runs in parallel on Ray, in place of one large one: each a task on one core."""
 
 from __future__ import annotations
 

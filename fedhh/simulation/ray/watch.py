@@ -46,7 +46,7 @@ def failure_of(error: RayError) -> Exception:
     if not isinstance(cause, PluginError) and (missing := _MISSING.search(str(error))):
         return InputError(
             f"A Ray worker cannot import the module {missing[1]!r}, which is there in this "
-            "process; install it on every node, or put it beside the config."
+            "process; install it on every node, or put it next to the config."
         )
     if isinstance(cause, Exception):
         return cause

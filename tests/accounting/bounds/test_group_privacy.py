@@ -15,7 +15,7 @@ from tests.accounting.exact_losses import Shift, delta_of_shift
 BOUND = Clones(local_epsilon=6.0, num_reports=10**5)
 
 
-def test_the_inequality_holds_for_any_laws_and_any_epsilons():
+def test_the_inequality_holds_for_any_distributions_and_any_epsilons():
     rng = np.random.default_rng(5)
     tightest = 0.0
     for _ in range(300):

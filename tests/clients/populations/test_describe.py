@@ -83,7 +83,7 @@ def test_unknown_words_that_cannot_be_spelled_are_counted_and_shown(population):
     assert spelling.other_symbols == "o"
 
 
-def test_lost_words_are_told_apart_by_what_they_lack_and_ordered_by_their_tokens():
+def test_lost_words_are_distinguished_by_what_they_lack_and_ordered_by_their_tokens():
     words = ["lol", "naïve", "пока", "looooong", "", "a\0"]
     spelling = spelling_of(words, np.array([5, 1, 9, 3, 2, 4]), alphabet="lower", depth=6)
     assert (spelling.words, spelling.lost_words) == (6, 5)

@@ -49,7 +49,7 @@ def test_listed_words_follow_their_weights_when_nobody_copies():
 
 
 @pytest.mark.parametrize("exponent", [0.9, 1.1])
-def test_other_weights_are_told_apart(exponent: float):
+def test_other_weights_are_distinguished(exponent: float):
     weights = 1 / np.arange(1, 301)
     counts = drawn_counts(listed(weights, copy_exponent=0.0))
     assert p_value(counts, weights**exponent) < ALPHA

@@ -35,7 +35,7 @@ def test_a_virtual_population_gives_the_result_of_the_stored_one():
     assert (stored.discoveries["true_clients"] > 0).sum() > 10
     # Both lexicons are whole here, but for what the sample of rare words says: of all clients.
     np.testing.assert_allclose(stored.layers[SAMPLED], virtual.layers[SAMPLED], rtol=1e-9)
-    # Words beside the lexicon count as contributions, but not as items.
+    # Words outside the lexicon count as contributions, but not as items.
     metrics, redrawn = stored.metrics.to_dict(), virtual.metrics.to_dict()
     words = metrics.pop("target_words"), redrawn.pop("target_words")
     assert words[0] > words[1]

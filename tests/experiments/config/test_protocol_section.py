@@ -1,4 +1,4 @@
-"""Protocols in a configuration: told apart by name, switched, and beside each other."""
+"""Protocols in a configuration: distinguished by name, switched, and compared."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CLASSES = {
 
 KNOWN = ("brb", "lol")
 CLOSED = {LdpMiner, Rappor, Svim, Svsm}
-"""Protocols that are told their candidates."""
+"""Protocols that get their candidates."""
 
 
 def built(*settings: str, num_clients: int = 1_000_000):

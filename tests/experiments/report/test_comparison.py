@@ -1,4 +1,4 @@
-"""Protocols side by side: the table, and what `fedhh compare` makes of a configuration."""
+"""Protocols in one table, and what `fedhh compare` makes of a configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gboard's table and figure beside what others state."""
+"""Gboard's table and figure next to what others state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedhh.experiments.report.gboard import published, published_beside
+from fedhh.experiments.report.gboard import published, published_to_compare
 from fedhh.experiments.report.sweep_figures import sweep_figures
 from fedhh.experiments.report.tables import make_table, usual_table
 from fedhh.experiments.sweep.directory import read_labeled_results
@@ -40,7 +40,7 @@ def test_the_values_of_the_full_size_are_those_of_the_committed_results():
         assert stated == pytest.approx(float(row["coverage"]), abs=5.1e-4)
 
 
-def test_the_quick_table_1_has_the_paper_the_others_and_the_full_size_beside_it():
+def test_the_quick_table_1_has_the_paper_the_others_and_the_full_size_next_to_it():
     directory = QUICK / "gboard-table1-quick"
     assert usual_table(*read_labeled_results(directory)) == "gboard-table1"
     table = make_table("gboard-table1", directory)
@@ -54,7 +54,7 @@ def test_the_quick_table_1_has_the_paper_the_others_and_the_full_size_beside_it(
     assert record["coverage_low"] < record["coverage_mean"] < record["coverage_high"]
 
 
-def test_the_full_table_1_is_not_beside_itself():
+def test_the_full_table_1_is_not_next_to_itself():
     table = make_table("gboard-table1", RESULTS / "gboard-table1")
     assert "full size" not in table.columns
     assert all(len(row) == len(table.columns) for row in table.rows)
@@ -82,8 +82,8 @@ def test_figures_show_what_others_state():
     assert "this sweep" in lines
 
 
-def test_a_sweep_of_something_else_has_nothing_beside_it():
+def test_a_sweep_of_something_else_has_nothing_next_to_it():
     for name in ("epsilon-n-quick", "sampling-quick", "sfp-vs-triehh"):
         results = read_labeled_results(RESULTS / name)
         assert usual_table(*results) not in ("gboard-table1", "gboard-figure1")
-        assert published_beside(*results) == []
+        assert published_to_compare(*results) == []

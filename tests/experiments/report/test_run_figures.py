@@ -102,7 +102,7 @@ def test_a_figure_of_estimates_says_whom_they_count(adaptive: RunResult):
     assert axes.get_xlabel() == "clients that hold the word"
 
 
-def test_passes_that_coincide_can_be_told_apart():
+def test_passes_that_coincide_can_be_distinguished():
     _, result = run_of("protocol.passes=2")
     upper, lower = figures(result)["trie_by_layer"].axes
     kept = [line for line in upper.lines if str(line.get_label()).startswith("kept")]

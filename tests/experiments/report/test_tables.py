@@ -98,8 +98,8 @@ FEWER = "eta_max 50, clients per layer auto"
 @pytest.mark.parametrize(
     ("text", "columns", "rows"),
     [
-        # Cells beside the grid are rows of their own, named by what they set.
-        (EPSILONS + NO_LDP + RANDOM + FEW_KEPT, ("epsilon", "beside the grid"), [
+        # Cells outside the grid are rows of their own, named by what they set.
+        (EPSILONS + NO_LDP + RANDOM + FEW_KEPT, ("epsilon", "outside the grid"), [
             ("4", "", "23.1%"), ("6", "", "27.1%"), ("8", "", "31.1%"),
             ("-", "no LDP (true counts)", "61.1%"), ("8", "sampler random", "41.1%"),
             ("8", FEWER, "26.1%"),
@@ -110,7 +110,7 @@ FEWER = "eta_max 50, clients per layer auto"
             ("8", "random", "41.1%"),
         ]),
         # Extras of whole protocols are distinguished without columns of theirs.
-        (PROTOCOLS + NO_LDP + FEW_KEPT, ("protocol", "beside the grid"), [
+        (PROTOCOLS + NO_LDP + FEW_KEPT, ("protocol", "outside the grid"), [
             ("one", "", "31.1%"), ("two", "", "41.1%"), ("", "no LDP (true counts)", "61.1%"),
             ("", FEWER, "26.1%"),
         ]),
@@ -149,12 +149,12 @@ def test_a_metric_of_extras_alone_has_no_figure(tmp_path):
 def test_too_many_extras_for_a_figure_are_refused(tmp_path):
     extras = "".join(f'[[sweep.extra]]\n"protocol.eta_max" = {60 + i}\n' for i in range(13))
     directory = made(tmp_path / "a", EPSILONS + extras)
-    with pytest.raises(InputError, match="13 lines for cells beside the grid are too many"):
+    with pytest.raises(InputError, match="13 lines for cells outside the grid are too many"):
         files_of(directory)
     assert len(make_table("summary", directory).rows) == 16
 
 
-def test_table_1_leaves_out_what_stands_beside_the_grid(tmp_path):
+def test_table_1_leaves_out_what_stands_next_to_the_grid(tmp_path):
     plain = make_table("gboard-table1", made(tmp_path / "a", TABLE_1))
     extra = '[[sweep.extra]]\n"protocol.oracle" = "none"\n"protocol.sampler" = "greedy"\n'
     assert make_table("gboard-table1", made(tmp_path / "b", TABLE_1 + extra)).rows == plain.rows
@@ -209,7 +209,7 @@ def test_the_horizontal_axis_is_not_the_setting_of_the_lines(tmp_path):
         choose_layout(table, description["axes"], x=EPSILON, by=EPSILON)
 
 
-def test_a_sampler_beside_the_grid_alone_gives_no_gain(tmp_path):
+def test_a_sampler_next_to_the_grid_alone_gives_no_gain(tmp_path):
     directory = made(tmp_path / "a", EPSILONS + RANDOM)
     table, description = read_labeled_results(directory)
     assert sampling_gains(table, description["axes"]).empty
@@ -235,7 +235,7 @@ def test_a_metric_that_cannot_be_drawn_is_refused(tmp_path, metric: str, text: s
     assert files_of(directory, metrics=["discovered"])
 
 
-def test_an_infinite_epsilon_beside_the_grid_has_no_line(tmp_path):
+def test_an_infinite_epsilon_next_to_the_grid_has_no_line(tmp_path):
     table, _ = read_labeled_results(made(tmp_path / "a", EPSILONS + NO_LDP + RANDOM))
     table["central_epsilon"] = np.where(table["extra"] == "no LDP (true counts)", np.inf, 1.0)
     figure = draw_metric(table, Layout(x=EPSILON, by=()), "central_epsilon", title="t")

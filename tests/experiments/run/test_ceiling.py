@@ -225,7 +225,7 @@ def test_where_no_word_can_be_spelled_nobody_is_asked():
 
 
 def test_clients_that_are_drawn_when_asked_have_one_too(monkeypatch):
-    # Fewer words than it has: the others, of three syllables, are then beside the lexicon.
+    # Fewer words than it has: the others, of three syllables, are then outside the lexicon.
     monkeypatch.setattr(virtual, "LEXICON_RANKS", virtual.NAMED_RANKS)
     population = virtual.VirtualPopulation("chat", 2_000, seed=5)
     protocol = LdpTrieHH(depth=8, passes=1, eta_max=50, max_items=3, local_epsilon=10.0)

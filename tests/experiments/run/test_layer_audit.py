@@ -49,7 +49,7 @@ def test_a_layers_audit_stays_below_every_bound_and_says_something(oracle):
 
 
 @pytest.mark.parametrize("oracle", ["ss", OTHERS[0]])
-def test_a_layer_whose_epsilon_is_understated_is_caught(oracle):
+def test_a_layer_whose_epsilon_is_understated_is_detected(oracle):
     # Reports of epsilon 6 that claim to be of epsilon 3.
     found = audited(oracle, epsilon=2 * LOCAL_EPSILON)
     assert found.epsilon > min(upper_bounds(oracle).values())
@@ -70,7 +70,7 @@ class _UnderstatesItsEpsilon(SubsetSelection):
         honest.aggregate(values=values, rng=rng, out=out)
 
 
-def test_a_registered_oracle_that_keeps_its_value_too_often_is_caught(monkeypatch):
+def test_a_registered_oracle_that_keeps_its_value_too_often_is_detected(monkeypatch):
     spec = OracleSpec(name="ss", epsilon=1.0)
     samples = {"num_samples": 400_000, "confidence": SURE}
     right = audit_oracle(make_oracle(spec, 8), rng=np.random.default_rng(8), **samples)
@@ -113,7 +113,7 @@ def test_a_runs_audit_stays_below_what_the_run_claims():
 
 
 @pytest.mark.slow
-def test_a_run_whose_randomizer_understates_its_epsilon_is_caught(monkeypatch):
+def test_a_run_whose_randomizer_understates_its_epsilon_is_detected(monkeypatch):
     right = claims(audited_run())
     monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilon")
     audit = audited_run(num_runs=2_500)

@@ -123,7 +123,7 @@ def test_count_errors_are_over_real_discoveries(truth: Truth):
 
 def test_an_interval_is_held_against_contributors_and_its_lower_end_against_holders(truth: Truth):
     words = replace(found(["aa", "ab", "ba"], [1.0, 0.75, 2.0]), interval_z=np.full(3, 1.0))
-    # Of aa, ab, and of ba, which nobody holds.
+    # Of aa, ab, and of ba, which no client holds.
     contributing = np.array([2.5, 1.0, 0.0])
     table = discoveries_table(words, truth, significance_z=4, contributing=contributing)
     by_word = table.set_index("word")

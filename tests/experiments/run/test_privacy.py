@@ -376,7 +376,7 @@ def test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local():
     assert report.best("item", "central").epsilon < 4.0
 
 
-def test_what_holds_before_the_run_stands_beside_what_happened():
+def test_what_holds_before_the_run_stands_next_to_what_happened():
     _, result = small_run()
     report = result.privacy
     for unit in ("item", "user"):
@@ -389,7 +389,7 @@ def test_what_holds_before_the_run_stands_beside_what_happened():
     assert all("blanket" in method and "any domain" not in method for method in realised)
 
 
-def test_every_view_shows_what_holds_before_the_run_beside_what_happened():
+def test_every_view_shows_what_holds_before_the_run_next_to_what_happened():
     config, result = small_run()
     report = result.privacy
     row = flat_result(result, delta=config.privacy.delta)

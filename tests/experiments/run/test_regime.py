@@ -49,7 +49,7 @@ def test_rounds_without_a_threshold_have_no_regime():
 
 
 @pytest.mark.parametrize(("epsilon", "limit"), [(0.5, "noise"), (12.0, "eta_max")])
-def test_runs_are_told_apart(epsilon: float, limit: str):
+def test_runs_are_distinguished(epsilon: float, limit: str):
     population = fedhh.synthetic_population("chat", 20_000, seed=0)
     protocol = fedhh.LdpTrieHH(
         clients_per_layer=4_000, passes=1, depth=4, eta_max=30, max_items=5, local_epsilon=epsilon

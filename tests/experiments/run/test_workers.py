@@ -60,7 +60,7 @@ def test_a_cluster_that_is_named_is_used_for_any_work(two_cores):
         (ExecutionConfig(ray_address="head:6379"), None),
     ],
 )
-def test_ray_starts_ahead_where_it_is_certainly_needed(monkeypatch, execution, number):
+def test_ray_starts_in_the_background_where_it_is_certainly_needed(monkeypatch, execution, number):
     pytest.importorskip("ray")
     started = []
 
@@ -74,7 +74,7 @@ def test_ray_starts_ahead_where_it_is_certainly_needed(monkeypatch, execution, n
 
 
 @pytest.mark.parametrize("execution", [AUTO, ExecutionConfig(workers=0)])
-def test_no_ray_starts_ahead_that_may_not_be_needed(monkeypatch, execution):
+def test_no_ray_starts_in_the_background_that_may_not_be_needed(monkeypatch, execution):
     pytest.importorskip("ray")
     monkeypatch.setattr("fedhh.simulation.ray.actors.RayActors", None)
     with start_in_background(execution) as ahead:

@@ -34,7 +34,7 @@ def cluster():
         cluster.shutdown()
 
 
-# A whole cluster; that the address reaches Ray is tested beside the sweep.
+# A whole cluster; that the address reaches Ray is tested next to the sweep.
 @pytest.mark.slow
 @pytest.mark.parametrize("parallel", ["cells", "clients"])
 def test_a_sweep_on_a_cluster_gives_the_bytes_of_one_process(

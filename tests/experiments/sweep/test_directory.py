@@ -113,7 +113,7 @@ def table_1(directory: Path) -> Path:
     return results_in(directory, pd.DataFrame(rows), axes)
 
 
-def test_table_1_stands_beside_the_papers(tmp_path):
+def test_table_1_stands_next_to_the_papers(tmp_path):
     table = make_table("gboard-table1", table_1(tmp_path))
     assert [row[3] for row in table.rows] == ["77.1%", "83.1%", "92.1%"]
     half = 100 * stats.t.ppf(0.975, 2) * 0.01 / np.sqrt(3)
@@ -133,7 +133,7 @@ def sampling(directory: Path) -> Path:
     return results_in(directory, rows, axes)
 
 
-def test_samplers_stand_beside_each_other_with_their_gain(tmp_path):
+def test_samplers_stand_next_to_each_other_with_their_gain(tmp_path):
     table = make_table("sampling", sampling(tmp_path))
     assert table.columns == ("max items", "adoption", "greedy", "random", "gain")
     assert table.rows[0] == ("5", "0.2", "40.0%", "41.2%", "+1.2 [+1.2, +1.2]")
@@ -285,10 +285,10 @@ def test_lines_are_means_and_their_note_names_interval_and_seeds(tmp_path):
     assert figure._supxlabel.get_text() == "mean and 95 % t interval over seeds (3)"
 
 
-def test_cells_beside_the_grid_are_a_line_across(tmp_path):
+def test_cells_next_to_the_grid_are_a_line_across(tmp_path):
     rows = grid(**{EPSILON: [2.0, 4.0, 8.0], "seed": [0, 1]}).assign(beside_grid=False)
-    beside = rows.tail(2).assign(beside_grid=True, coverage=0.7, extra="no LDP (true counts)")
-    both = pd.concat([rows, beside], ignore_index=True)
+    extra = rows.tail(2).assign(beside_grid=True, coverage=0.7, extra="no LDP (true counts)")
+    both = pd.concat([rows, extra], ignore_index=True)
     figure = draw_metric(both, Layout(x=EPSILON, by=()), "coverage", title="t")
     line, across = figure.axes[0].lines
     assert len(line.get_xdata()) == 3
@@ -355,8 +355,8 @@ def test_cells_are_chosen_by_their_values(tmp_path):
         assert set(keep_where(rows, [f"{EPSILON}={text}"])[EPSILON]) == {8.0}
     both = keep_where(rows, [f"{EPSILON}=8", f"{EPSILON} = 2", f"{COHORT}=1,000"])
     assert (set(both[EPSILON]), set(both[COHORT])) == ({2.0, 8.0}, {1000})
-    beside = rows.tail(1).assign(beside_grid=True)
-    kept = keep_where(pd.concat([rows, beside], ignore_index=True), [f"{COHORT}=1000"])
+    extra = rows.tail(1).assign(beside_grid=True)
+    kept = keep_where(pd.concat([rows, extra], ignore_index=True), [f"{COHORT}=1000"])
     assert kept["beside_grid"].sum() == 1
     for where, message in (
         (f"{EPSILON}=3", r"No cell has privacy.local_epsilon=3; there are 2, 4, 8\."),
@@ -367,7 +367,7 @@ def test_cells_are_chosen_by_their_values(tmp_path):
             keep_where(rows, [where])
 
 
-def test_lines_that_coincide_can_be_told_apart():
+def test_lines_that_coincide_can_be_distinguished():
     rows = grid(**{EPSILON: [2.0, 4.0, 8.0], SAMPLER: ["greedy", "random"], "seed": [0]})
     rows = rows.assign(beside_grid=False, coverage=0.5)
     figure = draw_metric(rows, Layout(x=EPSILON, by=(SAMPLER,)), "coverage", title="t")

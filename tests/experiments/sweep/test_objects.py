@@ -122,7 +122,7 @@ def test_results_are_shown_as_a_table_and_figures(both):
     assert [row[0] for row in fedhh.table(both, "summary").rows][:2] == ["TrieHH", "TrieHH"]
     for metric in ("coverage", "precision", "tradeoff"):
         assert fedhh.plot(both, metric=metric)._repr_png_().startswith(b"\x89PNG")
-    # What became of the columns alone is enough.
+    # The columns alone are enough.
     assert fedhh.table(pd.DataFrame(both.to_dict("list"))).columns == table.columns
     for wrong in (both[["coverage"]], 3):
         with pytest.raises(InputError, match="Expected what fedhh"):

@@ -85,7 +85,7 @@ def test_auto_cohorts_are_resolved_and_appear_as_a_column():
     assert sizes == [750, 375]
 
 
-def test_extra_cells_stand_beside_the_grid():
+def test_extra_cells_stand_next_to_the_grid():
     plan = parse(
         '[[sweep.extra]]\n"protocol.oracle" = "none"\n'
         '[sweep.axes]\n"privacy.local_epsilon" = [1, 2]\n'
@@ -220,10 +220,10 @@ def asks_for_one_word_of_everybody(all_cells: Sequence[Cell]) -> None:
         one_word = [cell for cell in cells if hasattr(cell.config.protocol, "max_items")]
         assert {cell.config.protocol.max_items for cell in one_word} == {1}
         others = {cell.protocol for cell in cells} - {cell.protocol for cell in one_word}
-        assert others == {"TrieHH, central 4", "SVIM, told the words", "LDPMiner, told the words"}
+        assert others == {"TrieHH, central 4", "SVIM, closed domain", "LDPMiner, closed domain"}
         for cell in cells:
             if cell.asked is None:  # before the words are known
-                assert cell.protocol.endswith("told the words")
+                assert cell.protocol.endswith("closed domain")
             elif cell.protocol.startswith("LDPMiner"):  # two answers, each with half of epsilon
                 assert cell.asked.clients == 2 * cell.config.population.clients
             elif cell.protocol != "TrieHH, central 4":

@@ -106,7 +106,7 @@ def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("source", ["synthetic", "held", "file"])
 def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, source, workers):
-    """Also not to find out whether cells fit side by side, which only workers do."""
+    """Also not to find out whether cells fit in parallel, which only workers do."""
     words = tmp_path / "words.csv"
     words.write_text("user,word,count\n" + "".join(f"u{i},w{i % 7},1\n" for i in range(900)))
     table = {**TABLE, "protocol": {**TABLE["protocol"], "clients_per_layer": 100}}
@@ -195,11 +195,11 @@ def test_resume_runs_only_what_is_missing(tmp_path):
     (out / "cells" / f"{plan.cells[1].id}.json").unlink()
     heard: list[str] = []
 
-    class Heard(Callbacks):
+    class Recording(Callbacks):
         def begin(self, unit: str) -> None:
             heard.append(unit)
 
-    sweep.run_sweep(plan, out, workers=0, resume=True, callbacks=[Heard()])
+    sweep.run_sweep(plan, out, workers=0, resume=True, callbacks=[Recording()])
     assert heard == ["eta_max 30, seed 5"]
     assert (out / results.RESULTS).read_bytes() == before
 

@@ -1,4 +1,4 @@
-"""Devices live from day to day: which records are sent, against enumeration and literal devices."""
+"""Devices from day to day: which records are sent, against enumeration and literal devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedhh.longitudinal.devices.model import (
     DeviceBlock,
     DeviceModel,
     DeviceUseCase,
-    EventLaw,
+    EventDistribution,
 )
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.records import OracleRecords
@@ -28,7 +28,7 @@ FORM = OracleRecords(spec=OracleSpec(name="grr", epsilon=1.0), domain_size=2)
 
 
 def model(*, number=100, mean=2.0, spread=0.0, cap=None, **changes):
-    events = EventLaw(mean=mean, spread=spread, weights=np.array([3.0, 1.0]))
+    events = EventDistribution(mean=mean, spread=spread, weights=np.array([3.0, 1.0]))
     use_case = DeviceUseCase(name="x", form=FORM, cap=cap or Cap(amount=1), events=events)
     settings = {"opt_in": 1.0, "delay": Delay(), "store_days": 2} | changes
     return DeviceModel(num_devices=number, use_cases=(use_case,), **settings)
@@ -105,7 +105,7 @@ def literal_devices(*, number, days, rate, weights, oracle, cap, hours, store_da
 def histories_of(block: DeviceBlock, days: int, seed: int):
     histories = []
     for day in range(days):
-        sent = block.live()
+        sent = block.simulate()
         reports = FORM.oracle.privatize(sent.values, rng=generator(seed, Stream.RANDOMIZER, 0, day))
         parts = np.split(reports, np.cumsum(sent.by_device)[:-1])
         histories.append([tuple(sorted(part.tolist())) for part in parts])
@@ -121,7 +121,7 @@ def two_samples(one: Counter, other: Counter) -> float:
     return chi2.sf(statistic, len(keys) - 1)
 
 
-def test_sent_records_have_the_law_of_devices_that_privatize_at_once():
+def test_sent_records_have_the_distribution_of_devices_that_privatize_at_once():
     number, days, hours = 2_500, 3, 18.0
     literal = {"days": days, "rate": 1.5, "weights": [3, 1], "oracle": FORM.oracle, "store_days": 1}
     rng = np.random.default_rng(5)
@@ -181,7 +181,7 @@ def test_caps_hold_and_records_are_neither_made_up_nor_lost(cap):
     sent, dropped = [], 0
     counts = np.zeros((2, 2), dtype=np.int64)
     for _ in range(days):
-        today = block.live()
+        today = block.simulate()
         block.count_events(counts)
         sent.append(today.by_device)
         dropped += today.dropped
@@ -223,17 +223,17 @@ def test_waits_have_their_distributions():
 
 
 def test_rates_differ_by_the_spread():
-    rates = EventLaw(mean=3.0, spread=0.5, weights=np.ones(2)).draw_rates(
+    rates = EventDistribution(mean=3.0, spread=0.5, weights=np.ones(2)).draw_rates(
         50_000, np.random.default_rng(0)
     )
     assert rates.mean() == pytest.approx(3.0, rel=0.02)
     assert rates.std() == pytest.approx(1.5, rel=0.03)
 
 
-def test_laws_are_checked():
+def test_distributions_are_checked():
     with pytest.raises(InputError, match="mean"):
-        EventLaw(mean=0, spread=1, weights=np.ones(2))
+        EventDistribution(mean=0, spread=1, weights=np.ones(2))
     with pytest.raises(InputError, match="a weight per word"):
-        EventLaw(mean=1, spread=1, weights=np.ones(2), words=["a"])
+        EventDistribution(mean=1, spread=1, weights=np.ones(2), words=["a"])
     with pytest.raises(InputError, match="hours"):
         Delay(hours=-1)

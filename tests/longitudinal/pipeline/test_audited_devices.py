@@ -22,7 +22,7 @@ from fedhh.longitudinal.pipeline.audits import PipelineDevices
 from fedhh.longitudinal.records import OracleRecords
 from fedhh.oracles import OracleSpec
 from fedhh.validation import InputError
-from tests.longitudinal.living_devices import NotApplied, RefilledTwice
+from tests.longitudinal.faulty_devices import NotApplied, RefilledTwice
 
 NUM_DAYS = 5
 MACOS = CONFIGURATIONS["macos-10.12"]
@@ -60,13 +60,13 @@ def test_a_pipeline_with_a_broken_cap_is_caught_twice(kind):
     assert found.sent.worst.sent > found.sent.worst.stated
     assert found.sent.num_overspending > 2900
     assert found.found.refuted
-    assert 2 * NUM_DAYS < found.found.least_answers <= found.sent.most_in_life
+    assert 2 * NUM_DAYS < found.found.least_answers <= found.sent.most_in_lifetime
 
 
 def test_transcripts_hold_every_report_with_its_device_and_day():
-    life = np.ones((4, 3), dtype=np.int64)
-    seen = devices(Cap(amount=2), 12.0, delay=Delay(hours=0.0)).live(
-        life, num_devices=700, rng=np.random.default_rng(3)
+    history = np.ones((4, 3), dtype=np.int64)
+    seen = devices(Cap(amount=2), 12.0, delay=Delay(hours=0.0)).simulate(
+        history, num_devices=700, rng=np.random.default_rng(3)
     )
     assert len(seen.reports) == len(seen.devices) == len(seen.days)
     # At epsilon 12 nearly every report tells the truth.
@@ -79,7 +79,7 @@ def test_transcripts_hold_every_report_with_its_device_and_day():
 
 def test_what_devices_of_a_pipeline_cannot_live_is_refused():
     with pytest.raises(InputError, match="one and the same value"):
-        devices(Cap(amount=1), 1.0).live(
+        devices(Cap(amount=1), 1.0).simulate(
             np.array([[0], [1]]), num_devices=2, rng=np.random.default_rng(0)
         )
     wide = OracleRecords(spec=OracleSpec(name="oue", epsilon=1.0), domain_size=500)
@@ -101,7 +101,7 @@ def sent_by(system, *, languages, num_days=6):
     ]
 
 
-def test_a_budget_manager_that_refills_twice_is_caught():
+def test_a_budget_manager_that_refills_twice_is_detected():
     budget = MACOS.budgets[EMOJI]
     twice = replace(budget, session_amount=2 * budget.session_amount)
     broken_rules = replace(MACOS, budgets={**MACOS.budgets, EMOJI: twice})
@@ -109,4 +109,4 @@ def test_a_budget_manager_that_refills_twice_is_caught():
     assert replay_cap(budget.cap, [0] * len(honest), honest).worst is None
     found = replay_cap(budget.cap, [0] * len(broken), broken)
     assert found.worst.sent > found.worst.stated
-    assert found.most_in_life > 1.5 * len(honest)
+    assert found.most_in_lifetime > 1.5 * len(honest)

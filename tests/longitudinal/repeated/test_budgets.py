@@ -47,8 +47,8 @@ def test_no_device_ever_answers_more_than_its_cap_allows(
     assert np.array_equal(budgets.sent, sent.sum(axis=0))
     for device, arrival in enumerate(arrivals):
         mine = sent[arrival * every_days :, device]
-        life = len(mine)
-        for first, window in itertools.product(range(0, life, 3), (1, 5, 13, 40)):
+        lifetime = len(mine)
+        for first, window in itertools.product(range(0, lifetime, 3), (1, 5, 13, 40)):
             days = mine[first : first + window]
             assert days.sum() <= cap.most_in(first, len(days))
 

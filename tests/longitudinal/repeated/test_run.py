@@ -1,4 +1,4 @@
-"""Discoveries over months, from a plan to its tables."""
+"""Repeated collections, from a plan to its tables."""
 
 import json
 import math

@@ -19,7 +19,7 @@ from typing import Any
 
 HOST = "127.0.0.1"
 
-MOST_UNHEARD = 64
+MOST_WAITING = 64
 """Connections whose request is not read yet."""
 
 SECONDS_TO_ASK = 5.0
@@ -61,7 +61,7 @@ class GuardedServer(ThreadingHTTPServer):
 
     def __init__(self, handler: type[QuietHandler]) -> None:
         """Listen; nothing is answered before `start`."""
-        self._unheard: dict[socket.socket, float] = {}
+        self._waiting: dict[socket.socket, float] = {}
         self._changed = threading.Condition()
         super().__init__((HOST, 0), handler)
         self._thread = threading.Thread(
@@ -74,17 +74,17 @@ class GuardedServer(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a connection in a thread; the oldest that has not asked yet may have to go."""
         with self._changed:
-            if len(self._unheard) >= MOST_UNHEARD:
-                _stop(next(iter(self._unheard)))
-                self._changed.wait_for(lambda: len(self._unheard) < MOST_UNHEARD, timeout=1.0)
-            self._unheard[request] = time.monotonic()
+            if len(self._waiting) >= MOST_WAITING:
+                _stop(next(iter(self._waiting)))
+                self._changed.wait_for(lambda: len(self._waiting) < MOST_WAITING, timeout=1.0)
+            self._waiting[request] = time.monotonic()
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
         """End connections whose time to ask is over."""
         with self._changed:
             late = time.monotonic() - SECONDS_TO_ASK
-            for connection, since in self._unheard.items():
+            for connection, since in self._waiting.items():
                 if since < late:
                     _stop(connection)
 
@@ -116,7 +116,7 @@ class GuardedServer(ThreadingHTTPServer):
 
     def _forget(self, connection: socket.socket) -> None:
         with self._changed:
-            self._unheard.pop(connection, None)
+            self._waiting.pop(connection, None)
             self._changed.notify_all()
 
 

@@ -1,4 +1,4 @@
-"""What a live page hears of a run, and of a sweep, while it goes on."""
+"""What a live page gets of a run, and of a sweep, while it goes on."""
 
 from __future__ import annotations
 
@@ -77,13 +77,15 @@ class LiveRun(Callbacks):
     def finish(self, unit: str, result: FinishedRound) -> None:
         """Tell a round's row, and have its candidates ready."""
         data = {"run": self._run, "layer": result.row.columns()}
-        heard = result.heard
-        self._server.say("round", data, chunk=None if heard is None else lambda: _round(heard))
+        round_record = result.round_record
+        self._server.say(
+            "round", data, chunk=None if round_record is None else lambda: _round(round_record)
+        )
 
 
-def _round(heard: RoundRecord) -> dict[str, Any]:
-    rows = survivors(heard, MOST_CANDIDATES)
-    return {**round_chunk(rows), "ranges": columns_of(vote_ranges(heard, None))}
+def _round(round_record: RoundRecord) -> dict[str, Any]:
+    rows = survivors(round_record, MOST_CANDIDATES)
+    return {**round_chunk(rows), "ranges": columns_of(vote_ranges(round_record, None))}
 
 
 def live_sweep(plan: Sweep) -> LiveServer:

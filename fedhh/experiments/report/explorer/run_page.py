@@ -36,7 +36,7 @@ _WORDS = (
 )  # fmt: skip
 
 _NO_CANDIDATES = (
-    "This run's directory does not say what became of its candidates: it was written by an older "
+    "This run's directory has no outcomes of its candidates: it was written by an older "
     "fedhh, or its protocol asks for no prefixes. Trie, votes and the search for a word need that."
 )
 

@@ -20,7 +20,7 @@ from fedhh.experiments.report.explorer.http_server import HOST, GuardedServer, Q
 from fedhh.experiments.study.json_values import plain
 
 MOST_LISTENERS = 32
-"""Pages that hear events at a time, each by a connection that stays."""
+"""Pages that get events at a time, each by a connection that stays."""
 
 _ALIVE_SECONDS = 10.0
 _LAST_WORDS_SECONDS = 2.0
@@ -42,7 +42,7 @@ class LiveServer:
         self._news = threading.Condition()
         self._is_over = False
         self._listening = 0
-        self._last_words = "This page shows what it has heard."
+        self._last_words = "This page shows what it has received."
         self._failure: str | None = None
         self._http = GuardedServer(_handler(self))
 
@@ -63,7 +63,7 @@ class LiveServer:
         with self._news:
             self._is_over = True
             self._news.notify_all()
-            # Whoever listens hears the end; who does not read it is not waited for.
+            # Who listens gets the end; who does not read it is not waited for.
             self._news.wait_for(lambda: not self._listening, timeout=_LAST_WORDS_SECONDS)
         self._http.shutdown()
         self._http.server_close()
@@ -121,13 +121,13 @@ class LiveServer:
                 piece = self._chunks[name] = packed(piece())
             return piece
 
-    def _after(self, told: int) -> tuple[list[str], bool]:
+    def _after(self, num_sent: int) -> tuple[list[str], bool]:
         """Wait for events after the first few, not for ever; return them, and whether it ends."""
         with self._news:
             self._news.wait_for(
-                lambda: len(self._events) > told or self._is_over, timeout=_ALIVE_SECONDS
+                lambda: len(self._events) > num_sent or self._is_over, timeout=_ALIVE_SECONDS
             )
-            return self._events[told:], self._is_over
+            return self._events[num_sent:], self._is_over
 
     def _stream(self, handler: BaseHTTPRequestHandler) -> None:
         with self._news:
@@ -136,12 +136,12 @@ class LiveServer:
         if is_full:
             handler.send_error(HTTPStatus.SERVICE_UNAVAILABLE)
             return
-        told = 0
+        num_sent = 0
         try:
             _head(handler, "text/event-stream")
             while True:
-                new, is_over = self._after(told)
-                told += len(new)
+                new, is_over = self._after(num_sent)
+                num_sent += len(new)
                 # A comment keeps the connection; a page that is gone shows by it.
                 handler.wfile.write("".join(new or [":\n\n"]).encode())
                 handler.wfile.flush()

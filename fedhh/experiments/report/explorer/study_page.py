@@ -94,7 +94,7 @@ def chart(
         axes: Columns; the first two are always axes, others where they vary.
         metrics: Columns to choose from; those without a number are left out.
         names: What columns are called.
-        shares: Columns that are shares, beside those known as such.
+        shares: Columns that are shares, besides those known as such.
     """
     varied = [name for name in axes if name in axes[:2] or table[name].nunique() > 1]
     known = [name for name in metrics if table[name].notna().any()]
@@ -153,7 +153,7 @@ def sweep_data(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, An
         "clients": description.get("clients") or "",
         "failed": description.get("failed", 0),
         "axes": [
-            {"path": path, "label": "beside the grid" if path == EXTRA else short_label(path)}
+            {"path": path, "label": "outside the grid" if path == EXTRA else short_label(path)}
             for path in settings
         ],
         "metrics": [

@@ -22,15 +22,15 @@ class CappedDevice:
     cap: Cap
     kept_days: int = 1
 
-    def live(self, life, *, num_devices, rng):
-        life_days, values = np.nonzero(life != NO_EVENT)[0], life[life != NO_EVENT]
+    def simulate(self, history, *, num_devices, rng):
+        history_days, values = np.nonzero(history != NO_EVENT)[0], history[history != NO_EVENT]
         balance = np.zeros(num_devices, dtype=np.int64)
         sent = np.zeros(num_devices, dtype=np.int64)
         unsent = np.ones((num_devices, values.size), dtype=bool)
         devices, days, events = [], [], []
-        for day in range(life.shape[0]):
+        for day in range(history.shape[0]):
             balance = self.renewed(balance, day)
-            kept = (life_days <= day) & (life_days > day - self.kept_days)
+            kept = (history_days <= day) & (history_days > day - self.kept_days)
             for hour in (12, 24):
                 can = unsent & kept
                 allowed = self.allowed(balance, sent, hour)
@@ -47,7 +47,7 @@ class CappedDevice:
                 events.append(what)
         return Transcripts(
             num_devices=num_devices,
-            num_days=life.shape[0],
+            num_days=history.shape[0],
             devices=np.concatenate(devices),
             days=np.concatenate(days),
             reports=self.oracle.privatize(values[np.concatenate(events)], rng=rng),
@@ -136,8 +136,8 @@ class NotApplied(Cap):
 class SendsAtRandom(CappedDevice):
     """Sends a random number of each day's events, whatever their values are: none to the cap."""
 
-    def live(self, life, *, num_devices, rng):
-        shown = super().live(life, num_devices=num_devices, rng=rng)
+    def simulate(self, history, *, num_devices, rng):
+        shown = super().simulate(history, num_devices=num_devices, rng=rng)
         kept = rng.random(shown.devices.size) < 0.5
         return replace(
             shown, devices=shown.devices[kept], days=shown.days[kept], reports=shown.reports[kept]

@@ -52,7 +52,7 @@ def config(tmp_path, monkeypatch):
     return load_config(file=tmp_path / "run.toml")
 
 
-def test_a_class_beside_the_config_gives_the_clients(config):
+def test_a_class_next_to_the_config_gives_the_clients(config):
     population, facts = build_population(config.population, seed=config.seed)
     assert facts["tokens"] == 3_000 * 3
     _, result = run_config(config, population)
