@@ -82,3 +82,26 @@ def test_an_estimate_below_zero_has_its_reason_below_the_table(protocol, reason,
     # Of a word that is not shown, and of one that is not below 0, nothing is said.
     for row, estimate in ((10, -13.0), (9, 0.0)):
         assert reason not in with_estimate(row, estimate)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said"),
+    [
+        (ADAPTIVE, "Contributors within their intervals"),
+        (LDP, "Holders within ± 2 std. errors"),
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_a_run_prints_how_far_estimates_are_off_and_whom_they_count(protocol, said):
+    result = run_of(protocol)
+    metrics = result.metrics
+    share = metrics.interval_coverage if protocol is ADAPTIVE else metrics.within_two_std
+    lower = f"holders at least clients_low: {metrics.lower_bound_coverage or 0:.1%}; "
+    error = f"count error of the significant: {metrics.count_error_relative_significant:.1%}."
+    brief, whole = printed(brief_of(result)), printed(run_parts(result, num_words=10))
+    assert f"{said}: {share:.1%}; {lower if protocol is ADAPTIVE else ''}{error}" in brief
+    assert f"{share:.1%}" in whole
+    assert "count error" in whole
+    for text in (brief, whole):
+        assert "estimates are lower bounds on holders" in text
+        assert ("true contributors" in text) == (protocol is ADAPTIVE)

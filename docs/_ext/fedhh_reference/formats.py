@@ -30,6 +30,7 @@ _SETTINGS = (
     "population.clients=20000",
     "protocol.clients_per_layer=auto",
     "protocol.depth=6",
+    "protocol.false_discovery_rate=0.05",
     "execution.workers=0",
     "baseline.name=sfp",
 )

@@ -129,8 +129,7 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
     if COUNT_ERROR in shown:
         notes.append(
             "Count error: mean of |estimated - true| / true clients over significant discoveries "
-            "that somebody holds; what holders with more than B candidates leave unsaid is part "
-            "of it."
+            "that somebody holds."
         )
     if INTERVALS in shown:
         notes.append(

@@ -32,9 +32,10 @@ def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator
     """Yield a run's result in one sentence, its top words, what stands next to, and its privacy."""
     yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
     yield Line(sentence(result))
-    facts = (*fidelity_rows(result.simulation), *regime_rows(result), *estimate_rows(result))
-    for what, value, note in facts:
+    for what, value, note in (*fidelity_rows(result.simulation), *regime_rows(result)):
         yield Line(f"{what.capitalize()} {value}: {note}.")
+    if estimates := estimates_line(result):
+        yield Line(estimates)
     yield Line("")
     top = result.discoveries.head(_TOP_WORDS)
     if len(top):
@@ -239,6 +240,20 @@ def estimate_rows(result: RunResult) -> list[_Row]:
     return rows
 
 
+def estimates_line(result: RunResult) -> str:
+    """Return `estimate_rows` as a sentence; empty where nothing was found that somebody holds."""
+    metrics, parts = result.metrics, []
+    if metrics.interval_coverage is not None:
+        parts.append(f"Contributors within their intervals: {metrics.interval_coverage:.1%}")
+        parts.append(f"holders at least clients_low: {_share(metrics.lower_bound_coverage)}")
+    elif metrics.within_two_std is not None:
+        parts.append(f"Holders within ± 2 std. errors: {metrics.within_two_std:.1%}")
+    if metrics.count_error_relative_significant is not None:
+        error = metrics.count_error_relative_significant
+        parts.append(f"count error of the significant: {error:.1%}")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
 def _words(result: RunResult, num_words: int) -> TextTable:
     shown = result.discoveries.head(num_words)
     plan = result.protocol.plan
@@ -283,14 +298,10 @@ def falls_short(plan: Plan) -> str:
             "A client says one member of its padded set, and counts are scaled up; what larger "
             "sets lose is made up in the mean over all words, if at all."
         )
-    text = (
-        "Contributors are clients that say the word when asked. A client with more than "
-        f"{plan.max_items} candidates says {plan.max_items}, so an estimate of contributors is a "
-        "lower bound on the word's holders, up to its error."
+    return (
+        f"Contributors say the word when asked. Clients with more than {plan.max_items} candidates "
+        f"say {plan.max_items}, so estimates are lower bounds on holders, up to their error."
     )
-    if getattr(plan, "false_discovery_rate", 0):
-        return text
-    return f"{text} The votes that estimate a word also chose it, which favors high estimates."
 
 
 def _scales_up(plan: Plan) -> bool:

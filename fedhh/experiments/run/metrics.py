@@ -182,11 +182,11 @@ def discoveries_table(
         true_count: How often clients typed it.
         true_clients: How many clients hold it.
         is_target: Whether somebody holds it.
-        clients_low, clients_high: Only where words were validated: an interval around
-            ``estimated_clients`` for ``contributing_clients``. Of those of all returned words at
-            most 5 % miss, in expectation, although the same votes chose the words (Benjamini and
-            Yekutieli 2005). ``clients_low`` is also a lower bound on the holders;
-            ``clients_high`` is no upper bound on them.
+        clients_low: Only where words were validated: the lower end of an interval around
+            ``estimated_clients`` for ``contributing_clients``, and so a lower bound on the holders.
+            Of the intervals of all returned words at most 5 % miss, in expectation, although the
+            same votes chose the words (Benjamini and Yekutieli 2005).
+        clients_high: Likewise its upper end, which is no upper bound on the holders.
         contributing_clients: Only where words were validated: how many clients would contribute it
             to the validation round if all were asked, in expectation over what they sample: of a
             holder with m candidates, min(1, B / m). Of populations that are drawn when asked, from
