@@ -98,7 +98,9 @@ def test_a_run_prints_how_far_estimates_are_off_and_whom_they_count(protocol, sa
     share = metrics.interval_coverage if protocol is ADAPTIVE else metrics.within_two_std
     lower = f"holders at least clients_low: {metrics.lower_bound_coverage or 0:.1%}; "
     error = f"count error of the significant: {metrics.count_error_relative_significant:.1%}."
-    brief, whole = printed(brief_of(result)), printed(run_parts(result, num_words=10))
+    texts = printed(brief_of(result)), printed(run_parts(result, num_words=10))
+    # Captions are as wide as their table.
+    brief, whole = (" ".join(text.split()) for text in texts)
     assert f"{said}: {share:.1%}; {lower if protocol is ADAPTIVE else ''}{error}" in brief
     assert f"{share:.1%}" in whole
     assert "count error" in whole
