@@ -110,7 +110,7 @@ def test_a_record_costs_the_sum_of_its_three_reports(population):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"length": 2}, "so that n-grams can be linked to each other, got length=2 and ngram_length=2"),
+        ({"length": 2}, "can be linked to each other, got length=2 and ngram_length=2"),
         ({"length": 7}, "multiple of ngram_length, .* got length=7 and ngram_length=2"),
         (
             {"ngram_bits": 11},
