@@ -55,5 +55,5 @@ def test_every_command_exists_with_its_options(line: str, capsys, monkeypatch):
 
 def test_presets_and_files_that_are_named_exist():
     assert {"default", "small"} <= set(preset_names())
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
+    for target in re.findall(r"\]\(([^)#:]+)[)#]", README):
         assert (ROOT / target).exists(), target
