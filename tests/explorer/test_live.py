@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pandas as pd
 import pytest
 
 from fedhh.cli.live import followed
@@ -18,13 +19,17 @@ from fedhh.experiments.report.explorer.live import LiveRun, LiveSweepPage, live_
 from fedhh.experiments.report.explorer.server import LiveServer
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.study.kinds import LivePage
+from fedhh.experiments.study.request import Request
+from fedhh.experiments.study.source import open_study
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import RunFailedError
 from tests.conftest import LETTERS, zipf_population
-from tests.explorer.test_sweep_page import SWEEP
+from tests.explorer.test_sweep_page import SWEEP, labels
+from tests.fuzz.work import undrawn
 
 POPULATION = zipf_population(3_000)
 PROTOCOL = LdpTrieHH(
@@ -156,6 +161,56 @@ def test_the_page_of_a_run_that_fails_says_so(page):
 
 
 COLOR = "return getComputedStyle(document.querySelector('.live')).borderLeftColor"
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "points", "chosen"),
+    [
+        ("pipeline-small", ("pipeline.days=2", "pipeline.devices=400"), 4 * 2, "error"),
+        (
+            "weekly-small",
+            (
+                "population.clients=2000", "longitudinal.min_devices=100", "longitudinal.days=14",
+                "longitudinal.lifetime_days=60",
+            ),
+            None,
+            "asked",
+        ),
+    ],
+)  # fmt: skip
+def test_the_page_follows_days_and_periods(page, tmp_path, source, settings, points, chosen):
+    out = tmp_path / "out"
+    settings = (*settings, "execution.workers=0")
+    kind, study = open_study(Request(source=source, settings=settings, out=out))
+    live = kind.live(study)
+    first = []
+
+    class Chooses(Callbacks):
+        def finish(self, unit, result):
+            if not first:
+                page.wait(lambda: drawn_points(page))
+                page.choose("y", chosen)
+                first.extend(drawn_points(page))
+
+    page.size(1400)
+    with undrawn(), followed(live):
+        page.open(live.server.address, ready=".live")
+        study.run([live.callbacks, Chooses()])
+        if points is None:
+            points = len(pd.read_parquet(out / "periods.parquet"))
+        page.wait(lambda: len(drawn_points(page)) == points)
+        # What the reader chose stays, and what was there is there.
+        assert len(first) == points / 2
+        assert set(first) <= set(drawn_points(page))
+        live.end(out)
+    page.has("fedhh report", ".live")
+    messages, asked = page.logs()
+    assert messages == []
+    assert all(url.startswith(live.server.address) for url in asked)
+
+
+def drawn_points(page) -> list[str]:
+    return labels(page, "[data-part=chart1]")
 
 
 def test_the_page_follows_a_sweep(page, tmp_path):

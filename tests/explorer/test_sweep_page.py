@@ -55,9 +55,10 @@ def opened(page, directory):
     page.quiet(file.as_uri())
 
 
-def labels(page) -> list[str]:
+def labels(page, within: str = "") -> list[str]:
     return page.script(
-        "return [...document.querySelectorAll('[data-points] > *')].map((it) => it.ariaLabel)"
+        "return [...document.querySelectorAll(arguments[0])].map((it) => it.ariaLabel)",
+        f"{within} [data-points] > *",
     )
 
 

@@ -7,7 +7,7 @@ import { follow } from "./live.js";
 import { Overlay } from "./overlay.js";
 import { RunView } from "./run.js";
 import { bind, recalled, remember } from "./state.js";
-import { study } from "./study.js";
+import { StudyView } from "./study.js";
 import { SweepView } from "./sweep.js";
 import { privacy, textTable } from "./tables.js";
 import { shown } from "./text.js";
@@ -127,8 +127,20 @@ function append(columns, row) {
 
 /** @param {import("./types.js").StudyManifest} data */
 function showStudy(data) {
-  fill(page, el("h1", {}, shown(data.title, 200)), study(data));
+  const view = new StudyView(data);
+  const status = el("p", { class: "live", role: "status" });
+  status.hidden = !data.live;
+  fill(page, el("h1", {}, shown(data.title, 200)), status, view.element);
   bind(page, () => {});
+  if (data.live) {
+    follow(status, {
+      /** @param {any} said */
+      async results(said) {
+        Object.assign(data, await chunk(said.chunk));
+        view.refresh();
+      },
+    });
+  }
 }
 
 /** @param {import("./types.js").Manifest} data */

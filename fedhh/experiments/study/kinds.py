@@ -184,10 +184,7 @@ class Kind(ABC):
 
     def live(self, study: Study) -> LivePage:
         """Return the page that follows it."""
-        raise InputError(
-            f"Expected --live with a run, a sweep or a comparison, got a {self.noun}; fedhh report "
-            "makes its page once it is finished."
-        )
+        raise InputError(f"A {self.noun} has no live page; run it without --live.")
 
     def brief(self, directory: Path) -> Iterable[Part]:
         """Return what is printed at the end of a run, with the lines on its files."""

@@ -162,6 +162,7 @@ class Run:
 
         Steps that callbacks get are days of a device in one use case; phases are what servers
         do while no device is busy: some publications take as long as many days of their devices.
+        A finished day comes with the list of the rows of all days, see `_live`, which grows.
         """
         days = self._config.pipeline
         self._listener = Several(callbacks)
@@ -187,7 +188,7 @@ class Run:
                 self._listener.phase("saving the state")
                 self._save()
                 saved = time.monotonic()
-            self._listener.finish(f"day {self.days_done}", self.days_done)
+            self._listener.finish(f"day {self.days_done}", self._tables.days)
         return self._result()
 
     def _live(self, index: int, day: int) -> Numbers:

@@ -146,7 +146,7 @@ def run_plan(
         plan: What to run.
         directory: Where its files go.
         resume: Go on with what the directory holds.
-        callbacks: Hear how it goes on.
+        callbacks: Hear how it goes on; a finished period comes with the outcome so far.
         over_time: The clients over time, where they have been made, see `build_over_time`.
 
     Raises:
@@ -174,6 +174,16 @@ def run_plan(
             state.finish(devices, state.choose(devices, record.number), of_arm)
         records.append(record)
     listener.start(Work(noun="periods", total=over_time.num_periods, done=len(records)))
+
+    def so_far() -> Outcome:
+        return Outcome(
+            plan=plan,
+            every_days=over_time.every_days,
+            periods=tuple(records),
+            arrivals=over_time.arrivals,
+            asked=tuple(tuple(state.asked) for state in arms),
+        )
+
     missing = over_time.num_periods - len(records)
     workers = _workers(plan, missing)
     _log.info("protocols of a period run %s", workers.why)
@@ -182,16 +192,10 @@ def run_plan(
             record = _run_period(plan, over_time, arms, number, workers)
             files.write_period(directory, record)
             records.append(record)
-            listener.finish(f"period {number + 1}", record)
+            listener.finish(f"period {number + 1}", so_far())
             words = sum(len(arm["words"]) for arm in record.arms)
             listener.note(f"{words} words published by {len(record.arms)} protocols")
-    return Outcome(
-        plan=plan,
-        every_days=over_time.every_days,
-        periods=tuple(records),
-        arrivals=over_time.arrivals,
-        asked=tuple(tuple(state.asked) for state in arms),
-    )
+    return so_far()
 
 
 class _ArmState:

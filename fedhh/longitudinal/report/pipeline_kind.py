@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.explorer.study_page import chart, study_page
 from fedhh.experiments.study.directory import CONFIG
-from fedhh.experiments.study.kinds import Drawing, Drawn, Kind
+from fedhh.experiments.study.kinds import Drawing, Drawn, Kind, LivePage
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.study import Study
@@ -24,6 +24,9 @@ from fedhh.longitudinal.pipeline.directory import (
     state_line,
 )
 from fedhh.longitudinal.pipeline.measures import PipelineResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _COLUMNS = (
     "use case", "by", "epsilon", "cap", "records", "error", "of a day", "published", "right",
@@ -60,6 +63,17 @@ class PipelineKind(Kind):
 
         return PipelineStudy(source, request, _draw)
 
+    def live(self, study: Study) -> LivePage:
+        import pandas as pd
+
+        from fedhh.experiments.report.explorer.live import live_study
+        from fedhh.longitudinal.pipeline.study import PipelineStudy
+
+        assert isinstance(study, PipelineStudy)
+        days = study.config.pipeline
+        title = f"{days.devices:,} devices over {days.days} days"
+        return live_study(title, lambda rows: _charts(pd.DataFrame(list(rows))))
+
     def table(self, directory: Path) -> TextTable:
         return _table(read_record(directory))
 
@@ -87,16 +101,20 @@ class PipelineKind(Kind):
                 if each["unit"] == "user" and each["method"] == "basic"
             ),
         ]  # fmt: skip
-        charts = [
-            chart(
-                ("Day by day", "Each use case on each day: what was sent, what waits, and how well "
-                 "it is estimated."),
-                days, ["day", "use_case"],
-                ["sent", "error", "waiting", "dropped", "loss_per_device"],
-                _NAMES, shares=("error",),
-            )
-        ]  # fmt: skip
-        return study_page(table.title, cards, [table], charts, config=directory / CONFIG)
+        return study_page(table.title, cards, [table], _charts(days), config=directory / CONFIG)
+
+
+def _charts(days: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the chart of the rows of days."""
+    return [
+        chart(
+            ("Day by day", "Each use case on each day: what was sent, what waits, and how well "
+             "it is estimated."),
+            days, ["day", "use_case"],
+            ["sent", "error", "waiting", "dropped", "loss_per_device"],
+            _NAMES, shares=("error",),
+        )
+    ]  # fmt: skip
 
 
 def _table(record: dict[str, Any]) -> TextTable:

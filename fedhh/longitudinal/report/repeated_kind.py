@@ -14,7 +14,7 @@ from fedhh.accounting.sources import BASIC
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.explorer.study_page import chart, study_page
 from fedhh.experiments.study.directory import CONFIG, RESULT
-from fedhh.experiments.study.kinds import Asked, Drawing, Drawn, Kind
+from fedhh.experiments.study.kinds import Asked, Drawing, Drawn, Kind, LivePage
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.request import Request, Source
@@ -31,7 +31,13 @@ from fedhh.longitudinal.repeated.directory import (
     write_table,
 )
 from fedhh.longitudinal.repeated.run import Outcome
-from fedhh.longitudinal.repeated.tables import all_tables, rows_of
+from fedhh.longitudinal.repeated.tables import (
+    all_tables,
+    classes_table,
+    periods_table,
+    rows_of,
+    words_table,
+)
 from fedhh.system.files import is_there
 from fedhh.validation import InputError
 
@@ -76,6 +82,19 @@ class RepeatedKind(Kind):
 
         return RepeatedStudy(source, request, _finish)
 
+    def live(self, study: Study) -> LivePage:
+        from fedhh.experiments.report.explorer.live import live_study
+        from fedhh.longitudinal.repeated.study import RepeatedStudy
+
+        assert isinstance(study, RepeatedStudy)
+        title = f"Repeated collection, a run every {study.collection.section.every_days} days"
+
+        def charts(outcome: Outcome) -> list[dict[str, Any]]:
+            words = words_table(outcome)
+            return _charts(periods_table(outcome), classes_table(outcome, words))
+
+        return live_study(title, charts)
+
     def is_finished(self, directory: Path) -> bool:
         return is_there(directory / RESULT) and is_there(directory / IDENTITY)
 
@@ -105,27 +124,7 @@ class RepeatedKind(Kind):
         table, skipped = stated_table(record, directory)
         tables = read_tables(directory)
         periods, classes, losses = (tables[name] for name in ("periods", "classes", "losses"))
-        new = classes[classes["is_new"] & (classes["words"] > 0)]
-        new = new.assign(found_share=new["found"] / new["words"])
-        loss = ["yearly_loss"] if periods["yearly_loss"].notna().any() else []
-        timed = int(np.isfinite(new["median_days"]).sum()) > 1
-        ways = ["median_days", "found_share"] if timed else ["found_share", "median_days"]
-        charts = [
-            chart(
-                ("Period by period",
-                 "Which devices were asked, and what the dictionary knows after each period."),
-                periods, ["first_day", "protocol", *loss],
-                ["coverage", "published_so_far", "false_so_far", "devices", "with_budget", "asked"],
-                _NAMES,
-            ),
-            chart(
-                ("New words, found and not found",
-                "By how many people use a word at its best. Classes of which fewer than half were "
-                "found have no median; the share found says how many were."),
-                new, ["per_1000_at_least", "protocol", *loss], [*ways, "words"],
-                _NAMES, shares=("found_share",),
-            ),
-        ]  # fmt: skip
+        charts = _charts(periods, classes)
         least, most = losses["year_basic"].min(), losses["year_basic"].max()
         spent = f"{least:g}" if least == most else f"{least:g} to {most:g}"
         cards = [
@@ -138,6 +137,32 @@ class RepeatedKind(Kind):
             table.title, cards, [table, _loss_table(losses)], charts,
             notes=skipped, config=directory / CONFIG,
         )  # fmt: skip
+
+
+def _charts(periods: pd.DataFrame, classes: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return charts of the periods, and of how fast new words were found, where there are any."""
+    new = classes[classes["is_new"] & (classes["words"] > 0)]
+    new = new.assign(found_share=new["found"] / new["words"])
+    loss = ["yearly_loss"] if periods["yearly_loss"].notna().any() else []
+    timed = int(np.isfinite(new["median_days"]).sum()) > 1
+    ways = ["median_days", "found_share"] if timed else ["found_share", "median_days"]
+    charts = [
+        chart(
+            ("Period by period",
+             "Which devices were asked, and what the dictionary knows after each period."),
+            periods, ["first_day", "protocol", *loss],
+            ["coverage", "published_so_far", "false_so_far", "devices", "with_budget", "asked"],
+            _NAMES,
+        ),
+        chart(
+            ("New words, found and not found",
+            "By how many people use a word at its best. Classes of which fewer than half were "
+            "found have no median; the share found says how many were."),
+            new, ["per_1000_at_least", "protocol", *loss], [*ways, "words"],
+            _NAMES, shares=("found_share",),
+        ),
+    ]  # fmt: skip
+    return charts if len(new) else charts[:1]
 
 
 def _loss_table(losses: pd.DataFrame) -> TextTable:

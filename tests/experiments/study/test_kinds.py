@@ -176,7 +176,7 @@ def test_a_sixth_kind_runs_as_the_others_do(toy, tmp_path, capsys):
         ("--resume", "--out", toy): "The toy in .* is finished",
         (tmp_path / "toy.toml", "--out", toy): "holds another run",
         (tmp_path / "toy.toml", "--set", "toy.values=0"): r"toy\.values = 0: too few",
-        (tmp_path / "toy.toml", "--live"): "got a toy; fedhh report makes its page",
+        (tmp_path / "toy.toml", "--live"): "A toy has no live page",
         (tmp_path / "toy.toml", "--data", "words.csv"): "a toy has none",
     }.items():
         with pytest.raises(InputError, match=reason):

@@ -39,9 +39,10 @@ def run(config, *, workers=0, checkpoint=None, stop_after=None, kill_after=None)
 
         class AfterDay(Callbacks):
             def finish(self, unit, result):
-                if result == stop_after:
+                done = int(unit.removeprefix("day "))
+                if done == stop_after:
                     raise StopError
-                if result == kill_after:
+                if done == kill_after:
                     import ray
 
                     ray.kill(executor.clients[0])

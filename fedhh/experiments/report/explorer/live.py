@@ -1,7 +1,8 @@
-"""What a live page gets of a run, and of a sweep, while it goes on."""
+"""What a live page gets of a run, of a sweep, and of what happens over time, while it goes on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,11 +11,12 @@ import pandas as pd
 from fedhh.experiments.report.explorer.chunks import columns_of, round_chunk
 from fedhh.experiments.report.explorer.run_page import EMPTY_RUN, facts_of
 from fedhh.experiments.report.explorer.server import LiveServer
-from fedhh.experiments.report.explorer.study_page import EMPTY_SWEEP, sweep_data
+from fedhh.experiments.report.explorer.study_page import EMPTY_STUDY, EMPTY_SWEEP, sweep_data
 from fedhh.experiments.run.candidates import survivors, vote_ranges
 from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.run.time_left import FinishedRound, RunWork
 from fedhh.experiments.study.callbacks import Callbacks, Work
+from fedhh.experiments.study.kinds import LivePage
 from fedhh.experiments.sweep.directory import (
     DONE,
     FAILED,
@@ -125,3 +127,41 @@ class LiveSweepPage(Callbacks):
         description = description_of(self._plan)
         table, described = label_results(pd.DataFrame(rows), description, "the sweep")
         return {**sweep_data(table, described), "live": True}
+
+
+Charts = Callable[[Any], list[dict[str, Any]]]
+"""Makes charts of what the last unit returned."""
+
+
+def live_study(title: str, charts: Charts) -> LivePage:
+    """Return the live page of what happens unit by unit: days, or periods.
+
+    Args:
+        title: What it is of.
+        charts: Called when a page asks, with what the last finished unit returned.
+    """
+    server = LiveServer(title, {**EMPTY_STUDY, "title": title})
+    return LivePage(server=server, callbacks=LiveStudyPage(server, charts))
+
+
+class LiveStudyPage(Callbacks):
+    """Tells a page of the units that are done."""
+
+    def __init__(self, server: LiveServer, charts: Charts) -> None:
+        self._server, self._charts = server, charts
+        self._noun, self._left = "", 0
+
+    def phase(self, text: str, done: int = 0, of: int = 0) -> None:
+        self._server.say("status", text)
+
+    def start(self, work: Work) -> None:
+        self._noun, self._left = work.noun, work.total - work.done
+        self._server.say("status", f"{self._left:,} {work.noun} to go")
+
+    def finish(self, unit: str, result: Any) -> None:
+        self._left -= 1
+        self._server.say("status", f"{unit} is done, {self._left:,} {self._noun} to go")
+        self._server.say("results", {}, chunk=partial(self._page, result))
+
+    def _page(self, result: Any) -> dict[str, Any]:
+        return {"charts": self._charts(result)}

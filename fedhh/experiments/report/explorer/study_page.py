@@ -44,6 +44,18 @@ EMPTY_SWEEP: dict[str, Any] = {
 }
 """A page's results by settings, before there is one."""
 
+EMPTY_STUDY: dict[str, Any] = {
+    "kind": "study",
+    "title": "",
+    "cards": [],
+    "notes": [],
+    "tables": [],
+    "charts": [],
+    "config": "",
+    "live": False,
+}
+"""A page with cards and charts, before there is one."""
+
 
 def study_page(
     title: str,
@@ -65,14 +77,13 @@ def study_page(
         config: The file of its configuration, shown if it is there.
     """
     manifest = {
-        "kind": "study",
+        **EMPTY_STUDY,
         "title": title,
         "cards": [dict(zip(("label", "value", "note"), card, strict=True)) for card in cards],
         "notes": list(notes),
         "tables": [plain_table(table) for table in tables],
         "charts": list(charts),
         "config": _text(config),
-        "live": False,
     }
     return PageData(title=title, manifest=manifest, chunks={})
 
