@@ -70,9 +70,9 @@ def set_sizes(query: SetSizeQuery, aggregate: Aggregate) -> _Floats:
 
     The estimates do not add up to the clients, and most sizes are noise. So a largest size l is
     chosen, by Akaike's criterion: no client holds more, and what is held up to l adds up to all.
-    Three
-    things cost: how far the estimates up to l are from that sum, in its own standard error; each
-    positive estimate beyond l, in its; and 2 for every size. The fit is then that of `norm_sub`.
+    Three things cost: how far the estimates up to l are from that sum, in its own standard error;
+    each positive estimate beyond l, in its; and 2 for every size. The fit is then that of
+    `norm_sub`.
 
     A rule that stops where the sum comes within a standard error of all would miss the right l by
     chance once in six, and make up what is missing from sizes that only noise shows.
