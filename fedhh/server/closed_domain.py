@@ -18,8 +18,9 @@ from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, QueryType, State
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, singletons
-from fedhh.server.local_discovery import CohortProtocol, PostProcessed
+from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.padded_sampling import judged_sample, sample_counts
+from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Count, FromConfig
 from fedhh.validation import InputError

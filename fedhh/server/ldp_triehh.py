@@ -19,8 +19,9 @@ from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.server.local_discovery import LocalProtocol, PostProcessed, judged
+from fedhh.server.local_discovery import LocalProtocol, judged
 from fedhh.server.noise import Noise, counted
+from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Layers, Passes, decided
 from fedhh.words.alphabet import END, Alphabet
@@ -321,4 +322,4 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         ]
         votes = aggregate.tally[: query.num_candidates]
         found = counted(query, aggregate, noise, codes=codes, support=votes[words])
-        return self.with_reported(found, words, noise, aggregate, votes)
+        return self.with_reported(found, words, noise, votes)

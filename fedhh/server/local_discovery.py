@@ -17,7 +17,6 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.oracles.post_processing import PostProcessing, post_process
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, QueryType, RunState, State
@@ -285,8 +284,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             return None
         short = np.zeros((self.symbols.size, codes.shape[1]), dtype=np.uint16)
         short[:-1, 0] = np.arange(1, len(short))
-        missing = max(0, self.fewest_validated - len(codes))
-        filling = short[match_rows(short, codes) < 0][:missing]
+        filling = short[match_rows(short, codes) < 0][: max(0, self.fewest_validated - len(codes))]
         return self.words_query(planned, np.concatenate([codes, filling]), self.validation_oracle)
 
     def words_query(self, planned: PlannedRound, codes: Codes, oracle: OracleSpec) -> PrefixQuery:
@@ -314,7 +312,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         found: Found,
         which: npt.NDArray[np.int64] | npt.NDArray[np.bool_],
         noise: Noise,
-        aggregate: Aggregate,
         support: npt.NDArray[np.int64],
     ) -> Found:
         """Return words with the estimates that a run reports: those of the round, as they are.
@@ -323,7 +320,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             found: The words, with what the round says.
             which: Which candidates of the round they are.
             noise: Of the round.
-            aggregate: The answers.
             support: ``(c,) int64``: reports that support each of the round's candidates.
         """
         return found
@@ -348,7 +344,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             validation=validation,
             anonymity_k=self.anonymity_k,
         )
-        accepted = self.with_reported(accepted, chosen, noise, aggregate, votes)
+        accepted = self.with_reported(accepted, chosen, noise, votes)
         heard = judged(
             run.own,
             noise,
@@ -361,46 +357,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         # Votes of several rounds decide together; words that fill up the domain are no candidates.
         z = heard.threshold_z if earlier is None else math.nan
         return replace(heard, threshold_z=z, num_candidates=query.num_candidates)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PostProcessed(CohortProtocol[State, QueryType], Generic[State, QueryType]):
-    """A discovery whose estimates come from a round's counts of all its candidates.
-
-    Attributes:
-        post_processing: What is done with the estimates of the words found, and of nothing before:
-            "none"; "norm-sub", so that those of all candidates and the rest of the reports are not
-            negative and add up; "base-cut", 0 where they are not significant; "power", their
-            means if counts follow a power law, and "power-ns", that and "norm-sub". Standard errors
-            stay those of "none", of which alone estimates have no bias.
-    """
-
-    post_processing: PostProcessing = "none"
-
-    def with_reported(
-        self,
-        found: Found,
-        which: npt.NDArray[np.int64] | npt.NDArray[np.bool_],
-        noise: Noise,
-        aggregate: Aggregate,
-        support: npt.NDArray[np.int64],
-    ) -> Found:
-        """Return words with the estimates that a run reports, after all candidates' processing.
-
-        An interval of the validation round is about the estimate without it, and is dropped.
-        """
-        if self.post_processing == "none":
-            return found
-        total = aggregate.num_reports
-        estimate = post_process(
-            self.post_processing,
-            noise.oracle.estimate(support, total),
-            total=total,
-            std=noise.std,
-            has_rest=True,
-        )
-        unknown = np.full(len(found.codes), math.nan)
-        return replace(found, estimate=estimate[which], interval_z=unknown)
 
 
 def judged(

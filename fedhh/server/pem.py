@@ -18,8 +18,9 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import BlindPrefixQuery
-from fedhh.server.local_discovery import HashSeed, LocalProtocol, PostProcessed, judged
+from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
 from fedhh.server.noise import Noise, counted
+from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
 from fedhh.validation import InputError
@@ -162,7 +163,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPref
         found = None
         if query.prefix_length == self.length:
             found = counted(query, aggregate, noise, codes=best, support=support[order])
-            found = self.with_reported(found, order, noise, aggregate, support)
+            found = self.with_reported(found, order, noise, support)
         return judged(
             best,
             noise,

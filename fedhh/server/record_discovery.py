@@ -21,8 +21,9 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import FragmentQuery, Parts
-from fedhh.server.local_discovery import HashSeed, LocalProtocol, PostProcessed, judged
+from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
 from fedhh.server.noise import Noise, counted
+from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import above_noise
 from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import require_epsilon
@@ -118,7 +119,7 @@ class RecordProtocol(
             threshold=int(support[chosen[-1]] if len(chosen) else support.max(initial=-1) + 1),
             num_candidates=len(codes),
             num_kept=len(chosen),
-            found=self.with_reported(found, chosen, noise, aggregate, support),
+            found=self.with_reported(found, chosen, noise, support),
         )
 
     @abstractmethod

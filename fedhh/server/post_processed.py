@@ -1,0 +1,54 @@
+"""Discoveries whose reported estimates may be post-processed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Generic
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.found import Found
+from fedhh.oracles.post_processing import PostProcessing, post_process
+from fedhh.protocol import QueryType, State
+from fedhh.server.local_discovery import CohortProtocol
+from fedhh.server.noise import Noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostProcessed(CohortProtocol[State, QueryType], Generic[State, QueryType]):
+    """A discovery whose estimates come from a round's counts of all its candidates.
+
+    Attributes:
+        post_processing: What is done with the estimates of the words found, and of nothing before:
+            "none"; "norm-sub", so that those of all candidates and the rest of the reports are not
+            negative and add up; "base-cut", 0 where they are not significant; "power", their
+            means if counts follow a power law, and "power-ns", that and "norm-sub". Standard errors
+            stay those of "none", of which alone estimates have no bias.
+    """
+
+    post_processing: PostProcessing = "none"
+
+    def with_reported(
+        self,
+        found: Found,
+        which: npt.NDArray[np.int64] | npt.NDArray[np.bool_],
+        noise: Noise,
+        support: npt.NDArray[np.int64],
+    ) -> Found:
+        """Return words with the estimates that a run reports, after all candidates' processing.
+
+        An interval of the validation round is about the estimate without it, and is dropped.
+        """
+        if self.post_processing == "none":
+            return found
+        estimate = post_process(
+            self.post_processing,
+            noise.oracle.estimate(support, noise.num_reports),
+            total=noise.num_reports,
+            std=noise.std,
+            has_rest=True,
+        )
+        unknown = np.full(len(found.codes), math.nan)
+        return replace(found, estimate=estimate[which], interval_z=unknown)
