@@ -98,9 +98,12 @@ function measures(table, open) {
   return el("details", { open }, el("summary", {}, "All measures"), textTable(table));
 }
 
-/** @param {SweepManifest} data */
-function showSweep(data) {
-  const view = new SweepView(data);
+/**
+ * Show a sweep, or what happens over time; a live page takes what is new.
+ * @param {SweepManifest | import("./types.js").StudyManifest} data
+ * @param {SweepView | StudyView} view
+ */
+function showResults(data, view) {
   const status = el("p", { class: "live", role: "status" });
   status.hidden = !data.live;
   fill(page, el("h1", {}, shown(data.title, 200)), status, view.element);
@@ -125,29 +128,11 @@ function append(columns, row) {
   for (const [name, value] of Object.entries(row)) (columns[name] ??= []).push(value);
 }
 
-/** @param {import("./types.js").StudyManifest} data */
-function showStudy(data) {
-  const view = new StudyView(data);
-  const status = el("p", { class: "live", role: "status" });
-  status.hidden = !data.live;
-  fill(page, el("h1", {}, shown(data.title, 200)), status, view.element);
-  bind(page, () => {});
-  if (data.live) {
-    follow(status, {
-      /** @param {any} said */
-      async results(said) {
-        Object.assign(data, await chunk(said.chunk));
-        view.refresh();
-      },
-    });
-  }
-}
-
 /** @param {import("./types.js").Manifest} data */
 function show(data) {
   if (data.kind === "run") showRun(data);
-  else if (data.kind === "sweep") showSweep(data);
-  else showStudy(data);
+  else if (data.kind === "sweep") showResults(data, new SweepView(data));
+  else showResults(data, new StudyView(data));
 }
 
 manifest().then(show).catch((error) => {
