@@ -18,8 +18,11 @@ from fedhh.settings import alternatives, bounds_of, config_path, described, sett
 
 DEFAULT_PROTOCOL = "ldp-triehh"
 
-CLIENT_SETTINGS = ("max_items", "sampler", "pad")
-"""What a client contributes, which protocols must share to be compared."""
+SHARED_SETTINGS = (
+    *("max_items", "sampler", "pad"),
+    *("false_discovery_rate", "anonymity_k", "validation_share"),
+)
+"""What a client contributes, and by what rule words are returned: alike in a fair comparison."""
 
 
 def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
@@ -108,13 +111,13 @@ def known_sections() -> dict[str, type[ProtocolSection]]:
 def switch_protocol(table: dict[str, Any], name: Any) -> dict[str, Any]:
     """Return a `[protocol]` table for another protocol.
 
-    It keeps what a client contributes, `CLIENT_SETTINGS`; all else was chosen for the other
-    protocol and becomes the default. A table that names the protocol already stays as it is.
+    It keeps the `SHARED_SETTINGS` that the protocol has; all else was chosen for the other protocol
+    and becomes the default. A table that names the protocol already stays as it is.
     """
     fields = section_class(name).model_fields
     if table.get("name", DEFAULT_PROTOCOL) == name:
         return table
-    return {"name": name} | {k: table[k] for k in CLIENT_SETTINGS if k in table and k in fields}
+    return {"name": name} | {k: table[k] for k in SHARED_SETTINGS if k in table and k in fields}
 
 
 def own_settings(kind: type[AnyProtocol]) -> dict[str, Any]:

@@ -47,7 +47,8 @@ class SweepSection(Section):
         seeds: Every cell runs with so many seeds: ``seed``, ``seed + 1``, ...
         protocols: An axis of whole protocols: a table of `[protocol]` settings for each label. A
             table with the name of the base's protocol changes it; another one keeps of the base
-            what a client contributes (`section.CLIENT_SETTINGS`).
+            what a client contributes and by what rule words are returned
+            (`section.SHARED_SETTINGS`).
         axes: Values by path, all combined with one another: a list, or ``{from, to, step}``.
         linked: Groups of axes that go together: lists of one length, taken row by row.
         extra: Cells outside the grid: settings on top of the base alone.

@@ -12,7 +12,7 @@ import pytest
 from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.config.schema import json_schema
-from fedhh.experiments.config.section import own_settings, section_class
+from fedhh.experiments.config.section import own_settings, section_class, switch_protocol
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.plans.sampled_threshold import triehh_parameters
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -166,13 +166,20 @@ def test_wrong_protocols_are_refused_with_path_and_value(settings, message):
     assert ".sfp." not in str(caught.value)
 
 
-def test_switching_keeps_what_a_client_contributes_and_nothing_else():
+def test_switching_keeps_contributions_and_the_rule_for_words_and_nothing_else():
     settings = ["protocol.max_items=3", "protocol.sampler=greedy", "protocol.depth=4"]
     for order in (["protocol.name=sfp", *settings[:2]], [*settings[:2], "protocol.name=sfp"]):
         sfp = load_config(settings=order).protocol
         assert (sfp.max_items, sfp.sampler, sfp.clients_per_layer) == (3, "greedy", "auto")
     triehh = parse_config({"protocol": {"name": "triehh"}}, "x").protocol
     assert triehh.clients_per_layer == "auto"
+    rule = {"false_discovery_rate": 0.2, "anonymity_k": 3, "validation_share": 0.15}
+    given = [f"protocol.{key}={value}" for key, value in rule.items()]
+    pem = load_config(settings=[*given, "protocol.name=pem"]).protocol
+    assert {key: getattr(pem, key) for key in rule} == rule
+    # A threshold alone says which words central TrieHH returns.
+    table = {"sampler": "random"} | rule
+    assert switch_protocol(table, "triehh") == {"name": "triehh"}
 
 
 def test_a_baseline_contributes_as_the_protocol_does_unless_it_says_so():
