@@ -2,8 +2,9 @@
 
 Every folder holds the sweep's file, its results, and a page with the command, the version, the
 machine and the seconds. `make results` runs the quick versions of sweeps that have no results at
-full size; `python tools/make_results.py NAME` runs one sweep, of any size, and for a name such as
-paper-pem the paper of `python -m papers`.
+full size; `python tools/make_results.py NAME` runs one sweep, of any size, one of `_VARIANTS`, or
+for a name such as paper-pem the paper of `python -m papers`. `--data-dir` has the files of clients
+that some variants are about.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fedhh.experiments.sweep.directory import RESULTS, SWEEP_FILE, read_results
 
 # By the start of a sweep's name: its figures and its tables, where they are not the usual ones.
 _USUAL = ("coverage", "precision")
+_SUMMARY = ("summary",)
 _METRICS = {"eta-regime": ("coverage", "noise_share"), "sampling": ("coverage",)}
 _TABLES = {
     "gboard-table1": ("gboard-table1",),
@@ -32,6 +34,21 @@ _TABLES = {
     "sampling": ("sampling",),
     "sfp": ("comparison",),
     "field": ("comparison",),
+    "best-settings": ("comparison",),
+}
+_IRC = "ubuntu_irc.parquet"
+_FROM_IRC = ("--data", _IRC)
+# A preset with other options, by the name of the folder.
+_VARIANTS = {
+    "field-central": ("field", ("--at", "user-central-epsilon=1")),
+    "field-irc": ("field", _FROM_IRC),
+    "field-published-irc": ("field-published", _FROM_IRC),
+    "best-settings-item": ("best-settings", ("--at", "item-central-epsilon=1")),
+    "best-settings-user": ("best-settings", ("--at", "user-central-epsilon=8")),
+    "sfp-vs-triehh-irc": (
+        "sfp-vs-triehh",
+        (*_FROM_IRC, "--set", "protocol.depth=10", "--set", "protocol.eta_max=300"),
+    ),
 }
 # Rows of a comparison that stand in results.csv alone.
 _IN_CSV_ALONE = re.compile(
@@ -60,6 +77,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/results"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seeds", type=int, help="seeds per cell, in place of the sweep's own")
+    parser.add_argument("--data-dir", type=Path, default=Path(), help="where files of clients are")
     parser.add_argument("--draw-only", action="store_true", help="pages of runs that are there")
     arguments = parser.parse_args()
     for name in arguments.names or quick_names(arguments.out):
@@ -67,7 +85,7 @@ def main() -> None:
             _draw_paper(name, arguments.out / name, arguments.runs / name, arguments.draw_only)
             continue
         if not arguments.draw_only:
-            _run(name, arguments.runs / name, arguments.workers, arguments.seeds)
+            _run(name, arguments.runs / name, arguments)
         _draw(name, arguments.out / name, arguments.runs / name)
     _write_index(arguments.out)
 
@@ -82,19 +100,29 @@ def quick_names(out: Path) -> list[str]:
     ]
 
 
-def _run(name: str, run: Path, workers: int, seeds: int | None) -> None:
+def _run(name: str, run: Path, arguments: argparse.Namespace) -> None:
     shutil.rmtree(run, ignore_errors=True)
-    words = ["sweep", "--preset", name, "--workers", str(workers)]
-    words += [] if seeds is None else ["--seeds", str(seeds)]
+    preset, options = _VARIANTS.get(name, (name, ()))
+    words = ["compare" if _tables_of(name) == ("comparison",) else "sweep", "--preset", preset]
+    words += [*options, "--workers", str(arguments.workers)]
+    words += [] if arguments.seeds is None else ["--seeds", str(arguments.seeds)]
     started = time.perf_counter()
     code = "from fedhh.cli.app import main; main()"
-    subprocess.run([sys.executable, "-c", code, *words, "--out", str(run)], check=True)
+    subprocess.run(
+        [sys.executable, "-c", code, *words, "--out", str(run.resolve())],
+        check=True,
+        cwd=arguments.data_dir,
+    )
     seconds = time.perf_counter() - started
     line = (
         f"Made by `fedhh {' '.join(words)}`, fedhh {fedhh.__version__}, in {seconds:.0f} seconds "
         f"on {_machine()}, its load, this sweep included, being {_load(seconds):.0f}."
     )
     (run / _MADE_BY).write_text(line, encoding="utf-8")
+
+
+def _tables_of(name: str) -> tuple[str, ...]:
+    return next((tables for start, tables in _TABLES.items() if name.startswith(start)), _SUMMARY)
 
 
 def _draw(name: str, out: Path, run: Path) -> None:
@@ -105,7 +133,6 @@ def _draw(name: str, out: Path, run: Path) -> None:
     for file in (SWEEP_FILE, RESULTS, "results.csv"):
         shutil.copy(run / file, out / file)
     _, description = read_results(run)
-    tables = next((t for start, t in _TABLES.items() if name.startswith(start)), ("summary",))
     lines = [
         f"# {description['title']}",
         "",
@@ -119,7 +146,7 @@ def _draw(name: str, out: Path, run: Path) -> None:
                 .render("markdown")
                 .removeprefix(f"{description['title']}\n\n")
             )
-            for table in tables
+            for table in _tables_of(name)
         ),
         f"![{Path(figures[0]).stem}]({figures[0]})",
         "",

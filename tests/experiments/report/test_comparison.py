@@ -212,15 +212,30 @@ def test_presets_ask_the_same_clients_for_the_same_contributions(name):
         assert 0 <= unused < len(protocol.plan.layers)
 
 
-def test_the_quick_field_has_the_protocols_of_the_whole():
-    whole, quick = (
+def test_all_fields_have_the_same_protocols_and_the_quick_one_those_of_the_whole():
+    whole, quick, published = (
         tomllib.loads(preset_text(name, SWEEPS))["sweep"]["protocols"]
-        for name in ("field", "field-quick")
+        for name in ("field", "field-quick", "field-published")
     )
     names = {label: table["name"] for label, table in whole.items()}
-    assert names == {label: table["name"] for label, table in quick.items()}
+    assert quick == whole
+    assert names == {label: table["name"] for label, table in published.items()}
     # Itemsets are no words; all else that has a name is there.
     assert set(names.values()) == set(PROTOCOLS) - {"svsm"}
+
+
+@pytest.mark.parametrize("name", ["field", "field-quick", "best-settings"])
+def test_one_rule_says_which_words_all_local_protocols_return(name):
+    rules = set()
+    for cell in cells_of_one_seed(name):
+        protocol = build_protocol(cell.config)
+        if protocol.name in {"triehh", "blender"}:  # their thresholds are their guarantee
+            assert not getattr(protocol, "validates", False)
+            continue
+        rules.add((protocol.false_discovery_rate, protocol.anonymity_k))
+        # No list is shorter than the words that any protocol returns.
+        assert getattr(protocol, "max_words", 2_000) >= 2_000
+    assert rules == {(0.05, 20)}
 
 
 def test_a_setting_that_follows_from_another_has_no_column_but_is_in_the_records():
