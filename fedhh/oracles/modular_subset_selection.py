@@ -52,7 +52,7 @@ class ModularSubsetSelection(SampledAggregates):
           the public random placement of values. So p and q do not exist.
 
     Report size: log2 of sum C(m_j, d_j), 0.61 of Subset Selection's bits for the default l = 8;
-    0.54 on average where the block's number goes first and the subset has the bits of its own block.
+    0.54 on average where the block's number goes first and the subset has the bits of its block.
     Cost: O(d) per report; O(s (l + log s)) for the estimates of all values, by Fourier transforms,
     and once per domain some dozens of steps of O(s l). `variance` solves l + 5 times, once per
     domain too: a few seconds for 10**6 values.
