@@ -46,13 +46,16 @@ class ModularSubsetSelection(SampledAggregates):
     Formal guarantees:
         * epsilon-local differential privacy, exactly: J does not depend on the value.
         * Estimates are unbiased, wherever values have their places.
-        * V0 is less than 1.3 times `SubsetSelection`'s where s is above 7 e**epsilon. Below, it
-          grows: which block a client draws is noise, too, to the values that share its residue.
         * The variance depends on the residues that values share; `variance` is the exact mean over
           the public random placement of values. So p and q do not exist.
 
-    Report size: log2 of sum C(m_j, d_j), 0.61 of Subset Selection's bits for the default l = 8;
-    0.54 on average where the block's number goes first and the subset has the bits of its block.
+    V0 is less than 1.3 times Subset Selection's where s is above 7 e**epsilon (computed for 70
+    domains up to 30,000 and epsilons up to 8). Below, it grows: which block a client draws is
+    noise, too, to the values that share its residue.
+
+    Report size: log2 of sum C(m_j, d_j). For the default l = 8 and s above 1,000, 0.53 to 0.65 of
+    Subset Selection's bits; where the block's number goes first, and the subset has the bits of its
+    own block, 0.54 on average.
     Cost: O(d) per report; O(s (l + log s)) for the estimates of all values, by Fourier transforms,
     and once per domain some dozens of steps of O(s l). `variance` solves l + 5 times, once per
     domain too: a few seconds for 10**6 values.
