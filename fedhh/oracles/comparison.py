@@ -74,9 +74,9 @@ def server_work(oracle: FrequencyOracle) -> ServerWork | None:  # noqa: PLR0911 
         case ProjectiveGeometryResponse():
             return ServerWork("1", 1, "c", oracle.num_supporting)
         case ModularSubsetSelection():
-            # A candidate is its share of solving for all values, twice by six transforms.
-            transforms = 12 * math.log2(2 * s)
-            return ServerWork("d", max(b.d for b in oracle.blocks), "log s", transforms)
+            # A candidate is a row of the inverse of its equations.
+            rows = oracle.residues.larger.size
+            return ServerWork("d", max(b.d for b in oracle.blocks), "min(s, 512)", rows)
         case HashedResponseOracle():
             return ServerWork("1", 1, "k", oracle.num_hashes)
         case CountMeanSketch():

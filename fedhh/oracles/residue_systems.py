@@ -1,13 +1,18 @@
 """Residues to several moduli: their choice, and the least-squares equations that they lead to.
 
-A value x in [0, s) has the residues x mod m_j to l pairwise coprime moduli. With B_j[x, y] = 1
-where x and y are congruent modulo m_j, otherwise 0, the sum T of all B_j is what residue counts
-make of a histogram when each value is given the counts of all its residues. T is symmetric, and
-Toeplitz, since B_j depends on x - y alone.
+Values have l moduli m_j. With B_j[x, y] = 1 where x and y are congruent modulo m_j, otherwise 0,
+the sum T of all B_j is what residue counts make of a histogram when each value is given the counts
+of all its residues.
 
-T has an inverse if and only if sum m_j - l + 1 >= s. Sequences with period m_j are those that
-satisfy the recurrence z**m_j - 1; the lcm of these polynomials has the degree on the left, and so
-many consecutive terms of a sequence in the sum of these spaces are free, no more.
+The moduli are multiples m_j = g k_j of one number g, the k_j pairwise coprime. Values that are not
+congruent modulo g share no residue, so that T falls apart into one matrix for each residue modulo
+g: for the values b, b + g, b + 2 g and so on, it is that of the numbers 0, 1, 2, ... with the
+moduli k_j. g is such that these are at most `LARGEST_PART`: equations are small for any domain.
+
+For s' numbers the matrix is symmetric and Toeplitz. It has an inverse if and only if
+sum k_j - l + 1 >= s'. Sequences with period k_j are those that satisfy the recurrence z**k_j - 1;
+the lcm of these polynomials has the degree on the left, and so many consecutive terms of a sequence
+in the sum of these spaces are free, no more.
 """
 
 from __future__ import annotations
@@ -18,21 +23,18 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy import fft
+from scipy.linalg import solve_toeplitz, toeplitz
 
 from fedhh.oracles.base import Floats
 
+LARGEST_PART = 512
+"""Most numbers that equations are solved for together."""
+
 MOST_NOISE = 1.25
-"""How much larger than with all residues apart the variance may be, on the domain of the search."""
+"""How much larger than with all residues apart the variance may be."""
 
-_MOST_NOISE_OF_DOMAIN = 1.3
-
-_SEARCHED_SIZE = 512
 _SPREADS = (1.1, 1.2, 1.3, 1.5, 1.7)
 _STEP = 0.97
-
-_PRECISION = 1e-15
-_MOST_STEPS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class Traces:
         squares: ``(l,)``: trace of X B_j X.
         pairs: ``(l,)``: the sum of all squared entries of B_j X.
         own: ``(l,)``: that of the squared diagonal.
-        levels: Sum of z_x**2.
+        levels: ``(l,)``, all alike: sum of z_x**2.
         level_pairs: ``(l,)``: sum of z_x (B_j X)[v, x], over all v, too.
         own_levels: ``(l,)``: of z_x (B_j X)[x, x].
     """
@@ -53,238 +55,176 @@ class Traces:
     squares: Floats
     pairs: Floats
     own: Floats
-    levels: float
+    levels: Floats
     level_pairs: Floats
     own_levels: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResidueSystem:
-    """Pairwise coprime moduli for the values of a domain.
-
-    The inverse X of T is known from its first column u by the formula of Gohberg and Semencul: with
-    Z the shift down and r_i = u_{s-i}, r_0 = 0, X - Z X Z' = (u u' - r r') / u_0.
+class CoprimeSystem:
+    """Pairwise coprime moduli for the numbers 0 .. size - 1.
 
     Attributes:
-        domain_size: s.
-        moduli: m_j, pairwise coprime, sum m_j - l + 1 >= s.
+        size: s'.
+        moduli: k_j, pairwise coprime.
     """
 
-    domain_size: int
+    size: int
     moduli: tuple[int, ...]
 
-    def class_sums(self, modulus: int, numbers: Floats) -> Floats:
-        """Return ``(m,)``: the sum of ``(s,)`` numbers over each class of congruent values."""
-        whole = self.domain_size // modulus * modulus
-        sums = numbers[:whole].reshape(-1, modulus).sum(axis=0)
-        sums[: self.domain_size - whole] += numbers[whole:]
-        return np.asarray(sums)
+    @property
+    def has_inverse(self) -> bool:
+        """Whether T has one."""
+        return sum(self.moduli) - len(self.moduli) + 1 >= self.size
 
-    def add_to_classes(self, sums: Floats, out: Floats) -> None:
-        """Add ``(m,)`` numbers of classes to ``(s,)`` numbers of their values, in place."""
-        whole = self.domain_size // len(sums) * len(sums)
-        rows = out[:whole].reshape(-1, len(sums))
-        rows += sums
-        out[whole:] += sums[: self.domain_size - whole]
-
-    def product(self, numbers: Floats) -> Floats:
-        """Return T times ``(s,) float64``; O(s l)."""
-        out = np.zeros(self.domain_size)
-        for modulus in self.moduli:
-            self.add_to_classes(self.class_sums(modulus, numbers), out)
-        return out
-
-    @cached_property
+    @property
     def first_column(self) -> Floats:
-        """u, ``(s,) float64``, by conjugate gradients; NaN where these do not converge."""
-        left = np.zeros(self.domain_size)
-        left[0] = 1.0
-        found = np.zeros(self.domain_size)
-        direction, size = left.copy(), 1.0
-        for _ in range(_MOST_STEPS):
-            image = self.product(direction)
-            # numpy's own sums, not those of a linear algebra library: the same bits everywhere.
-            step = size / float((direction * image).sum())
-            found += step * direction
-            left -= step * image
-            before, size = size, float((left * left).sum())
-            if size <= _PRECISION**2:
-                return found
-            direction *= size / before
-            direction += left
-        return np.full(self.domain_size, np.nan)
-
-    @cached_property
-    def _reversed(self) -> Floats:
-        """r, ``(s,) float64``."""
-        return np.concatenate([[0.0], self.first_column[:0:-1]])
-
-    @cached_property
-    def _spectra(self) -> tuple[int, Floats, Floats]:
-        """Length of transforms, and those of u and r."""
-        length = fft.next_fast_len(2 * self.domain_size, real=True)
-        return length, fft.rfft(self.first_column, length), fft.rfft(self._reversed, length)
-
-    def _inverse_product(self, numbers: Floats) -> Floats:
-        length, first, second = self._spectra
-        size = self.domain_size
-        backwards = fft.rfft(numbers[::-1], length)
-        parts = [fft.irfft(each * backwards, length)[:size][::-1] for each in (first, second)]
-        transform = first * fft.rfft(parts[0], length) - second * fft.rfft(parts[1], length)
-        return np.asarray(fft.irfft(transform, length)[:size] / self.first_column[0])
-
-    def solve(self, numbers: Floats) -> Floats:
-        """Return X times ``(s,) float64``; O(s log s) after the first."""
-        found = self._inverse_product(numbers)
-        return np.asarray(found + self._inverse_product(numbers - self.product(found)))
-
-    def inverse_diagonal(self, offset: int) -> Floats:
-        """Return ``(s - offset,)``: X[x, x + offset] for all x."""
-        u, r = self.first_column, self._reversed
-        last = self.domain_size - offset
-        steps = u[:last] * u[offset:] - r[:last] * r[offset:]
-        return np.asarray(np.cumsum(steps) / u[0])
+        """``(s',)``: how many moduli divide each number, T's first column."""
+        column = np.zeros(self.size)
+        for modulus in self.moduli:
+            column[::modulus] += 1
+        return column
 
     @property
     def noise(self) -> float:
         """The mean of X's diagonal, times l: how much the variance exceeds that of residues apart.
 
-        1 at least, by Jensen's inequality: all diagonal entries of T are l.
+        1 at least, by Jensen's inequality: all diagonal entries of T are l. By the formula of
+        Gohberg and Semencul, of X's first column u: with r_i = u_{s'-i} and r_0 = 0, the diagonal
+        rises by (u_i**2 - r_i**2) / u_0.
         """
-        mean = float(self.inverse_diagonal(0).mean())
-        return len(self.moduli) * mean if math.isfinite(mean) else math.inf
+        column = solve_toeplitz(self.first_column, np.eye(1, self.size)[0])
+        turned = np.concatenate([[0.0], column[:0:-1]])
+        diagonal = np.cumsum(column**2 - turned**2) / column[0]
+        return float(diagonal.mean()) * len(self.moduli)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """X, ``(s', s') float64``."""
+        return np.asarray(np.linalg.inv(toeplitz(self.first_column)))
 
     @cached_property
     def traces(self) -> Traces:
-        """Exact sums over all values; O(l s log s).
-
-        Those of X B_j X and X E_j X follow from what the shift leaves of them. For E symmetric,
-        Z X - X Z = U V' with U = [u, r / u_0], V = [-w / u_0, J u], w_i = u_{i+1}, J the reversal;
-        so with F = X E V, Y = X E X has
-
-            Y - Z Y Z' = X (E - Z E Z') X - U (Z F)' - (Z F) U' + U V' E V U',
-
-        and the trace of Y is the sum of its diagonal, entry i times s - i. What depends on F there
-        is linear in E, so that two solutions serve for all of them. For a_c the indicator of class
-        c, E - Z E Z' is a_0 e_0' + e_0 a_0' - e_0 e_0' for E = B_j, and a_0 a_0' - a_R a_R' for
-        E_j, which is B_j among the R = s mod m_j classes that have one value more: B_j**2 =
-        floor(s / m_j) B_j + E_j. X a_0 follows from X a_R, since J a_R is the last class and Z
-        times that is a_0 - e_0.
-        """
-        size, u, r = self.domain_size, self.first_column, self._reversed
-        weights = size - np.arange(size, dtype=np.float64)
-        left = (u, r / u[0])
-        right = (np.r_[-u[1:], 0.0] / u[0], u[::-1])
-        # Z' of weighted U, and X of that.
-        shifted = [self._inverse_product(np.r_[(weights * each)[1:], 0.0]) for each in left]
-        gram = np.array([[(weights * a * b).sum() for b in left] for a in left])
-        levels = self._inverse_product(np.ones(size))
-        twice = self._inverse_product(levels)
-
-        def of_shift(sums: list[Floats], against: list[Floats]) -> float:
-            """Return what F and V' E V add to the trace."""
-            linear = sum(float((a * b).sum()) for a, b in zip(against, sums, strict=True))
-            square = np.array([[(a * b).sum() for b in sums] for a in sums])
-            return float((square * gram).sum()) - 2 * linear
-
-        found: dict[str, list[float]] = {
-            name: [] for name in ("squares", "pairs", "own", "level_pairs", "own_levels")
-        }
+        """Exact sums over all numbers."""
+        inverse, levels = self.inverse, self.inverse.sum(axis=1)
+        rows = []
         for modulus in self.moduli:
-            least, extra = divmod(size, modulus)
-            sums = [self.class_sums(modulus, each) for each in right]
-            against = [self.class_sums(modulus, each) for each in shifted]
-
-            if extra:
-                after = self._inverse_product(self._class(modulus, extra))
-                first = u + np.r_[0.0, after[:0:-1]]
-                for part, each in zip(left, sums, strict=True):
-                    first -= part * each[-1]
-            else:
-                first = self._inverse_product(self._class(modulus, 0))
-            squares = float((weights * (2 * first * u - u * u)).sum())
-            squares += of_shift(sums, against)
-            of_larger = 0.0
-            if extra:
-                of_larger = float((weights * (first * first - after * after)).sum())
-                of_larger += of_shift([a[:extra] for a in sums], [a[:extra] for a in against])
-            diagonal = self._own_entries(modulus)
-            found["squares"].append(squares)
-            found["pairs"].append(least * squares + of_larger)
-            found["own"].append(float((diagonal**2).sum()))
-            sizes = np.where(np.arange(modulus) < extra, least + 1.0, float(least))
-            found["level_pairs"].append(float((self.class_sums(modulus, twice) * sizes).sum()))
-            found["own_levels"].append(float((levels * diagonal).sum()))
-        arrays = {name: np.array(each) for name, each in found.items()}
-        return Traces(levels=float((levels**2).sum()), **arrays)
-
-    def _class(self, modulus: int, residue: int) -> Floats:
-        indicator = np.zeros(self.domain_size)
-        indicator[residue::modulus] = 1.0
-        return indicator
-
-    def _own_entries(self, modulus: int) -> Floats:
-        """Return ``(s,)``: the diagonal of B_j X, X[x, y] summed over all y in the class of x."""
-        entries = self.inverse_diagonal(0)
-        for offset in range(modulus, self.domain_size, modulus):
-            there = self.inverse_diagonal(offset)
-            entries[:-offset] += there
-            entries[offset:] += there
-        return entries
+            residues = np.arange(self.size) % modulus
+            shares = (residues[:, None] == residues) @ inverse
+            own = np.diag(shares)
+            rows.append(
+                (
+                    (inverse * shares).sum(),
+                    (shares**2).sum(),
+                    (own**2).sum(),
+                    (levels**2).sum(),
+                    (shares * levels).sum(),
+                    (own * levels).sum(),
+                )
+            )
+        return Traces(
+            **dict(
+                zip(
+                    ("squares", "pairs", "own", "levels", "level_pairs", "own_levels"),
+                    np.array(rows).T,
+                    strict=True,
+                )
+            )
+        )
 
 
-@lru_cache(maxsize=8)
-def residue_system(domain_size: int, num_moduli: int) -> ResidueSystem:
-    """Return moduli for a domain: few and small ones, whose equations are well-conditioned.
+@dataclass(frozen=True, kw_only=True)
+class ResidueSystem:
+    """Moduli for the values of a domain: g times those of its parts.
 
-    Candidates are geometric rows of pairwise coprime numbers, as far as the domain, of several
-    ratios of the largest to the smallest. Of those whose `noise` is at most `MOST_NOISE`, the one
-    whose largest modulus is least is chosen: the longest report is shortest. Where the domain has
-    no such rows of ``num_moduli``, it is fewer; the domain's size alone is always one.
-
-    Above 512 values, a row is chosen for 512 and enlarged in proportion; where its noise is above
-    1.3, by 3 percent more, as often as it takes.
+    Attributes:
+        domain_size: s.
+        num_parts: g, at most s.
+        larger: The equations of the first s mod g parts, or of all if that is 0.
+        smaller: Those of all others, whose values are one fewer.
     """
-    searched = min(domain_size, _SEARCHED_SIZE)
-    chosen = next(
-        found
-        for count in range(min(num_moduli, searched), 0, -1)
-        if (found := _shortest(searched, count)) is not None
+
+    domain_size: int
+    num_parts: int
+    larger: CoprimeSystem
+    smaller: CoprimeSystem
+
+    @property
+    def moduli(self) -> tuple[int, ...]:
+        """The moduli m_j = g k_j."""
+        return tuple(self.num_parts * each for each in self.larger.moduli)
+
+    @property
+    def num_larger(self) -> int:
+        """How many parts have the larger number of values, 1 to g."""
+        return self.domain_size - self.num_parts * (self.larger.size - 1)
+
+    def solve(self, numbers: Floats) -> Floats:
+        """Return X times ``(s,) float64``; O(s s')."""
+        padded = np.zeros(self.larger.size * self.num_parts)
+        padded[: self.domain_size] = numbers
+        columns, most = padded.reshape(self.larger.size, self.num_parts), self.num_larger
+        columns[:, :most] = self.larger.inverse @ columns[:, :most]
+        if most < self.num_parts:
+            columns[:-1, most:] = self.smaller.inverse @ columns[:-1, most:]
+        return padded[: self.domain_size]
+
+    @cached_property
+    def traces(self) -> Traces:
+        """Exact sums over all values."""
+        rest = self.num_parts - self.num_larger
+        larger = vars(self.larger.traces)
+        smaller = vars(self.smaller.traces) if rest else larger
+        return Traces(
+            **{name: self.num_larger * larger[name] + rest * smaller[name] for name in larger}
+        )
+
+
+@lru_cache(maxsize=32)
+def residue_system(domain_size: int, num_moduli: int) -> ResidueSystem:
+    """Return the moduli of a domain."""
+    num_parts = -(-domain_size // LARGEST_PART)
+    larger = coprime_system(-(-domain_size // num_parts), num_moduli)
+    return ResidueSystem(
+        domain_size=domain_size,
+        num_parts=num_parts,
+        larger=larger,
+        smaller=CoprimeSystem(size=larger.size - 1, moduli=larger.moduli),
     )
-    scale = domain_size / searched
-    if scale == 1:
-        return chosen
-    while row := _coprime([each * scale for each in chosen.moduli], domain_size):
-        system = ResidueSystem(domain_size=domain_size, moduli=row)
-        if _has_inverse(system) and system.noise <= _MOST_NOISE_OF_DOMAIN:
-            return system
-        scale /= _STEP
-    return ResidueSystem(domain_size=domain_size, moduli=(domain_size,))
 
 
-def _shortest(domain_size: int, count: int) -> ResidueSystem | None:
-    if count == 1:
-        return ResidueSystem(domain_size=domain_size, moduli=(domain_size,))
-    found = [each for spread in _SPREADS if (each := _smallest(domain_size, count, spread))]
-    return min(found, key=lambda each: max(each.moduli), default=None)
+@lru_cache(maxsize=32)
+def coprime_system(size: int, num_moduli: int) -> CoprimeSystem:
+    """Return moduli for some numbers: small ones, whose equations are well-conditioned.
+
+    Candidates are geometric rows of pairwise coprime numbers, as far as the size, of several ratios
+    of the largest to the smallest. Of those whose `noise` is at most `MOST_NOISE`, the one whose
+    largest modulus is least is chosen: the longest report is shortest. Where there are no such rows
+    of ``num_moduli``, it is fewer; the size alone is always one.
+    """
+    for count in range(min(num_moduli, size), 1, -1):
+        found = [each for spread in _SPREADS if (each := _smallest(size, count, spread))]
+        if found:
+            return min(found, key=lambda each: max(each.moduli))
+    return CoprimeSystem(size=size, moduli=(size,))
 
 
-def _smallest(domain_size: int, count: int, spread: float) -> ResidueSystem | None:
+def _smallest(size: int, count: int, spread: float) -> CoprimeSystem | None:
     """Return the smallest row of a spread before the first that is too noisy."""
     found = None
-    for row in _rows(domain_size, count, spread):
-        system = ResidueSystem(domain_size=domain_size, moduli=row)
-        if not _has_inverse(system) or system.noise > MOST_NOISE:
+    for row in _rows(size, count, spread):
+        system = CoprimeSystem(size=size, moduli=row)
+        if not system.has_inverse or system.noise > MOST_NOISE:
             break
         found = system
     return found
 
 
-def _rows(domain_size: int, count: int, spread: float) -> Iterator[tuple[int, ...]]:
-    """Yield geometric rows of coprime numbers in [2, domain_size], falling."""
-    largest = float(domain_size)
+def _rows(size: int, count: int, spread: float) -> Iterator[tuple[int, ...]]:
+    """Yield geometric rows of coprime numbers in [2, size], falling."""
+    largest = float(size)
     while largest > 2:
-        row = _coprime([largest * spread ** (-i / (count - 1)) for i in range(count)], domain_size)
+        row = _coprime([largest * spread ** (-i / (count - 1)) for i in range(count)], size)
         if row is None:
             return
         yield row
@@ -307,7 +247,3 @@ def _coprime(aims: list[float], most: int) -> tuple[int, ...] | None:
             return None
         row.append(found)
     return tuple(row)
-
-
-def _has_inverse(system: ResidueSystem) -> bool:
-    return sum(system.moduli) - len(system.moduli) + 1 >= system.domain_size
