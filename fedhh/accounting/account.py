@@ -118,7 +118,14 @@ def _check_records(layers: Sequence[LayerRecord], *, max_items: int) -> None:
 def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) -> list[str]:
     uses, padded = run.uses, run.plan.padded
     notes = ["Neighbors are swaps: one item, or all items of one client, replaced by others."]
-    if uses > 1:
+    if len(run.groups) > 1:
+        apart, others = run.groups
+        notes.append(
+            f"The first {len(apart.layers)} of {len(run.layers)} planned rounds have clients of "
+            f"their own; a client of the others may take part in up to {others.uses}, which are "
+            "composed, however many took place. The maximum of the two groups holds."
+        )
+    elif uses > 1:
         notes.append(
             f"A client may take part in up to {uses} rounds, all that the settings allow, so "
             "as many are composed, however many took place; with disjoint cohorts the maximum "

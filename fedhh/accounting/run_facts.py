@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE
 from fedhh.plans.local_reports import LocalReports
@@ -87,6 +87,19 @@ class RunFacts:
                 )
             )
         return cls(plan=plan, layers=tuple(layers), delta=delta)
+
+    @property
+    def groups(self) -> tuple[RunFacts, ...]:
+        """The planned rounds by groups of clients that share none, see `fedhh.plans.base.Plan`."""
+        plans = () if self.realised else self.plan.groups
+        if len(plans) <= 1:
+            return (self,)
+        found, start = [], 0
+        for plan in plans:
+            layers = self.layers[start : start + len(plan.layers)]
+            found.append(replace(self, plan=plan, layers=layers))
+            start += len(layers)
+        return tuple(found)
 
     @property
     def uses(self) -> int:

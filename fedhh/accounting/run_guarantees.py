@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -47,6 +47,10 @@ Bounds = tuple[ShuffleBound, ...]
 REACHABLE = "blanket, any domain"
 """The method of the guarantees by `reachable_blanket`, where votes decide domains."""
 
+_NUM_LATER = 2
+"""Bounds of 2023 in `central_guarantees`: by optimal differences, and in closed form."""
+_GROUPS = "a client is in one of two groups of rounds, the maximum of both"
+
 _REMEMBERED = 256
 """Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
 
@@ -54,11 +58,33 @@ _REMEMBERED = 256
 def central_guarantees(run: RunFacts) -> list[Guarantee]:
     """Return what holds before the run against readers of the results, the best marked.
 
+    Where the first rounds have clients of their own, each bound is the maximum over two groups of
+    clients, each with its own rounds, smallest cohort and domains. A client is in one group,
+    whatever its data. Given what was heard before, the other group's answers have the same
+    distribution for neighbors: they are post-processing, or an adaptive choice of the next round,
+    which composition allows.
+
     Args:
         run: The planned rounds.
     """
-    if problem := _not_computed(run):
+    groups, problem = _computed_groups(run)
+    if problem:
         return _without_amplification(run, problem)
+    found = _worst_of_groups(run, [_by_every_bound(each) for each in groups])
+    item = [each for each in found if each.unit == "item"]
+    user = [each for each in found if each.unit == "user"]
+    if not run.plan.is_subset_selection:
+        # Without the proofs for Subset Selection, the later bounds are for comparison only.
+        num_proven = len(item) - _NUM_LATER
+        return [*_with_best(item[:num_proven]), *item[num_proven:], *_with_best(user)]
+    return [*_with_best(item), *_with_best(user)]
+
+
+def _by_every_bound(run: RunFacts) -> list[Guarantee]:
+    """Return what `central_guarantees` does, of one group of clients: the item's, the later last.
+
+    Of the bounds of 2023, proven or not, none is below the blanket's at user level.
+    """
     closed = closed_form_epsilon(
         local_epsilon=run.local_epsilon, num_reports=run.reports, delta=run.delta
     )
@@ -67,7 +93,8 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
     selection = run.plan.is_subset_selection
     proven = _bounds_of_layers(run)
     of_2023 = SelectionClones2023 if selection else Clones2023
-    later = [
+    return [
+        *(_item(run, bounds) for bounds in proven),
         _item(run, (of_2023(local_epsilon=run.local_epsilon, num_reports=run.reports),)),
         _central(
             run,
@@ -77,13 +104,7 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
             theorem=CLOSED_FORM_OF_SELECTION if selection else SUN_CENTRAL,
             assumptions=of_2023.assumptions if selection else CLOSED_FORM_ASSUMPTIONS,
         ),
-    ]
-    item = [_item(run, bounds) for bounds in proven]
-    return [
-        # Without the proofs for Subset Selection, the later bounds are for comparison only.
-        *(_with_best([*item, *later]) if selection else [*_with_best(item), *later]),
-        # Of the bounds of 2023, proven or not, none is below the blanket's at user level.
-        *_with_best([each for bounds in proven for each in _user(run, bounds)]),
+        *(each for bounds in proven for each in _user(run, bounds)),
     ]
 
 
@@ -97,14 +118,53 @@ def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
         run: The planned rounds.
         unit: "item" or "user".
     """
-    if problem := _not_computed(run):
+    groups, problem = _computed_groups(run)
+    if problem:
         return next(each for each in _without_amplification(run, problem) if each.unit == unit)
+    found = _worst_of_groups(run, [_by_best_bounds(each, unit) for each in groups])
+    return next(each for each in _with_best(found) if each.best)
+
+
+def _by_best_bounds(run: RunFacts, unit: Unit) -> list[Guarantee]:
+    """Return what `guarantee_before_run` chooses from, of one group of clients."""
     bounds = _bounds_of_layers(run)[-1]
     found = _user(run, bounds) if unit == "user" else [_item(run, bounds)]
     if unit == "item" and run.plan.is_subset_selection:
         later = SelectionClones2023(local_epsilon=run.local_epsilon, num_reports=run.reports)
         found.append(_item(run, (later,)))
-    return next(each for each in _with_best(found) if each.best)
+    return found
+
+
+def _computed_groups(run: RunFacts) -> tuple[list[RunFacts], str]:
+    """Return the groups that amplification is computed for, and, if there are none, why not."""
+    computed = [each for each in run.groups if _not_computed(each) is None]
+    return computed, "" if computed else str(_not_computed(run))
+
+
+def _worst_of_groups(run: RunFacts, found: Sequence[list[Guarantee]]) -> list[Guarantee]:
+    """Return the worst of each bound, among groups without amplification too.
+
+    Args:
+        run: The planned rounds.
+        found: The same bounds of each group that amplification is computed for.
+    """
+    if len(run.groups) == 1:
+        return found[0]
+    local = [
+        guarantee
+        for each in run.groups
+        if (problem := _not_computed(each)) is not None
+        for guarantee in _without_amplification(each, problem)
+    ]
+    worst = []
+    for of_bound in zip(*found, strict=True):
+        unit = of_bound[0].unit
+        choices = [*of_bound, *(each for each in local if each.unit == unit)]
+        unknown = [each for each in choices if isinstance(each.epsilon, NotApplicable)]
+        one = unknown[0] if unknown else max(choices, key=lambda each: or_infinite(each.epsilon))
+        assumptions = f"{one.assumptions}; {_GROUPS}"
+        worst.append(replace(one, assumptions=assumptions, smallest_cohort=run.cohort))
+    return worst
 
 
 def realised_guarantees(run: RunFacts) -> list[Guarantee]:

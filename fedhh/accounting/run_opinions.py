@@ -9,7 +9,7 @@ from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.composition import QUICK, Use
 from fedhh.accounting.bounds.selection import dominating_blanket
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound
-from fedhh.accounting.guarantees import NotApplicable, PrivacyReport
+from fedhh.accounting.guarantees import Composed, NotApplicable, PrivacyReport, Unit
 from fedhh.accounting.run_guarantees import blankets_of, reachable_of
 from fedhh.accounting.second_opinion import SecondOpinion, opinion_on_uses
 from fedhh.accounting.shuffling import shuffle_bound
@@ -46,7 +46,8 @@ def opinions_on_run(
             continue
         composed, realised = guarantee.composed, guarantee.realised
         reports = min(composed.num_reports, NUM_REPORTS_RANGE[1])
-        bound = replace(_bound(composed.bound, realised, local, layers), num_reports=reports)
+        group = _group_of(composed, guarantee.unit, local)
+        bound = replace(_bound(composed.bound, realised, group, layers), num_reports=reports)
         opinion = opinion_on_uses(
             [Use(bound=bound, times=composed.times)],
             delta=guarantee.delta,
@@ -56,6 +57,15 @@ def opinions_on_run(
         )
         opinions.append(opinion)
     return tuple(opinions)
+
+
+def _group_of(composed: Composed, unit: Unit, plan: LocalReports) -> LocalReports:
+    """Return the group of clients whose rounds an epsilon is composed over: by their number."""
+    items = plan.max_items if unit == "user" else 1
+    groups = plan.groups
+    return next(
+        (each for each in groups if composed.times == items * each.most_rounds_per_client), plan
+    )
 
 
 def _bound(

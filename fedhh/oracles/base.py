@@ -74,8 +74,11 @@ class FrequencyOracle(TakesSettingsByName, ABC):
         has_public_coins: Whether a report shows coins drawn independently of the value, such as
             the seed of a hash function. `log_prob` and `report_space` are then given those.
         aggregate_form: What reports add up to. ``values``: a count of each value, its support.
-            ``outputs``: a count of each possible report. ``sketch``: numbers that values share, as
-            many for any domain, so that it may be too large to count value by value.
+            ``outputs``: a count of each possible report, or of each part of one. ``sketch``:
+            numbers that values share, as many for any domain, so that it may be too large to count
+            value by value.
+        estimates_jointly: Whether the estimate of a value also depends on the support of others.
+            `estimate` then takes the support of every value.
     """
 
     epsilon: float
@@ -83,6 +86,7 @@ class FrequencyOracle(TakesSettingsByName, ABC):
 
     has_public_coins: ClassVar[bool] = False
     aggregate_form: ClassVar[AggregateForm] = "values"
+    estimates_jointly: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self._check_epsilon()
@@ -193,7 +197,7 @@ class FrequencyOracle(TakesSettingsByName, ABC):
         """Return unbiased estimates of true counts; they may be negative.
 
         Args:
-            tally: ``(c,) int64`` support counts.
+            tally: ``(c,) int64`` support counts; of every value where `estimates_jointly`.
             num_reports: Number of reports behind the tally, dummies included.
 
         Returns:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from fedhh.queries.cohort import Cohort
 from fedhh.validation import InputError
@@ -65,6 +65,22 @@ class Plan:
         if not self.reuses_clients:
             return 1
         return max(len(self.layers) - self.num_apart, min(self.num_apart, 1))
+
+    @property
+    def groups(self) -> tuple[Self, ...]:
+        """The plan by groups of clients, for accounting: a client takes part in one group's rounds.
+
+        Where the first rounds have clients of their own and later ones share theirs, two plans:
+        that of the first rounds, whose cohorts do not overlap, and that of all others. Otherwise
+        the plan itself. Who belongs to which group does not depend on the data.
+        """
+        if not self.num_apart or self.most_rounds_per_client == 1:
+            return (self,)
+        apart, others = self.layers[: self.num_apart], self.layers[self.num_apart :]
+        return (
+            replace(self, layers=apart, reuses_clients=False, num_apart=0),
+            replace(self, layers=others, num_apart=0),
+        )
 
     @property
     def most_asked(self) -> int:

@@ -58,7 +58,8 @@ class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuery]):
     pads its set to L and reports one member by Bassily and Smith's oracle; the server keeps the 2 k
     most frequent words. In the second, a client does the same with its words among these, by
     symmetric unary encoding (basic RAPPOR). Counts are scaled by L. To learn L, some clients are
-    asked for the size of their sets before, and for nothing else, with the epsilon of one round.
+    asked for the size of their sets before, and for nothing else, with the epsilon of one round:
+    central guarantees are the maximum over them and all others (`Plan.groups`).
 
     SVIM is the later protocol for the same task: it divides clients instead of epsilon, learns L,
     and spends no epsilon on bits about words that are not held. LDPMiner is here to compare with.

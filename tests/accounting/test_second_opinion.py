@@ -208,7 +208,10 @@ POPULATION = fedhh.synthetic_population("chat", 4_000, seed=0)
             {"user, others: clones, slots"},
         ),
         (
-            fedhh.LdpMiner(candidates=Candidates(POPULATION.lexicon.words[:50]), keep=5),
+            # A group that is asked once, and is smaller, would be the worst: nothing composed.
+            fedhh.LdpMiner(
+                candidates=Candidates(POPULATION.lexicon.words[:50]), keep=5, size_share=0.5
+            ),
             {"item, clones", "item, clones-2023", "user, clones, slots"},
         ),
         (fedhh.TrieHH(clients_per_layer=300, threshold=6, depth=4), set()),

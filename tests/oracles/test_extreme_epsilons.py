@@ -47,11 +47,11 @@ def test_at_the_smallest_epsilon_reports_differ_by_exactly_that(name):
     space = tiny.report_space()
     logs = np.stack([tiny.log_prob(space, value) for value in range(5)])
     assert np.ptp(logs, axis=0).max() == pytest.approx(1e-6, rel=1e-6)
-    estimates = tiny.estimate(np.array([0, 20, 40]), 40)
+    estimates = tiny.estimate(np.array([0, 10, 20, 30, 40]), 40)
     assert np.isfinite(estimates).all()
     # Estimates of noise are as wide as one over epsilon.
     assert 1e5 < math.sqrt(float(tiny.variance(0, 40))) < 1e9
-    assert np.diff(estimates).min() > 0
+    assert tiny.estimates_jointly or np.diff(estimates).min() > 0
 
 
 @pytest.mark.parametrize("name", RANDOMIZERS)
@@ -65,7 +65,8 @@ def test_a_huge_epsilon_gives_finite_numbers_or_one_line(name, epsilon):
     huge = oracle(name, epsilon)
     rng = np.random.default_rng(0)
     values = np.array([0, 1, 1, 2, 2, 2, 2, 4] * 20)
-    estimates = huge.estimate(huge.aggregate(values=values, rng=rng), len(values))
+    support = huge.support(huge.aggregate(values=values, rng=rng))
+    estimates = huge.estimate(support, len(values))
     assert np.isfinite(estimates).all()
     assert np.isfinite(huge.variance(np.array([0.0, 80.0]), len(values))).all()
     logs = huge.log_prob(huge.privatize(values, rng=rng), 2)
