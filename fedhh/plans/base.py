@@ -97,6 +97,11 @@ class Plan:
         return min(layer.num_clients for layer in self.layers)
 
     @property
+    def fewest_answers(self) -> int:
+        """Fewest answers that a round accepts."""
+        return min(layer.fewest_clients for layer in self.layers)
+
+    @property
     def num_passes(self) -> int:
         """Passes of a run."""
         return 1 + max(layer.pass_index for layer in self.layers)
