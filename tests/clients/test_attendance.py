@@ -146,7 +146,7 @@ def test_a_round_that_waits_in_vain_or_stops_asks_nobody():
         (replace(DEVICES, least_clients=1_200), 96.0),
         (replace(DEVICES, least_clients=950, when_missed="stop"), 16.0),
     ):
-        with pytest.raises(MissedRoundError, match="pass 1, layer 1: .* of at least") as error:
+        with pytest.raises(MissedRoundError, match=r"pass 1, layer 1: .* of at least") as error:
             answer_of(executor(devices, population=asked), query_of())
         attended = error.value.attendance
         assert attended.is_missed
