@@ -28,6 +28,8 @@ class PlannedRound:
         least_clients: Fewest clients whose answers it accepts; None if all of them answer. What is
             claimed before a run holds for every number of answers that it accepts, which must
             not depend on what clients hold.
+        opens_with_previous: Whether its question needs no answer to the round before it, so that
+            both may be open at the same time.
     """
 
     pass_index: int
@@ -37,6 +39,7 @@ class PlannedRound:
     largest_domain: int
     validates: bool = False
     least_clients: int | None = None
+    opens_with_previous: bool = False
 
     @property
     def fewest_clients(self) -> int:

@@ -113,16 +113,16 @@ class Timetable:
             self._attending = AttendanceExecutor(executor, population, devices, seed=seed)
             self.executor = self._attending
 
-    @property
-    def opening_hours(self) -> float:
-        """When the next round begins, in hours since the first one did."""
+    def opening_hours(self, pass_index: int, layer: int) -> float:
+        """Return when the next round begins, in hours since the first one did."""
         if self._devices is None or not self._rows:
             return 0.0
-        last = self._rows[-1]
-        opened = (last.closed_hours or 0.0) + self._devices.gap_hours
+        last = self._rows[-1].opened_hours or 0.0
+        if self._plan.planned(pass_index, layer).opens_with_previous:
+            return last
+        opened = self._closed_hours + self._devices.gap_hours
         if self._plan.reuses_clients:
-            earliest = (last.opened_hours or 0.0) + self._devices.hours_between_openings
-            opened = max(opened, earliest)
+            opened = max(opened, last + self._devices.hours_between_openings)
         return opened
 
     @property
@@ -131,13 +131,19 @@ class Timetable:
         if self._attending is None:
             return None
         rows, plan = self._rows, self._plan
-        hours = (rows[-1].closed_hours or 0.0) if rows else 0.0
-        if self.missed is not None:
-            hours = self.opening_hours + self.missed.hours
+        hours, missed = self._closed_hours, self.missed
+        if missed is not None:
+            opened = self.opening_hours(missed.pass_index, missed.layer)
+            hours = max(hours, opened + missed.hours)
         if plan.reuses_clients:
             served = self._attending.share_served(
                 (plan.cohort(row.pass_index, row.layer), row.pass_index, row.layer) for row in rows
             )
         else:
             served = sum(row.num_clients for row in rows) / self._num_clients
-        return Calendar(hours=hours, share_served=served, missed=self.missed)
+        return Calendar(hours=hours, share_served=served, missed=missed)
+
+    @property
+    def _closed_hours(self) -> float:
+        """When the last of the rounds has ended."""
+        return max((row.closed_hours or 0.0 for row in self._rows), default=0.0)

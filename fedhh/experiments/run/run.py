@@ -386,7 +386,7 @@ def _follow(
                 plan,
                 finished.diagnostics,
                 observed,
-                opened_hours=hours.opening_hours,
+                opened_hours=hours.opening_hours(finished.query.pass_index, finished.query.layer),
             )
             rows.append(row)
             unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"

@@ -123,6 +123,47 @@ def test_the_calendar_is_of_rounds_that_follow_each_other():
     assert simulate(once, POPULATION, seed=4, devices=DEVICES).calendar.hours < 20
 
 
+@pytest.mark.parametrize(
+    ("protocol", "together"),
+    [
+        (fedhh.Pem(alphabet=LETTERS, length=4, max_items=1, step=1, keep=4), (2, 3, 4)),
+        (fedhh.Blender(alphabet=LETTERS, length=4, opt_in_share=0.4, max_items=1), (3,)),
+        (
+            fedhh.Pem(
+                alphabet=LETTERS, length=4, max_items=1, step=1, keep=4, false_discovery_rate=0.05
+            ),
+            (2, 3, 4),
+        ),
+    ],
+    ids=["pem", "blender", "pem, validated"],
+)
+def test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time(
+    protocol, together
+):
+    settled = protocol.settle(num_clients=3_000, seed=4)
+    assert tuple(x.layer for x in settled.plan.layers if x.opens_with_previous) == together
+    result = simulate(protocol, POPULATION, seed=4, devices=replace(DEVICES, least_share=0.5))
+    opened = result.layers.set_index("layer")["opened_hours"]
+    for layer in opened.index[1:]:
+        assert opened[layer] == opened[layer - 1] + (0 if layer in together else 18)
+    assert result.calendar.hours == result.layers["closed_hours"].max()
+
+
+def test_such_a_question_is_the_same_whatever_was_answered():
+    pem = fedhh.Pem(alphabet=LETTERS, length=4, max_items=1, step=1, keep=4)
+    pem = pem.settle(num_clients=3_000, seed=4)
+    before = pem.initialize()
+    last, asked = before, []
+    for finished in fedhh.rounds(pem, POPULATION, seed=4):
+        asked.append((finished.query, last))
+        last = finished.state
+    for planned, (query, _) in zip(pem.plan.layers, asked, strict=True):
+        same = pem.ask(planned, before)
+        assert (same.prefix_length, same.oracle, same.cohort) == (
+            query.prefix_length, query.oracle, query.cohort,
+        )  # fmt: skip
+
+
 def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():
     protocol = TrieHH(alphabet=LETTERS, depth=4, clients_per_layer=900, threshold=3)
     quick = replace(DEVICES, deadline_hours=4.0, gap_hours=0.0, least_share=None)
