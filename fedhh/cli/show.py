@@ -18,7 +18,7 @@ def show(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="One table alone: main, the one that says most; of a run with [devices] also "
+            help="One table alone: main, the one that says most; of a run with devices also "
             "calendar; of a sweep also summary, comparison, sampling, gboard-table1 or -figure1.",
         ),
     ] = None,

@@ -11,6 +11,7 @@ import pytest
 from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.run.layers import OF_DEVICES, column_texts
 from fedhh.experiments.run.stored_result import read_result
+from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.longitudinal.repeated.config import load_plan
 from fedhh.validation import InputError
 
@@ -173,6 +174,16 @@ def test_protocols_are_compared_by_days(command, tmp_path):
     assert table.loc["one round", "days"] == 0.5
     assert (abs(table["share_served"] - 0.9) < 0.05).all()
     assert "days to the result" in done.stdout
+
+
+def test_settings_of_devices_are_axes_of_a_sweep():
+    table = {"devices": {"eligible": 0.5}, "sweep": {"axes": {"devices.deadline_hours": [8, 24]}}}
+    hours = [cell.config.devices.deadline_hours for cell in parse_sweep(table, "mine").cells]
+    assert set(hours) == {8, 24}
+    with pytest.raises(InputError, match="devices is a table; vary one of its keys"):
+        parse_sweep({"sweep": {"axes": {"devices": [1]}}}, "mine")
+    with pytest.raises(InputError, match="unknown sweep axis devices.deadline; did you mean"):
+        parse_sweep({"sweep": {"axes": {"devices.deadline": [1]}}}, "mine")
 
 
 def test_a_repeated_collection_has_no_such_table():

@@ -22,6 +22,7 @@ from fedhh.experiments.config.section import (
     known_sections,
     section_class,
     switch_protocol,
+    table_in,
 )
 from fedhh.experiments.config.toml_file import DEEPEST, TOO_DEEP, literal, parse_toml, read_toml
 from fedhh.validation import InputError, did_you_mean, shown
@@ -167,8 +168,7 @@ def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: s
 
 def _sections_with(key: str) -> list[str]:
     others = (name for name in Config.model_fields if name not in (PROTOCOL, BASELINE))
-    fields = {name: Config.model_fields[name].annotation for name in others}
-    sections = {name: [kind, *get_args(kind)] for name, kind in fields.items()}
+    sections = {name: [table_in(Config.model_fields[name].annotation)] for name in others}
     sections[PROTOCOL] = list(known_sections().values())
     return [
         f"{name}.{key}"
