@@ -66,7 +66,7 @@ class Devices(TakesSettingsByName):
             linearly.
         eligible: Share of devices that ever answer (charging, idle, opted in), the same ones in all
             rounds of a run.
-        dropout: SmallerShare of the devices that check in whose answer is lost.
+        dropout: Share of the devices that check in whose answer is lost.
         deadline_hours: When a round closes, after it opened; if left out, at the end of the curve.
         least_clients: Fewest clients whose answers a round accepts. Central guarantees before the
             run are for so many; if it and ``least_share`` are left out, for two.
@@ -75,7 +75,7 @@ class Devices(TakesSettingsByName):
             there, at most to the end of the curve; or "stop": nothing more is asked.
         gap_hours: Of the server, between the end of a round and the beginning of the next.
         answers_per_day: Most answers of a device in a day: where a protocol may ask a device again,
-            rounds begin at least 24 hours over this apart. "auto": 2 for "papaya", any number else.
+            rounds begin at least 24 hours over this apart. "auto": 2 for "papaya", no limit otherwise.
     """
 
     check_in: str | Points = "always"

@@ -177,12 +177,15 @@ def test_protocols_are_compared_by_days(command, tmp_path):
 
 
 def test_settings_of_devices_are_axes_of_a_sweep():
-    table = {"devices": {"eligible": 0.5}, "sweep": {"axes": {"devices.deadline_hours": [8, 24]}}}
+    table = {
+        "population": {"clients": 9_000},
+        "sweep": {"axes": {"devices.deadline_hours": [8, 24]}},
+    }
     hours = [cell.config.devices.deadline_hours for cell in parse_sweep(table, "mine").cells]
     assert set(hours) == {8, 24}
     with pytest.raises(InputError, match="devices is a table; vary one of its keys"):
         parse_sweep({"sweep": {"axes": {"devices": [1]}}}, "mine")
-    with pytest.raises(InputError, match="unknown sweep axis devices.deadline; did you mean"):
+    with pytest.raises(InputError, match=r"unknown sweep axis devices\.deadline; did you mean"):
         parse_sweep({"sweep": {"axes": {"devices.deadline": [1]}}}, "mine")
 
 
