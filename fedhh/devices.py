@@ -75,7 +75,8 @@ class Devices(TakesSettingsByName):
             there, at most to the end of the curve; or "stop": nothing more is asked.
         gap_hours: Of the server, between the end of a round and the beginning of the next.
         answers_per_day: Most answers of a device in a day: where a protocol may ask a device again,
-            rounds begin at least 24 hours over this apart. "auto": 2 for "papaya", no limit otherwise.
+            rounds begin at least 24 hours over this apart. "auto": 2 for "papaya", no limit
+            otherwise.
     """
 
     check_in: str | Points = "always"

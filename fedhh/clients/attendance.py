@@ -77,36 +77,14 @@ class AttendanceExecutor(Executor):
 
     def attend(self, cohort: Cohort, pass_index: int, layer: int) -> tuple[Attendance, Presence]:
         """Return how many of a round's cohort are there and for how long it is open, and who."""
-        devices = self._devices
-        share, waited = devices.share_by(devices.closing_hours), 0.0
-        fewest = devices.fewest_answers(cohort.size)
-        eligible = dropped = answers = 0
-        late = []
-        for drawn in self._drawn(cohort, pass_index, layer):
-            is_in_time = drawn.place < share
-            eligible += int(np.count_nonzero(drawn.is_eligible))
-            dropped += int(np.count_nonzero(drawn.is_eligible & drawn.is_lost & is_in_time))
-            answers += int(np.count_nonzero(drawn.is_kept & is_in_time))
-            late.append(drawn.place[drawn.is_kept & ~is_in_time])
+        devices, round_ = self._devices, (cohort, pass_index, layer)
         closing = devices.closing_hours
+        share, end = devices.share_by(closing), closing
+        eligible, dropped, answers = self._counted(*round_, share=share)
+        fewest = devices.fewest_answers(cohort.size)
         if answers < fewest and devices.when_missed == "wait":
-            checked_in = devices.points[-1][1]
-            places = np.concatenate(late)
-            places = places[places < checked_in]
-            missing = fewest - answers
-            if len(places) >= missing:
-                # Up to and including the answer that was missing.
-                last = float(np.partition(places, missing - 1)[missing - 1])
-                share, end = float(np.nextafter(last, 1.0)), devices.hours_of(last)
-            else:
-                share, end = checked_in, devices.end_hours
-            waited = max(end - closing, 0.0)
-            closing = max(end, closing)
-            answers += int(np.count_nonzero(places < share))
-            dropped = sum(
-                int(np.count_nonzero(drawn.is_eligible & drawn.is_lost & (drawn.place < share)))
-                for drawn in self._drawn(cohort, pass_index, layer)
-            )
+            share, end = self._waiting(*round_, share=share, missing=fewest - answers)
+            eligible, dropped, answers = self._counted(*round_, share=share)
         attendance = Attendance(
             pass_index=pass_index,
             layer=layer,
@@ -115,8 +93,8 @@ class AttendanceExecutor(Executor):
             dropped=dropped,
             answers=answers,
             fewest=fewest,
-            hours=closing,
-            waited_hours=waited,
+            hours=end,
+            waited_hours=end - closing,
         )
         presence = Presence(
             devices=devices, pass_index=pass_index, layer=layer, share=share, answers=answers
@@ -139,6 +117,38 @@ class AttendanceExecutor(Executor):
 
     def close(self) -> None:
         self._executor.close()
+
+    def _counted(
+        self, cohort: Cohort, pass_index: int, layer: int, *, share: float
+    ) -> tuple[int, int, int]:
+        """Return how many are eligible, have dropped out, and answer, where the round closes."""
+        counts = np.zeros(3, dtype=np.int64)
+        for drawn in self._drawn(cohort, pass_index, layer):
+            checked_in = drawn.is_eligible & (drawn.place < share)
+            each = (drawn.is_eligible, checked_in & drawn.is_lost, checked_in & ~drawn.is_lost)
+            counts += [np.count_nonzero(group) for group in each]
+        eligible, dropped, answers = counts.tolist()
+        return eligible, dropped, answers
+
+    def _waiting(
+        self, cohort: Cohort, pass_index: int, layer: int, *, share: float, missing: int
+    ) -> tuple[float, float]:
+        """Return the curve and the hour at which answers are there that a deadline misses.
+
+        If they never are, those of the last check-in.
+        """
+        devices = self._devices
+        last_share = devices.points[-1][1]
+        late = [
+            drawn.place[drawn.is_kept & (share <= drawn.place) & (drawn.place < last_share)]
+            for drawn in self._drawn(cohort, pass_index, layer)
+        ]
+        places = np.concatenate(late)
+        if len(places) < missing:
+            return last_share, devices.end_hours
+        last = float(np.partition(places, missing - 1)[missing - 1])
+        # Up to and including the device that was missing.
+        return float(np.nextafter(last, 1.0)), max(devices.hours_of(last), devices.closing_hours)
 
     def _drawn(self, cohort: Cohort, pass_index: int, layer: int) -> Iterator[CheckIns]:
         for block in range(cohort.num_blocks):

@@ -245,6 +245,17 @@ def test_clients_that_are_drawn_when_asked_are_counted_all_the_same(virtual_lexi
     assert (found[1].layers["num_clients"] < 200).all()
 
 
+def test_a_sweep_over_objects_runs_with_devices():
+    table = fedhh.sweep_over(
+        PROTOCOL, POPULATION, axes={"local_epsilon": [4.0, 8.0]}, devices=DEVICES
+    )
+    alone = simulate(PROTOCOL, POPULATION, seed=0, devices=DEVICES)
+    row = table[table["privacy.local_epsilon"] == 8.0].iloc[0]
+    assert (row["days"], row["coverage"]) == (alone.calendar.days, alone.metrics.coverage)
+    with pytest.raises(InputError, match=r"devices\.least_share <= "):
+        fedhh.sweep_over(PROTOCOL, POPULATION, devices=replace(DEVICES, least_share=0.9))
+
+
 def test_what_cannot_be_met_is_refused_before_anything_runs():
     few = Devices(check_in="papaya", eligible=0.8, dropout=0.1, least_clients=400)
     with pytest.raises(InputError, match="least_clients <= 345, got least_clients=400"):
