@@ -43,6 +43,7 @@ from fedhh.version import __version__
 
 if TYPE_CHECKING:
     from fedhh.clients.populations.population import StoredPopulation
+    from fedhh.devices import Devices
     from fedhh.experiments.config.client_file import load_population, population_from
     from fedhh.experiments.config.population import synthetic_population
     from fedhh.experiments.report.notebook import plot, table
@@ -77,6 +78,7 @@ _HOMES = {
     "Bitstogram": "fedhh.server.bitstogram",
     "Blender": "fedhh.server.blender",
     "Candidates": "fedhh.words.candidates",
+    "Devices": "fedhh.devices",
     "InputError": "fedhh.validation",
     "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
@@ -110,6 +112,7 @@ __all__ = [
     "Bitstogram",
     "Blender",
     "Candidates",
+    "Devices",
     "InputError",
     "LdpMiner",
     "LdpTrieHH",

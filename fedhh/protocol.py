@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
@@ -256,6 +256,16 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
     def discoveries(self, run: RunState[State]) -> Discoveries:
         """Return the words found so far."""
         return run.found.discoveries(self.symbols)
+
+    def stopped(self, run: RunState[State]) -> RunState[State]:
+        """Return the state of a run that ends before its plan does.
+
+        Words that a validation round would still have tested are not returned: what is claimed of
+        returned words is claimed of those that passed it.
+        """
+        if any(planned.validates for planned in self.plan.layers[run.place :]):
+            return replace(run, found=Found.nothing(self.longest_word + 1))
+        return run
 
     def initialize(self) -> RunState[State]:
         """Return the state before the first query."""

@@ -52,6 +52,10 @@ class Stream(IntEnum):
     """When words rise and fall, and clients come and go; path chosen by the population."""
     INGESTION = 15
     """The order in which an ingestor passes reports on; path (use case, day)."""
+    CHECK_IN = 16
+    """When devices check in, and which drop out; path (pass, layer, block)."""
+    ELIGIBILITY = 17
+    """Which devices ever answer; fixed once per run."""
 
 
 def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:

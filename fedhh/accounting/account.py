@@ -86,11 +86,15 @@ def account_local(
     require_inside(0, 1, alpha=alpha)
     if plan.padded:
         _check_records(layers, max_items=plan.max_items)
-    run = RunFacts.planned(plan, layers, delta=delta)
+    run = RunFacts.planned(plan, delta=delta)
     took_place = RunFacts(plan=plan, layers=tuple(layers), delta=delta, realised=True)
     realised = realised_guarantees(took_place)
     return PrivacyReport(
-        guarantees=(*local_guarantees(run), *central_guarantees(run), *realised),
+        guarantees=(
+            *local_guarantees(run),
+            *central_guarantees(run, broken=_below_plan(plan, layers)),
+            *realised,
+        ),
         anonymity=tuple(anonymity_of_run(layers, plan, alpha=alpha)),
         notes=tuple(_notes(run, layers, has_realised=bool(realised))),
     )
@@ -115,6 +119,19 @@ def _check_records(layers: Sequence[LayerRecord], *, max_items: int) -> None:
             )
 
 
+def _below_plan(plan: LocalReports, layers: Sequence[LayerRecord]) -> str | None:
+    """Return which round had fewer answers than the plan accepts; None if none had."""
+    fewest = {(each.pass_index + 1, each.layer): each.fewest_clients for each in plan.layers}
+    for record in layers:
+        needed = fewest.get((record.pass_index, record.layer), 0)
+        if record.num_clients < needed:
+            return (
+                f"pass {record.pass_index}, layer {record.layer} had {record.num_clients:,} "
+                f"clients, fewer than the {needed:,} of the plan"
+            )
+    return None
+
+
 def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) -> list[str]:
     uses, padded = run.uses, run.plan.padded
     notes = ["Neighbors are swaps: one item, or all items of one client, replaced by others."]
@@ -134,7 +151,11 @@ def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) 
     else:
         notes.append("Cohorts are disjoint and chosen without the data: maximum over layers.")
     if has_realised:
-        before = f'"{REACHABLE}"' if padded else "the local epsilon"
+        before = "what is not marked R"
+        if run.domains_vary and padded and not _below_plan(run.plan, layers):
+            before = f'"{REACHABLE}"'
+        elif not padded:
+            before = "the local epsilon"
         notes.append(
             "R: realised, for the rounds, domains and reports that this run had. Before the run, "
             f"for all that the plan allows, {before} holds."
@@ -145,10 +166,18 @@ def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) 
             "does not hold and is dropped, and how many reports a client sends is not hidden."
         )
     lost = sum(record.lost_clients for record in layers)
-    if lost:
+    if run.plan.may_miss_answers:
         notes.append(
-            f"{lost} clients' reports were lost; cohorts are counted without them, which is "
-            "valid if what is lost does not depend on the data."
+            "Before the run, claims hold for every number of answers that it accepts, at least "
+            f"{run.cohort:,} in each layer (devices.least_clients, devices.least_share)"
+            f"{'; R is for those that came' if has_realised else ''}. Who answers must not depend "
+            "on the data."
+        )
+    elif lost:
+        notes.append(
+            f"{lost} clients' reports were lost: what the plan amplifies does not hold for "
+            "cohorts without them. R is for those that came, which is valid if what is lost does "
+            "not depend on the data."
         )
     if isinstance(run.plan, RapporReports):
         bound = epsilon_text(run.plan.epsilon_of_all_reports)
@@ -176,7 +205,7 @@ def central_before_run(plan: Plan, *, num_clients: int, unit: Unit, delta: float
     require_choice(UNITS, unit=unit)
     check_delta(delta)
     if isinstance(plan, LocalReports):
-        return guarantee_before_run(RunFacts.planned(plan, (), delta=delta), unit)
+        return guarantee_before_run(RunFacts.planned(plan, delta=delta), unit)
     report = account(plan, (), num_clients=num_clients, delta=delta, alpha=_ALPHA)
     return report.before_run(unit)
 

@@ -102,7 +102,7 @@ def claim_of_validation(plan: LocalReports, *, alpha: float) -> AnonymityGuarant
         probability=rate,
         theorem=VALIDATION,
         assumptions="by design, for every word returned, whatever the other votes are",
-        smallest_cohort=plan.layers[-1].num_clients,
+        smallest_cohort=plan.layers[-1].fewest_clients,
     )
 
 

@@ -88,7 +88,7 @@ def local_epsilon_of_plan(
         return NotApplicable("without a randomizer every central epsilon is inf")
     low, high = (end / share for end in LOCAL_EPSILON_RANGE)
     of_item = epsilon / _times_the_item(plan, unit)
-    reports = plan.max_items * min(each.num_clients for each in plan.layers)
+    reports = plan.max_items * plan.fewest_answers
     amplified = _AMPLIFICATION * math.sqrt(math.log(4 / delta) / reports)
     start = 2 * math.asinh(of_item / plan.most_rounds_per_client / amplified) / share
     if unit == "user":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE
@@ -48,7 +47,8 @@ class RunFacts:
 
     Attributes:
         plan: How clients report, and the plan.
-        layers: The rounds that the plan has (a lost client is left out), or those that took place.
+        layers: The rounds that the plan has, with the fewest answers that each accepts, or those
+            that took place.
         delta: Central target.
         realised: Whether these are the rounds that took place.
     """
@@ -59,34 +59,28 @@ class RunFacts:
     realised: bool = False
 
     @classmethod
-    def planned(
-        cls, plan: LocalReports, records: Sequence[LayerRecord], *, delta: float
-    ) -> RunFacts:
-        """Return every round of the plan, whether or not it took place.
+    def planned(cls, plan: LocalReports, *, delta: float) -> RunFacts:
+        """Return every round of the plan, with the fewest answers that it accepts.
+
+        No round that took place is looked at: a claim before the run is not read from the run.
 
         Args:
             plan: How clients report.
-            records: What took part so far; a round with fewer answers than planned counts with
-                those.
             delta: Central target.
         """
-        arrived = {(each.pass_index, each.layer): each.num_clients for each in records}
-        layers = []
-        for each in plan.layers:
-            clients = arrived.get((each.pass_index + 1, each.layer), each.num_clients)
-            clients = min(clients, each.num_clients)
-            layers.append(
-                LayerRecord(
-                    pass_index=each.pass_index + 1,
-                    layer=each.layer,
-                    num_clients=clients,
-                    num_reports=clients * plan.max_items,
-                    domain_size=each.largest_domain,
-                    num_kept=0,
-                    decides=False,
-                )
+        layers = tuple(
+            LayerRecord(
+                pass_index=each.pass_index + 1,
+                layer=each.layer,
+                num_clients=each.fewest_clients,
+                num_reports=each.fewest_clients * plan.max_items,
+                domain_size=each.largest_domain,
+                num_kept=0,
+                decides=False,
             )
-        return cls(plan=plan, layers=tuple(layers), delta=delta)
+            for each in plan.layers
+        )
+        return cls(plan=plan, layers=layers, delta=delta)
 
     @property
     def groups(self) -> tuple[RunFacts, ...]:

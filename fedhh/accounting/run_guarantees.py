@@ -55,7 +55,7 @@ _REMEMBERED = 256
 """Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
 
 
-def central_guarantees(run: RunFacts) -> list[Guarantee]:
+def central_guarantees(run: RunFacts, *, broken: str | None = None) -> list[Guarantee]:
     """Return what holds before the run against readers of the results, the best marked.
 
     Where the first rounds have clients of their own, each bound is the maximum over two groups of
@@ -66,9 +66,10 @@ def central_guarantees(run: RunFacts) -> list[Guarantee]:
 
     Args:
         run: The planned rounds.
+        broken: Why the run did not keep to them, so that nothing that rests on them holds.
     """
-    groups, problem = _computed_groups(run)
-    if problem:
+    groups, not_computed = _computed_groups(run)
+    if problem := broken or not_computed:
         return _without_amplification(run, problem)
     found = _worst_of_groups(run, [_by_every_bound(each) for each in groups])
     item = [each for each in found if each.unit == "item"]
@@ -170,25 +171,36 @@ def _worst_of_groups(run: RunFacts, found: Sequence[list[Guarantee]]) -> list[Gu
 def realised_guarantees(run: RunFacts) -> list[Guarantee]:
     """Return what holds for the rounds, domains and reports that a run had, the best marked.
 
-    Empty where the plan says all of it: clients fill up to B reports, and no vote decides the
-    domain of a layer. With clients that are reused, only the plan counts.
+    Empty where the plan says all of it: clients fill up to B reports, as many answered as it
+    accepts at least, and no vote decides the domain of a layer. With clients that are reused, only
+    the plan counts.
 
     Args:
         run: The rounds that took place.
     """
     votes_decide = run.plan.is_subset_selection and run.uses == 1 and run.domains_vary
-    if not run.layers or (run.plan.padded and not votes_decide):
+    others_answered = run.uses == 1 and _others_answered(run)
+    if not run.layers or (run.plan.padded and not (votes_decide or others_answered)):
         return []
     num_reports = min(run.cohort, run.reports)
     if out_of_range(local_epsilon=run.local_epsilon, num_reports=num_reports):
         return []
     proven = _bounds_of_layers(run)
-    if run.plan.padded:
+    if run.plan.padded and not others_answered:
         proven = [bounds for bounds in proven if isinstance(bounds[0], Blanket)]
     return [
         *_with_best([_item(run, bounds) for bounds in proven]),
         *_with_best([each for bounds in proven for each in _user(run, bounds)]),
     ]
+
+
+def _others_answered(run: RunFacts) -> bool:
+    """Return whether more or fewer clients answered a round than it accepts at least."""
+    fewest = {(each.pass_index + 1, each.layer): each.fewest_clients for each in run.plan.layers}
+    return any(
+        record.num_clients != fewest.get((record.pass_index, record.layer), record.num_clients)
+        for record in run.layers
+    )
 
 
 def _not_computed(run: RunFacts) -> str | None:

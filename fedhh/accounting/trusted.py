@@ -35,9 +35,19 @@ _CURATOR = (
 
 
 def account_triehh(
-    *, num_clients: int, sample_size: int, threshold: int, num_rounds: int, delta: float
+    *,
+    num_clients: int,
+    sample_size: int,
+    threshold: int,
+    num_rounds: int,
+    delta: float,
+    least_clients: int | None = None,
 ) -> PrivacyReport:
     """Return the privacy report of a run of TrieHH: central and of a user, nothing local.
+
+    A sampled client that does not answer is as one that abstains. Given who would answer in each
+    round, which must not depend on the data, a round is that of all clients on data in which the
+    others hold nothing; its bound holds for all data, so for each such choice, and for their mix.
 
     Args:
         num_clients: Users n of the population, from all of which every round samples.
@@ -46,7 +56,14 @@ def account_triehh(
         num_rounds: Rounds L at most; a run that stops early has used no fewer, since when it stops
             depends on the data.
         delta: Of the central guarantee.
+        least_clients: Fewest answers that a round accepts; None if every sampled client answers.
     """
+    answers = "every sampled client answers"
+    if least_clients is not None:
+        answers = (
+            "which sampled clients answer does not depend on the data, those that do not count as "
+            "abstaining"
+        )
 
     def guarantee(
         unit: Unit, trust: Trust, method: str, epsilon: float | NotApplicable
@@ -55,7 +72,7 @@ def account_triehh(
         if method != _NOTHING:
             theorem = SAMPLED_VOTES
             assumptions = (
-                f"all {num_rounds} rounds sample afresh, every sampled client answers, and only "
+                f"all {num_rounds} rounds sample afresh, {answers}, and only "
                 "which prefixes are kept is published"
             )
             if unit == "item":
@@ -68,7 +85,7 @@ def account_triehh(
             delta=0.0 if method == _NOTHING else delta,
             theorem=theorem,
             assumptions=assumptions,
-            smallest_cohort=sample_size,
+            smallest_cohort=sample_size if least_clients is None else least_clients,
             best=not isinstance(epsilon, NotApplicable),
         )
 
@@ -108,6 +125,7 @@ account.register(
         threshold=plan.threshold,
         num_rounds=len(plan.layers),
         delta=delta,
+        least_clients=plan.layers[0].fewest_clients if plan.may_miss_answers else None,
     ),
 )
 
@@ -130,7 +148,7 @@ def _of_opt_in_blend(
     planned = {(each.pass_index, each.layer) for each in plan.local.layers}
     asked = [each for each in layers if (each.pass_index - 1, each.layer) in planned]
     cohort = min(
-        each.num_clients for each in plan.layers if (each.pass_index, each.layer) not in planned
+        each.fewest_clients for each in plan.layers if (each.pass_index, each.layer) not in planned
     )
     opt_in = [_opt_in(plan, unit, cohort) for unit in UNITS]
     plain = [

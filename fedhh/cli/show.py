@@ -18,8 +18,8 @@ def show(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="One table alone: main, the one that says most; of a sweep also summary, "
-            "comparison, sampling, gboard-table1 or -figure1.",
+            help="One table alone: main, the one that says most; of a run with devices also "
+            "calendar; of a sweep also summary, comparison, sampling, gboard-table1 or -figure1.",
         ),
     ] = None,
     words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,

@@ -6,6 +6,8 @@ counts of what clients would report, and the whole tally is drawn from these, se
 reports, dependence between values included. This is a simulator's way, never a device's; so it
 lives on the clients' side of the trust boundary, and what leaves it is the tally.
 
+Of a cohort whose devices are not all there, the counts are of those that are.
+
 If a cohort is larger than ``drawn_clients``, only so many clients are asked, and their counts are
 scaled up; that is approximate. A count c of N clients then has a standard error of at most
 sqrt(c (N / m - 1)) for m drawn ones, since a client contributes a value at most once.
@@ -14,7 +16,7 @@ sqrt(c (N / m - 1)) for m drawn ones, since a client contributes a value at most
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
@@ -26,17 +28,24 @@ from fedhh.clients.answers.sampling import (
     sample_tally,
 )
 from fedhh.queries.base import Aggregate, Answer, PrefixQuery, Query, Tally
+from fedhh.queries.cohort import Cohort
 from fedhh.simulation.executor import Executor, Progress
 from fedhh.validation import InputError, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Progress:
-    """Reports clients of the whole cohort, as the drawn ones answer."""
+class ScaledProgress:
+    """Reports clients of the whole cohort, as fewer of them answer.
+
+    Attributes:
+        listener: Hears it.
+        scale: Clients of the cohort for each that answers.
+        carried: Clients reported so far, one number that is changed in place.
+    """
 
     listener: Progress
     scale: float
-    carried: list[float]
+    carried: list[float] = field(default_factory=lambda: [0.0])
 
     def __call__(self, num_clients: int) -> None:
         before, after = self.carried[0], self.carried[0] + num_clients * self.scale
@@ -94,14 +103,22 @@ class ExactTallyExecutor(Executor):
         drawn = replace(cohort, size=min(cohort.size, self._drawn_clients or cohort.size))
         scale = cohort.size / drawn.size
         if progress is not None and scale > 1:
-            progress = _Progress(listener=progress, scale=scale, carried=[0.0])
+            progress = ScaledProgress(listener=progress, scale=scale)
         asked = NoiseFreeQuery.of(query, drawn)
         answer = reduce(Answer.merge, self._executor.answer(asked, progress))
         diagnostics = replace(answer.diagnostics, is_sampled=True)
         counts, num_reports = answer.aggregate.tally, answer.aggregate.num_reports
+        num_clients = answer.aggregate.num_clients
         if drawn.size < cohort.size:
             assert isinstance(query, PrefixQuery)
-            counts, num_reports = _scaled(counts, query, scale)
+            present, num_clients = num_clients, _answers(cohort)
+            if not present:
+                raise InputError(
+                    f"Expected simulation.drawn_clients above {drawn.size:,}, got "
+                    f"{drawn.size:,}: none of the clients that were drawn was there to answer."
+                )
+            scale = num_clients / present
+            counts, num_reports = _scaled(counts, query, num_clients, scale)
             diagnostics = replace(
                 diagnostics,
                 num_dummies=int(counts[query.dummy]),
@@ -110,7 +127,7 @@ class ExactTallyExecutor(Executor):
         aggregate = Aggregate(
             tally=sample_tally(query, counts, seed=self._seed),
             num_reports=num_reports,
-            num_clients=cohort.size,
+            num_clients=num_clients,
         )
         return Answer(aggregate=aggregate, diagnostics=diagnostics)
 
@@ -139,12 +156,17 @@ def require_sampling(query: Query, *, always: bool, scaled: bool) -> None:
         )
 
 
-def _scaled(drawn: Tally, query: PrefixQuery, scale: float) -> tuple[Tally, int]:
+def _answers(cohort: Cohort) -> int:
+    """Return how many of a cohort's clients answer."""
+    return cohort.size if cohort.presence is None else cohort.presence.answers
+
+
+def _scaled(drawn: Tally, query: PrefixQuery, num_clients: int, scale: float) -> tuple[Tally, int]:
     counts = np.rint(drawn * scale).astype(np.int64)
     if not query.pad:
         return counts, int(counts.sum())
-    # Every client of the cohort sends exactly B reports, so the dummies make up for rounding.
-    num_reports = query.cohort.size * query.max_items
+    # Every client that answers sends exactly B reports, so the dummies make up for rounding.
+    num_reports = num_clients * query.max_items
     real = int(counts.sum() - counts[query.dummy])
     counts[query.dummy] = max(num_reports - real, 0)
     return counts, int(counts.sum())

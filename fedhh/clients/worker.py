@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +11,11 @@ import numpy.typing as npt
 from fedhh.clients.answers.base import Answerer
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
+from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import Population
 from fedhh.queries.base import Aggregate, Answer, Query, merge_messages
 from fedhh.queries.cohort import Cohort
-from fedhh.random import KeyedPermutation, Stream, generator
 from fedhh.simulation.executor import Progress
-
-LARGEST_SHUFFLED = 2**24
-"""Clients whose random order is a shuffle that a worker holds; of more, a keyed permutation."""
 
 
 class ClientWorker:
@@ -43,8 +39,7 @@ class ClientWorker:
         self._words = WordMatcher(population.lexicon)
         self._query: Query | None = None
         self._answerer: Answerer | None = None
-        self._order: npt.NDArray[np.signedinteger[Any]] = np.zeros(0, dtype=np.int64)
-        self._order_key: int | None = None
+        self._order = ClientOrder(population, seed=seed)
 
     def answer(
         self,
@@ -68,12 +63,15 @@ class ClientWorker:
         reports, clients_asked = before.aggregate.num_reports, before.aggregate.num_clients
         diagnostics = before.diagnostics
         messages = [before.aggregate.messages]
-        # In a fresh order a client may answer again.
+        # In a fresh order a client may answer again, and one that is not there is not drawn.
         counter = None
-        if self._counts and self._in_their_order(query.cohort):
+        is_whole = query.cohort.presence is None and self._order.is_their_own(query.cohort)
+        if self._counts and is_whole:
             counter = self._population.counter(diagnostics.counted)
         for block in blocks:
-            clients = self._clients(query.cohort, block)
+            clients = self._answering(query.cohort, block)
+            if not len(clients):
+                continue
             rows = self._population.block(clients)
             if counter is not None:
                 counter.add(rows)
@@ -105,30 +103,9 @@ class ClientWorker:
             self._query = query
         return self._answerer
 
-    def _clients(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
-        positions = cohort.block(block)
-        if self._in_their_order(cohort):
-            return np.arange(positions.start, positions.stop)
-        if self._population.num_clients > LARGEST_SHUFFLED:
-            rng = generator(self._seed, Stream.COHORT, *_path(cohort))
-            order = KeyedPermutation.draw(self._population.num_clients, rng=rng)
-            return order.at(np.arange(positions.start, positions.stop))
-        return self._client_order(cohort)[positions].astype(np.int64)
-
-    def _in_their_order(self, cohort: Cohort) -> bool:
-        return self._population.exchangeable and cohort.redraw is None
-
-    def _client_order(self, cohort: Cohort) -> npt.NDArray[np.signedinteger[Any]]:
-        """Return the run's random order of clients, or the cohort's own if it is redrawn."""
-        if not len(self._order) or self._order_key != cohort.redraw:
-            num_clients = self._population.num_clients
-            # The last order goes first, and four bytes are enough: at most 64 MiB.
-            self._order = np.zeros(0, dtype=np.int64)
-            self._order = np.arange(num_clients, dtype=np.min_scalar_type(-num_clients))
-            generator(self._seed, Stream.COHORT, *_path(cohort)).shuffle(self._order)
-            self._order_key = cohort.redraw
-        return self._order
-
-
-def _path(cohort: Cohort) -> tuple[int, ...]:
-    return () if cohort.redraw is None else (cohort.redraw,)
+    def _answering(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
+        """Return ``(n,) int64``: the numbers of a block's clients that answer."""
+        clients = self._order.clients(cohort, block)
+        if cohort.presence is None:
+            return clients
+        return clients[cohort.presence.is_there(clients, block, seed=self._seed)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -24,6 +25,11 @@ class PlannedRound:
         smallest_domain: Fewest values that the layer's randomizer may have, the dummy included.
         largest_domain: Most values that it may have.
         validates: Whether it is the validation round, about the words that earlier ones found.
+        least_clients: Fewest clients whose answers it accepts; None if all of them answer. What is
+            claimed before a run holds for every number of answers that it accepts, which must
+            not depend on what clients hold.
+        opens_with_previous: Whether its question needs no answer to the round before it, so that
+            both may be open at the same time.
     """
 
     pass_index: int
@@ -32,6 +38,15 @@ class PlannedRound:
     smallest_domain: int
     largest_domain: int
     validates: bool = False
+    least_clients: int | None = None
+    opens_with_previous: bool = False
+
+    @property
+    def fewest_clients(self) -> int:
+        """Clients that answer at least."""
+        if self.least_clients is None:
+            return self.num_clients
+        return min(self.least_clients, self.num_clients)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +111,33 @@ class Plan:
         return sum(layer.num_clients for layer in self.layers)
 
     @property
+    def smallest_cohort(self) -> int:
+        """Fewest clients that a round asks."""
+        return min(layer.num_clients for layer in self.layers)
+
+    @property
+    def fewest_answers(self) -> int:
+        """Fewest answers that a round accepts."""
+        return min(layer.fewest_clients for layer in self.layers)
+
+    @property
     def num_passes(self) -> int:
         """Passes of a run."""
         return 1 + max(layer.pass_index for layer in self.layers)
+
+    def accepting(self, fewest: Callable[[int], int]) -> Self:
+        """Return the plan whose rounds accept fewer answers than they ask for.
+
+        Args:
+            fewest: Returns the fewest that a round accepts which asks so many clients.
+        """
+        layers = (replace(layer, least_clients=fewest(layer.num_clients)) for layer in self.layers)
+        return replace(self, layers=tuple(layers))
+
+    @property
+    def may_miss_answers(self) -> bool:
+        """Whether a round accepts fewer answers than it asks for."""
+        return any(layer.least_clients is not None for layer in self.layers)
 
     def planned(self, pass_index: int, layer: int) -> PlannedRound:
         """Return a planned round.

@@ -27,8 +27,9 @@ maximum, and delta for 2 delta; its delta is at least twice what is needed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from fedhh.plans.base import Plan
 from fedhh.plans.local_reports import LocalReports
@@ -54,6 +55,10 @@ class OptInBlend(Plan):
     opt_in_epsilon: float
     opt_in_delta: float
     local: LocalReports
+
+    def accepting(self, fewest: Callable[[int], int]) -> Self:
+        """Return the plan whose rounds accept fewer answers than they ask for, in both groups."""
+        return replace(super().accepting(fewest), local=self.local.accepting(fewest))
 
     def check_query(self, query: Query) -> None:
         """Raise InputError unless a query asks for no more than its group's plan states."""

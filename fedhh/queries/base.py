@@ -250,6 +250,38 @@ class Counted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Attendance:
+    """How many devices of a round's cohort were there, and how long it was open.
+
+    Attributes:
+        pass_index: Which pass, from 0.
+        layer: Which layer, from 1.
+        asked: Clients of the cohort.
+        eligible: Those whose devices ever answer.
+        dropped: Devices that checked in before the round closed, and dropped out.
+        answers: Clients that answered.
+        fewest: Answers that the round accepts at least.
+        hours: From its beginning to its end.
+        waited_hours: How long of that was beyond the deadline.
+    """
+
+    pass_index: int
+    layer: int
+    asked: int
+    eligible: int
+    dropped: int
+    answers: int
+    fewest: int
+    hours: float
+    waited_hours: float = 0.0
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether fewer clients answered than the round accepts."""
+        return self.answers < self.fewest
+
+
+@dataclass(frozen=True, kw_only=True)
 class Diagnostics:
     """What only a simulator can know of a round; it never reaches a protocol.
 
@@ -258,12 +290,14 @@ class Diagnostics:
         num_clients_with_items: Clients that held at least one candidate.
         counted: What the clients hold, where that is counted while they answer.
         is_sampled: Whether the tally was drawn at once, and no report was made.
+        attendance: How many devices were there; None where all clients always answer.
     """
 
     num_dummies: int = 0
     num_clients_with_items: int = 0
     counted: Counted | None = field(default=None, compare=False)
     is_sampled: bool = False
+    attendance: Attendance | None = None
 
     def merge(self, other: Diagnostics) -> Diagnostics:
         """Return the diagnostics of both parts."""
@@ -272,6 +306,7 @@ class Diagnostics:
             num_clients_with_items=self.num_clients_with_items + other.num_clients_with_items,
             counted=_merged(self.counted, other.counted),
             is_sampled=self.is_sampled or other.is_sampled,
+            attendance=self.attendance or other.attendance,
         )
 
 

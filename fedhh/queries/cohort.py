@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from fedhh.devices import Presence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,11 +16,14 @@ class Cohort:
         size: How many clients.
         redraw: None for cohorts that share one order, and so never overlap; otherwise the number
             of a fresh order of all clients, in which a client may have served before.
+        presence: Who of them answers; all if None. A server asks without it: who is there, the
+            simulation adds on the clients' side.
     """
 
     start: int
     size: int
     redraw: int | None = None
+    presence: Presence | None = field(default=None, repr=False)
 
     @property
     def block_size(self) -> int:

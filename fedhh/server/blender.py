@@ -137,7 +137,8 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         listed = 2, self.max_words + 1
         local = self.planned_reports(
             LocalReports,
-            [self.planned_round(_CLIENTS, clients, *listed)],
+            # Both groups that hear of the list are asked at the same time.
+            [replace(self.planned_round(_CLIENTS, clients, *listed), opens_with_previous=True)],
             most_words=self.max_words,
             randomizers=(self._randomizer,),
         )

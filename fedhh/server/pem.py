@@ -115,7 +115,11 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPref
         return self.planned_reports(
             LocalReports,
             [
-                self.planned_round(group, self.cohort_clients, self._query(group).domain_size)
+                replace(
+                    self.planned_round(group, self.cohort_clients, self._query(group).domain_size),
+                    # No group is told what another one said.
+                    opens_with_previous=group > 1,
+                )
                 for group in range(1, self.num_cohorts + 1)
             ],
             most_words=self.keep,

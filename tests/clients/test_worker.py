@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedhh.clients.order import LARGEST_SHUFFLED
 from fedhh.clients.populations.population import ClientBlock, Population
-from fedhh.clients.worker import LARGEST_SHUFFLED, ClientWorker
+from fedhh.clients.worker import ClientWorker
 from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.lexicon import Lexicon

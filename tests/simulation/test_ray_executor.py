@@ -11,9 +11,11 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from fedhh.clients.attendance import AttendanceExecutor
 from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.worker import ClientWorker
+from fedhh.devices import Devices
 from fedhh.kernels.cache import cache_directory
 from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
 from fedhh.server.sfp import Sfp
@@ -100,6 +102,25 @@ class TestThreeWorkers:
             (answer,) = there.answer(query)
             assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
             assert answer.diagnostics == expected.diagnostics
+
+    def test_the_same_devices_are_there_with_any_number_of_workers(
+        self,
+        three_workers: RayExecutor,
+    ):
+        population = zipf_population(6_000)
+        devices = Devices(check_in="papaya", eligible=0.7, dropout=0.1, least_clients=890)
+        in_process = InProcessExecutor(ClientWorker(population, seed=9))
+        for protocol in (PROTOCOL, SFP):
+            query = protocol.next_query(protocol.initialize())
+            here, there = (
+                AttendanceExecutor(executor, population, devices, seed=9)
+                for executor in (in_process, three_workers)
+            )
+            (expected,) = here.answer(query)
+            (answer,) = there.answer(query)
+            assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
+            assert answer.diagnostics == expected.diagnostics
+            assert answer.aggregate.num_clients == answer.diagnostics.attendance.answers < 1_500
 
 
 class TestFewerCoresThanWorkers:

@@ -121,7 +121,9 @@ def allowed(field: Schema, whole: Schema) -> str:
     if field.get("type") == "null":
         return "left out"
     if field.get("type") == "array":
-        return f"list, each {allowed(field['items'], whole)}"
+        several = field.get("prefixItems")
+        kinds = ", ".join(allowed(item, whole) for item in several or [field["items"]])
+        return f"list of {kinds}" if several else f"list, each {kinds}"
     words = {
         "integer": "integer",
         "number": "number",

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import fedhh
-from fedhh.experiments.run import candidates, flat_result, layers, metrics, run
+from fedhh.experiments.run import calendar, candidates, cost, flat_result, layers, metrics
 from fedhh.experiments.sweep import directory as sweep_directory
 from fedhh.longitudinal.pipeline import directory as pipeline_directory
 from fedhh.longitudinal.pipeline import measures
@@ -33,6 +33,8 @@ _SETTINGS = (
     "protocol.false_discovery_rate=0.05",
     "execution.workers=0",
     "baseline.name=sfp",
+    "devices.check_in=papaya",
+    "devices.least_share=0.5",
 )
 _REPEATED = ("--workers", "0", "--set", "longitudinal.days=14", "--set", "population.clients=5000")
 _SWEEP = """[population]
@@ -40,6 +42,8 @@ clients = 5_000
 [protocol]
 depth = 4
 passes = 1
+[devices]
+check_in = "papaya"
 [sweep.axes]
 "privacy.local_epsilon" = [4, 8]
 """
@@ -133,6 +137,7 @@ _SECTIONS = {
     "k-anonymity, claimed and measured",
     "metrics": "Below",
     "cost": "Below",
+    "calendar": "Only of a run with `[devices]`: below",
     "timings_seconds": "Seconds; the only part that differs between two runs of one seed",
 }
 
@@ -193,7 +198,9 @@ def _page(folder: Path) -> str:
             "### Metrics\n\n",
             _keys(result["metrics"], kept),
             "### Cost\n\n",
-            _keys(result["cost"], meanings_in(run._cost)),
+            _keys(result["cost"], meanings_in(cost.cost_of)),
+            "### Calendar\n\n",
+            _keys(result["calendar"], meanings_in(calendar.Calendar.to_dict)),
             "## A sweep's directory\n\n",
             _files(swept, SWEEP_FILES),
             "## results\n\nAfter `cell`, a column for each setting that varies between cells, "
@@ -201,7 +208,7 @@ def _page(folder: Path) -> str:
             _columns(
                 swept / "results.parquet",
                 meanings_in(sweep_directory.result_row, flat_result.flat_result),
-                without=kept | meanings_in(run._cost) | {"privacy.local_epsilon": "set"},
+                without=kept | meanings_in(cost.cost_of) | {"privacy.local_epsilon": "set"},
             ),
             "## The directory of a repeated collection\n\n",
             _files(repeated, LONGITUDINAL_FILES),

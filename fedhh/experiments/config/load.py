@@ -13,6 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from fedhh import plugins
+from fedhh.devices import Devices
 from fedhh.experiments.config.built_in import DEFAULT_PRESET, preset_text
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import (
@@ -21,6 +22,7 @@ from fedhh.experiments.config.section import (
     known_sections,
     section_class,
     switch_protocol,
+    table_in,
 )
 from fedhh.experiments.config.toml_file import DEEPEST, TOO_DEEP, literal, parse_toml, read_toml
 from fedhh.validation import InputError, did_you_mean, shown
@@ -93,6 +95,10 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         config = Config.model_validate(table)
     except ValidationError as error:
         raise InputError(f"{origin}: {explain(error)}") from None
+    try:
+        devices_of(config)
+    except InputError as error:
+        raise InputError(f"{origin}: devices: {error}") from None
     # The known words take a while to load, which only a run needs.
     from fedhh.experiments.config.domain import read_candidates, settle_public
 
@@ -127,6 +133,11 @@ def _parse_protocol(table: Any, key: str, origin: str) -> ProtocolSection:
         raise InputError(f"{origin}: {explain(error, section, key)}") from None
 
 
+def devices_of(config: Config) -> Devices | None:
+    """Return when clients' devices are there; None if all of them always answer at once."""
+    return None if config.devices is None else config.devices.devices
+
+
 def use_data(table: dict[str, Any], data: Path) -> None:
     """Put a file of clients in the place of a table's population."""
     population = table.setdefault("population", {})
@@ -157,7 +168,7 @@ def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: s
 
 def _sections_with(key: str) -> list[str]:
     others = (name for name in Config.model_fields if name not in (PROTOCOL, BASELINE))
-    sections = {name: [Config.model_fields[name].annotation] for name in others}
+    sections = {name: [table_in(Config.model_fields[name].annotation)] for name in others}
     sections[PROTOCOL] = list(known_sections().values())
     return [
         f"{name}.{key}"

@@ -16,6 +16,7 @@ import tomli_w
 from annotated_types import Ge
 from pydantic import Field, SerializeAsAny, create_model
 
+from fedhh.experiments.config.devices import DevicesConfig
 from fedhh.experiments.config.section import (
     DEFAULT_PROTOCOL,
     CountOrAuto,
@@ -218,6 +219,7 @@ class Config(Section):
             ``protocol`` where it is left out.
         privacy: What privacy costs are stated for.
         simulation: How faithfully clients are simulated.
+        devices: When clients' devices are there; if left out, all of them always answer at once.
         metrics: What the result is measured against.
         execution: How fast.
         output: Where files go.
@@ -229,6 +231,7 @@ class Config(Section):
     baseline: tuple[SerializeAsAny[ProtocolSection], ...] | None = None
     privacy: PrivacyConfig = PrivacyConfig()
     simulation: SimulationConfig = SimulationConfig()
+    devices: DevicesConfig | None = None
     metrics: MetricsConfig = MetricsConfig()
     execution: ExecutionConfig = ExecutionConfig()
     output: OutputConfig = OutputConfig()
@@ -236,7 +239,8 @@ class Config(Section):
     @property
     def result_key(self) -> str:
         """Hexadecimal hash of everything that makes the result."""
-        content = self.model_dump(mode="json", exclude={"execution", "output"})
+        excluded = {"execution", "output", *([] if self.devices else ["devices"])}
+        content = self.model_dump(mode="json", exclude=excluded)
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

@@ -37,6 +37,17 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, json_schema_extra=_describe)
 
 
+def table_in(annotation: Any) -> Any:
+    """Return the class of the table that a key holds, if it is not left out; else the annotation.
+
+    >>> table_in(Section | None) is Section, table_in(int | None)
+    (True, int | None)
+    """
+    options = [annotation, *get_args(annotation)]
+    tables = (each for each in options if isinstance(each, type) and issubclass(each, BaseModel))
+    return next(tables, annotation)
+
+
 def one_of(annotation: Any) -> BeforeValidator:
     """Return what makes a union's error say in one line what a key may hold."""
 

@@ -17,6 +17,7 @@ from fedhh.experiments.report.measures import (
     CENTRAL,
     CLAIMED_K,
     COUNT_ERROR,
+    DAYS,
     INTERVALS,
     SERVER_SECONDS,
     TOP,
@@ -130,6 +131,11 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
         notes.append(
             "Count error: mean of |estimated - true| / true clients over significant discoveries "
             "that somebody holds."
+        )
+    if DAYS in shown:
+        notes.append(
+            "Days: from the first round's beginning to the last one's end, with the devices that "
+            "[devices] describes; clients that served answered in at least one round."
         )
     if INTERVALS in shown:
         notes.append(

@@ -21,6 +21,7 @@ CENTRAL = "central_epsilon"
 CLAIMED_K = "claimed_k"
 CEILING = "ceiling_coverage"
 COUNT_ERROR = "count_error_relative_significant"
+DAYS = "days"
 INTERVALS = "interval_coverage"
 SERVER_SECONDS = "server"
 """Column of the server's processor time; of the timings, not of the results."""
@@ -99,6 +100,8 @@ _COST = (
     Measure(CLAIMED_K, "k-anonymity, claimed", _COUNT, True),
     Measure("clients_asked", "clients asked", _COUNT),
     Measure("rounds", "rounds", _COUNT, True),
+    Measure(DAYS, "days to the result", _DECIMAL, True),
+    Measure("share_served", "clients that served", _SHARE, True),
     Measure("upload_bits_per_client_max", "upload per client, at most", _BYTES, True),
     Measure("download_bits_per_client_max", "download per client, at most", _BYTES, True),
     Measure(SERVER_SECONDS, "server, CPU seconds", _SECONDS, True),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fedhh.experiments.config.built_in import DEFAULT_PRESET
 from fedhh.experiments.config.load import apply_settings, use_data
+from fedhh.experiments.report.calendar import calendar_table
 from fedhh.experiments.report.comparison import comparison_of_runs
 from fedhh.experiments.report.run_tables import brief_of, run_parts
-from fedhh.experiments.run.directory import BASELINES, NAME, runs_in
+from fedhh.experiments.run.directory import BASELINES, CALENDAR, NAME, runs_in
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import StoredResult, read_record, read_result
 from fedhh.experiments.study.directory import RESULT
@@ -90,6 +91,18 @@ class RunKind(Kind):
             return table
         run = stored[0].result
         return replace(table, title=f"{run.protocol.title} on {run.population['name']}")
+
+    def named_table(self, directory: Path, name: str) -> TextTable:
+        """Return the calendar of a run and its baselines, the one table besides the main one."""
+        if name != CALENDAR:
+            return super().named_table(directory, name)
+        results = [each.result for each in _stored(directory)]
+        if any(result.calendar is None for result in results):
+            raise InputError(
+                f"Expected the directory of a run with the table [devices], got {directory}: "
+                "without it all devices always answer, and there is no calendar."
+            )
+        return calendar_table(results)
 
     def parts(self, directory: Path, asked: Asked) -> Iterator[Part]:
         """Yield all of each run, then all next to each other."""

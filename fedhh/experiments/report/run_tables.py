@@ -12,12 +12,18 @@ from fedhh.accounting import PrivacyReport
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.calendar import calendar_rows
 from fedhh.experiments.report.measures import whole_bytes
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.run.sentences import below_zero, privacy_sentence, sentence
+from fedhh.experiments.run.sentences import (
+    below_zero,
+    privacy_sentence,
+    realised_of,
+    sentence,
+)
 from fedhh.experiments.study.parts import Columns, Facts, Line, Part
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.plans.base import Plan
@@ -32,7 +38,8 @@ def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator
     """Yield a run's result in one sentence, its top words, what stands next to, and its privacy."""
     yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
     yield Line(sentence(result))
-    for what, value, note in (*fidelity_rows(result.simulation), *regime_rows(result)):
+    of_devices = calendar_rows(result)
+    for what, value, note in (*fidelity_rows(result.simulation), *of_devices, *regime_rows(result)):
         yield Line(f"{what.capitalize()} {value}: {note}.")
     if estimates := estimates_line(result):
         yield Line(estimates)
@@ -97,6 +104,7 @@ def summary_rows(result: RunResult) -> list[_Row]:
         *fidelity_rows(result.simulation),
         ("reports", f"{cost['reports']:,}", f"at most {items} per {each}"),
         ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
+        *calendar_rows(result),
         ("discovered", f"{metrics.discovered:,}", f"{metrics.significant:,} significant{cut}"),
         *regime_rows(result),
         (
@@ -123,7 +131,7 @@ def summary_rows(result: RunResult) -> list[_Row]:
         ],
         *estimate_rows(result),
         *_local_rows(result),
-        *_central_rows(result.privacy),
+        *_central_rows(result),
         *_anonymity_rows(result.privacy),
         (
             "cost per client",
@@ -160,9 +168,9 @@ def _bytes(bits: float) -> str:
 
 def fidelity_rows(simulation: dict[str, Any]) -> list[_Row]:
     """Return how clients were simulated, where not every report was drawn."""
-    if simulation["fidelity"] == PER_REPORT:
-        return []
     layers = simulation.get("layers_without_reports", 0)
+    if simulation["fidelity"] == PER_REPORT or not layers:
+        return []
     what = "1 layer" if layers == 1 else f"{layers} layers"
     note = f"{what} drawn at once, with the distribution of all reports"
     if "clients_drawn_per_layer" in simulation:
@@ -190,12 +198,13 @@ def _local_rows(result: RunResult) -> list[_Row]:
     ]
 
 
-def _central_rows(report: PrivacyReport) -> list[_Row]:
-    """Return what holds before the run and, where that is less, after it, for its domains."""
-    rows: list[_Row] = []
+def _central_rows(result: RunResult) -> list[_Row]:
+    """Return what holds before the run and, where that is less, after it."""
+    report, rows = result.privacy, list[_Row]()
+    after = f"for this run's {realised_of(result)}"
     for unit in ("item", "user"):
         best, before = report.best(unit, "central"), report.before_run(unit)
-        stated = [(before, "before the run"), (best, "for this run's domains")]
+        stated = [(before, "before the run"), (best, after)]
         for each, when in stated if best.realised else [(best, "")]:
             note = f"{unit} level{', ' if when else ''}{when} at delta {each.delta:g}, "
             note += f"{each.method}, against readers of results"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.clients.populations.population import Population
+from fedhh.devices import Devices
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import ROUND_TYPES, RoundRecord, record_of
@@ -33,11 +34,14 @@ class Checkpoint:
         *,
         seed: int,
         fidelity: Fidelity,
+        devices: Devices | None = None,
     ) -> None:
         """Name the run by a hash of all that decides how it goes on."""
         self._path = directory / CHECKPOINT
         self._protocol = protocol
-        parts = (__version__, protocol, seed, fidelity, population.fingerprint())
+        parts: tuple[Any, ...] = (__version__, protocol, seed, fidelity, population.fingerprint())
+        if devices is not None:
+            parts = (*parts, devices)
         self._identity = hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @property

@@ -28,6 +28,8 @@ from fedhh.version import __version__
 
 NAME = "run"
 SCHEMA_VERSION = 1
+CALENDAR = "calendar"
+"""In `RESULT`, how long a run took with its devices; see `fedhh.experiments.run.calendar`."""
 STATEMENT = "stated_protocol"
 """In `RESULT`, what tables need of the protocol: see `stated_protocol.statement_of`."""
 
@@ -123,6 +125,7 @@ def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -
         "metrics": metrics,
         STATEMENT: statement_of(result.protocol),
         "cost": result.cost,
+        **({} if result.calendar is None else {CALENDAR: result.calendar.to_dict()}),
         "timings_seconds": result.timings,
     }
     cleaned: dict[str, Any] = plain(record)

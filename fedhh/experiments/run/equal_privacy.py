@@ -10,7 +10,8 @@ from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
 from fedhh.accounting.plan_search import local_epsilon_of_plan
-from fedhh.experiments.run.privacy import DEFAULT_DELTA
+from fedhh.devices import Devices
+from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
 from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, config_path, settings_of
@@ -30,6 +31,7 @@ def at_central_epsilon(
     unit: Unit,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
+    devices: Devices | None = None,
 ) -> AnyProtocol:
     """Return a protocol's settings with a central guarantee of (epsilon, delta) before the run.
 
@@ -45,6 +47,8 @@ def at_central_epsilon(
         unit: "item" or "user".
         epsilon: The target, above 0.
         delta: Of the guarantee, from 1e-14 to 0.1.
+        devices: When clients' devices are there; the guarantee is for the fewest answers that
+            rounds accept of them. None if all of them always answer at once.
 
     Raises:
         OutOfReachError: No settings of the protocol have the guarantee.
@@ -66,8 +70,8 @@ def at_central_epsilon(
         settings = replace(settings, **{of_delta: delta})
 
     def plan_at(changed: Any) -> Plan:
-        plan: Plan = changed.settle(num_clients=num_clients, seed=0).plan
-        return plan
+        settled: AnyProtocol = changed.settle(num_clients=num_clients, seed=0)
+        return accepted_plan(settled, devices)
 
     if name is None:
         found = epsilon_before_run(

@@ -40,6 +40,10 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         population: Name of the population.
         population_clients: Its clients.
         fidelity: What ``simulation.fidelity`` came to: "per-report", "exact-tally", or "mixed".
+        days: Only with ``[devices]``: from the first round's beginning to the last one's end.
+        share_served: Likewise the share of all clients that answered in at least one round.
+        missed_layer: Likewise the layer whose answers were too few, so that the run ended; missing
+            if none was.
     """
     report = run.privacy
     regime = regime_of_run(run.layers)
@@ -62,4 +66,8 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         "population_clients": run.population["clients"],
         "fidelity": run.simulation["fidelity"],
     }
+    if (calendar := run.calendar) is not None:
+        flat["days"] = calendar.days
+        flat["share_served"] = calendar.share_served
+        flat["missed_layer"] = None if calendar.missed is None else calendar.missed.layer
     return {name: plain(value) for name, value in flat.items()}

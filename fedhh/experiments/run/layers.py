@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from fedhh.experiments.config.fidelity import layer_fidelity
 from fedhh.experiments.run.truth import Observed
 from fedhh.plans.base import Plan
 from fedhh.protocol import RoundSummary
-from fedhh.queries.base import Diagnostics
+from fedhh.queries.base import Attendance, Diagnostics
 from fedhh.settings import described
+
+OF_DEVICES = (
+    *("opened_hours", "closed_hours", "waited_hours"),
+    *("clients_asked", "clients_eligible", "clients_dropped", "least_clients"),
+)
+"""Columns of runs with `[devices]` alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +38,14 @@ class LayerRow(RoundSummary):
         missed_mass: Share for words that were still in the trie, and neither kept nor found in
             this round; NaN for protocols without a trie.
         fidelity: "per-report", or "exact-tally" if the tally was drawn at once.
+        opened_hours: Only where devices are not always there (``[devices]``): when the round began,
+            in hours since the first one did.
+        closed_hours: Likewise when it ended.
+        waited_hours: Likewise how long of that it waited beyond its deadline for its least answers.
+        clients_asked: Likewise clients of the cohort, of which ``num_clients`` answered.
+        clients_eligible: Likewise those of them whose devices ever answer.
+        clients_dropped: Likewise devices that checked in before the end, and dropped out.
+        least_clients: Likewise the fewest answers that the round accepts.
     """
 
     subset_size: int | None
@@ -36,12 +54,27 @@ class LayerRow(RoundSummary):
     coverage: float
     missed_mass: float
     fidelity: str
+    opened_hours: float | None = None
+    closed_hours: float | None = None
+    waited_hours: float | None = None
+    clients_asked: int | None = None
+    clients_eligible: int | None = None
+    clients_dropped: int | None = None
+    least_clients: int | None = None
 
     @classmethod
     def of(
-        cls, summary: RoundSummary, plan: Plan, diagnostics: Diagnostics, observed: Observed
+        cls,
+        summary: RoundSummary,
+        plan: Plan,
+        diagnostics: Diagnostics,
+        observed: Observed,
+        *,
+        opened_hours: float = 0.0,
     ) -> LayerRow:
+        """Return a round's row; ``opened_hours`` is when it began, where devices have hours."""
         return cls(
+            **_of_devices(diagnostics.attendance, opened_hours),
             **asdict(summary),
             subset_size=plan.values_per_report(summary.domain_size),
             dummies=diagnostics.num_dummies,
@@ -52,6 +85,11 @@ class LayerRow(RoundSummary):
         )
 
     @property
+    def asked(self) -> int:
+        """Clients of the cohort."""
+        return self.num_clients if self.clients_asked is None else self.clients_asked
+
+    @property
     def note(self) -> str:
         """What the layer decided, in a line."""
         # Only the paper's rule goes by one number of votes.
@@ -59,13 +97,51 @@ class LayerRow(RoundSummary):
         # It comes at the end where the true words are counted while clients answer.
         covered = "" if math.isnan(self.coverage) else f", coverage {self.coverage:.1%}"
         counts = f"{self.num_reports:,} reports, {self.num_candidates:,} prefixes"
-        return f"{counts}, {self.num_kept:,} {rule}{covered}"
+        waited = ""
+        if self.waited_hours:
+            waited = (
+                f", waited {self.waited_hours:,.3g} h beyond the deadline for its "
+                f"{self.least_clients:,} answers"
+            )
+        return f"{counts}, {self.num_kept:,} {rule}{covered}{waited}"
 
     def columns(self) -> dict[str, Any]:
         """Return the table's row: the server's columns, whether the layer decided, and the rest."""
         values = {**asdict(self), "pass": self.pass_index + 1, "decides": self.decides}
         values["subset_size"] = self.subset_size or 0
-        return {name: values[name] for name in column_texts()}
+        left_out = OF_DEVICES if self.clients_asked is None else ()
+        return {name: values[name] for name in column_texts() if name not in left_out}
+
+
+def layers_table(rows: Sequence[LayerRow]) -> pd.DataFrame:
+    """Return the table of some rounds; also without any it has its columns."""
+    if rows:
+        return pd.DataFrame([row.columns() for row in rows])
+    kinds = {"int": np.int64, "int | None": np.int64, "float": np.float64, "bool": np.bool_}
+    types = {field.name: str(field.type) for field in fields(LayerRow)}
+    types |= {"pass": "int", "decides": "bool"}
+    return pd.DataFrame(
+        {
+            name: pd.Series(dtype=kinds.get(types[name], np.dtype(object)))
+            for name in column_texts()
+            if name not in OF_DEVICES
+        }
+    )
+
+
+def _of_devices(attendance: Attendance | None, opened_hours: float) -> dict[str, Any]:
+    """Return the columns of a round whose devices were not always there."""
+    if attendance is None:
+        return {}
+    return {
+        "opened_hours": opened_hours,
+        "closed_hours": opened_hours + attendance.hours,
+        "waited_hours": attendance.waited_hours,
+        "clients_asked": attendance.asked,
+        "clients_eligible": attendance.eligible,
+        "clients_dropped": attendance.dropped,
+        "least_clients": attendance.fewest,
+    }
 
 
 def column_texts() -> dict[str, str]:

@@ -13,12 +13,14 @@ from fedhh.accounting.account import central_before_run, epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.clients.populations.describe import spelling_of
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.devices import Devices
 from fedhh.experiments.config.domain import settle_alphabet
+from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_protocol
 from fedhh.experiments.run.preflight_facts import LESS, LargerPopulation, PlanFacts, Preflight
-from fedhh.experiments.run.privacy import DEFAULT_DELTA
+from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
 from fedhh.plans.base import Plan
 from fedhh.plans.local_reports import LocalReports
 from fedhh.privacy_loss.search import smallest_true
@@ -41,6 +43,7 @@ def preflight(
     *,
     delta: float = DEFAULT_DELTA,
     seed: int = 0,
+    devices: Devices | None = None,
 ) -> Preflight:
     """Return what is known of a run before it starts, and what would help.
 
@@ -49,6 +52,7 @@ def preflight(
         population: The clients; their known words should be removed already.
         delta: Of the central guarantee, from 1e-14 to 0.1.
         seed: The run's seed.
+        devices: When clients' devices are there; None if all of them always answer at once.
 
     Returns:
         The numbers (``clients``, ``contributions``, ``spelling``, ``plans``), and in sentences
@@ -64,7 +68,7 @@ def preflight(
     8.0
     """
     require_protocol(protocol)
-    return preflight_of([protocol], population, delta=delta, seed=seed)
+    return preflight_of([protocol], population, delta=delta, seed=seed, devices=devices)
 
 
 def preflight_of(
@@ -75,6 +79,7 @@ def preflight_of(
     seed: int,
     content: FileContent | None = None,
     looks_for_more: bool = True,
+    devices: Devices | None = None,
 ) -> Preflight:
     """Return what is known of a run of some protocols on the same clients, as `preflight`.
 
@@ -94,7 +99,14 @@ def preflight_of(
         depth=first.longest_word,
     )
     plans = [
-        _plan_facts(each, population.num_clients, delta, seed, looks_for_more=looks_for_more)
+        _plan_facts(
+            each,
+            population.num_clients,
+            delta,
+            seed,
+            looks_for_more=looks_for_more,
+            devices=devices,
+        )
         for each in protocols
     ]
     dropped: Counter[str] = Counter()
@@ -143,6 +155,7 @@ def preflight_of_configs(
         seed=configs[0].seed,
         content=content,
         looks_for_more=not titles,
+        devices=devices_of(configs[0]),
     )
     if not titles:
         return found
@@ -151,17 +164,24 @@ def preflight_of_configs(
 
 
 def _plan_facts(
-    protocol: AnyProtocol, num_clients: int, delta: float, seed: int, *, looks_for_more: bool
+    protocol: AnyProtocol,
+    num_clients: int,
+    delta: float,
+    seed: int,
+    *,
+    looks_for_more: bool,
+    devices: Devices | None,
 ) -> PlanFacts:
     def plan_with(clients: int) -> Plan:
-        plan: Plan = protocol.settle(num_clients=clients, seed=seed).plan
-        return plan
+        settled: AnyProtocol = protocol.settle(num_clients=clients, seed=seed)
+        return accepted_plan(settled, devices)
 
     plan = plan_with(num_clients)
     local = plan.local_epsilon if isinstance(plan, LocalReports) else np.inf
     facts = PlanFacts(
         title=protocol.title,
-        smallest_cohort=min(layer.num_clients for layer in plan.layers),
+        smallest_cohort=plan.smallest_cohort,
+        fewest_answers=None if devices is None else plan.fewest_answers,
         local_epsilon=float(local),
         central=central_before_run(plan, num_clients=num_clients, unit="item", delta=delta),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.clients.populations.describe import Spelling
+from fedhh.devices import FEWEST_ANSWERS
 from fedhh.experiments.config.labels import listed, round_up
 from fedhh.experiments.run.privacy import epsilon_of
 from fedhh.experiments.study.parts import Columns, Line, Part
@@ -47,6 +48,8 @@ class PlanFacts:
         amplifying: Where shuffling amplifies nothing: more clients with which it does, the fewest
             that were found and those of half the local epsilon. Empty if there are none, None if
             none were looked for.
+        fewest_answers: Answers that a round accepts at least, for which the central guarantee is;
+            None if all clients always answer.
     """
 
     title: str
@@ -54,6 +57,7 @@ class PlanFacts:
     local_epsilon: float
     central: Guarantee
     amplifying: tuple[LargerPopulation, ...] | None = None
+    fewest_answers: int | None = None
 
     @property
     def central_epsilon(self) -> float:
@@ -135,20 +139,28 @@ class Preflight:
         """What would help, a sentence each; empty where nothing stands in the way."""
         if not self.contributions:
             return (f"No {self.unit} holds a word that is not known: see population.known.",)
-        return (*_spelling(self), *_not_amplified(self))
+        return (*_spelling(self), *_few_answers(self), *_not_amplified(self))
 
     @property
     def plan_part(self) -> Columns:
         """The epsilons and the smallest cohort of each protocol."""
         head = f"before the run (item level, delta {self.plans[0].central.delta:g})"
+        answers = any(plan.fewest_answers is not None for plan in self.plans)
         return Columns(
-            heads=(head, "central epsilon", "local epsilon", "smallest cohort"),
+            heads=(
+                head,
+                "central epsilon",
+                "local epsilon",
+                "smallest cohort",
+                *(["least answers"] if answers else []),
+            ),
             rows=[
                 (
                     plan.title,
                     epsilon_text(plan.central_epsilon),
                     epsilon_text(plan.local_epsilon),
                     f"{plan.smallest_cohort:,} {self.unit}s",
+                    *([f"{plan.fewest_answers:,}"] if answers else []),
                 )
                 for plan in self.plans
             ],
@@ -172,6 +184,11 @@ class Preflight:
                 {
                     "protocol": plan.title,
                     "smallest_cohort": plan.smallest_cohort,
+                    **(
+                        {}
+                        if plan.fewest_answers is None
+                        else {"fewest_answers": plan.fewest_answers}
+                    ),
                     "local_epsilon": _finite(plan.local_epsilon),
                     "central_epsilon_before_run": _finite(plan.central_epsilon),
                     "delta": plan.central.delta,
@@ -208,6 +225,17 @@ def _dropped(found: Preflight) -> tuple[str, ...]:
 def epsilon_text(epsilon: float) -> str:
     """Return an epsilon as text, never smaller than it is."""
     return "none" if math.isinf(epsilon) else round_up(epsilon)
+
+
+def _few_answers(found: Preflight) -> tuple[str, ...]:
+    """Return that a run accepts next to no answers, on which its central guarantee rests."""
+    answers = [plan.fewest_answers for plan in found.plans if plan.fewest_answers is not None]
+    if not answers or min(answers) > FEWEST_ANSWERS:
+        return ()
+    return (
+        f"A round accepts {FEWEST_ANSWERS} answers, so that before the run the central guarantee "
+        "is for so few: set devices.least_clients or devices.least_share.",
+    )
 
 
 def _not_amplified(found: Preflight) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ import pandas as pd
 
 from fedhh.accounting import Guarantee, LayerRecord, NotApplicable, PrivacyReport, account
 from fedhh.accounting.guarantees import or_infinite
+from fedhh.devices import Devices
+from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol, RoundSummary
 
 DEFAULT_DELTA = 1e-10
@@ -27,9 +29,17 @@ def privacy_of_plan(
     num_clients: int,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
+    devices: Devices | None = None,
 ) -> PrivacyReport:
     """Return what a protocol can claim before it runs, whatever its clients hold."""
-    return account(protocol.plan, (), num_clients=num_clients, delta=delta, alpha=alpha)
+    plan = accepted_plan(protocol, devices)
+    return account(plan, (), num_clients=num_clients, delta=delta, alpha=alpha)
+
+
+def accepted_plan(protocol: AnyProtocol, devices: Devices | None) -> Plan:
+    """Return a protocol's plan, with the fewest answers that its rounds accept of devices."""
+    plan = protocol.plan
+    return plan if devices is None else plan.accepting(devices.fewest_answers)
 
 
 def privacy_of_run(
@@ -39,6 +49,7 @@ def privacy_of_run(
     num_clients: int,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
+    devices: Devices | None = None,
 ) -> PrivacyReport:
     """Return what a run can claim, from the reports that each of its rounds counted.
 
@@ -48,8 +59,10 @@ def privacy_of_run(
         num_clients: Clients of the population, from which central TrieHH samples.
         delta: Of the central guarantees.
         alpha: Of approximate k-anonymity.
+        devices: When devices were there; claims before the run are for the fewest answers that it
+            accepts of them.
     """
-    plan = protocol.plan
+    plan = accepted_plan(protocol, devices)
     asked = {(each.pass_index, each.layer): each.num_clients for each in plan.layers}
     layers = [
         LayerRecord(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from fedhh.accounting import PrivacyReport
+from fedhh.experiments.run.calendar import Calendar
 from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.protocol import AnyProtocol
@@ -52,6 +53,7 @@ class RunResult:
         cost: Clients asked, reports, rounds, bits per client.
         candidates: The outcome of candidates, of a run in a directory of a protocol that asks for
             prefixes; else None.
+        calendar: How long the run took with its devices; None where all of them always answer.
         timings: Seconds; the only part that differs between two runs of one seed. "server" is the
             processor time of the protocol's part of "rounds".
     """
@@ -68,6 +70,7 @@ class RunResult:
     cost: dict[str, Any]
     timings: dict[str, float]
     candidates: CandidateRecord | None = None
+    calendar: Calendar | None = None
 
     @property
     def seconds(self) -> float:

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
-
+from fedhh.clients.attendance import MissedRoundError
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
+from fedhh.devices import Devices
 from fedhh.experiments.config.domain import (
     CLOSED_DOMAIN,
     NOT_PRIVATE,
@@ -24,14 +24,17 @@ from fedhh.experiments.config.domain import (
     settle_alphabet,
 )
 from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_population, require_protocol
+from fedhh.experiments.run.calendar import Timetable
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
 from fedhh.experiments.run.contributors import contributors
-from fedhh.experiments.run.layers import LayerRow
+from fedhh.experiments.run.cost import cost_of
+from fedhh.experiments.run.layers import LayerRow, layers_table
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
 from fedhh.experiments.run.privacy import (
@@ -46,7 +49,7 @@ from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.plans.base import Plan
-from fedhh.protocol import AnyProtocol, RoundSummary
+from fedhh.protocol import AnyProtocol
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor, Worker
 
@@ -64,6 +67,7 @@ def simulate(
     workers: int = 0,
     ray_address: str = "",
     fidelity: Fidelity | None = None,
+    devices: Devices | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -81,6 +85,7 @@ def simulate(
             local Ray if empty.
         fidelity: How faithfully to simulate clients; if None, every report, or each layer's
             tally at once where that is cheaper.
+        devices: When clients' devices are there; if None, all of them always answer at once.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -97,6 +102,8 @@ def simulate(
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
+    if devices is not None:
+        devices.check_cohort(protocol.plan.smallest_cohort)
     worker = _worker(population, seed)
     with fidelity.wrap(open_workers(worker, workers, ray_address), seed=seed) as executor:
         return _run(
@@ -105,6 +112,7 @@ def simulate(
             executor,
             seed=seed,
             fidelity=fidelity,
+            devices=devices,
             settings=settings or MetricSettings(),
             delta=delta,
             alpha=alpha,
@@ -120,6 +128,7 @@ def _run(
     *,
     seed: int,
     fidelity: Fidelity,
+    devices: Devices | None,
     settings: MetricSettings,
     delta: float,
     alpha: float,
@@ -133,7 +142,9 @@ def _run(
         checkpoint, round_records = None, None
         state, rows, spent = protocol.initialize(), [], 0.0
     else:
-        checkpoint = Checkpoint(checkpoint_in, protocol, population, seed=seed, fidelity=fidelity)
+        checkpoint = Checkpoint(
+            checkpoint_in, protocol, population, seed=seed, fidelity=fidelity, devices=devices
+        )
         state, rows, spent = checkpoint.load()
         round_records = checkpoint.round_records(len(rows))
     left = TimeLeft()
@@ -148,7 +159,7 @@ def _run(
         round_records=round_records,
     )
     plan = protocol.plan
-    asked_before = sum(row.num_clients for row in rows)
+    asked_before = sum(row.asked for row in rows)
     listener.start(
         work_of(
             protocol,
@@ -159,7 +170,8 @@ def _run(
         )
     )
     ready = time.perf_counter()
-    follow = _follow(protocol, plan, executor, state, observer, rows=rows, listener=listener)
+    hours = Timetable(executor, population, devices, plan=plan, rows=rows, seed=seed)
+    follow = _follow(protocol, plan, hours, state, observer, rows=rows, listener=listener)
     server_seconds = 0.0
     for finished in follow:
         state = finished.state
@@ -168,7 +180,7 @@ def _run(
             checkpoint.save(state, rows, spent + time.perf_counter() - started)
     asked = time.perf_counter()
     truth = observer.finish(rows)
-    found = protocol.discoveries(state)
+    found = protocol.discoveries(state if hours.missed is None else protocol.stopped(state))
     table = discoveries_table(
         found,
         truth,
@@ -193,7 +205,12 @@ def _run(
         recorded = record(round_records.all, truth, truth.ids(found))
     noted = time.perf_counter()
     privacy = privacy_of_run(
-        protocol, state.history, num_clients=population.num_clients, delta=delta, alpha=alpha
+        protocol,
+        state.history,
+        num_clients=population.num_clients,
+        delta=delta,
+        alpha=alpha,
+        devices=devices,
     )
     metrics = replace(metrics, **measured_anonymity(table, claimed_k(privacy)))
     return RunResult(
@@ -207,16 +224,15 @@ def _run(
             "coverage_std_error_at_most": truth.share_std_error,
         },
         seed=seed,
-        simulation=fidelity.facts(
-            [row.num_clients for row in rows], [row.fidelity for row in rows]
-        ),
+        simulation=fidelity.facts([row.asked for row in rows], [row.fidelity for row in rows]),
         settings=settings,
         discoveries=table,
-        layers=pd.DataFrame([row.columns() for row in rows]),
+        layers=layers_table(rows),
         candidates=recorded,
         metrics=metrics,
         privacy=privacy,
-        cost=_cost(plan, state.history),
+        cost=cost_of(plan, state.history),
+        calendar=hours.calendar,
         timings={
             "prepare": ready - started,
             "rounds": asked - ready,
@@ -232,7 +248,10 @@ def _run(
 def check_config(config: Config, population: Population) -> tuple[Config, AnyProtocol]:
     """Return a configuration with its alphabet and every "auto" settled, and its protocol."""
     settled = settle_alphabet(config, population)
-    return settle(settled, population.num_clients, population.lexicon.words)
+    settled, protocol = settle(settled, population.num_clients, population.lexicon.words)
+    if (devices := devices_of(settled)) is not None:
+        devices.check_cohort(protocol.plan.smallest_cohort)
+    return settled, protocol
 
 
 def open_executor(
@@ -294,6 +313,7 @@ def run_config(
             clients,
             seed=config.seed,
             fidelity=fidelity_of(config),
+            devices=devices_of(config),
             settings=MetricSettings(**config.metrics.model_dump()),
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,
@@ -346,42 +366,34 @@ def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Execu
 def _follow(
     protocol: AnyProtocol,
     plan: Plan,
-    executor: Executor,
+    hours: Timetable,
     state: Any,
     observer: Observer,
     *,
     rows: list[LayerRow],
     listener: Callbacks,
 ) -> Iterator[engine.Round[Any]]:
-    """Yield each round, its row appended to ``rows``."""
+    """Yield each round, its row appended to ``rows``; a round that misses its answers ends it."""
     passes, layers = plan.num_passes, plan.layers[-1].layer
-    for finished in engine.rounds(protocol, executor, state=state, progress=listener.advance):
-        observed = observer.observe(finished)
-        row = LayerRow.of(finished.state.history[-1], plan, finished.diagnostics, observed)
-        rows.append(row)
-        unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"
-        listener.finish(unit, FinishedRound(row, observer.last_record))
-        listener.note(f"{unit}: {row.note}")
-        yield finished
-
-
-def _cost(plan: Plan, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
-    """Return what the run asked of clients and network.
-
-    A client answers in one round, or, where every round draws from all clients, perhaps in each.
-
-    Columns:
-        clients_asked: Clients that answered; one that serves in several rounds counts each time.
-        reports: Reports received, dummies included.
-        rounds: Rounds.
-        upload_bits_per_client_max: Bits that a client sends at most.
-        download_bits_per_client_max: Bits that a client receives at most.
-    """
-    at_most = sum if plan.reuses_clients else partial(max, default=0.0)
-    return {
-        "clients_asked": sum(s.num_clients for s in summaries),
-        "reports": sum(s.num_reports for s in summaries),
-        "rounds": len(summaries),
-        "upload_bits_per_client_max": at_most(s.report_bits * plan.max_items for s in summaries),
-        "download_bits_per_client_max": at_most(s.download_bits for s in summaries),
-    }
+    finished_rounds = engine.rounds(
+        protocol, hours.executor, state=state, progress=listener.advance
+    )
+    try:
+        for finished in finished_rounds:
+            observed = observer.observe(finished)
+            row = LayerRow.of(
+                finished.state.history[-1],
+                plan,
+                finished.diagnostics,
+                observed,
+                opened_hours=hours.opening_hours(finished.query.pass_index, finished.query.layer),
+            )
+            rows.append(row)
+            unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"
+            listener.finish(unit, FinishedRound(row, observer.last_record))
+            listener.note(f"{unit}: {row.note}")
+            yield finished
+    except MissedRoundError as error:
+        hours.missed = error.attendance
+        _log.warning("%s: nothing more is asked", error)
+        listener.note(f"{error}: nothing more is asked")

@@ -21,7 +21,8 @@ def sentence(result: RunResult) -> str:
     """Return what came out, in one sentence; two where nothing did."""
     metrics = result.metrics
     if not metrics.discovered:
-        return f"Discovered no word. {_why_nothing(result)}"
+        missed = "" if result.calendar is None else result.calendar.missed_text
+        return f"Discovered no word. {missed or _why_nothing(result)}"
     rate = getattr(result.protocol, "false_discovery_rate", 0.0)
     words = "word" if metrics.discovered == 1 else "words"
     text = (
@@ -52,13 +53,19 @@ def privacy_sentence(result: RunResult) -> str:
     which = (
         ""
         if before == central
-        else f" before the run ({central[0]} and {central[1]} for the domains that it had)"
+        else f" before the run ({central[0]} and {central[1]} for the {realised_of(result)} "
+        "that it had)"
     )
     return (
         f"Privacy: epsilon {before[0]} at item level and {before[1]} at user level against "
         f"readers of results{which}, at delta {delta:g}; "
         f"{_against_server(report, result.protocol.plan)} {anonymity_text(report)}"
     )
+
+
+def realised_of(result: RunResult) -> str:
+    """Return what a run's realised guarantees are for."""
+    return "domains" if result.calendar is None else "domains and answers"
 
 
 def below_zero(result: RunResult, words: pd.DataFrame) -> str | None:

@@ -10,8 +10,10 @@ from fedhh import plugins
 from fedhh.accounting import PrivacyReport
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.calendar import Calendar
 from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.directory import (
+    CALENDAR,
     CANDIDATES,
     MISSED,
     STATEMENT,
@@ -37,7 +39,7 @@ from fedhh.validation import InputError
 
 _NOT_SIMULATION = {
     "schema_version", KIND, "fedhh_version", "seed", "population", "protocol", "privacy", "metrics",
-    "cost", "timings_seconds", STATEMENT,
+    "cost", CALENDAR, "timings_seconds", STATEMENT,
 }  # fmt: skip
 
 DISCOVERIES: Schema = {
@@ -122,6 +124,7 @@ def _read_result(directory: Path) -> StoredResult:
             cost=record["cost"],
             timings=record["timings_seconds"],
             candidates=_candidates(directory),
+            calendar=Calendar.from_dict(record[CALENDAR]) if CALENDAR in record else None,
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):

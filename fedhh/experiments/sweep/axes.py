@@ -12,7 +12,12 @@ import tomli_w
 from pydantic import BaseModel, Field
 
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.config.section import Section, known_sections, section_class
+from fedhh.experiments.config.section import (
+    Section,
+    known_sections,
+    section_class,
+    table_in,
+)
 from fedhh.experiments.config.toml_file import literal
 from fedhh.experiments.sweep.central_target import TARGETS, check_one_target
 from fedhh.experiments.sweep.totals import COHORT, TOTAL
@@ -201,7 +206,7 @@ def _check_path(path: str, origin: str, protocols: Sequence[str]) -> None:
         if key not in section.model_fields:
             names = known if section is Config else list(section.model_fields)
             raise InputError(f"{origin}: unknown sweep axis {path}{did_you_mean(key, names)}")
-        section = section.model_fields[key].annotation
+        section = table_in(section.model_fields[key].annotation)
     if isinstance(section, type) and issubclass(section, BaseModel):
         raise InputError(f"{origin}: sweep axis {path} is a table; vary one of its keys.")
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from fedhh.accounting.guarantees import UNITS
+from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import borrowed_settings
@@ -91,6 +92,7 @@ class Choices:
                 unit=TARGETS[axis],
                 epsilon=epsilon,
                 delta=config.privacy.delta,
+                devices=devices_of(config),
             )
             self._known[key] = chosen_settings(protocol, found)
         chosen = self._known[key]

@@ -165,9 +165,12 @@ def make_cells(
                         unit=TARGETS[next(iter(target))],
                         epsilon=require_epsilon_of(target),
                         delta=options["delta"],
+                        devices=options.get("devices"),
                     )
                 settled = [changed.settle(num_clients=num_clients, seed=seed) for seed in seeds]
                 (options["fidelity"] or Fidelity()).check(settled[0])
+                if "devices" in options:
+                    options["devices"].check_cohort(settled[0].plan.smallest_cohort)
             except InputError as error:
                 raise InputError(f"{ORIGIN}, {where or 'the protocol'}: {error}") from None
             cells += [

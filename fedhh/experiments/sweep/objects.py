@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fedhh.clients.populations.population import Population
+from fedhh.devices import Devices
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import DEFAULT_ALPHA, DEFAULT_DELTA
 from fedhh.experiments.run.result import MetricSettings
@@ -52,6 +53,7 @@ def sweep_over(
     workers: int = 0,
     ray_address: str = "",
     fidelity: Fidelity | None = None,
+    devices: Devices | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -82,6 +84,7 @@ def sweep_over(
         ray_address: ``HOST:PORT`` of a running Ray cluster, or ``auto`` for this machine's; a
             local Ray if empty.
         fidelity: How faithfully to simulate clients; every report if None.
+        devices: When clients' devices are there; if None, all of them always answer at once.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -108,6 +111,7 @@ def sweep_over(
     numbers = listed_seeds(seeds)
     options = {
         "fidelity": fidelity, "settings": settings, "delta": delta, "alpha": alpha,
+        **({} if devices is None else {"devices": devices}),
     }  # fmt: skip
     check_cluster(workers, ray_address)
     values = listed_axes(axes or {}, listed)

@@ -320,6 +320,11 @@ def _check(config: Config, section: LongitudinalSection) -> None:
     key = "population.source"
     if population_class(population.source) is not None:
         raise InputError(f"{key} = {population.source!r}: expected a preset, or a file with days.")
+    if config.devices is not None:
+        raise InputError(
+            "devices: expected no such table, since the rounds of a repeated collection have all "
+            "their answers within a period; remove it."
+        )
     if section.cap is not None and section.yearly_loss:
         raise InputError(
             f"{SECTION}.yearly_loss: expected it or [{SECTION}.cap], got both; remove one."

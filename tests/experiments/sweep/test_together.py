@@ -18,6 +18,7 @@ from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import ExecutionConfig
+from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.directory import read_results
@@ -102,6 +103,23 @@ def test_cells_share_clients_only_where_the_rounds_are_the_same():
     assert [len(group) for group in mixed] == [1, 1]
     nobody = Drawn(population=None, error="there is no such file", seconds=0.0)
     assert [len(group) for group in sharing_clients(cells, lambda cell: nobody)] == [1, 1, 1]
+
+
+def test_cells_that_share_clients_ask_the_same_devices_as_each_alone():
+    """One of them stops early: its devices are given more time to no avail."""
+    devices = {"check_in": "papaya", "eligible": 0.8, "dropout": 0.1, "when_missed": "stop"}
+    linked = {**LINKED, "devices.least_share": [0.5, 0.5, 0.685]}
+    table = {**TABLE, "devices": devices, "sweep": {"linked": [linked]}}
+    cells = parse_sweep(table, "test").cells
+    drawn = Drawn(population=population(), error="", seconds=0.0)
+    records = run_together(cells, drawn, ExecutionConfig(workers=0))
+    for cell, record in zip(cells, records, strict=True):
+        assert record["error"] == ""
+        _, alone = run_config(cell.config, population())
+        found = flat_result(alone, delta=cell.config.privacy.delta)
+        for name in ("coverage", "reports", "clients_asked", "days", "share_served"):
+            assert record["result"][name] == found[name]
+    assert records[0]["result"]["clients_asked"] < 0.75 * 9_000
 
 
 def test_a_run_that_fails_does_not_stop_its_neighbour(monkeypatch: pytest.MonkeyPatch):

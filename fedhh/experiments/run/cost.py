@@ -1,0 +1,32 @@
+"""What a run asked of clients and network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from fedhh.plans.base import Plan
+from fedhh.protocol import RoundSummary
+
+
+def cost_of(plan: Plan, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
+    """Return what the run asked of clients and network.
+
+    A client answers in one round, or, where every round draws from all clients, perhaps in each.
+
+    Columns:
+        clients_asked: Clients that answered; one that serves in several rounds counts each time.
+        reports: Reports received, dummies included.
+        rounds: Rounds.
+        upload_bits_per_client_max: Bits that a client sends at most.
+        download_bits_per_client_max: Bits that a client receives at most.
+    """
+    at_most = sum if plan.reuses_clients else partial(max, default=0.0)
+    return {
+        "clients_asked": sum(s.num_clients for s in summaries),
+        "reports": sum(s.num_reports for s in summaries),
+        "rounds": len(summaries),
+        "upload_bits_per_client_max": at_most(s.report_bits * plan.max_items for s in summaries),
+        "download_bits_per_client_max": at_most(s.download_bits for s in summaries),
+    }
