@@ -192,14 +192,18 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
             InputError: There are too few clients; with the numbers and a cure.
         """
 
-    def with_central_epsilon(self, epsilon: float) -> Self:
+    def with_central_epsilon(
+        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
+    ) -> Self:
         """Return the settings for a central epsilon that they state themselves, at their delta.
 
         Protocols with a trusted aggregator replace the settings that noise, samples and thresholds
         follow from. Others return themselves: accounting says what their local epsilon is worth.
 
         Args:
-            epsilon: Central privacy of a user, above 0.
+            epsilon: Central privacy of a unit, above 0.
+            unit: Whose; a protocol that knows users alone gives them the epsilon, and so their
+                items.
 
         Raises:
             InputError: The settings are such that nothing follows from a central epsilon.

@@ -41,7 +41,7 @@ class Stream(IntEnum):
     SUBSAMPLE = 9
     """The users of a file that take part, where not all do."""
     CURATOR = 10
-    """A trusted curator's noise; path (pass, layer)."""
+    """Noise of a trusted curator, or of servers together; path (pass, layer)."""
     EVENTS = 11
     """What happens on devices day by day; path (use case, day, block)."""
     QUEUE = 12
@@ -52,6 +52,8 @@ class Stream(IntEnum):
     """When words rise and fall, and clients come and go; path chosen by the population."""
     INGESTION = 15
     """The order in which an ingestor passes reports on; path (use case, day)."""
+    DROPOUT = 16
+    """Which clients drop out after they agreed to answer; path (pass, layer, block)."""
 
 
 def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:

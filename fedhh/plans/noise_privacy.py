@@ -70,7 +70,7 @@ def noise_epsilon(
         part: Of the noise's shares, what arrives.
 
     Returns:
-        Infinite if double precision certifies none.
+        Never above `pure_epsilon`, and infinite if double precision certifies none.
 
     Raises:
         InputError: A move above 1 of other noise.
@@ -80,10 +80,13 @@ def noise_epsilon(
     """
     require_at_least(1, counts=counts, move=move)
     require_inside(0, 1, delta=delta)
+    losses = loss_of_move(noise, move, part, counts)
+    # Losses on a grid may have a delta above that of a pure epsilon.
+    pure = pure_epsilon(noise, total=counts * move, part=part)
     try:
-        return epsilon_of_sum([(loss_of_move(noise, move, part, counts), counts)], delta=delta)
+        return min(epsilon_of_sum([(losses, counts)], delta=delta), pure)
     except UncertifiedError:
-        return math.inf
+        return pure
 
 
 def loss_of_move(
@@ -134,19 +137,19 @@ def _laplace_loss(decay: float, move: int) -> PrivacyLossDistribution:
 
 
 def pure_epsilon(noise: NoiseShares, *, total: int, part: float = 1.0) -> float:
-    """Return epsilon at delta 0 where neighbors move counts by one each; infinite for Skellam.
+    """Return epsilon at delta 0 where neighbors move counts, rounded up; infinite for Skellam.
 
     Discrete Laplace noise of which a part b arrives has the closed form of `missing_shares_epsilon`
     for every count, and epsilons add up.
 
     Args:
         noise: Of each count.
-        total: How many counts move.
+        total: By how much all counts move, together.
         part: b.
     """
     if not isinstance(noise, DiscreteLaplace):
         return math.inf
-    return total * missing_shares_epsilon(noise.decay, part)
+    return total * missing_shares_epsilon(noise.decay, part) * (1 + _ROUNDING)
 
 
 def missing_shares_epsilon(decay: float, part: float, *, move: int = 1) -> float:

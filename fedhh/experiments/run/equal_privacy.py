@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
@@ -61,7 +61,8 @@ def at_central_epsilon(
     require_positive(epsilon=epsilon)
     check_delta(delta)
     name = _field(protocol, _LOCAL_EPSILON)
-    settings: Any = protocol.with_central_epsilon(float(epsilon))
+    of_unit: Literal["item", "user"] = "item" if unit == "item" else "user"
+    settings: Any = protocol.with_central_epsilon(float(epsilon), unit=of_unit)
     if (of_delta := _field(protocol, _DELTA)) is not None:
         settings = replace(settings, **{of_delta: delta})
 
