@@ -113,6 +113,7 @@ class TwoServerSums(NoisySums):
     """Clients upload words in secret shares; two servers open noisy sums, layer by layer."""
 
     reuses_clients: bool = True
+    uploads_once: bool = True
 
     def cohort(self, pass_index: int, layer: int) -> Cohort:
         """Return whom a layer is about: the same clients in all of them."""

@@ -15,7 +15,7 @@ from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.noisy_sums import NoisySums
-from fedhh.protocol import DiscoveryProtocol, Heard, RunState
+from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
 from fedhh.queries.sums import NoisySumQuery
@@ -232,7 +232,7 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
     ) -> Heard[TrieState]:
         """Return the prefixes kept by their noisy sums; ``estimate`` is a word's sum."""
         noise, sums = SumNoise.of(query, aggregate), query.sums(aggregate)
-        kept, threshold = self.kept(sums, noise)
+        kept, threshold, kept_by = self.kept(sums, noise)
         extensions, words = split_kept(query, kept)
         codes = word_codes(query, words, self.depth)
         found = counted(query, aggregate, noise, codes=codes, support=sums[words])
@@ -252,22 +252,23 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
             num_kept=len(kept),
             found=found,
             kept=None if is_over else trie.levels[-1],
+            kept_by=kept_by,
         )
         return replace(heard, num_finished=len(words))
 
     def kept(
         self, sums: npt.NDArray[np.int64], noise: SumNoise
-    ) -> tuple[npt.NDArray[np.int64], int]:
-        """Return which candidates a layer keeps, ascending, and the sum that keeps one."""
+    ) -> tuple[npt.NDArray[np.int64], int, KeptBy]:
+        """Return which candidates a layer keeps, ascending, the sum that keeps one, and by what."""
         if self.pruning == "top-eta":
-            return top_eta(sums, self.eta_max, ties="strict")
+            return (*top_eta(sums, self.eta_max, ties="strict"), "votes")
         chance = min(self.noise_kept / len(sums), 0.5)
         threshold = noise.noise.least_sum(chance, noise.part)
         above = np.flatnonzero(sums >= threshold)
-        if len(above) > self.eta_max:
-            best, threshold = top_eta(sums[above], self.eta_max, ties="strict")
-            above = above[best]
-        return above, threshold
+        if len(above) <= self.eta_max:
+            return above, threshold, "threshold"
+        best, threshold = top_eta(sums[above], self.eta_max, ties="strict")
+        return above[best], threshold, "votes"
 
     def _start_pass(self, pass_index: int, excluded: Codes) -> TrieState:
         trie, finished = self._initial_trie()

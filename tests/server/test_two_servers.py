@@ -48,7 +48,8 @@ def test_every_layer_is_about_the_same_clients():
     (cohort,) = cohorts
     assert (cohort.start, cohort.size, cohort.redraw) == (0, CLIENTS, None)
     assert plan.most_rounds_per_client == len(plan.layers)
-    assert plan.most_asked == CLIENTS
+    assert (plan.most_asked, plan.most_uploads) == (CLIENTS, CLIENTS)
+    assert plan.most_answers == len(plan.layers) * CLIENTS
 
 
 @pytest.mark.parametrize("noise", ["discrete-laplace", "skellam"])
@@ -130,6 +131,7 @@ def test_words_are_found_by_one_upload_of_all_clients():
     off = result.discoveries["estimated_clients"] - result.discoveries["true_clients"]
     assert np.abs(off).max() < 8 * std
     cost = result.cost
+    assert (cost["clients_asked"], cost["reports"]) == (CLIENTS, 4 * CLIENTS)
     assert math.isnan(cost["upload_bits_per_client_max"])
     assert cost["download_bits_per_client_max"] == 0
 
