@@ -74,7 +74,7 @@ class SecretSharedQuery(NoisySumQuery):
     the trie is deep, is not chosen. The servers add the noise to the sums together, once a layer.
 
     Clients download nothing. The upload's size is that of an implementation, see
-    docs/accounting.md, section 12.
+    docs/accounting.md, section 11.
     """
 
     def part(self, num_clients: int) -> float:

@@ -1,6 +1,6 @@
 """LDP TrieHH's loop with plain votes, secure aggregation and noise that clients make together.
 
-Sources: Sun et al. (2024), Algorithm 2, for the loop; shares of discrete Laplace noise after
+Source: Sun et al. (2024), Algorithm 2, for the loop; shares of discrete Laplace noise after
 Goryczka, Xiong (2017), "A comprehensive comparison of multiparty secure additions with differential
 privacy"; Skellam noise after Agarwal, Kairouz, Liu (2021), "The Skellam mechanism for
 differentially private federated learning", whose bound is not used. Sections not verified.

@@ -1,6 +1,6 @@
 """Heavy hitters by two servers that open noisy prefix counts of secret-shared words, as Poplar1.
 
-Sources: Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai (2021), "Lightweight techniques for private
+Source: Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai (2021), "Lightweight techniques for private
 heavy hitters", IEEE Symposium on Security and Privacy (Poplar); the VDAF draft's Poplar1. No noise
 is in either; it is added here, once a layer, by both servers together.
 """
