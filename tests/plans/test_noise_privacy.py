@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,6 +178,22 @@ def test_what_no_noise_reaches_is_refused_with_the_nearest():
         least_noise("skellam", epsilon=1e-7, counts=2, delta=1e-10)
     found = least_noise("discrete-laplace", epsilon=90.0, counts=2, delta=1e-10)
     assert noise_epsilon(noise_of("discrete-laplace", found), counts=2, delta=1e-10) <= 90
+
+
+def test_the_page_shows_what_missing_shares_cost():
+    page = (Path(__file__).parents[2] / "docs" / "accounting.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"\| shares that may be missing.*?(?=\n\n)", page, re.DOTALL)
+    head, _, *rows = table.split("\n")
+    missing = [float(each) / 100 for each in re.findall(r"(\d+)(?= %| \|)", head)]
+    assert missing == [0, 0.05, 0.1, 0.2, 0.3, 0.5]
+    kinds = itertools.product((2, 20), ("discrete-laplace", "skellam"))
+    for row, (counts, name) in zip(rows, kinds, strict=True):
+        shown = [float(each.replace(",", "")) for each in re.findall(r"[\d.,]+(?= \|)", row)]
+        epsilons = [
+            noise_epsilon(noise_of(name, std), counts=counts, delta=1e-10, part=1 - each)
+            for std, each in zip(shown, missing, strict=True)
+        ]
+        assert epsilons == pytest.approx([1.0] * 6, rel=4e-3)
 
 
 def test_fewer_shares_take_more_noise():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from dataclasses import replace
 
@@ -228,6 +229,25 @@ def test_a_configuration_runs_it_and_comes_back():
     assert isinstance(protocol.plan, SecureSums)
     assert resolved.protocol.noise_std == protocol.noise_std
     assert settle(resolved, 20_000)[1] == protocol
+
+
+def test_a_run_that_lacks_shares_ends_with_its_line_and_no_result(tmp_path):
+    settings = [
+        "protocol.name=secagg-triehh", "protocol.max_items=2", "protocol.depth=9",
+        "protocol.max_dropout=0.1", "protocol.dropout=0.1", "population.clients=3_000",
+        "execution.workers=0",
+    ]  # fmt: skip
+    with pytest.raises(RunFailedError, match=r"clients dropped out, and max_dropout=0\.1 allows"):
+        fedhh.run("small", out=tmp_path / "failed", settings=settings)
+    assert not (tmp_path / "failed" / "result.json").exists()
+    out = fedhh.run("small", out=tmp_path / "run", settings=[*settings, "protocol.dropout=0.02"])
+    result = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    best = [
+        each for each in result["privacy"]["guarantees"]
+        if (each["trust"], each["unit"], each["best"]) == ("central", "item", True)
+    ]  # fmt: skip
+    before, realised = sorted(best, key=lambda each: each["realised"])
+    assert realised["epsilon"] < before["epsilon"] <= 1
 
 
 @pytest.mark.parametrize(

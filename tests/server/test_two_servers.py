@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -12,7 +13,8 @@ import fedhh
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
 from fedhh.experiments.run.privacy import privacy_of_plan
-from fedhh.experiments.run.sentences import privacy_sentence
+from fedhh.experiments.run.regime import regime_of_run
+from fedhh.experiments.run.sentences import privacy_sentence, sentence
 from fedhh.plans.noise_privacy import noise_epsilon
 from fedhh.queries.noise_shares import NoiseShares, noise_of
 from fedhh.server.two_servers import TwoServers
@@ -134,6 +136,41 @@ def test_words_are_found_by_one_upload_of_all_clients():
     assert (cost["clients_asked"], cost["reports"]) == (CLIENTS, 4 * CLIENTS)
     assert math.isnan(cost["upload_bits_per_client_max"])
     assert cost["download_bits_per_client_max"] == 0
+
+
+def test_what_noise_hides_is_not_laid_on_the_number_of_prefixes():
+    population = small_population(CLIENTS)
+    noisy = fedhh.simulate(replace(SMALL, eta_max=100), population, seed=0)
+    assert set(noisy.layers["kept_by"]) == {"threshold"}
+    assert regime_of_run(noisy.layers) is None
+    # The most votes decide where more than eta_max exceed the noise.
+    few = fedhh.simulate(replace(SMALL, eta_max=8, central_epsilon=8.0), population, seed=0)
+    assert "votes" in set(few.layers["kept_by"])
+    assert regime_of_run(few.layers).limit == "eta_max"
+
+
+def test_a_run_that_finds_nothing_says_what_would_help():
+    result = fedhh.simulate(replace(SMALL, noise_std=2_000.0), small_population(CLIENTS), seed=0)
+    assert result.metrics.discovered == 0
+    assert sentence(result).endswith("ask more clients, or raise central_epsilon.")
+
+
+def test_a_configuration_runs_it_whole(tmp_path):
+    out = fedhh.run(
+        "small", out=tmp_path / "run",
+        settings=[
+            "protocol.name=two-servers", "protocol.max_items=2", "protocol.depth=6",
+            "population.clients=3_000", "execution.workers=0",
+        ],
+    )  # fmt: skip
+    result = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    assert result["cost"]["upload_bits_per_client_max"] is None
+    before = [
+        each["epsilon"] for each in result["privacy"]["guarantees"]
+        if (each["trust"], each["unit"], each["best"]) == ("central", "item", True)
+    ]  # fmt: skip
+    assert len(before) == 1
+    assert 1 - 1e-3 <= before[0] <= 1
 
 
 def test_a_query_with_less_noise_is_refused():
