@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import fedhh
+from fedhh.accounting import audit_epsilon
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
+from fedhh.experiments.run.layer_audit import audit_run
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.sentences import privacy_sentence
 from fedhh.plans.noisy_sums import WRAP_CHANCE, SecureSums, allowed_dropouts, least_modulus
@@ -23,6 +25,7 @@ from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.statistics import distribution_p_value
 from fedhh.validation import InputError, RunFailedError
+from fedhh.words.trie import PrefixTrie
 
 CLIENTS = 3_000
 SMALL = SecAggTrieHH(alphabet=LETTERS, depth=6, eta_max=20, max_items=4, delta=1e-6)
@@ -295,3 +298,42 @@ def test_a_query_with_less_noise_or_another_modulus_is_refused():
         settled.plan.check_query(replace(query, noise=noise_of("discrete-laplace", 0.1)))
     with pytest.raises(InputError, match="as planned, got 8"):
         settled.plan.check_query(replace(query, modulus=8))
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_an_audit_of_votes_refutes_half_the_noise(name):
+    protocol = replace(SMALL, noise=name, delta=1e-3)
+    settled = protocol.settle(num_clients=CLIENTS, seed=0)
+    claimed = settled.plan.epsilon("item", 1e-3)
+    query = settled.next_query(settled.initialize())
+    # Words that no client holds, so that every candidate is one draw of the noise.
+    pairs = itertools.product(LETTERS, repeat=3)
+    codes = settled.symbols.encode(["".join(each) for each in pairs], width=7)
+    query = replace(query, trie=PrefixTrie.empty(7), finished=np.repeat(codes, 300, axis=0))
+    worker = ClientWorker(small_population(CLIENTS, num_words=40), seed=0)
+
+    def audited(std: float) -> float:
+        asked = replace(query, noise=noise_of(name, std))
+        sums = asked.sums(worker.answer(asked, range(query.cohort.num_blocks)).aggregate)
+        sums = sums[np.abs(sums) < 40]
+        # Of two candidates, a client holds the first, or the second.
+        noise = sums[: len(sums) // 4 * 4].reshape(2, 2, -1)
+        shown = []
+        for (first, second), (one, other) in zip(noise, ((1, 0), (0, 1)), strict=True):
+            if name == "skellam":
+                shown.append((first + one - second - other).astype(np.float64))
+            else:
+                shown.append(1.0 * (first + one >= 1) + (second + other <= 0))
+        return audit_epsilon(shown[0], shown[1], delta=1e-3, confidence=1 - 1e-6).epsilon
+
+    assert 0.3 < audited(settled.noise_std) <= claimed
+    assert audited(settled.noise_std / 2) > claimed
+
+
+def test_a_run_can_be_audited():
+    protocol = SecAggTrieHH(alphabet=LETTERS, depth=3, eta_max=6, max_items=2, delta=1e-6)
+    found = audit_run(
+        protocol, small_population(400), num_runs=8, delta=1e-3, confidence=0.9, seed=2
+    )
+    (claimed,) = {each.epsilon for each in found.claims if each.best}
+    assert found.found.epsilon <= claimed <= 1
