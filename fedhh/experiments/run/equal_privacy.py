@@ -102,7 +102,7 @@ def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Plan]:
     if not {"clients_per_layer", "local_epsilon"} <= vars(protocol).keys():
         raise InputError(
             f"Expected a protocol with a local epsilon and cohorts, got {protocol.title}; its "
-            "sample follows from its central epsilon."
+            "settings follow from its central epsilon."
         )
 
     def plan_at(clients: int, local_epsilon: float) -> Plan:
