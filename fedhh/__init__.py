@@ -62,11 +62,13 @@ if TYPE_CHECKING:
     from fedhh.server.pem import Pem
     from fedhh.server.rappor import Rappor
     from fedhh.server.rappor_unknown import RapporUnknown
+    from fedhh.server.secagg_triehh import SecAggTrieHH
     from fedhh.server.sfp import Sfp
     from fedhh.server.svim import Svim
     from fedhh.server.svsm import Svsm
     from fedhh.server.treehist import TreeHist
     from fedhh.server.triehh import TrieHH
+    from fedhh.server.two_servers import TwoServers
     from fedhh.validation import InputError
     from fedhh.words.alphabet import Alphabet
     from fedhh.words.candidates import Candidates
@@ -86,12 +88,14 @@ _HOMES = {
     "Rappor": "fedhh.server.rappor",
     "RapporUnknown": "fedhh.server.rappor_unknown",
     "RunResult": "fedhh.experiments.run.result",
+    "SecAggTrieHH": "fedhh.server.secagg_triehh",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.populations.population",
     "Svim": "fedhh.server.svim",
     "Svsm": "fedhh.server.svsm",
     "TreeHist": "fedhh.server.treehist",
     "TrieHH": "fedhh.server.triehh",
+    "TwoServers": "fedhh.server.two_servers",
     "at_central_epsilon": "fedhh.experiments.run.equal_privacy",
     "load_population": "fedhh.experiments.config.client_file",
     "population_from": "fedhh.experiments.config.client_file",
@@ -120,12 +124,14 @@ __all__ = [
     "Rappor",
     "RapporUnknown",
     "RunResult",
+    "SecAggTrieHH",
     "Sfp",
     "StoredPopulation",
     "Svim",
     "Svsm",
     "TreeHist",
     "TrieHH",
+    "TwoServers",
     "__version__",
     "at_central_epsilon",
     "load_population",

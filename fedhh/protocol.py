@@ -29,7 +29,7 @@ __all__ = [
 State = TypeVar("State")
 QueryType = TypeVar("QueryType", bound=Query)
 
-KeptBy = Literal["votes", "estimates", "posterior", "validation", "evidence"]
+KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "evidence"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +54,11 @@ class RoundSummary:
         noise_std: Standard deviation of a count's estimate where no client holds the candidate.
         num_kept: Candidates kept.
         num_finished: Kept candidates that are words.
-        kept_by: What the candidates were kept by: the most "votes" of the round; "estimates" that
-            follow from all answers together, or have noise of the server's; the "posterior" of all
-            rounds; a "validation", of words that have enough votes; or "evidence", a validation
-            round that adds up the votes of several rounds.
+        kept_by: What the candidates were kept by: the most "votes" of the round; votes above a
+            "threshold" that noise hardly reaches; "estimates" that follow from all answers
+            together, or have noise of the server's; the "posterior" of all rounds; a "validation",
+            of words that have enough votes; or "evidence", a validation round that adds up the
+            votes of several rounds.
         report_bits: Bits of one report.
         download_bits: Bits of the broadcast to one client.
     """
@@ -192,14 +193,18 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
             InputError: There are too few clients; with the numbers and a cure.
         """
 
-    def with_central_epsilon(self, epsilon: float) -> Self:
+    def with_central_epsilon(
+        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
+    ) -> Self:
         """Return the settings for a central epsilon that they state themselves, at their delta.
 
         Protocols with a trusted aggregator replace the settings that noise, samples and thresholds
         follow from. Others return themselves: accounting says what their local epsilon is worth.
 
         Args:
-            epsilon: Central privacy of a user, above 0.
+            epsilon: Central privacy of a unit, above 0.
+            unit: Whose; a protocol that knows users alone gives them the epsilon, and so their
+                items.
 
         Raises:
             InputError: The settings are such that nothing follows from a central epsilon.

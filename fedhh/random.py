@@ -41,7 +41,7 @@ class Stream(IntEnum):
     SUBSAMPLE = 9
     """The users of a file that take part, where not all do."""
     CURATOR = 10
-    """A trusted curator's noise; path (pass, layer)."""
+    """Noise of a trusted curator, or of servers together; path (pass, layer)."""
     EVENTS = 11
     """What happens on devices day by day; path (use case, day, block)."""
     QUEUE = 12
@@ -56,6 +56,8 @@ class Stream(IntEnum):
     """When devices check in, and which drop out; path (pass, layer, block)."""
     ELIGIBILITY = 17
     """Which devices ever answer; fixed once per run."""
+    DROPOUT = 18
+    """Which clients drop out after they agreed to answer; path (pass, layer, block)."""
 
 
 def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:

@@ -20,6 +20,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 What a device loses over days and years is the subject of `fedhh.longitudinal`.
 """
 
+from fedhh.accounting import noisy_sums as noisy_sums
 from fedhh.accounting.account import account, account_local, central_before_run
 from fedhh.accounting.anonymity import (
     LayerAnonymity,

@@ -32,6 +32,7 @@ from dp_accounting.dp_event import DpEvent as DpEvent  # noqa: PLC0414 - for ann
 from fedhh.accounting.guarantees import Trust, Unit
 from fedhh.plans.base import Plan
 from fedhh.plans.local_reports import LocalReports
+from fedhh.plans.noisy_sums import SecureSums, TwoServerSums
 from fedhh.plans.opt_in import OptInBlend, laplace_scale
 from fedhh.plans.sampled_threshold import SampledThreshold
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
@@ -59,6 +60,8 @@ _WITHOUT_EVENT = {
     SampledThreshold: "sampling with a threshold and without noise; it has none.",
     OptInBlend: "a list of words above a noisy threshold; it has none. For the curator's counts of "
     "that list, see fedhh.accounting.dp_event.event_of_curator_counts.",
+    SecureSums: "shares of discrete noise, of which some may be missing; it has none.",
+    TwoServerSums: "discrete noise on counts of the same words in every layer; it has none.",
 }
 """What of a trusted server's or curator's results is said to have no event."""
 
@@ -138,9 +141,9 @@ def _of_local_reports(
 
 @event_of_plan.register(SampledThreshold)
 @event_of_plan.register(OptInBlend)
-def _of_trusted(
-    plan: SampledThreshold | OptInBlend, *, unit: Unit = "user", trust: Trust = "local"
-) -> DpEvent:
+@event_of_plan.register(SecureSums)
+@event_of_plan.register(TwoServerSums)
+def _of_trusted(plan: Plan, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
     _check(unit, trust)
     if trust == "central":
         raise NoDpEventError(

@@ -36,5 +36,11 @@ SAMPLED_VOTES = (
     "sampling and threshold, all numbers of holders, composed over rounds (docs/accounting.md, "
     "section 8)"
 )
+NOISY_SUMS = (
+    "privacy losses of the noise, composed over all sums that move (docs/accounting.md, section 11)"
+)
+PURE_NOISY_SUMS = (
+    "the noise's largest loss, times all sums that move (docs/accounting.md, section 11)"
+)
 GROUPS = "group privacy with unequal steps (docs/accounting.md, section 4)"
 VALIDATION = "validation round: a p-value of at most its rate (docs/accounting.md, section 5)"

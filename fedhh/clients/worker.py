@@ -77,7 +77,7 @@ class ClientWorker:
                 counter.add(rows)
             counts = answerer.add_block(rows, block, tally)
             reports += counts.num_reports
-            clients_asked += len(clients)
+            clients_asked += len(clients) - counts.num_lost
             messages.append(counts.messages)
             diagnostics = replace(
                 diagnostics,

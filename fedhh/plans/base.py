@@ -61,6 +61,7 @@ class Plan:
         num_apart: With that, so many of the first rounds have clients of their own, whom no other
             round asks. All others then ask the rest, in one order; without any, each of them draws
             afresh from everybody.
+        uploads_once: With that, whether what a client sends once answers all rounds.
     """
 
     layers: tuple[PlannedRound, ...]
@@ -68,6 +69,7 @@ class Plan:
     padded: bool = True
     reuses_clients: bool = False
     num_apart: int = 0
+    uploads_once: bool = False
 
     @property
     def local_epsilon(self) -> float:
@@ -119,6 +121,11 @@ class Plan:
     def fewest_answers(self) -> int:
         """Fewest answers that a round accepts."""
         return min(layer.fewest_clients for layer in self.layers)
+
+    @property
+    def most_uploads(self) -> int:
+        """Answers that clients send at most: `most_answers`, or one of each client for all."""
+        return self.most_asked if self.uploads_once else self.most_answers
 
     @property
     def num_passes(self) -> int:

@@ -155,7 +155,9 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             local=local,
         )
 
-    def with_central_epsilon(self, epsilon: float) -> Self:
+    def with_central_epsilon(
+        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
+    ) -> Self:
         return replace(self, opt_in_epsilon=epsilon)
 
     def check_population(self, num_clients: int) -> None:

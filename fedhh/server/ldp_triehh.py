@@ -23,8 +23,15 @@ from fedhh.server.local_discovery import LocalProtocol, judged
 from fedhh.server.noise import Noise, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
+from fedhh.server.trie_layers import (
+    TrieState,
+    domains_of,
+    initial_trie,
+    split_kept,
+    word_codes,
+)
 from fedhh.settings import Layers, Passes, decided
-from fedhh.words.alphabet import END, Alphabet
+from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
 
 MOST_PREFIXES = 10_000_000
@@ -32,25 +39,6 @@ MOST_PREFIXES = 10_000_000
 
 EtaMax = Annotated[int, Ge(1), Le(MOST_PREFIXES)]
 """Prefixes kept per layer."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TrieState:
-    """Where a run of LDP TrieHH stands.
-
-    Attributes:
-        pass_index: Current pass, from 0; equal to the number of passes when all is done.
-        layer: Layer to be asked next, from 1.
-        trie: Prefixes of length ``layer``.
-        finished: Words shorter than the candidates that wait to be voted on, see `LdpTrieHH`.
-        excluded: Words found by earlier passes.
-    """
-
-    pass_index: int
-    layer: int
-    trie: PrefixTrie
-    finished: Codes
-    excluded: Codes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,21 +200,9 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         return self.passes * sum(largest for _, _, largest in self._domains())
 
     def _domains(self) -> list[tuple[int, int, int]]:
-        """Return, for each layer that asks, its fewest and its most values, the dummy included.
-
-        The first layer's candidates are fixed. Later ones extend from one prefix to as many as the
-        layer before may keep, see `most_prefixes`.
-        """
+        """Return, for each layer that asks, its fewest and its most values, the dummy included."""
         trie, finished = self._initial_trie(self.symbols)
-        alphabet = self.symbols.size
-        most = trie.width * alphabet
-        domains = [(trie.length, most + len(finished) + 1, most + len(finished) + 1)]
-        for layer in range(trie.length + 1, self.depth + 1):
-            # A prefix that ends in the end symbol is not extended.
-            live = most // alphabet * (alphabet - 1)
-            most = self.most_prefixes(live) * alphabet
-            domains.append((layer, alphabet + 1, most + 1))
-        return domains
+        return domains_of(trie, len(finished), depth=self.depth, most_prefixes=self.most_prefixes)
 
     def begin(self) -> TrieState:
         return self._start_pass(0, Found.nothing(self.longest_word + 1))
@@ -255,8 +231,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
         votes = aggregate.tally[: query.num_candidates]
         kept, threshold = self.keep(votes, noise, query)
-        extensions = kept[kept < query.num_extensions]
-        words = kept[(kept >= query.num_extensions) | (kept % query.trie.alphabet_size == END)]
+        extensions, words = split_kept(query, kept)
         found = self._found(query, aggregate, noise, words).without(query.excluded)
         trie = query.trie.extend(extensions)
         is_over = query.layer == self.depth or trie.width == 0
@@ -291,21 +266,12 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
 
     def _initial_trie(self, alphabet: Alphabet) -> tuple[PrefixTrie, Codes]:
         """Return the prefixes that the first asked layer extends, and the shorter words."""
-        width = self.depth + 1
-        trie = PrefixTrie.all_of_length_one(alphabet.size)
-        finished = np.zeros((0, width), dtype=np.uint16)
-        if not self.skip_free_layers:
-            return trie, finished
-        while (
-            trie.length < self.depth
-            and trie.width * alphabet.size + len(finished) <= self.most_kept
-        ):
-            candidates = np.arange(trie.width * alphabet.size)
-            words = trie.spell(candidates[candidates % alphabet.size == END])
-            padding = np.zeros((len(words), width - words.shape[1]), dtype=np.uint16)
-            finished = np.concatenate([finished, np.concatenate([words, padding], axis=1)])
-            trie = trie.extend(candidates)
-        return trie, finished
+        return initial_trie(
+            alphabet.size,
+            depth=self.depth,
+            most_kept=self.most_kept,
+            skip_free_layers=self.skip_free_layers,
+        )
 
     def _found(
         self,
@@ -314,12 +280,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         noise: Noise,
         words: npt.NDArray[np.int64],
     ) -> Found:
-        extended = query.trie.spell(words[words < query.num_extensions])
-        codes = np.zeros((len(words), self.depth + 1), dtype=np.uint16)
-        codes[: len(extended), : extended.shape[1]] = extended
-        codes[len(extended) :] = query.finished[
-            words[words >= query.num_extensions] - query.num_extensions
-        ]
+        codes = word_codes(query, words, self.depth)
         votes = aggregate.tally[: query.num_candidates]
         found = counted(query, aggregate, noise, codes=codes, support=votes[words])
         return self.with_reported(found, words, noise, votes)

@@ -24,6 +24,7 @@ from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.queries.cohort import Cohort
 from fedhh.server.evidence import Evidence
 from fedhh.server.noise import Noise
+from fedhh.server.sum_noise import SumNoise
 from fedhh.settings import (
     AUTO,
     CountOrAuto,
@@ -361,7 +362,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
 
 def judged(
     own: State,
-    noise: Noise,
+    noise: Noise | SumNoise,
     *,
     threshold: int,
     num_candidates: int,

@@ -14,6 +14,7 @@ from fedhh import oracles
 from fedhh.found import Found
 from fedhh.oracles import PureOracle
 from fedhh.queries.base import Aggregate, Query
+from fedhh.server.sum_noise import SumNoise
 from fedhh.words.trie import Codes
 
 if TYPE_CHECKING:
@@ -149,6 +150,20 @@ class Noise:
         return cls(oracle=oracle, num_reports=num_reports, sketch=SketchNoise.of(oracle, aggregate))
 
     @property
+    def votes_mean(self) -> float:
+        """Expected votes of a candidate that no client holds."""
+        return self.num_reports * self.oracle.q
+
+    @property
+    def votes_std(self) -> float:
+        """Their standard deviation."""
+        return math.sqrt(self.votes_mean * (1 - self.oracle.q))
+
+    def estimate(self, votes: _Tally) -> _Floats:
+        """Return ``(c,) float64``: unbiased estimates of the contributions behind some votes."""
+        return self.oracle.estimate(votes, self.num_reports)
+
+    @property
     def std(self) -> float:
         """Standard deviation of the estimate of a candidate that no client holds."""
         alone = float(self.oracle.variance(0, self.num_reports))
@@ -185,9 +200,8 @@ class Noise:
         Returns:
             ``(c,) float64``; infinite where the noise cannot reach the votes at all.
         """
-        expected = self.num_reports * self.oracle.q
+        expected, spread = self.votes_mean, self.votes_std
         exact = -ndtri(chance_of_votes(votes, self.num_reports, self.oracle.q))
-        spread = math.sqrt(expected * (1 - self.oracle.q))
         if spread:
             # Beyond 37 deviations the tail underflows; the normal value is as good as any there.
             exact = np.where(np.isposinf(exact), (votes - expected) / spread, exact)
@@ -215,7 +229,12 @@ class Noise:
 
 
 def counted(
-    query: Query, aggregate: Aggregate, noise: Noise, *, codes: Codes, support: _Tally
+    query: Query,
+    aggregate: Aggregate,
+    noise: Noise | SumNoise,
+    *,
+    codes: Codes,
+    support: _Tally,
 ) -> Found:
     """Return words with what a round says about them.
 
@@ -226,7 +245,7 @@ def counted(
         codes: ``(h, width) uint16``.
         support: ``(h,) int64``: reports that support each word.
     """
-    estimate = noise.oracle.estimate(support, aggregate.num_reports)
+    estimate = noise.estimate(support)
     return Found.in_round(
         query,
         codes,

@@ -25,6 +25,8 @@ PROTOCOLS: Mapping[str, str] = {
     "svim": "fedhh.server.svim:Svim",
     "svsm": "fedhh.server.svsm:Svsm",
     "triehh": "fedhh.server.triehh:TrieHH",
+    "secagg-triehh": "fedhh.server.secagg_triehh:SecAggTrieHH",
+    "two-servers": "fedhh.server.two_servers:TwoServers",
 }
 """The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -114,7 +114,9 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
             threshold=decided(self.threshold, "threshold"),
         )
 
-    def with_central_epsilon(self, epsilon: float) -> Self:
+    def with_central_epsilon(
+        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
+    ) -> Self:
         """Return the settings whose sample and threshold are to give this epsilon.
 
         Raises:

@@ -33,9 +33,11 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
+from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.triehh import TrieHH
+from fedhh.server.two_servers import TwoServers
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 
@@ -139,7 +141,7 @@ def test_the_laplace_counts_of_blenders_curator():
 def test_plain_votes_have_no_local_privacy():
     triehh = plan_of(TrieHH(clients_per_layer=300, threshold=6, depth=4))
     blender = plan_of(Blender(length=4, opt_in_share=0.3, delta=1e-6))
-    for plan in (triehh, blender):
+    for plan in (triehh, blender, plan_of(SecAggTrieHH(depth=4)), plan_of(TwoServers(depth=4))):
         event = event_of_plan(plan, unit="item")
         assert event == dp_event.NonPrivateDpEvent()
         assert PLDAccountant(NEIGHBORS).compose(event).get_epsilon(1e-6) == math.inf
@@ -155,6 +157,8 @@ def test_plain_votes_have_no_local_privacy():
         (LOCAL["ldp-triehh"], "shuffled"),
         (TrieHH(clients_per_layer=300, threshold=6, depth=4), "threshold"),
         (Blender(length=4, opt_in_share=0.3, delta=1e-6), "noisy threshold"),
+        (SecAggTrieHH(depth=4), "some may be missing"),
+        (TwoServers(depth=4), "the same words in every layer"),
     ],
 )
 def test_what_has_no_event_says_why(protocol, reason):

@@ -215,8 +215,9 @@ POPULATION = fedhh.synthetic_population("chat", 4_000, seed=0)
             {"item, clones", "item, clones-2023", "user, clones, slots"},
         ),
         (fedhh.TrieHH(clients_per_layer=300, threshold=6, depth=4), set()),
+        (fedhh.SecAggTrieHH(depth=4), set()),
     ],
-    ids=["ldp-triehh", "reusing", "unpadded", "blender", "ldpminer", "triehh"],
+    ids=["ldp-triehh", "reusing", "unpadded", "blender", "ldpminer", "triehh", "secagg-triehh"],
 )  # fmt: skip
 def test_a_run_has_an_opinion_on_each_epsilon_that_it_composed(protocol, claims):
     result = fedhh.simulate(protocol, POPULATION, seed=0)

@@ -8,17 +8,20 @@ from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
+from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.svsm import Svsm
 from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
+from fedhh.server.two_servers import TwoServers
 from fedhh.testing import LETTERS, protocol_checks, protocol_trial, small_population
 from fedhh.words.candidates import Candidates
 
 POPULATION = small_population(3_000)
 
 TRIE = {"alphabet": LETTERS, "clients_per_layer": 300, "depth": 4, "eta_max": 8}
+SUMS = {"alphabet": LETTERS, "depth": 4, "eta_max": 8, "central_epsilon": 2.0, "max_items": 2}
 VALIDATION = {"false_discovery_rate": 0.1, "validation_share": 0.2}
 SFP = {
     "alphabet": LETTERS,
@@ -91,6 +94,14 @@ PROTOCOLS = {
     "rappor-unknown": RapporUnknown(**UNKNOWN, clients_per_layer=2_000, max_items=2),
     "rappor-unknown-validation": RapporUnknown(**UNKNOWN, **VALIDATION),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
+    "secagg-triehh": SecAggTrieHH(**SUMS, passes=2, clients_per_layer=300),
+    "secagg-triehh-dropouts": SecAggTrieHH(
+        **SUMS, noise="skellam", max_dropout=0.4, dropout=0.2, pruning="top-eta"
+    ),
+    "two-servers": TwoServers(**SUMS),
+    "two-servers-greedy": TwoServers(
+        **SUMS, sampler="greedy", noise="skellam", skip_free_layers=False
+    ),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
 

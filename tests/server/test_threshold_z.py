@@ -13,6 +13,7 @@ from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.queries.base import PrefixQuery
+from fedhh.queries.sums import NoisySumQuery
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
@@ -20,8 +21,10 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
+from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.svim import Svim
 from fedhh.server.triehh import TrieHH
+from fedhh.server.two_servers import TwoServers
 from fedhh.testing import LETTERS, protocol_trial, small_population
 from fedhh.words.candidates import Candidates
 
@@ -38,6 +41,8 @@ PROTOCOLS = {
     "rappor": Rappor(**KNOWN, **VALIDATION, bloom_bits=32, bloom_cohorts=8),
     "blender": Blender(alphabet=LETTERS, length=5, opt_in_share=0.3, delta=1e-6),
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
+    "secagg-triehh": SecAggTrieHH(alphabet=LETTERS, depth=4, eta_max=8, max_items=2),
+    "two-servers": TwoServers(alphabet=LETTERS, depth=4, eta_max=8, max_items=2, noise="skellam"),
 }
 # What decides there is no vote of the round against its noise.
 OTHERWISE = {
@@ -63,6 +68,12 @@ def test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing(name)
         if not decided_by_votes or not isinstance(past.query, PrefixQuery):
             continue
         stated += 1
+        if isinstance(past.query, NoisySumQuery):
+            part = past.query.part(past.aggregate.num_clients)
+            tails = past.query.noise.distribution(part).tails
+            assert summary.threshold_z == pytest.approx(norm.isf(tails[summary.threshold]))
+            assert (past.query.sums(past.aggregate) >= summary.threshold).sum() == summary.num_kept
+            continue
         oracle = make_pure_oracle(past.query.oracle, past.query.domain_size)
         fewer = binom.logsf(summary.threshold - 1, past.aggregate.num_reports, oracle.q)
         if fewer > -600:

@@ -17,8 +17,9 @@ from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.kernels.cache import cache_directory
-from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
+from fedhh.server.trie_layers import TrieState
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.validation import InputError, RunFailedError

@@ -12,8 +12,9 @@ import pytest
 from fedhh.oracles import OracleSpec
 from fedhh.queries.base import Aggregate
 from fedhh.queries.cohort import Cohort
-from fedhh.server.ldp_triehh import LdpTrieHH, TrieState
+from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
+from fedhh.server.trie_layers import TrieState
 from fedhh.testing import (
     LETTERS,
     ConformanceError,

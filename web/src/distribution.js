@@ -122,6 +122,7 @@ export class Distribution {
     fill(this.picture, chart);
     const rule = {
       votes: "What has more votes than the dashed line was kept.",
+      threshold: "What has more votes than the dashed line, which noise hardly reaches, was kept.",
       estimates:
         "No number of votes is a threshold here: the round decides by estimates, which follow from all answers together or have noise of the server's.",
       posterior:

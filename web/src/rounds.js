@@ -44,7 +44,7 @@ export function byPosterior(layer) {
 
 /** Whether the votes of a round alone say what it kept. @param {Layer} layer */
 export function byVotes(layer) {
-  return layer.kept_by === "votes" || layer.kept_by === "validation";
+  return ["votes", "threshold", "validation"].includes(layer.kept_by);
 }
 
 /** @param {Layer} layer */

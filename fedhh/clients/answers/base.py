@@ -26,12 +26,14 @@ class BlockCounts:
         num_dummies: Reports of the dummy.
         num_clients_with_items: Clients that held at least one value.
         messages: The reports themselves, first axis one per report, if the query asks for them.
+        num_lost: Clients that were asked and whose answer does not arrive.
     """
 
     num_reports: int
     num_dummies: int
     num_clients_with_items: int
     messages: Messages | None = None
+    num_lost: int = 0
 
     @classmethod
     def of(cls, sizes: Values, num_reports: int, messages: Messages | None = None) -> Self:
@@ -109,7 +111,13 @@ class ItemAnswerer(Answerer):
     _query: ItemQuery
 
     def choices(
-        self, rows: ClientBlock, block: int, word_values: WordValues, coded_values: Values
+        self,
+        rows: ClientBlock,
+        block: int,
+        word_values: WordValues,
+        coded_values: Values,
+        *,
+        layer: int | None = None,
     ) -> tuple[Any, ...]:
         """Return how clients sample at most B of their values, as the kernels take it.
 
@@ -121,9 +129,11 @@ class ItemAnswerer(Answerer):
             block: Its number.
             word_values: The value of each word of the lexicon.
             coded_values: Those of the block's coded words.
+            layer: Whose randomness decides; the query's if None.
         """
         query = self._query
-        ties = generator(self._seed, Stream.TIE_BREAK, query.pass_index, query.layer)
+        path = (query.pass_index, query.layer if layer is None else layer)
+        ties = generator(self._seed, Stream.TIE_BREAK, *path)
         return (
             rows.clients,
             rows.offsets,
@@ -135,5 +145,5 @@ class ItemAnswerer(Answerer):
             query.max_items,
             query.sampler == "greedy",
             ties.integers(0, 2**64, dtype=np.uint64),
-            kernel_state(self._rng(Stream.SAMPLING, block)),
+            kernel_state(generator(self._seed, Stream.SAMPLING, *path, block)),
         )

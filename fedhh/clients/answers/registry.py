@@ -21,15 +21,19 @@ from fedhh.clients.answers.joint import JointAnswerer, JointQuery
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.prefixes import PrefixAnswerer, WordVoteAnswerer
 from fedhh.clients.answers.sampling import NoiseFreeQuery
+from fedhh.clients.answers.sums import SecretSharedAnswerer, SecureSumAnswerer
 from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
 from fedhh.queries.blooms import BloomQuery, NgramQuery
 from fedhh.queries.plain_words import PlainWordsQuery
 from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
+from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
 
 ANSWERERS: dict[type[Query], Any] = {
     PrefixQuery: PrefixAnswerer,
     WordVoteQuery: WordVoteAnswerer,
+    SecureSumQuery: SecureSumAnswerer,
+    SecretSharedQuery: SecretSharedAnswerer,
     PlainWordsQuery: PlainWordsAnswerer,
     FragmentQuery: FragmentAnswerer,
     BlindPrefixQuery: BlindPrefixAnswerer,

@@ -66,7 +66,8 @@ def draw_coverage(axes: Axes, result: RunResult) -> None:
 def draw_trie(result: RunResult, title: str) -> Figure:
     """Return the trie's width and, below it, the threshold of the layers that votes decide."""
     layers, validation = _layers_and_validation(result)
-    voted = layers[(layers["kept_by"] == "votes") & np.isfinite(layers["threshold_z"])]
+    by_votes = layers["kept_by"].isin(("votes", "threshold"))
+    voted = layers[by_votes & np.isfinite(layers["threshold_z"])]
     thresholds = len(voted) > 0
     figure = NotebookFigure(figsize=(6.8, 5.8 if thresholds else 3.8), layout="constrained")
     panels = figure.subplots(1 + thresholds, 1, sharex=True, squeeze=False)[:, 0]
@@ -81,7 +82,7 @@ def draw_trie(result: RunResult, title: str) -> Figure:
         )  # fmt: skip
         upper.plot(rows["layer"], rows["num_kept"], label=f"kept, pass {number}", **look)
         if thresholds:
-            own = rows["threshold_z"].where(rows["kept_by"] == "votes")
+            own = rows["threshold_z"].where(by_votes)
             bottom.plot(rows["layer"], own, label=f"pass {number}", **look)
     if len(validation):
         for column, label, filled in (

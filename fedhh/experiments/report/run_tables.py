@@ -32,6 +32,8 @@ from fedhh.plans.local_reports import LocalReports
 _Row = tuple[str, str, str]
 """What, its value, and a note."""
 _TOP_WORDS = 10
+_BY_VOTES = frozenset(("votes", "threshold", "validation"))
+"""What keeps candidates by one number of the round's own votes."""
 
 
 def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator[Part]:
@@ -160,8 +162,10 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
-def _bytes(bits: float) -> str:
+def _bytes(bits: float | None) -> str:
     """Return what is at most so many bits as text, never less than it is."""
+    if bits is None or math.isnan(bits):
+        return "size not stated"
     size = whole_bytes(bits)
     return f"{size:,} B" if size < 10_000 else f"{math.ceil(size / 100) / 10:,.1f} kB"
 
@@ -329,7 +333,7 @@ def _layers(layers: pd.DataFrame) -> TextTable:
             "validation" if row["kept_by"] in ("validation", "evidence") else str(row["layer"]),
             *(f"{row[key]:,}" for key in counts),
             # Where votes of several rounds decide, no number of one round's votes does.
-            f"{row['threshold']:,}" if row["kept_by"] in ("votes", "validation") else "-",
+            f"{row['threshold']:,}" if row["kept_by"] in _BY_VOTES else "-",
             f"{row['coverage']:.1%}",
         )
         for row in layers.to_dict("records")

@@ -16,16 +16,20 @@ def cost_of(plan: Plan, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
     A client answers in one round, or, where every round draws from all clients, perhaps in each.
 
     Columns:
-        clients_asked: Clients that answered; one that serves in several rounds counts each time.
+        clients_asked: Clients that answered; one that serves in several rounds counts each time,
+            unless it answers all of them at once.
         reports: Reports received, dummies included.
         rounds: Rounds.
-        upload_bits_per_client_max: Bits that a client sends at most.
+        upload_bits_per_client_max: Bits that a client sends at most; missing where they depend on
+            cryptography that is not simulated.
         download_bits_per_client_max: Bits that a client receives at most.
     """
-    at_most = sum if plan.reuses_clients else partial(max, default=0.0)
+    largest = partial(max, default=0)
+    in_all = largest if plan.uploads_once else sum
+    at_most = in_all if plan.reuses_clients else largest
     return {
-        "clients_asked": sum(s.num_clients for s in summaries),
-        "reports": sum(s.num_reports for s in summaries),
+        "clients_asked": in_all(s.num_clients for s in summaries),
+        "reports": in_all(s.num_reports for s in summaries),
         "rounds": len(summaries),
         "upload_bits_per_client_max": at_most(s.report_bits * plan.max_items for s in summaries),
         "download_bits_per_client_max": at_most(s.download_bits for s in summaries),

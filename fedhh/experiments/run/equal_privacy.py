@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
@@ -65,7 +65,8 @@ def at_central_epsilon(
     require_positive(epsilon=epsilon)
     check_delta(delta)
     name = _field(protocol, _LOCAL_EPSILON)
-    settings: Any = protocol.with_central_epsilon(float(epsilon))
+    of_unit: Literal["item", "user"] = "item" if unit == "item" else "user"
+    settings: Any = protocol.with_central_epsilon(float(epsilon), unit=of_unit)
     if (of_delta := _field(protocol, _DELTA)) is not None:
         settings = replace(settings, **{of_delta: delta})
 
@@ -105,7 +106,7 @@ def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Plan]:
     if not {"clients_per_layer", "local_epsilon"} <= vars(protocol).keys():
         raise InputError(
             f"Expected a protocol with a local epsilon and cohorts, got {protocol.title}; its "
-            "sample follows from its central epsilon."
+            "settings follow from its central epsilon."
         )
 
     def plan_at(clients: int, local_epsilon: float) -> Plan:

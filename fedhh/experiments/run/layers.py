@@ -92,8 +92,9 @@ class LayerRow(RoundSummary):
     @property
     def note(self) -> str:
         """What the layer decided, in a line."""
-        # Only the paper's rule goes by one number of votes.
-        rule = f"with {self.threshold:,} votes or more" if self.kept_by == "votes" else "kept"
+        # Other rules do not go by one number of votes.
+        by_votes = self.kept_by in {"votes", "threshold"}
+        rule = f"with {self.threshold:,} votes or more" if by_votes else "kept"
         # It comes at the end where the true words are counted while clients answer.
         covered = "" if math.isnan(self.coverage) else f", coverage {self.coverage:.1%}"
         counts = f"{self.num_reports:,} reports, {self.num_candidates:,} prefixes"

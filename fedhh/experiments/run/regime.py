@@ -42,10 +42,13 @@ def regime_of_run(layers: pd.DataFrame) -> Regime | None:
             missed_mass, as in `run.RunResult.layers`.
 
     Returns:
-        None for protocols that broadcast no trie, or keep prefixes by another rule.
+        None for protocols that broadcast no trie, or keep prefixes by another rule, and where more
+        was lost below a threshold that noise hardly reaches than to the number of prefixes kept.
     """
     if "kept_by" in layers:  # Results of before there was another way lack it.
-        if (layers["kept_by"] == "posterior").any():
+        lost_to = layers["missed_mass"].groupby(layers["kept_by"]).sum()
+        by_threshold = lost_to.get("threshold", 0.0) > lost_to.get("votes", 0.0)
+        if by_threshold or (layers["kept_by"] == "posterior").any():
             return None
         layers = layers[layers["kept_by"] == "votes"]
     deciding = layers[layers["decides"]]

@@ -16,7 +16,9 @@ from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.queries.cohort import Cohort
 from fedhh.queries.sketches import BlindPrefixQuery
+from fedhh.queries.sums import NoisySumQuery
 from fedhh.server.noise import Noise
+from fedhh.server.sum_noise import SumNoise
 from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
@@ -44,7 +46,7 @@ class VoteStatistics:
     std_error: _Floats
 
     @classmethod
-    def of(cls, noise: Noise, votes: _Indices) -> VoteStatistics:
+    def of(cls, noise: Noise | SumNoise, votes: _Indices) -> VoteStatistics:
         lowest = int(votes.min(initial=0))
         if int(votes.max(initial=0)) - lowest < 16 * len(votes) + 1024:
             # Far cheaper than sorting a million of them.
@@ -54,7 +56,7 @@ class VoteStatistics:
             distinct += lowest
         else:
             distinct, counts = np.unique(votes, return_counts=True)
-        estimate = noise.oracle.estimate(distinct, noise.num_reports)
+        estimate = noise.estimate(distinct)
         return cls(
             votes=distinct,
             counts=counts,
@@ -216,7 +218,13 @@ def _of_votes(
     before: Sequence[str],
     after: Discoveries,
 ) -> RoundRecord:
-    votes = aggregate.tally[: query.num_candidates]
+    noise: Noise | SumNoise
+    if isinstance(query, NoisySumQuery):
+        votes, noise = query.sums(aggregate), SumNoise.of(query, aggregate)
+    else:
+        votes = aggregate.tally[: query.num_candidates]
+        oracle = make_pure_oracle(query.oracle, query.domain_size)
+        noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
     width = max(query.finished.shape[1], query.trie.length + 1)
     is_validation = not query.num_extensions
     texts = list(after.words)
@@ -231,8 +239,6 @@ def _of_votes(
         if repeated.any():
             # They stand last: what is asked about again follows what is new.
             num_fresh = query.num_extensions + int(np.argmax(repeated))
-    oracle = make_pure_oracle(query.oracle, query.domain_size)
-    noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
     return _record(
         query,
         summary,
@@ -248,9 +254,8 @@ def _of_votes(
 
 
 def _record(
-    query: Query, summary: RoundSummary, noise: Noise, votes: _Indices, **rest: Any
+    query: Query, summary: RoundSummary, noise: Noise | SumNoise, votes: _Indices, **rest: Any
 ) -> RoundRecord:
-    q = noise.oracle.q
     return RoundRecord(
         pass_index=query.pass_index,
         layer=query.layer,
@@ -258,8 +263,8 @@ def _record(
         votes=_smallest(votes),
         statistics=VoteStatistics.of(noise, votes),
         threshold=summary.threshold,
-        votes_mean=noise.num_reports * q,
-        votes_std=math.sqrt(noise.num_reports * q * (1 - q)),
+        votes_mean=noise.votes_mean,
+        votes_std=noise.votes_std,
         **{"prefix_length": 0, **rest},
     )
 

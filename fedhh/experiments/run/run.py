@@ -103,7 +103,7 @@ def simulate(
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
     if devices is not None:
-        devices.check_cohort(protocol.plan.smallest_cohort)
+        devices.check_plan(protocol.plan)
     worker = _worker(population, seed)
     with fidelity.wrap(open_workers(worker, workers, ray_address), seed=seed) as executor:
         return _run(
@@ -250,7 +250,7 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     settled = settle_alphabet(config, population)
     settled, protocol = settle(settled, population.num_clients, population.lexicon.words)
     if (devices := devices_of(settled)) is not None:
-        devices.check_cohort(protocol.plan.smallest_cohort)
+        devices.check_plan(protocol.plan)
     return settled, protocol
 
 

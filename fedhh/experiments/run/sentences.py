@@ -13,6 +13,7 @@ from fedhh.experiments.run.privacy import central_before_run, central_epsilon, l
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
 from fedhh.plans.base import Plan
+from fedhh.plans.noisy_sums import NoisySums, SecureSums, TwoServerSums
 from fedhh.plans.opt_in import OptInBlend
 from fedhh.plans.sampled_threshold import SampledThreshold
 
@@ -110,6 +111,10 @@ def _against_server(report: PrivacyReport, plan: Plan) -> str:
         )
     if isinstance(plan, SampledThreshold):
         return "clients trust the server, which sees what they send in clear."
+    if isinstance(plan, SecureSums):
+        return "clients trust secure aggregation, which shows the server noisy sums alone."
+    if isinstance(plan, TwoServerSums):
+        return "clients trust that two servers do not work together, which open noisy sums alone."
     return "none against the server, since reports are not randomized."
 
 
@@ -124,7 +129,9 @@ def _why_nothing(result: RunResult) -> str:
         )
     layers = result.layers
     last = None if layers.empty else layers.iloc[-1]
-    more = "ask more clients, or raise local_epsilon"
+    noisy_sums = isinstance(result.protocol.plan, NoisySums)
+    raised = "central_epsilon" if noisy_sums else "local_epsilon"
+    more = f"ask more clients, or raise {raised}"
     if last is not None and last["kept_by"] in ("validation", "evidence"):
         k = getattr(result.protocol, "anonymity_k", 0)
         return (

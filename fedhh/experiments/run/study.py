@@ -78,7 +78,7 @@ class RunStudy(Study):
                     protocol.title,
                     f"{len(cohorts):,}",
                     f"{min(cohorts):,}",
-                    f"{plan.most_answers:,}",
+                    f"{plan.most_uploads:,}",
                     "none" if math.isinf(local) else f"{local:g}",
                 )
             )

@@ -170,7 +170,7 @@ def make_cells(
                 settled = [changed.settle(num_clients=num_clients, seed=seed) for seed in seeds]
                 (options["fidelity"] or Fidelity()).check(settled[0])
                 if "devices" in options:
-                    options["devices"].check_cohort(settled[0].plan.smallest_cohort)
+                    options["devices"].check_plan(settled[0].plan)
             except InputError as error:
                 raise InputError(f"{ORIGIN}, {where or 'the protocol'}: {error}") from None
             cells += [

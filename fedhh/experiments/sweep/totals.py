@@ -51,7 +51,7 @@ class Asked:
         samples = isinstance(plan, SampledThreshold)
         return cls(
             protocol=label or settled.title,
-            clients=None if samples else plan.most_answers,
+            clients=None if samples else plan.most_uploads,
             layers=len(plan.layers),
             is_set=is_set,
             shared=shared,
@@ -70,7 +70,7 @@ def cohort_of(protocol: AnyProtocol, total: Any) -> int:
             f"{TOTAL} = {total:,}: expected protocols that share their clients out among layers, "
             f"got {protocol.title}; leave it out of this sweep."
         )
-    asked = probe.most_answers
+    asked = probe.most_uploads
     size = total * _PROBE // asked
     if size < 1:
         raise InputError(

@@ -34,10 +34,11 @@ from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX, Guesses
 from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.server.evidence import Evidence
-from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH, TrieState
+from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH
 from fedhh.server.local_discovery import FalseDiscoveryRate
 from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
+from fedhh.server.trie_layers import TrieState
 from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END

@@ -8,7 +8,7 @@ from fedhh.server.adaptive.character_model import CharacterModel
 from fedhh.server.adaptive.guesses import Guesses
 from fedhh.server.adaptive.trie_posterior import TriePosterior
 from fedhh.server.evidence import Evidence
-from fedhh.server.ldp_triehh import TrieState
+from fedhh.server.trie_layers import TrieState
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -23,11 +23,13 @@ from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
+from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.svsm import Svsm
 from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
+from fedhh.server.two_servers import TwoServers
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 
@@ -35,6 +37,7 @@ CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
     "triehh": TrieHH, "treehist": TreeHist, "bitstogram": Bitstogram,
     "blender": Blender, "rappor-unknown": RapporUnknown,
+    "secagg-triehh": SecAggTrieHH, "two-servers": TwoServers,
     "ldpminer": LdpMiner, "rappor": Rappor, "svim": Svim, "svsm": Svsm,
 }  # fmt: skip
 

@@ -220,8 +220,8 @@ def test_all_fields_have_the_same_protocols_and_the_quick_one_those_of_the_whole
     names = {label: table["name"] for label, table in whole.items()}
     assert quick == whole
     assert names == {label: table["name"] for label, table in published.items()}
-    # Itemsets are no words; all else that has a name is there.
-    assert set(names.values()) == set(PROTOCOLS) - {"svsm"}
+    # Itemsets are no words, and noisy sums are compared at equal guarantees; all else is there.
+    assert set(names.values()) == set(PROTOCOLS) - {"svsm", "secagg-triehh", "two-servers"}
 
 
 @pytest.mark.parametrize("name", ["field", "field-quick", "best-settings"])

@@ -20,8 +20,10 @@ from fedhh.experiments.run.privacy import central_before_run, central_epsilon, p
 from fedhh.experiments.run.run import check_config, simulate
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.triehh import TrieHH
-from fedhh.validation import InputError
+from fedhh.server.two_servers import TwoServers
+from fedhh.validation import InputError, RunFailedError
 from tests.conftest import LETTERS, zipf_population
 
 POPULATION = zipf_population(3_000)
@@ -37,6 +39,20 @@ DEVICES = Devices(
     least_share=0.61,
 )
 STOPPING = replace(DEVICES, when_missed="stop")
+
+
+def test_one_upload_for_all_layers_has_no_devices_that_come_and_go():
+    servers = TwoServers(alphabet=LETTERS, depth=5, max_items=2)
+    with pytest.raises(InputError, match="Expected no table devices for a protocol whose clients"):
+        simulate(servers, POPULATION, seed=4, devices=DEVICES)
+
+
+def test_a_secure_sum_counts_devices_that_are_missing_among_its_missing_shares():
+    kind = {"alphabet": LETTERS, "clients_per_layer": 500, "depth": 2, "passes": 1}
+    with pytest.raises(RunFailedError, match="layer 1"):
+        simulate(SecAggTrieHH(**kind, max_dropout=0.1), POPULATION, seed=4, devices=DEVICES)
+    done = simulate(SecAggTrieHH(**kind, max_dropout=0.5), POPULATION, seed=4, devices=DEVICES)
+    assert (done.layers["num_clients"] < 500).all()
 
 
 def digest(result) -> str:

@@ -1,0 +1,167 @@
+"""LDP TrieHH's loop with plain votes, secure aggregation and noise that clients make together.
+
+Source: Sun et al. (2024), Algorithm 2, for the loop; shares of discrete Laplace noise after
+Goryczka, Xiong (2017), "A comprehensive comparison of multiparty secure additions with differential
+privacy"; Skellam noise after Agarwal, Kairouz, Liu (2021), "The Skellam mechanism for
+differentially private federated learning", whose bound is not used. Sections not verified.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
+
+from annotated_types import Ge, Lt
+
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.noisy_sums import MOST_MODULUS, SecureSums, least_modulus, secure_sum_noise
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
+from fedhh.queries.sums import SecureSumQuery
+from fedhh.server.summed_trie import Modulus, SummedTrie
+from fedhh.server.trie_layers import TrieState
+from fedhh.settings import AUTO, Passes, decided
+from fedhh.validation import InputError, RunFailedError
+
+Share = Annotated[float, Ge(0), Lt(1)]
+"""Part of a cohort."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecAggTrieHH(SummedTrie[SecureSumQuery]):
+    """Settings of TrieHH by secure aggregation.
+
+    Layers, cohorts and contributions are those of LDP TrieHH. A client adds one to the counts of
+    the up to B prefixes that it chose, and a share of noise to every count; a secure sum modulo M
+    shows the server the cohort's total and nothing else. The shares of a whole cohort add up to
+    discrete Laplace noise (Polya shares: differences of negative binomials with shape 1/N), or to
+    Skellam noise (differences of Poisson variables). Secure aggregation itself is not simulated:
+    fedhh draws what it lets the server see.
+
+    A client that drops out takes its share of the noise with it. ``max_dropout`` states how many
+    may: the guarantee before the run is for so many missing shares, exactly, and a layer in which
+    more are missing ends the run before the layer is published. Clients that tell the server
+    their share count as missing.
+
+    Distributed discrete Gaussian noise is not offered: the sum of n discrete Gaussians is none, and
+    what that costs is 10 times the sum over k < n of exp(-2 pi**2 s**2 k / (k + 1)) in the privacy
+    loss (Kairouz, Liu, Steinke 2021; numbering not verified), where n s**2 is the variance of the
+    sum: 4.9 million at a standard deviation of 25 from 500,000 clients, and .02 at 700. It needs
+    votes that are scaled up.
+
+    Attributes:
+        passes: Tries built one after the other; each leaves out what the earlier ones found.
+        max_dropout: Part of a cohort whose shares of the noise may be missing.
+        dropout: Part of the clients that drop out in a simulated run after they agreed to answer,
+            each by itself; at most ``max_dropout``, and well below it for a run to succeed.
+        modulus: M; "auto" for the least power of two with which sums wrap around with probability
+            at most 1e-12 in a run. A smaller one than that probability allows is refused.
+    """
+
+    name: ClassVar[str] = "secagg-triehh"
+    title: ClassVar[str] = "TrieHH, secure aggregation"
+
+    passes: Passes = 1
+    max_dropout: Share = 0.0
+    dropout: Share = 0.0
+    modulus: Modulus = AUTO
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dropout > self.max_dropout:
+            raise InputError(
+                f"Expected dropout <= max_dropout={self.max_dropout:g}, for whose missing shares "
+                f"the noise is made, got dropout={self.dropout:g}; set max_dropout >= "
+                f"{self.dropout:g}, or dropout <= {self.max_dropout:g}."
+            )
+
+    @property
+    def num_passes(self) -> int:
+        return self.passes
+
+    @property
+    def num_cohorts(self) -> int:
+        return len(self.domains()) * self.passes
+
+    @property
+    def least_noise(self) -> float:
+        return secure_sum_noise(
+            self.noise,
+            unit=self.unit,
+            epsilon=self.central_epsilon,
+            delta=self.delta,
+            max_items=self.max_items,
+            num_clients=self.cohort_clients,
+            max_dropout=self.max_dropout,
+        )
+
+    @property
+    def least_modulus(self) -> int:
+        """The least M that is not refused."""
+        sums = self.passes * sum(largest - 1 for _, _, largest in self.domains())
+        least = least_modulus(self.summed_noise, num_clients=self.cohort_clients, num_sums=sums)
+        if least > MOST_MODULUS:
+            raise InputError(
+                f"Expected clients_per_layer < {MOST_MODULUS // 2:,} with noise_std="
+                f"{self.noise_std}, got {self.cohort_clients:,}: sums have 64 bits."
+            )
+        return least
+
+    @property
+    def plan(self) -> SecureSums:
+        return SecureSums(
+            layers=self.planned_rounds(),
+            max_items=self.max_items,
+            noise=self.summed_noise,
+            modulus=decided(self.modulus, "modulus"),
+            max_dropout=self.max_dropout,
+        )
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        # The plan states the modulus, which follows from the rest.
+        open_modulus = replace(self, modulus=2 if self.modulus == AUTO else self.modulus)
+        settled = SummedTrie.settle(open_modulus, num_clients=num_clients, seed=seed)
+        least = settled.least_modulus
+        if self.modulus == AUTO:
+            return replace(settled, modulus=1 << (least - 1).bit_length())
+        modulus = decided(settled.modulus, "modulus")
+        if modulus < least:
+            largest = (modulus - least) // 2 + settled.cohort_clients
+            fewer = f", or clients_per_layer <= {largest:,}" if largest > 0 else ""
+            raise InputError(
+                f"Expected modulus >= {least:,} for sums of {settled.cohort_clients:,} votes with "
+                f"noise_std={settled.noise_std:.4g}, got modulus={modulus:,}, by which "
+                f'they may wrap around; set modulus="auto"{fewer}.'
+            )
+        return settled
+
+    def query(self, **shared: Any) -> SecureSumQuery:
+        return SecureSumQuery(
+            **shared, modulus=decided(self.modulus, "modulus"), dropout=self.dropout
+        )
+
+    def hear(
+        self,
+        planned: PlannedRound,
+        run: RunState[TrieState],
+        query: SecureSumQuery,
+        aggregate: Aggregate,
+    ) -> Heard[TrieState]:
+        """Return what a layer keeps.
+
+        Raises:
+            RunFailedError: More clients than allowed dropped out; nothing of the layer is
+                published.
+        """
+        fewest = self.plan.fewest_shares(planned)
+        if aggregate.num_clients < fewest:
+            missing = planned.num_clients - aggregate.num_clients
+            where = f"pass {planned.pass_index + 1}, layer {planned.layer}"
+            raise RunFailedError(
+                f"{self.name}: in {where}, {missing:,} of {planned.num_clients:,} clients dropped "
+                f"out, and max_dropout="
+                f"{self.max_dropout:g} allows {planned.num_clients - fewest:,}; without their "
+                "noise the stated guarantee does not hold, and the layer is not published. Raise "
+                "max_dropout."
+            )
+        return super().hear(planned, run, query, aggregate)

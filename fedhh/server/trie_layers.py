@@ -1,0 +1,101 @@
+"""The layers of a trie: where a pass starts, how large its domains are, which words it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.queries.base import PrefixQuery
+from fedhh.words.alphabet import END
+from fedhh.words.trie import Codes, PrefixTrie
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrieState:
+    """Where the discovery of a trie stands.
+
+    Attributes:
+        pass_index: Current pass, from 0; equal to the number of passes when all is done.
+        layer: Layer to be asked next, from 1.
+        trie: Prefixes of length ``layer``.
+        finished: Words shorter than the candidates that wait to be voted on, see `initial_trie`.
+        excluded: Words found by earlier passes.
+    """
+
+    pass_index: int
+    layer: int
+    trie: PrefixTrie
+    finished: Codes
+    excluded: Codes
+
+
+def initial_trie(
+    alphabet_size: int, *, depth: int, most_kept: int, skip_free_layers: bool
+) -> tuple[PrefixTrie, Codes]:
+    """Return the prefixes that the first asked layer extends, and the shorter words.
+
+    Args:
+        alphabet_size: Symbols, the end symbol included.
+        depth: Layers of a pass.
+        most_kept: Prefixes kept per layer; a layer with no more candidates decides nothing.
+        skip_free_layers: Whether to begin at the first layer that decides.
+    """
+    trie = PrefixTrie.all_of_length_one(alphabet_size)
+    finished = np.zeros((0, depth + 1), dtype=np.uint16)
+    if not skip_free_layers:
+        return trie, finished
+    while trie.length < depth and trie.width * alphabet_size + len(finished) <= most_kept:
+        candidates = np.arange(trie.width * alphabet_size)
+        words = trie.spell(candidates[candidates % alphabet_size == END])
+        padding = np.zeros((len(words), depth + 1 - words.shape[1]), dtype=np.uint16)
+        finished = np.concatenate([finished, np.concatenate([words, padding], axis=1)])
+        trie = trie.extend(candidates)
+    return trie, finished
+
+
+def domains_of(
+    trie: PrefixTrie, num_finished: int, *, depth: int, most_prefixes: Callable[[int], int]
+) -> list[tuple[int, int, int]]:
+    """Return, for each layer that asks, its fewest and its most values, the dummy included.
+
+    The first layer's candidates are fixed. Later ones extend from one prefix to as many as the
+    layer before may keep.
+
+    Args:
+        trie: What the first layer extends.
+        num_finished: Shorter words that it asks about, too.
+        depth: The last layer.
+        most_prefixes: How many of so many candidates, which are no words, a layer keeps at most.
+    """
+    alphabet = trie.alphabet_size
+    most = trie.width * alphabet
+    domains = [(trie.length, most + num_finished + 1, most + num_finished + 1)]
+    for layer in range(trie.length + 1, depth + 1):
+        # A prefix that ends in the end symbol is not extended.
+        live = most // alphabet * (alphabet - 1)
+        most = most_prefixes(live) * alphabet
+        domains.append((layer, alphabet + 1, most + 1))
+    return domains
+
+
+def split_kept(query: PrefixQuery, kept: Indices) -> tuple[Indices, Indices]:
+    """Return which kept candidates are extensions of a prefix, and which are whole words."""
+    extensions = kept[kept < query.num_extensions]
+    words = kept[(kept >= query.num_extensions) | (kept % query.trie.alphabet_size == END)]
+    return extensions, words
+
+
+def word_codes(query: PrefixQuery, words: Indices, depth: int) -> Codes:
+    """Return the ``(w, depth + 1) uint16`` codes of candidates that are whole words."""
+    extended = query.trie.spell(words[words < query.num_extensions])
+    codes = np.zeros((len(words), depth + 1), dtype=np.uint16)
+    codes[: len(extended), : extended.shape[1]] = extended
+    codes[len(extended) :] = query.finished[
+        words[words >= query.num_extensions] - query.num_extensions
+    ]
+    return codes
