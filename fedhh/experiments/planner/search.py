@@ -1,0 +1,230 @@
+"""Looks for each protocol's best settings: one group of them after the other, fewer protocols each.
+
+A group's setting climbs along its ladder as long as a run finds more. After the first runs and
+after the first group, the better half of the protocols of each trust model goes on. What is tried
+depends on results alone, so the same seed makes the same plan on any machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fedhh.experiments.config.protocol import settle
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.config.section import ProtocolSection
+from fedhh.experiments.planner.goal import Goal
+from fedhh.experiments.planner.ladders import ORDER, SIZES, fine_values, ladder
+from fedhh.experiments.planner.runner import Runner
+from fedhh.experiments.planner.trial import Trial, with_guarantee
+from fedhh.validation import InputError
+
+FEWEST_LEFT = 2
+"""Protocols of a trust model that always go on."""
+
+_FINE = "fine sizes"
+_HALVED_BEFORE = (0, 1)
+"""Places of `ORDER` before which half of the protocols stop."""
+
+_Asked = list[ProtocolSection]
+_Climb = Generator[_Asked, list[Trial | None], None]
+
+
+@dataclass(kw_only=True, eq=False)
+class Entrant:
+    """A protocol in the search.
+
+    Attributes:
+        name: Its name.
+        base: The configuration that it starts from.
+        tried: Trials by their settings; None for settings that are refused.
+        best: The best of them.
+        reason: Why no settings of it can be tried.
+    """
+
+    name: str
+    base: Config
+    tried: dict[str, Trial | None] = field(default_factory=dict)
+    best: Trial | None = None
+    reason: str = ""
+
+    @property
+    def trials(self) -> list[Trial]:
+        """What was run, in its order."""
+        return [each for each in self.tried.values() if each is not None]
+
+    def add(self, section: ProtocolSection, trial: Trial | None, goal: Goal) -> None:
+        """Take a trial, or a refusal, of settings."""
+        self.tried[_key(section)] = trial
+        if trial is not None and (self.best is None or trial.rank(goal) > self.best.rank(goal)):
+            self.best = trial
+
+
+class Search:
+    """Searches for one goal on one population.
+
+    Attributes:
+        entrants: All protocols, by name.
+        finalists: Those that were searched to the end.
+        runs_left: Of the budget.
+    """
+
+    def __init__(
+        self,
+        bases: Sequence[Config],
+        goal: Goal,
+        runner: Runner,
+        *,
+        num_clients: int,
+        words: Sequence[str],
+        runs: int,
+    ) -> None:
+        """Search from these configurations, one for each protocol.
+
+        Args:
+            bases: Where each starts.
+            goal: What is asked for.
+            runner: The way to trials.
+            num_clients: Clients of the population.
+            words: Their words.
+            runs: The budget.
+        """
+        self._goal, self._runner = goal, runner
+        self._num_clients, self._words = num_clients, words
+        self.runs_left = runs
+        self.entrants = {
+            each.protocol.name: Entrant(name=each.protocol.name, base=each) for each in bases
+        }
+        self.finalists: list[Entrant] = []
+
+    def run(self) -> None:
+        """Use up the budget, or find nothing better any more."""
+        entrants = list(self.entrants.values())
+        starts: list[tuple[Entrant, ProtocolSection]] = []
+        for each in entrants:
+            try:
+                starts.append((each, self._start(each)))
+            except InputError as refusal:
+                each.reason = str(refusal)
+        self._try(starts)
+        live = [each for each in entrants if each.best is not None]
+        order: tuple[str, ...] = (*ORDER, _FINE)
+        if not all(each.best is not None and each.best.meets(self._goal) for each in live):
+            # What limits bytes decides first where they are too many.
+            order = (SIZES, *order)
+        for place, group in enumerate(order):
+            if place in _HALVED_BEFORE:
+                live = self._better_half(live)
+            self._climb(live, group)
+        self.finalists = sorted(live, key=self._rank, reverse=True)
+
+    def _rank(self, entrant: Entrant) -> tuple[float, ...]:
+        assert entrant.best is not None
+        return entrant.best.rank(self._goal)
+
+    def _better_half(self, live: list[Entrant]) -> list[Entrant]:
+        models: dict[str, list[Entrant]] = {}
+        for each in live:
+            assert each.best is not None
+            models.setdefault(each.best.terms.trust_model, []).append(each)
+        kept: list[Entrant] = []
+        for group in models.values():
+            number = max(FEWEST_LEFT, (len(group) + 1) // 2)
+            kept += sorted(group, key=self._rank, reverse=True)[:number]
+        return [each for each in live if each in kept]
+
+    def _start(self, entrant: Entrant) -> ProtocolSection:
+        """Return settings to start from: the configured ones, in as few rounds as days allow.
+
+        Raises:
+            InputError: The protocol cannot give the guarantee.
+        """
+        config = with_guarantee(entrant.base, self._goal, self._num_clients)
+        section = entrant.base.protocol
+        most = self._goal.days
+        if most is None:
+            return section
+        fields = type(section).model_fields
+        passes = getattr(section, "passes", 1)
+        depth = getattr(section, "depth", 1)
+        several = sorted({passes, 1}, reverse=True) if "passes" in fields else [passes]
+        depths = range(depth, 0, -1) if "depth" in fields else [depth]
+        for each in several:
+            for symbols in depths:
+                changed = section.changed({"passes": each, "depth": symbols})
+                try:
+                    protocol = settle(
+                        config.model_copy(update={"protocol": changed}),
+                        self._num_clients,
+                        self._words,
+                    )[1]
+                except InputError:
+                    continue
+                if self._goal.days_of(protocol.rounds_in_turn) <= most:
+                    return changed
+        return section
+
+    def _climb(self, live: Iterable[Entrant], group: str) -> None:
+        """Let a group's setting of each protocol climb, all at a time."""
+        climbs: list[tuple[Entrant, _Climb]] = []
+        for each in live:
+            climbs.append((each, _steps(each, group, self._goal)))
+        asked = [(entrant, climb, next(climb, None)) for entrant, climb in climbs]
+        while wanted := [(e, c, sections) for e, c, sections in asked if sections is not None]:
+            if not self._try([(e, section) for e, _, sections in wanted for section in sections]):
+                return
+            asked = [
+                (e, c, _sent(c, [e.tried[_key(s)] for s in sections])) for e, c, sections in wanted
+            ]
+
+    def _try(self, wanted: Sequence[tuple[Entrant, ProtocolSection]]) -> bool:
+        """Try settings that were not tried before, and return whether the budget was enough."""
+        new = [(e, section) for e, section in wanted if _key(section) not in e.tried]
+        cut = new[: self.runs_left]
+        self.runs_left -= len(cut)
+        configs = [e.base.model_copy(update={"protocol": section}) for e, section in cut]
+        for (entrant, section), found in zip(cut, self._runner.trials(configs), strict=True):
+            if isinstance(found, InputError):
+                entrant.reason = entrant.reason or str(found)
+                entrant.add(section, None, self._goal)
+            else:
+                entrant.add(section, found, self._goal)
+        return len(cut) == len(new)
+
+
+def _steps(entrant: Entrant, group: str, goal: Goal) -> _Climb:
+    """Ask for the neighbors of the best value of a group's setting, until none is better."""
+    best = entrant.best
+    assert best is not None
+    section, settled = best.asked, best.settled.protocol
+    name, values = (
+        fine_values(section, settled) if group == _FINE else ladder(section, settled, group)
+    )
+    if not name:
+        return
+    place = values.index(getattr(section, name))
+    while True:
+        near = [i for i in (place - 1, place + 1) if 0 <= i < len(values)]
+        results = yield [section.changed({name: values[i]}) for i in near]
+        better = [
+            (result.rank(goal), -abs(i - place), i)
+            for i, result in zip(near, results, strict=True)
+            if result is not None and result.rank(goal) > best.rank(goal)
+        ]
+        if not better:
+            return
+        *_, found = max(better)
+        best = next(r for i, r in zip(near, results, strict=True) if i == found and r is not None)
+        place = found
+
+
+def _sent(climb: _Climb, results: list[Trial | None]) -> _Asked | None:
+    try:
+        return climb.send(results)
+    except StopIteration:
+        return None
+
+
+def _key(section: ProtocolSection) -> str:
+    return json.dumps(section.model_dump(mode="json"), sort_keys=True)
