@@ -81,7 +81,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, only the source is posit
         list[str] | None,
         typer.Option(metavar="NAME", help="Plan with these protocols; repeatable."),
     ] = None,
-    runs: Annotated[int, typer.Option(help="Runs of the search, its budget.")] = 40,
+    runs: Annotated[int, typer.Option(help="Runs of the search, its budget.")] = 60,
     seed: SeedOption = None,
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
@@ -106,8 +106,11 @@ def plan(  # noqa: PLR0917 - typer makes these options, only the source is posit
     from fedhh.cli.console import open_console, print_written
     from fedhh.cli.progress import LiveProgress
     from fedhh.cli.text_tables import print_result
+    from fedhh.experiments.planner.deployment import check_plan_file
     from fedhh.experiments.planner.planner import plan as make_plan
 
+    if out is not None:
+        check_plan_file(out)
     with LiveProgress(open_console(stderr=True), quiet=quiet) as progress:
         found = make_plan(
             source,

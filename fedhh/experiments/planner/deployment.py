@@ -18,13 +18,14 @@ from fedhh.experiments.planner.prediction import CONFIRMATIONS, Prediction
 from fedhh.experiments.planner.trial import Trial
 from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.text_table import TextTable, round_up
-from fedhh.system.files import whole_file
+from fedhh.system.files import write_text
+from fedhh.validation import InputError, shown
 
 _NOTE = (
     f"Coverage: mean of {CONFIRMATIONS} runs by other seeds than those that chose the settings, "
     "and a 95 % interval for one more run; a protocol that was not searched to the end has one run "
-    "and no interval. Epsilons hold before the run, for neighbors that swap one item or one user. N: "
-    "clients of a round."
+    "and no interval. Epsilons hold before the run, for neighbors that swap one item or one user. "
+    "N: clients of a round."
 )
 _FRONT_NOTE = (
     "Settings of which no others find as much in as few days, with as few bytes and as small an "
@@ -98,10 +99,10 @@ class DeploymentPlan:
             lines[-1] += f", recall {_share(recall)}"
         return "\n".join([*lines, "", self.config_of(best.trial).to_toml()])
 
-    def write(self, path: Path) -> None:
-        """Write `to_toml` to a file."""
-        with whole_file(path) as temporary:
-            temporary.write_text(self.to_toml(), encoding="utf-8")
+    def write(self, path: str | Path) -> None:
+        """Write `to_toml` to a file, whose name ends in .toml."""
+        check_plan_file(path)
+        write_text(Path(path), self.to_toml())
 
     @property
     def sentence(self) -> str:
@@ -273,6 +274,16 @@ class DeploymentPlan:
         own = section.model_dump(mode="json")
         defaults = section_class(section.name)(name=section.name).model_dump(mode="json")
         return {key: value for key, value in own.items() if defaults.get(key) != value}
+
+
+def check_plan_file(path: str | Path) -> None:
+    """Raise InputError unless a plan can be written under this name; looks only."""
+    if Path(path).suffix != ".toml":
+        raise InputError(
+            f"Expected --out FILE.toml, which fedhh run takes, got {shown(str(path))}."
+        )
+    if Path(path).is_dir():
+        raise InputError(f"{path} is a directory; give --out the name of a file.")
 
 
 def _share(value: float) -> str:

@@ -21,6 +21,9 @@ ALL = "all"
 _UNITS = {"B": 1, "kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
 _LARGEST_SIZE = 10**15
 
+SIZE_LIMITS = ("max_upload", "max_download", "max_bytes")
+"""Limits on bytes."""
+
 BITS = 8
 """Of a byte."""
 
@@ -71,7 +74,7 @@ class Goal:
         if self.days is not None:
             require_positive(days=self.days)
         require_positive(rounds_per_day=self.rounds_per_day)
-        for name in ("max_upload", "max_download", "max_bytes"):
+        for name in SIZE_LIMITS:
             if (size := getattr(self, name)) is not None:
                 require_at_least(1, **{name: size})
         if not 0 <= self.min_precision <= 1:

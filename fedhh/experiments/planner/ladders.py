@@ -25,8 +25,17 @@ LADDERS: Mapping[str, Mapping[str, Sequence[Value]]] = {
 """Groups of settings by their names in any protocol, with values in an order in which a result
 rises and then falls."""
 
-ORDER = (CONTRIBUTIONS, SIZES, "lengths", "passes", "validation", "sketches", CONTRIBUTIONS)
-"""Groups in the order in which they are searched."""
+ORDER = (
+    CONTRIBUTIONS,
+    CONTRIBUTIONS,
+    SIZES,
+    "lengths",
+    "passes",
+    "validation",
+    "sketches",
+    CONTRIBUTIONS,
+)
+"""Groups in the order in which they are searched; the first one a step far, then to the end."""
 
 _FINE = (0.7, 0.85, 1.2, 1.4)
 """Of a size that was found: others near it that are tried in the end."""

@@ -33,16 +33,18 @@ def nearest(
             f"the run; the nearest is {epsilon:.3g}, of {title}: "
             f"--at {goal.unit}-central-epsilon={epsilon:.3g}."
         )
+    return f"No settings meet the goal. The nearest, of {needs_of(trials, goal)}."
+
+
+def needs_of(trials: Sequence[Trial], goal: Goal) -> str:
+    """Return what the trial that breaks the limits least needs, by its protocol's title."""
     best = min(trials, key=lambda trial: max(trial.shares_of_limits(goal).values()))
     needs = [
         _need(name, share, best, goal)
         for name, share in best.shares_of_limits(goal).items()
         if share > 1
     ]
-    return (
-        f"No settings meet the goal. The nearest, of {best.terms.title}, need "
-        f"{' and '.join(needs)}."
-    )
+    return f"{best.terms.title}, need {' and '.join(needs)}"
 
 
 def _need(name: str, share: float, trial: Trial, goal: Goal) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.client_file import KeptFile
+from fedhh.experiments.config.domain import CANDIDATES
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.config.section import section_class, switch_protocol
+from fedhh.experiments.config.section import borrowed_settings, section_class, switch_protocol
 from fedhh.experiments.planner.deployment import DeploymentPlan
 from fedhh.experiments.planner.goal import (
     ALL,
@@ -19,7 +21,7 @@ from fedhh.experiments.planner.goal import (
     bytes_of,
     share_of,
 )
-from fedhh.experiments.planner.nearest import nearest
+from fedhh.experiments.planner.nearest import nearest, needs_of
 from fedhh.experiments.planner.prediction import CONFIRMATIONS, Prediction
 from fedhh.experiments.planner.runner import Runner
 from fedhh.experiments.planner.search import Entrant, Search
@@ -27,12 +29,13 @@ from fedhh.experiments.planner.trial import Trial
 from fedhh.experiments.planner.trust import LOCAL, trust_model_of
 from fedhh.experiments.run.arguments import require_population
 from fedhh.experiments.study.callbacks import Callbacks, Several, Work
+from fedhh.experiments.study.request import Request
 from fedhh.experiments.sweep.central_target import TARGETS, target_named
-from fedhh.server.registry import protocol_names
+from fedhh.server.registry import protocol_class, protocol_names
 from fedhh.settings import AUTO
 from fedhh.validation import InputError, require_at_least, require_choice, shown
 
-DEFAULT_RUNS = 40
+DEFAULT_RUNS = 60
 """Runs of the search."""
 
 _SECONDS_OF_RUN = 1.0
@@ -125,6 +128,11 @@ def plan(
         if not any(trial.meets(goal) for each in entrants for trial in each.trials):
             raise InputError(nearest(entrants, goal, population, left_out))
         listener.phase("running by other seeds")
+        left_out |= {
+            each.name: f"the nearest settings, of {needs_of(each.trials, goal)}."
+            for each in entrants
+            if each.trials and not any(trial.meets(goal) for trial in each.trials)
+        }
         predictions = _predictions(entrants, search.finalists, goal, runner)
     return DeploymentPlan(
         goal=goal,
@@ -141,13 +149,12 @@ def _goal(
     *,
     held_by: str | float | None,
     at: str | None,
-    local_epsilon: float | None,
     sizes: dict[str, str | int | None],
-    **others: object,
+    **others: Any,
 ) -> Goal:
     """Return the goal of options as they were given."""
     target = None if at is None else target_named(at)
-    asked = {
+    others |= {
         name: bytes_of(size, f"--{name.replace('_', '-')}")
         for name, size in sizes.items()
         if size is not None
@@ -156,16 +163,14 @@ def _goal(
         held_by=None if held_by is None else share_of(held_by),
         unit="item" if target is None else TARGETS[target[0]],
         central_epsilon=None if target is None else target[1],
-        local_epsilon=local_epsilon,
-        **asked,
-        **others,  # type: ignore[arg-type]
+        **others,
     )
 
 
 def _loaded(source: str | Path | None, settings: Sequence[str], data: Path | None) -> Config:
-    file = Path(source) if source is not None and str(source).endswith(".toml") else None
-    preset = None if source is None or file is not None else str(source)
-    return load_config(preset=preset, file=file, settings=settings, data=data)
+    request = Request(source=source)
+    preset = None if source is None or request.file is not None else str(source)
+    return load_config(preset=preset, file=request.file, settings=settings, data=data)
 
 
 def _bases(config: Config, names: Sequence[str]) -> list[Config]:
@@ -194,6 +199,10 @@ def _trusted(
     models: dict[str, str] = {}
     for base in bases:
         name = base.protocol.name
+        borrowed = borrowed_settings(protocol_class(name)).values()
+        if CANDIDATES in borrowed and not base.population.candidates:
+            left_out[name] = "they ask about known words, and population.candidates has none."
+            continue
         try:
             settled = settle(base, population.num_clients, population.lexicon.words)[1]
         except InputError as refusal:
@@ -208,9 +217,7 @@ def _trusted(
         if name not in models or goal.trust_model not in (ALL, models[name]):
             continue
         if goal.local_epsilon is not None and models[name] != LOCAL:
-            left_out[name] = (
-                f"its trust model is {models[name]}: a local epsilon is not for all clients"
-            )
+            left_out[name] = f"trust model {models[name]}, without a local epsilon for all clients."
             continue
         kept.append(base)
     if not kept:

@@ -13,7 +13,7 @@ from fedhh.experiments.planner.goal import Goal
 from fedhh.experiments.planner.trial import Outcome, Trial
 
 LEVEL = 0.95
-CONFIRMATIONS = 3
+CONFIRMATIONS = 5
 """Runs by other seeds that a prediction rests on."""
 
 

@@ -1,21 +1,22 @@
 """Looks for each protocol's best settings: one group of them after the other, fewer protocols each.
 
-A group's setting climbs along its ladder as long as a run finds more. After the first runs and
-after the first group, the better half of the protocols of each trust model goes on. What is tried
-depends on results alone, so the same seed makes the same plan on any machine.
+A group's setting climbs along its ladder as long as a run finds more. After the first runs, and
+after a step in the first group, the better half of the protocols of each trust model goes on. What
+is tried depends on results alone, so the same seed makes the same plan on any machine.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import ProtocolSection
-from fedhh.experiments.planner.goal import Goal
-from fedhh.experiments.planner.ladders import ORDER, SIZES, fine_values, ladder
+from fedhh.experiments.planner.goal import SIZE_LIMITS, Goal
+from fedhh.experiments.planner.ladders import CONTRIBUTIONS, ORDER, SIZES, fine_values, ladder
 from fedhh.experiments.planner.runner import Runner
 from fedhh.experiments.planner.trial import Trial, with_guarantee
 from fedhh.validation import InputError
@@ -26,6 +27,9 @@ FEWEST_LEFT = 2
 _FINE = "fine sizes"
 _HALVED_BEFORE = (0, 1)
 """Places of `ORDER` before which half of the protocols stop."""
+
+_MOST_STEPS = 100
+"""More than a ladder has."""
 
 _Asked = list[ProtocolSection]
 _Climb = Generator[_Asked, list[Trial | None], None]
@@ -104,19 +108,17 @@ class Search:
         starts: list[tuple[Entrant, ProtocolSection]] = []
         for each in entrants:
             try:
-                starts.append((each, self._start(each)))
+                starts += [(each, section) for section in self._starts(each)]
             except InputError as refusal:
                 each.reason = str(refusal)
         self._try(starts)
         live = [each for each in entrants if each.best is not None]
-        order: tuple[str, ...] = (*ORDER, _FINE)
-        if not all(each.best is not None and each.best.meets(self._goal) for each in live):
-            # What limits bytes decides first where they are too many.
-            order = (SIZES, *order)
-        for place, group in enumerate(order):
+        self._advance(live, lambda each: _with_fewer_bytes(each, self._goal))
+        for place, group in enumerate((*ORDER, _FINE)):
             if place in _HALVED_BEFORE:
                 live = self._better_half(live)
-            self._climb(live, group)
+            steps = 1 if place < max(_HALVED_BEFORE) else _MOST_STEPS
+            self._advance(live, partial(_steps, group=group, goal=self._goal, most=steps))
         self.finalists = sorted(live, key=self._rank, reverse=True)
 
     def _rank(self, entrant: Entrant) -> tuple[float, ...]:
@@ -134,8 +136,10 @@ class Search:
             kept += sorted(group, key=self._rank, reverse=True)[:number]
         return [each for each in live if each in kept]
 
-    def _start(self, entrant: Entrant) -> ProtocolSection:
-        """Return settings to start from: the configured ones, in as few rounds as days allow.
+    def _starts(self, entrant: Entrant) -> list[ProtocolSection]:
+        """Return settings to start from: the configured ones, as deep as days allow.
+
+        Several passes of a shallow trie compete with one pass of a deep one.
 
         Raises:
             InputError: The protocol cannot give the guarantee.
@@ -144,12 +148,13 @@ class Search:
         section = entrant.base.protocol
         most = self._goal.days
         if most is None:
-            return section
+            return [section]
         fields = type(section).model_fields
         passes = getattr(section, "passes", 1)
         depth = getattr(section, "depth", 1)
         several = sorted({passes, 1}, reverse=True) if "passes" in fields else [passes]
         depths = range(depth, 0, -1) if "depth" in fields else [depth]
+        starts = []
         for each in several:
             for symbols in depths:
                 changed = section.changed({"passes": each, "depth": symbols})
@@ -162,14 +167,13 @@ class Search:
                 except InputError:
                     continue
                 if self._goal.days_of(protocol.rounds_in_turn) <= most:
-                    return changed
-        return section
+                    starts.append(changed)
+                    break
+        return starts or [section]
 
-    def _climb(self, live: Iterable[Entrant], group: str) -> None:
-        """Let a group's setting of each protocol climb, all at a time."""
-        climbs: list[tuple[Entrant, _Climb]] = []
-        for each in live:
-            climbs.append((each, _steps(each, group, self._goal)))
+    def _advance(self, live: Iterable[Entrant], steps: Callable[[Entrant], _Climb]) -> None:
+        """Try what each protocol's steps ask for, all protocols at a time."""
+        climbs = [(each, steps(each)) for each in live]
         asked = [(entrant, climb, next(climb, None)) for entrant, climb in climbs]
         while wanted := [(e, c, sections) for e, c, sections in asked if sections is not None]:
             if not self._try([(e, section) for e, _, sections in wanted for section in sections]):
@@ -193,7 +197,35 @@ class Search:
         return len(cut) == len(new)
 
 
-def _steps(entrant: Entrant, group: str, goal: Goal) -> _Climb:
+def _with_fewer_bytes(entrant: Entrant, goal: Goal) -> _Climb:
+    """Ask for smaller sizes, or fewer contributions, as long as a client moves too many bytes.
+
+    Bytes are about proportional to either.
+    """
+    trial = entrant.best
+    while trial is not None:
+        shares = trial.shares_of_limits(goal)
+        excess = max((share for name, share in shares.items() if name in SIZE_LIMITS), default=0.0)
+        section, settled = trial.asked, trial.settled.protocol
+        name, values = ladder(section, settled, SIZES)
+        if not name:
+            name, values = ladder(section, settled, CONTRIBUTIONS)
+        if excess <= 1 or not name:
+            return
+        most = getattr(settled, name) / excess
+        fitting = [each for each in values if not isinstance(each, str) and each <= most]
+        value = fitting[-1] if fitting else values[0]
+        if value == getattr(section, name):
+            return
+        changed = {name: value}
+        (trial,) = yield [section.changed(changed)]
+        if trial is not None and trial.outcome is None and "depth" in type(section).model_fields:
+            # With fewer prefixes, one more round decides.
+            changed["depth"] = settled.model_dump()["depth"] - 1
+            (trial,) = yield [section.changed(changed)]
+
+
+def _steps(entrant: Entrant, group: str, goal: Goal, most: int) -> _Climb:
     """Ask for the neighbors of the best value of a group's setting, until none is better."""
     best = entrant.best
     assert best is not None
@@ -204,7 +236,7 @@ def _steps(entrant: Entrant, group: str, goal: Goal) -> _Climb:
     if not name:
         return
     place = values.index(getattr(section, name))
-    while True:
+    for _ in range(most):
         near = [i for i in (place - 1, place + 1) if 0 <= i < len(values)]
         results = yield [section.changed({name: values[i]}) for i in near]
         better = [

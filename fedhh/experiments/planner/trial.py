@@ -222,7 +222,7 @@ def confirmed(config: Config, goal: Goal, population: Population) -> Outcome:
     outcome, held = _outcome(config, goal, population)
     if config.population.clients is None:
         return outcome
-    return replace(outcome, std_error=_share_std_error(population, held))
+    return replace(outcome, std_error=share_std_error(population, held))
 
 
 def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcome, Ids]:
@@ -255,7 +255,7 @@ def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcom
     return outcome, held
 
 
-def _share_std_error(population: Population, held: Ids) -> float:
+def share_std_error(population: Population, held: Ids) -> float:
     """Return the standard error of the share of contributions that fall on some words.
 
     It is of the clients' draw, each with all that it contributes, by the variance of a ratio. Of

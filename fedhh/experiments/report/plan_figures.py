@@ -23,7 +23,7 @@ from fedhh.experiments.report.style import (
 )
 from fedhh.experiments.report.titles import put_heading, put_note
 
-_SIZE = (9.6, 4.2)
+_SIZE = (11.0, 4.2)
 _NOTE = (
     "One run of each setting that meets the goal; the line joins those that no other dominates in "
     "its panel. Central protocols have no local epsilon."
@@ -61,7 +61,7 @@ def draw_plan(plan: DeploymentPlan) -> Figure:
     panels[0].set_ylabel("recall of the words to find" if metric == "recall" else metric)
     in_percent(panels[0].yaxis)
     entries = legend_entries(figure)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4)
+    figure.legend(entries.values(), entries.keys(), loc="outside right upper")
     put_heading(figure, f"Plan for {plan.population.name}: {plan.sentence}")
     put_note(figure, _NOTE)
     return figure
