@@ -62,7 +62,7 @@ def test_the_figure_has_a_panel_for_each_cost(command, monkeypatch, tmp_path):
         (("--local-epsilon", "8", "--protocol", "absent"), "absent"),
         (
             (*WORDS[1:], "--max-download", "10"),
-            r"No settings meet the goal. The nearest",
+            r"No settings meet the goal. The nearest tried",
         ),
     ],
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedhh.accounting.guarantees import epsilon_text
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
@@ -17,7 +18,7 @@ from fedhh.experiments.planner.goal import Goal
 from fedhh.experiments.planner.prediction import CONFIRMATIONS, Prediction
 from fedhh.experiments.planner.trial import Trial
 from fedhh.experiments.study.parts import Line, Part
-from fedhh.experiments.study.text_table import TextTable, round_up
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.system.files import write_text
 from fedhh.validation import InputError, shown
 
@@ -117,7 +118,7 @@ class DeploymentPlan:
         if goal.local_epsilon is not None:
             words.append(f"local epsilon {goal.local_epsilon:g}")
         if goal.days is not None:
-            words.append(f"{goal.days:g} days of {goal.rounds_per_day:g} rounds")
+            words.append(f"{goal.days:g} days (rounds per day: {goal.rounds_per_day:g})")
         for name, text in (
             ("max_upload", "upload"),
             ("max_download", "download"),
@@ -226,7 +227,7 @@ class DeploymentPlan:
             "precision": _share(each.precision),
             "days": _number(goal.days_of(terms.rounds)),
             "local epsilon": _epsilon(terms.local_epsilon),
-            f"central epsilon, {goal.unit}": round_up(terms.central_epsilon, digits=4),
+            f"central epsilon, {goal.unit}": epsilon_text(terms.central_epsilon),
             "B": str(getattr(trial.settled.protocol, "max_items", "-")),
             "N": f"{low:,}" if low == high else f"{low:,} to {high:,}",
             "upload": f"{each.upload:,} B",

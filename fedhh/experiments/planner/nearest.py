@@ -33,7 +33,7 @@ def nearest(
             f"the run; the nearest is {epsilon:.3g}, of {title}: "
             f"--at {goal.unit}-central-epsilon={epsilon:.3g}."
         )
-    return f"No settings meet the goal. The nearest, of {needs_of(trials, goal)}."
+    return f"No settings meet the goal. The nearest tried, of {needs_of(trials, goal)}."
 
 
 def needs_of(trials: Sequence[Trial], goal: Goal) -> str:
@@ -68,6 +68,9 @@ def _nearest_epsilon(
     found = []
     for entrant in entrants:
         holds = partial(_has, entrant, goal, num_clients)
+        if holds(goal.central_epsilon):
+            # It is refused for another reason.
+            continue
         if (least := _least(holds, goal.central_epsilon)) is not None:
             found.append((least, entrant.name))
     return min(found, default=None)

@@ -129,7 +129,7 @@ def plan(
             raise InputError(nearest(entrants, goal, population, left_out))
         listener.phase("running by other seeds")
         left_out |= {
-            each.name: f"the nearest settings, of {needs_of(each.trials, goal)}."
+            each.name: f"the nearest tried, of {needs_of(each.trials, goal)}."
             for each in entrants
             if each.trials and not any(trial.meets(goal) for trial in each.trials)
         }
@@ -233,8 +233,11 @@ def _predictions(
 
     Those that were searched to the end are run by fresh seeds. Settings that break a limit then
     give way to the next best.
+
+    Raises:
+        InputError: None keep the limits; with the nearest.
     """
-    predictions = []
+    predictions, missed = [], []
     for each in entrants:
         if each not in finalists and each.best is not None and each.best.meets(goal):
             predictions.append(Prediction.of(each.best, []))
@@ -252,7 +255,13 @@ def _predictions(
                 predictions.append(found)
                 waiting[name] = []
             else:
+                missed.append(found.as_trial)
                 waiting[name] = trials[1:]
+    if not predictions:
+        raise InputError(
+            f"No settings meet the goal in {CONFIRMATIONS} further runs. The nearest tried, of "
+            f"{needs_of(missed, goal)}."
+        )
     return sorted(predictions, key=lambda each: each.rank(goal), reverse=True)
 
 

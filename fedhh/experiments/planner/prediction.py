@@ -97,7 +97,7 @@ class Prediction:
 
     def meets(self, goal: Goal) -> bool:
         """Return whether the limits are kept by what all runs needed at most."""
-        return replace(self.trial, outcome=self._worst).meets(goal)
+        return self.as_trial.meets(goal)
 
     def rank(self, goal: Goal) -> tuple[float, float]:
         """Return what sorts predictions: what the goal makes large, and coverage."""
@@ -105,12 +105,17 @@ class Prediction:
         return (coverage if goal.metric == "coverage" else self.recall, coverage)
 
     @property
-    def _worst(self) -> Outcome:
-        return Outcome(
-            coverage=self.coverage.mean,
-            recall=self.recall,
-            precision=self.precision,
-            words=0,
-            upload=self.upload,
-            download=self.download,
+    def as_trial(self) -> Trial:
+        """The settings with means of what was found, and the most that was sent and received."""
+        assert self.trial.outcome is not None
+        return replace(
+            self.trial,
+            outcome=replace(
+                self.trial.outcome,
+                coverage=self.coverage.mean,
+                recall=self.recall,
+                precision=self.precision,
+                upload=self.upload,
+                download=self.download,
+            ),
         )

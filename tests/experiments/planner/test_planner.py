@@ -167,7 +167,7 @@ def test_where_the_largest_local_epsilon_gives_less_than_is_allowed_it_is_taken(
 INFEASIBLE = {
     "bytes": (
         {"max_bytes": 20},
-        r"No settings meet the goal\. The nearest, of .*--max-bytes \d+ B, got 20 B",
+        r"No settings meet the goal\. The nearest tried, of .*--max-bytes \d+ B, got 20 B",
     ),
     "days": ({"days": 0.5}, r"No settings meet .*--days \d+ \(\d+ rounds\), got 0\.5"),
     "precision": (
