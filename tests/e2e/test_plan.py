@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +71,10 @@ def test_the_figure_has_a_panel_for_each_cost(command, monkeypatch, tmp_path):
 )
 def test_wrong_goals_are_refused_in_a_line(refused, words, message: str):
     assert message in refused("plan", *words)
+
+
+def test_what_the_page_says_of_a_goal_that_cannot_be_met_is_what_is_printed(refused):
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "plan-a-deployment.md").read_text()
+    (block,) = re.findall(r"^```text\n\$ fedhh (.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+    line, error = block.splitlines()
+    assert refused(*shlex.split(line)) == f"{error}\n"

@@ -113,7 +113,7 @@ class Search:
                 each.reason = str(refusal)
         self._try(starts)
         live = [each for each in entrants if each.best is not None]
-        self._advance(live, lambda each: _with_fewer_bytes(each, self._goal))
+        self._advance(live, partial(_within_limits, goal=self._goal))
         for place, group in enumerate((*ORDER, _FINE)):
             if place in _HALVED_BEFORE:
                 live = self._better_half(live)
@@ -197,17 +197,19 @@ class Search:
         return len(cut) == len(new)
 
 
-def _with_fewer_bytes(entrant: Entrant, goal: Goal) -> _Climb:
-    """Ask for smaller sizes, or fewer contributions, as long as a client moves too many bytes.
+def _within_limits(entrant: Entrant, goal: Goal) -> _Climb:
+    """Ask for smaller sizes as long as too many bytes are moved, or too many words invented.
 
-    Bytes are about proportional to either.
+    Bytes are about proportional to sizes, and what is invented is mostly what is kept beyond the
+    held words. Without sizes, fewer contributions are fewer bytes.
     """
     trial = entrant.best
     while trial is not None:
         shares = trial.shares_of_limits(goal)
-        excess = max((share for name, share in shares.items() if name in SIZE_LIMITS), default=0.0)
         section, settled = trial.asked, trial.settled.protocol
         name, values = ladder(section, settled, SIZES)
+        limits = (*SIZE_LIMITS, "min_precision") if name else SIZE_LIMITS
+        excess = max((share for limit, share in shares.items() if limit in limits), default=0.0)
         if not name:
             name, values = ladder(section, settled, CONTRIBUTIONS)
         if excess <= 1 or not name:
