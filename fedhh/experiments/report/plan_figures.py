@@ -61,7 +61,7 @@ def draw_plan(plan: DeploymentPlan) -> Figure:
     panels[0].set_ylabel("recall of the words to find" if metric == "recall" else metric)
     in_percent(panels[0].yaxis)
     entries = legend_entries(figure)
-    figure.legend(entries.values(), entries.keys(), loc="outside right upper")
+    figure.legend(entries.values(), entries.keys(), loc="outside right center")
     put_heading(figure, f"Plan for {plan.population.name}: {plan.sentence}")
     put_note(figure, _NOTE)
     return figure
