@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from fedhh.devices import Devices
     from fedhh.experiments.config.client_file import load_population, population_from
     from fedhh.experiments.config.population import synthetic_population
+    from fedhh.experiments.planner.planner import plan
     from fedhh.experiments.report.notebook import plot, table
     from fedhh.experiments.run.equal_privacy import at_central_epsilon
     from fedhh.experiments.run.preflight import preflight
@@ -99,6 +100,7 @@ _HOMES = {
     "at_central_epsilon": "fedhh.experiments.run.equal_privacy",
     "load_population": "fedhh.experiments.config.client_file",
     "population_from": "fedhh.experiments.config.client_file",
+    "plan": "fedhh.experiments.planner.planner",
     "preflight": "fedhh.experiments.run.preflight",
     "plot": "fedhh.experiments.report.notebook",
     "run": "fedhh.experiments.study.source",
@@ -135,6 +137,7 @@ __all__ = [
     "__version__",
     "at_central_epsilon",
     "load_population",
+    "plan",
     "plot",
     "population_from",
     "preflight",

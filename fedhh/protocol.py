@@ -166,6 +166,10 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
     truncates_words: ClassVar[bool] = False
     """Whether words that are longer take part, by as many of their first symbols."""
 
+    trust_model: ClassVar[str] = ""
+    """Whom clients have to trust with what they send, in a word or two; empty where the plan says
+    it: "local" if every contribution has a finite local epsilon, else "central"."""
+
     @property
     @abstractmethod
     def symbols(self) -> Alphabet:
@@ -180,6 +184,14 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
     @abstractmethod
     def plan(self) -> Plan:
         """What a run does with its clients' data; known once the settings are settled."""
+
+    @property
+    def rounds_in_turn(self) -> int:
+        """Rounds that have to wait for each other: all of the plan, if no two can be asked at once.
+
+        How long a discovery takes follows from it.
+        """
+        return len(self.plan.layers)
 
     @abstractmethod
     def settle(self, *, num_clients: int, seed: int) -> Self:

@@ -30,7 +30,11 @@ def shown(page: str) -> list[tuple[str, list[str]]]:
 
 QUOTED = [
     each
-    for page in ("howto/choose-epsilon.md", "howto/how-many-devices.md")
+    for page in (
+        "howto/choose-epsilon.md",
+        "howto/how-many-devices.md",
+        "howto/plan-a-deployment.md",
+    )
     for each in shown(page)
 ]
 

@@ -24,6 +24,7 @@ from fedhh.cli.line_width import forget_wrong_sizes
 from fedhh.cli.moved import answer_moved_names, new_option
 from fedhh.cli.options import QuietOption, VerboseOption
 from fedhh.cli.oracles import oracles
+from fedhh.cli.plan import plan
 from fedhh.cli.plot import plot
 from fedhh.cli.presets import presets
 from fedhh.cli.report import report
@@ -60,7 +61,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, sweep, compare, show, plot, report):
+for command in (run, sweep, compare, plan, show, plot, report):
     app.command()(command)
 app.add_typer(pipeline, name="pipeline")
 app.add_typer(longitudinal, name="longitudinal")

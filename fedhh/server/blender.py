@@ -85,6 +85,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
     name: ClassVar[str] = "blender"
     title: ClassVar[str] = "BLENDER"
     state_types: ClassVar[tuple[type[Any], ...]] = (BlenderState,)
+    trust_model: ClassVar[str] = "hybrid"
 
     opt_in_share: Annotated[float, Gt(0), Lt(1)] = 0.05
     head_share: Annotated[float, Gt(0), Lt(1)] = 0.5

@@ -37,7 +37,7 @@ def help_of(command, monkeypatch):
 
 def test_every_command_that_the_issue_of_a_user_may_need_is_there():
     names = {" ".join(path) for path in WORDS}
-    assert {"run", "sweep", "compare", "show", "plot", "report"} <= names
+    assert {"run", "sweep", "compare", "plan", "show", "plot", "report"} <= names
     groups = {
         "account": "shuffle user anonymity plan ledger memo",
         "audit": "randomizer run device log",

@@ -21,6 +21,11 @@ COMMANDS = {
     "memo": ("account memo --answer rappor --local-epsilon 4 --bits 4 --days 2", 2),
     "compare": ("oracles compare --local-epsilon 4 --domain-size 100", 1),
     "size": ("oracles size --values 10000 --reports 1000000", 1),
+    "deployment": (
+        "plan small --set population.clients=3000 --workers 0 -q --at item-central-epsilon=4 "
+        "--protocol triehh --protocol blender --min-precision 0 --runs 2",
+        3,
+    ),
     "log": ("audit log log.csv --use-case emoji=4:1", 1),
     "describe": ("data describe words.csv", 1),
     "presets": ("presets list", 1),

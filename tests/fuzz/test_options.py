@@ -28,6 +28,7 @@ WORK = (
     "fedhh.experiments.sweep.study.run_sweep",
     "fedhh.longitudinal.repeated.study.build_over_time",
     "fedhh.longitudinal.pipeline.study.build_use_cases",
+    "fedhh.experiments.planner.planner.build_population",
 )
 """Where work begins."""
 
@@ -66,6 +67,10 @@ GOOD: dict[str, tuple[str, ...]] = {
     "--unit": ("item", "user"),
     "--parallel": ("cells", "clients", "auto"),
     "--protocol": ("sfp", "ldp-triehh"),
+    "--at": ("item-central-epsilon=1", "user-central-epsilon=8"),
+    "--held-by": ("1/100", "0.01"),
+    "--max-bytes": ("100kB", "5000"),
+    "--trust-model": ("local", "all"),
     "--figure": ("drawn.png",),
     "--x": ("privacy.local_epsilon",),
     "--metric": ("coverage",),

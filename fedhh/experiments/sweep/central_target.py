@@ -7,6 +7,7 @@ For each protocol, accounting chooses the local epsilon or what stands for it, s
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -42,6 +43,24 @@ def check_one_target(paths: Collection[str], origin: str) -> None:
 def target_of(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the value of an axis of `TARGETS`, by the axis; empty without one."""
     return {path: value for path, value in settings.items() if path in TARGETS}
+
+
+def target_named(at: str) -> tuple[str, float]:
+    """Return the axis and the central epsilon of ``UNIT-central-epsilon=E``.
+
+    >>> target_named("item-central-epsilon=1")
+    ('item_central_epsilon', 1.0)
+    """
+    name, _, text = at.partition("=")
+    axis = name.strip().replace("-", "_")
+    try:
+        epsilon = float(text)
+    except ValueError:
+        epsilon = math.nan
+    if axis not in TARGETS or not 0 < epsilon < math.inf:
+        known = " or ".join(f"{each.replace('_', '-')}=E" for each in TARGETS)
+        raise InputError(f"Expected --at {known} with 0 < E < inf, got {shown(at)}.")
+    return axis, epsilon
 
 
 def require_epsilon_of(target: dict[str, Any]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import tomllib
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
 from fedhh.experiments.config.section import DEFAULT_PROTOCOL
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
-from fedhh.experiments.sweep.central_target import TARGETS
+from fedhh.experiments.sweep.central_target import target_named
 from fedhh.experiments.sweep.totals import COHORT
 from fedhh.server.registry import protocol_class, protocol_names
 from fedhh.validation import InputError, did_you_mean, shown
@@ -123,15 +122,7 @@ def comparison_at(table: dict[str, Any], at: str) -> dict[str, Any]:
         table: A sweep.
         at: ``UNIT-central-epsilon=E``.
     """
-    name, _, text = at.partition("=")
-    axis = name.strip().replace("-", "_")
-    try:
-        epsilon = float(text)
-    except ValueError:
-        epsilon = math.nan
-    if axis not in TARGETS or not 0 < epsilon < math.inf:
-        known = " or ".join(f"{each.replace('_', '-')}=E" for each in TARGETS)
-        raise InputError(f"Expected --at {known} with 0 < E < inf, got {shown(at)}.")
+    axis, epsilon = target_named(at)
     table = copy.deepcopy(table)
     axes = dict(by_path(_table(table[SWEEP], "axes")))
     axes.pop(_EPSILON, None)

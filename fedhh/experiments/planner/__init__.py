@@ -1,0 +1,1 @@
+"""From a goal and a population to the settings of a discovery: `fedhh plan`."""

@@ -1,0 +1,103 @@
+"""Runs candidates of one planning population: in this process, or each on a core by Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from fedhh.clients.populations.population import Population
+from fedhh.experiments.config.schema import Config, ExecutionConfig
+from fedhh.experiments.planner.goal import Goal
+from fedhh.experiments.planner.trial import Outcome, Trial, confirmed, run_trial
+from fedhh.experiments.run.workers import choose_workers
+from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.experiments.sweep.execution import fits_with_others
+from fedhh.plugin_errors import naming_plugins
+from fedhh.validation import InputError
+
+
+class Runner:
+    """The way to trials; which results come out does not depend on how many run at a time."""
+
+    def __init__(
+        self,
+        population: Population,
+        goal: Goal,
+        *,
+        execution: ExecutionConfig,
+        seconds: float,
+        listener: Callbacks,
+    ) -> None:
+        """Run on these clients.
+
+        Args:
+            population: The planning population.
+            goal: What trials are held against.
+            execution: How many run at a time.
+            seconds: What all of them take on one core, about.
+            listener: Hears which begins and ends.
+        """
+        self._population, self._goal, self._listener = population, goal, listener
+        self._execution = execution
+        self._number: int | None = 0
+        if fits_with_others(population):
+            self._number = choose_workers(execution, seconds).number
+        self._stack = ExitStack()
+        self._shared: Any = None
+
+    def __enter__(self) -> Runner:
+        if self._number != 0:
+            from fedhh.simulation.ray.connection import running_ray
+            from fedhh.simulation.ray.tasks import Shared
+
+            self._stack.enter_context(running_ray(self._number, self._execution.ray_address))
+            self._shared = Shared(value=self._population)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shared = None
+        self._stack.close()
+
+    def trials(self, configs: Sequence[Config]) -> list[Trial | InputError]:
+        """Return the trial of each configuration, or why it has none."""
+        return self._all(run_trial, configs)
+
+    def outcomes(self, configs: Sequence[Config]) -> list[Outcome]:
+        """Return the outcome of each settled configuration."""
+        found = self._all(confirmed, configs)
+        for each in found:
+            if isinstance(each, InputError):
+                raise each
+        return found
+
+    def _all(self, function: Callable[..., Any], configs: Sequence[Config]) -> list[Any]:
+        names = [config.protocol.name for config in configs]
+        results: list[Any] = [None] * len(configs)
+        for name in names:
+            self._listener.begin(name)
+        if self._number == 0:
+            for number, config in enumerate(configs):
+                results[number] = _tried(function, config, self._goal, self._population)
+                self._listener.finish(names[number], results[number])
+            return results
+        from fedhh.simulation.ray.tasks import map_on_ray
+
+        calls = ((function, config, self._goal, self._shared) for config in configs)
+        for number, result in map_on_ray(
+            _tried, calls, num_workers=self._number, address=self._execution.ray_address
+        ):
+            if isinstance(result, Exception) and not isinstance(result, InputError):
+                raise result
+            results[number] = result
+            self._listener.finish(names[number], result)
+        return results
+
+
+def _tried(function: Callable[..., Any], config: Config, goal: Goal, population: Population) -> Any:
+    """Return what a function makes of a configuration; what it refuses is handed back."""
+    try:
+        with naming_plugins():
+            return function(config, goal, population)
+    except InputError as refusal:
+        return refusal

@@ -1,0 +1,262 @@
+"""Plans: limits are kept, what is predicted happens, and no part of it is chance."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tomllib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fedhh
+from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.planner.front import costs
+from fedhh.experiments.planner.goal import Goal
+from fedhh.experiments.planner.prediction import Predicted
+from fedhh.experiments.planner.trial import share_std_error, with_guarantee
+from fedhh.experiments.planner.trust import trust_model_of
+from fedhh.experiments.run.privacy import privacy_of_plan
+from fedhh.experiments.run.run import check_config, run_config
+from fedhh.server.registry import PROTOCOLS, protocol_class
+from fedhh.validation import InputError
+
+CHAT = ("population.clients=12000", "execution.workers=0")
+LIMITS = {
+    "at": "item-central-epsilon=3",
+    "held_by": "1/100",
+    "days": 8,
+    "max_bytes": "3kB",
+    "min_precision": 0.25,
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    return fedhh.plan(settings=CHAT, protocols=("ldp-triehh", "triehh"), runs=16, **LIMITS)
+
+
+def test_every_limit_is_kept_by_every_setting(made):
+    assert len({trial.config.protocol.name for trial in made.trials}) >= 2
+    assert len(made.trials) >= 5
+    clients = made.population.num_clients
+    for trial in made.trials:
+        _, protocol = check_config(made.config_of(trial), made.population)
+        # Accounting of the whole plan, and not of the search's quick way.
+        stated = privacy_of_plan(protocol, num_clients=clients, delta=1e-10).before_run("item")
+        assert stated.epsilon <= 3
+        assert stated.epsilon == pytest.approx(trial.terms.central_epsilon, rel=1e-6)
+        assert protocol.rounds_in_turn <= 8
+        assert trial.outcome.upload + trial.outcome.download <= 3_000
+        assert trial.outcome.precision >= 0.25
+
+
+def test_a_written_plan_runs_and_gives_what_was_predicted(made, tmp_path):
+    made.write(tmp_path / "plan.toml")
+    text = (tmp_path / "plan.toml").read_text(encoding="utf-8")
+    assert text.startswith("# fedhh plan: words held by 0.01 of 12,000 clients, item central")
+    best = made.best
+    for each in made.predictions:
+        if each.runs < 2:
+            continue
+        config = made.config_of(each.trial)
+        if each is best:
+            table = tomllib.loads(text)
+            assert parse_config(table, "plan.toml").result_key == config.result_key
+        # The run's seed is that of no planning run, and draws clients of its own.
+        assert config.seed == 0
+        assert each.trial.config.seed == 1
+        population = build_population(config.population, seed=config.seed)[0]
+        result = run_config(config, population)[1]
+        assert each.coverage.low <= result.metrics.coverage <= each.coverage.high
+        assert each.coverage.high - each.coverage.low < 0.12
+        assert result.metrics.min_clients == 120
+        assert result.privacy.before_run("item").epsilon <= 3
+        cost = result.cost
+        moved = cost["upload_bits_per_client_max"] + cost["download_bits_per_client_max"]
+        assert moved <= 8 * 3_000
+        assert cost["rounds"] <= 8
+
+
+def test_the_front_has_no_dominated_row_and_all_others_are_dominated(made):
+    by = costs(made.goal).values()
+
+    def point(trial):
+        return (-trial.outcome.recall, *(cost(trial) for cost in by))
+
+    front = {point(trial) for trial in made.front}
+
+    def below(one, other):
+        return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+    assert not any(below(a, b) for a, b in itertools.permutations(front, 2))
+    rest = {point(trial) for trial in made.trials} - front
+    assert rest
+    assert all(any(below(a, b) for a in front) for b in rest)
+
+
+def test_the_search_finds_more_than_its_start(made):
+    for name in ("ldp-triehh", "triehh"):
+        own = [trial for trial in made.trials if trial.config.protocol.name == name]
+        chosen = next(e.trial for e in made.predictions if e.trial.config.protocol.name == name)
+        assert chosen.outcome.recall == max(trial.outcome.recall for trial in own)
+
+
+def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
+    asked = {"protocols": ("triehh",), "at": "user-central-epsilon=4", "runs": 2}
+    one, same = (fedhh.plan(settings=CHAT, **asked) for _ in range(2))
+    assert one.to_dict() == same.to_dict()
+    other = fedhh.plan(settings=(*CHAT, "seed=5"), **asked)
+    assert other.to_dict()["best"] != one.to_dict()["best"]
+
+
+def test_workers_change_nothing(shared_ray):
+    asked = {"protocols": ("triehh",), "at": "item-central-epsilon=4", "runs": 3}
+    alone = fedhh.plan(settings=CHAT, **asked)
+    on_ray = fedhh.plan(settings=(CHAT[0], "execution.workers=2"), **asked)
+    assert on_ray.to_dict() == alone.to_dict()
+
+
+def test_a_budget_of_runs_is_not_passed():
+    found = fedhh.plan(
+        settings=CHAT, protocols=("triehh", "blender"),
+        at="item-central-epsilon=4", min_precision=0.0, runs=3,
+    )  # fmt: skip
+    assert found.runs == 3
+    assert len(found.trials) <= 3
+
+
+def test_a_limit_on_bytes_is_reached_by_smaller_sizes():
+    free = {"protocols": ("ldp-triehh",), "local_epsilon": 6.0, "min_precision": 0.0}
+    wide = fedhh.plan(settings=CHAT, runs=1, **free)
+    needed = wide.trials[0].bytes
+    narrow = fedhh.plan(settings=CHAT, runs=6, max_bytes=needed // 3, **free)
+    assert narrow.best.bytes <= needed // 3
+    assert narrow.best.trial.settled.protocol.eta_max < wide.best.trial.settled.protocol.eta_max
+
+
+def test_a_local_epsilon_is_promised_by_those_alone_who_randomize():
+    found = fedhh.plan(
+        settings=CHAT, protocols=("ldp-triehh", "triehh", "blender"), local_epsilon=5.0, runs=2,
+        min_precision=0.0,
+    )  # fmt: skip
+    assert {trial.config.protocol.name for trial in found.trials} == {"ldp-triehh"}
+    assert {trial.terms.local_epsilon for trial in found.trials} == {5.0}
+    assert set(found.left_out) == {"triehh", "blender"}
+
+
+def test_the_smaller_of_two_epsilons_decides():
+    config = parse_config({"population": {"clients": 12_000}}, "test")
+    both = Goal(unit="item", central_epsilon=3.0, local_epsilon=2.0)
+    assert with_guarantee(config, both, 12_000).privacy.local_epsilon == 2.0
+    central = replace(both, local_epsilon=None)
+    alone = with_guarantee(config, central, 12_000).privacy.local_epsilon
+    assert alone > 2.0
+    loose = replace(both, local_epsilon=alone + 1)
+    assert with_guarantee(config, loose, 12_000).privacy.local_epsilon == alone
+
+
+def test_where_the_largest_local_epsilon_gives_less_than_is_allowed_it_is_taken():
+    goal = Goal(unit="item", central_epsilon=90.0)
+    config = parse_config({"population": {"clients": 12_000}}, "test")
+    assert 16 <= with_guarantee(config, goal, 12_000).privacy.local_epsilon <= 90
+
+
+INFEASIBLE = {
+    "bytes": (
+        {"max_bytes": 20},
+        r"No settings meet the goal\. The nearest tried, of .*--max-bytes \d+ B, got 20 B",
+    ),
+    "days": ({"days": 0.5}, r"No settings meet .*--days \d+ \(\d+ rounds\), got 0\.5"),
+    "precision": (
+        {"min_precision": 1.0, "protocols": ("ldp-triehh",)},
+        r"--min-precision 0\.\d+, got 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("limits", "message"), INFEASIBLE.values(), ids=INFEASIBLE)
+def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
+    asked = {"protocols": ("ldp-triehh", "triehh"), "at": "item-central-epsilon=2", "runs": 4}
+    with pytest.raises(InputError, match=message) as refusal:
+        fedhh.plan(settings=CHAT, **{**asked, **limits})
+    assert "\n" not in str(refusal.value)
+
+
+def test_the_nearest_epsilon_that_is_named_can_be_met():
+    asked = {"settings": CHAT, "protocols": ("triehh",), "runs": 1, "min_precision": 0.0}
+    with pytest.raises(InputError, match=r"nearest is .* of triehh") as refusal:
+        fedhh.plan(at="item-central-epsilon=0.00001", **asked)
+    named = str(refusal.value).rpartition("--at ")[2].rstrip(".")
+    found = fedhh.plan(at=named, **asked)
+    epsilon = float(named.partition("=")[2])
+    assert found.best.trial.terms.central_epsilon <= epsilon
+    # And half of it cannot.
+    with pytest.raises(InputError, match="nearest"):
+        fedhh.plan(at=f"item-central-epsilon={epsilon / 2}", **asked)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"trust_model": "nobody"}, "Unknown trust_model 'nobody'. Known: all, central"),
+        ({"protocols": ("svim",)}, "population.candidates has none"),
+        ({"runs": 0}, "runs >= 1"),
+        ({"at": "central=1"}, "Expected --at item-central-epsilon=E"),
+        ({"max_upload": "big"}, "--max-upload"),
+    ],
+)
+def test_wrong_input_is_refused_in_one_line(given, message: str):
+    asked = {"settings": CHAT, "at": "item-central-epsilon=1", "protocols": ("triehh",)}
+    with pytest.raises(InputError, match=message) as refusal:
+        fedhh.plan(**{**asked, **given})
+    assert "\n" not in str(refusal.value)
+
+
+def test_trust_models_follow_from_plans():
+    words = fedhh.Candidates(tuple("abcdefgh"))
+    found = {}
+    for name in PROTOCOLS:
+        kind = protocol_class(name)
+        known = {"candidates": words} if "candidates" in kind.__dataclass_fields__ else {}
+        found[name] = trust_model_of(kind(**known).settle(num_clients=50_000, seed=0))
+    assert found.pop("triehh") == "central"
+    assert found.pop("blender") == "hybrid"
+    assert set(found.values()) == {"local"}
+
+
+def test_rounds_that_can_be_asked_at_once_take_one_day():
+    pem = fedhh.Pem(max_items=1).settle(num_clients=20_000, seed=0)
+    assert len(pem.plan.layers) > 1
+    assert pem.rounds_in_turn == 1
+    validated = replace(pem, false_discovery_rate=0.05)
+    assert validated.rounds_in_turn == 2
+    trie = fedhh.LdpTrieHH().settle(num_clients=50_000, seed=0)
+    assert trie.rounds_in_turn == len(trie.plan.layers)
+
+
+def test_the_interval_is_for_one_more_run():
+    # Student's t of 4 degrees of freedom at 0.975, from a printed table.
+    values = [0.50, 0.52, 0.49, 0.51, 0.53]
+    spread = math.sqrt(sum((x - 0.51) ** 2 for x in values) / 4)
+    half = 2.7764 * spread * math.sqrt(1 + 1 / 5)
+    found = Predicted.of(values)
+    assert found.mean == pytest.approx(0.51)
+    assert (found.low, found.high) == pytest.approx((0.51 - half, 0.51 + half), abs=1e-5)
+    wider = Predicted.of(values, std_error=0.03)
+    assert wider.high - wider.mean == pytest.approx(math.hypot(half, 1.95996 * 0.03), abs=1e-5)
+    assert Predicted.of([0.4]) == Predicted(mean=0.4)
+
+
+def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show():
+    words = ("lol", "dont", "im", "pre", "ii", "haha")
+    shares, errors = [], []
+    for seed in range(60):
+        drawn = fedhh.synthetic_population("chat", 1_000, seed=seed)
+        held = np.array([i for i, word in enumerate(drawn.lexicon.words) if word in words])
+        shares.append(drawn.word_counts[held].sum() / drawn.word_counts.sum())
+        errors.append(share_std_error(drawn, held))
+    # Of 60 draws, a standard deviation is known to a tenth.
+    assert np.std(shares, ddof=1) == pytest.approx(np.mean(errors), rel=0.35)
