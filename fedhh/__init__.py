@@ -61,11 +61,14 @@ if TYPE_CHECKING:
     from fedhh.server.pem import Pem
     from fedhh.server.rappor import Rappor
     from fedhh.server.rappor_unknown import RapporUnknown
+    from fedhh.server.sample_and_threshold import SampleAndThreshold
     from fedhh.server.sfp import Sfp
     from fedhh.server.svim import Svim
     from fedhh.server.svsm import Svsm
+    from fedhh.server.tee_histogram import TeeHistogram
     from fedhh.server.treehist import TreeHist
     from fedhh.server.triehh import TrieHH
+    from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
     from fedhh.validation import InputError
     from fedhh.words.alphabet import Alphabet
     from fedhh.words.candidates import Candidates
@@ -77,6 +80,7 @@ _HOMES = {
     "Bitstogram": "fedhh.server.bitstogram",
     "Blender": "fedhh.server.blender",
     "Candidates": "fedhh.words.candidates",
+    "DpSips": "fedhh.server.weighted_gaussian",
     "InputError": "fedhh.validation",
     "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
@@ -84,12 +88,15 @@ _HOMES = {
     "Rappor": "fedhh.server.rappor",
     "RapporUnknown": "fedhh.server.rappor_unknown",
     "RunResult": "fedhh.experiments.run.result",
+    "SampleAndThreshold": "fedhh.server.sample_and_threshold",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.populations.population",
     "Svim": "fedhh.server.svim",
     "Svsm": "fedhh.server.svsm",
+    "TeeHistogram": "fedhh.server.tee_histogram",
     "TreeHist": "fedhh.server.treehist",
     "TrieHH": "fedhh.server.triehh",
+    "WeightedGaussianSelection": "fedhh.server.weighted_gaussian",
     "at_central_epsilon": "fedhh.experiments.run.equal_privacy",
     "load_population": "fedhh.experiments.config.client_file",
     "population_from": "fedhh.experiments.config.client_file",
@@ -110,6 +117,7 @@ __all__ = [
     "Bitstogram",
     "Blender",
     "Candidates",
+    "DpSips",
     "InputError",
     "LdpMiner",
     "LdpTrieHH",
@@ -117,12 +125,15 @@ __all__ = [
     "Rappor",
     "RapporUnknown",
     "RunResult",
+    "SampleAndThreshold",
     "Sfp",
     "StoredPopulation",
     "Svim",
     "Svsm",
+    "TeeHistogram",
     "TreeHist",
     "TrieHH",
+    "WeightedGaussianSelection",
     "__version__",
     "at_central_epsilon",
     "load_population",

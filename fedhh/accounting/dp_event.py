@@ -34,6 +34,7 @@ from fedhh.plans.base import Plan
 from fedhh.plans.local_reports import LocalReports
 from fedhh.plans.opt_in import OptInBlend, laplace_scale
 from fedhh.plans.sampled_threshold import SampledThreshold
+from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
 
 __all__ = [
@@ -57,6 +58,7 @@ _LARGEST_EPSILON = 700.0
 """Above, a randomized response's noise parameter is no double."""
 _WITHOUT_EVENT = {
     SampledThreshold: "sampling with a threshold and without noise; it has none.",
+    TrustedAggregatorPlan: "words from a threshold on, which may be nobody else's; it has none.",
     OptInBlend: "a list of words above a noisy threshold; it has none. For the curator's counts of "
     "that list, see fedhh.accounting.dp_event.event_of_curator_counts.",
 }
@@ -138,14 +140,18 @@ def _of_local_reports(
 
 @event_of_plan.register(SampledThreshold)
 @event_of_plan.register(OptInBlend)
+@event_of_plan.register(TrustedAggregatorPlan)
 def _of_trusted(
-    plan: SampledThreshold | OptInBlend, *, unit: Unit = "user", trust: Trust = "local"
+    plan: SampledThreshold | OptInBlend | TrustedAggregatorPlan,
+    *,
+    unit: Unit = "user",
+    trust: Trust = "local",
 ) -> DpEvent:
     _check(unit, trust)
     if trust == "central":
         raise NoDpEventError(
             "Expected a mechanism that dp-accounting has an event for, got "
-            + _WITHOUT_EVENT[type(plan)]
+            + next(text for kind, text in _WITHOUT_EVENT.items() if isinstance(plan, kind))
         )
     # Plain words are sent; for BLENDER's clients who did not opt in, ask for plan.local.
     return NonPrivateDpEvent()

@@ -13,13 +13,16 @@ from fedhh.clients.answers.base import Answerer
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import Population
-from fedhh.queries.base import Aggregate, Answer, Query, merge_messages
+from fedhh.queries.base import Aggregate, Answer, Query
 from fedhh.queries.cohort import Cohort
 from fedhh.random import KeyedPermutation, Stream, generator
 from fedhh.simulation.executor import Progress
 
 LARGEST_SHUFFLED = 2**24
 """Clients whose random order is a shuffle that a worker holds; of more, a keyed permutation."""
+
+_MESSAGES_AT_ONCE = 64
+"""Blocks whose messages are held one by one."""
 
 
 class ClientWorker:
@@ -81,6 +84,8 @@ class ClientWorker:
             reports += counts.num_reports
             clients_asked += len(clients)
             messages.append(counts.messages)
+            if len(messages) > _MESSAGES_AT_ONCE:
+                messages = [answerer.merged(messages)]
             diagnostics = replace(
                 diagnostics,
                 num_dummies=diagnostics.num_dummies + counts.num_dummies,
@@ -93,7 +98,7 @@ class ClientWorker:
             tally=tally,
             num_reports=reports,
             num_clients=clients_asked,
-            messages=merge_messages(messages),
+            messages=answerer.merged(messages),
         )
         if counter is not None:
             diagnostics = replace(diagnostics, counted=counter.counted)

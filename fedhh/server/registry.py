@@ -25,6 +25,10 @@ PROTOCOLS: Mapping[str, str] = {
     "svim": "fedhh.server.svim:Svim",
     "svsm": "fedhh.server.svsm:Svsm",
     "triehh": "fedhh.server.triehh:TrieHH",
+    "tee-histogram": "fedhh.server.tee_histogram:TeeHistogram",
+    "weighted-gaussian": "fedhh.server.weighted_gaussian:WeightedGaussianSelection",
+    "dp-sips": "fedhh.server.weighted_gaussian:DpSips",
+    "sample-and-threshold": "fedhh.server.sample_and_threshold:SampleAndThreshold",
 }
 """The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""
 

@@ -15,6 +15,7 @@ from fedhh.experiments.run.result import RunResult
 from fedhh.plans.base import Plan
 from fedhh.plans.opt_in import OptInBlend
 from fedhh.plans.sampled_threshold import SampledThreshold
+from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
 
 
 def sentence(result: RunResult) -> str:
@@ -101,6 +102,8 @@ def _against_server(report: PrivacyReport, plan: Plan) -> str:
             "clients that opted in trust the server, which sees their words; of the others, "
             f"{others[0]} and {others[1]} against it."
         )
+    if isinstance(plan, TrustedAggregatorPlan):
+        return "clients trust the aggregator, which sees their words in clear."
     if isinstance(plan, SampledThreshold):
         return "clients trust the server, which sees what they send in clear."
     return "none against the server, since reports are not randomized."
@@ -128,9 +131,20 @@ def _why_nothing(result: RunResult) -> str:
     regime = regime_of_run(layers)
     if regime is not None and regime.limit != "nothing":
         return f"It was limited by {regime.limit}: {regime.advice}."
-    if isinstance(result.protocol.plan, SampledThreshold):
+    in_clear = _why_nothing_in_clear(result.protocol.plan)
+    return in_clear or f"No word's reports stood out of the noise: {more}."
+
+
+def _why_nothing_in_clear(plan: Plan) -> str | None:
+    """Return the same for plans whose clients send in clear; None for all others."""
+    if isinstance(plan, TrustedAggregatorPlan):
+        return (
+            f"A word is published in half of all cases from {plan.contributors_for(0.5):,} "
+            "contributors on: ask more clients, or raise central_epsilon or delta."
+        )
+    if isinstance(plan, SampledThreshold):
         return "No word was sampled as often as the threshold asks: ask more clients."
-    return f"No word's reports stood out of the noise: {more}."
+    return None
 
 
 def _false(result: RunResult) -> str:
