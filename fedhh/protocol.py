@@ -206,6 +206,19 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
         """
         return self
 
+    def with_item_epsilon(self, epsilon: float) -> Self:
+        """Return the settings for a central epsilon of one item, at their delta.
+
+        By default those of `with_central_epsilon`, whose guarantee of a user covers each item.
+
+        Args:
+            epsilon: Central privacy of an item, above 0.
+
+        Raises:
+            InputError: See there.
+        """
+        return self.with_central_epsilon(epsilon)
+
     def check_population(self, num_clients: int) -> None:
         """Raise InputError, with the numbers and a cure, if there are too few clients."""
         plan = self.plan

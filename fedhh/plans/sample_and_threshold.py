@@ -12,9 +12,9 @@ published count, or that there is none, has divergence
 
 q = 1 - (1 - p) / s, for s > 1 - p; and 1 - s below.
 
-*Proof.* Bin(k, p)(j) / Bin(k - 1, p)(j) = (1 - p) k / (k - j) rises in j, and exceeds s from j > q k
-on. What is not published, j < tau, is one outcome. If its ratio exceeds s, those of all others do,
-and the positive parts add up to 1 - s. At s <= 1 - p all ratios exceed s. []
+*Proof.* Bin(k, p)(j) / Bin(k - 1, p)(j) = (1 - p) k / (k - j) rises in j; it is above s
+from j > q k on. What is not published, j < tau, is one outcome. If its ratio exceeds s, those of
+all others do, and the positive parts add up to 1 - s. At s <= 1 - p all ratios exceed s. []
 
 The largest over all k is found among finitely many: for k >= tau / q, (1) is the divergence of
 the whole counts, and k + 1 clients add to both sides a coin that is the same, which cannot raise
@@ -58,6 +58,8 @@ _CELLS = 256
 """Epsilons above 0 of the grid."""
 _BEYOND = 1e-3
 """Share of delta that losses beyond the grid may have."""
+_AROUND = np.array([0.0, 1.0, 2.0])
+"""Numbers of senders near the first that counts, whose rounding does not matter then."""
 _LARGEST_EPSILON = 60.0
 _RATE_TOLERANCE = 1e-4
 """Of a rate that is looked for, relative."""
@@ -130,43 +132,46 @@ class SampledCounts:
         nearest: float,
         end: float,
         height: float,
-        exact: Callable[[float], float],
+        exact: Callable[[_Floats], _Floats],
     ) -> _Floats:
-        """Return exact values, between ``nearest`` and ``end`` those of the chord, then 0 or 1."""
-        at_nearest = exact(nearest)
+        """Return exact values; between ``nearest`` and ``end``, and beyond, those of the chord."""
+        share = (s - nearest) / (end - nearest)
         found = np.empty(len(s))
-        for place, each in enumerate(s):
-            share = (each - nearest) / (end - nearest)
-            if share <= 0:
-                found[place] = exact(each)
-            else:
-                found[place] = at_nearest + min(share, 1.0) * (height - at_nearest)
+        found[share <= 0] = exact(s[share <= 0])
+        if (share > 0).any():
+            (start,) = exact(np.array([nearest]))
+            found[share > 0] = start + np.minimum(share[share > 0], 1.0) * (height - start)
         return found
 
-    def _of_loss(self, s: float) -> float:
-        """Return the largest sum of (1), rounded up, for s from the nearest to 1 - p on."""
+    def _of_loss(self, s: _Floats) -> _Floats:
+        """Return the largest sums of (1), rounded up, for s from the nearest to 1 - p on."""
         share = 1 - (1 - self.rate) / s
-        last = math.ceil(self.threshold / share)
-        count = last - self.threshold + 1
-        more, less = self._upper[1 : count + 1], self._upper[:count]
+        last = np.ceil(self.threshold / share)[:, None]
         # Any sum from some number of senders on is at most the largest.
-        first = np.maximum(math.floor(share * last) + np.array([0, 1, 2]), self.threshold)
-        whole = _difference(
-            upper_tail(first, last, self.rate), s, upper_tail(first, last - 1, self.rate)
-        )
-        return max(_difference(more, s, less), whole, 1 - s, 0.0)
+        first = np.maximum(np.floor(share[:, None] * last) + _AROUND, self.threshold)
+        more, less = (upper_tail(first, last - other, self.rate) for other in (0, 1))
+        whole = _excess(more, s[:, None], less).max(axis=1)
+        return self._largest(s, whole, last, self._upper[1:], self._upper[:-1])
 
-    def _of_gain(self, s: float) -> float:
+    def _of_gain(self, s: _Floats) -> _Floats:
         """Return the same of k - 1 against k, for s up to the nearest to 1 / (1 - p)."""
         share = 1 - (1 - self.rate) * s
-        last = math.ceil(self.threshold / share)
-        count = last - self.threshold + 1
-        more, less = self._lower[1 : count + 1], self._lower[:count]
-        upto = np.maximum(math.floor(share * last) + np.array([-1, 0, 1]), self.threshold - 1)
-        whole = _difference(
-            lower_tail(upto, last - 1, self.rate), s, lower_tail(upto, last, self.rate)
-        )
-        return max(_difference(less, s, more), whole, 1 - s, 0.0)
+        last = np.ceil(self.threshold / share)[:, None]
+        upto = np.maximum(np.floor(share[:, None] * last) + _AROUND - 1, self.threshold - 1)
+        more, less = (lower_tail(upto, last - other, self.rate) for other in (0, 1))
+        whole = _excess(less, s[:, None], more).max(axis=1)
+        return self._largest(s, whole, last, self._lower[:-1], self._lower[1:])
+
+    def _largest(
+        self, s: _Floats, whole: _Floats, last: _Floats, one: _Floats, other: _Floats
+    ) -> _Floats:
+        """Return the largest of what whole counts have, and of tails of up to ``last`` holders."""
+        found = np.maximum(whole, np.maximum(1 - s, 0.0))
+        counts = (last[:, 0] - self.threshold + 1).astype(np.int64)
+        for place, (each, count) in enumerate(zip(s.tolist(), counts.tolist(), strict=True)):
+            most = _excess(one[:count], each, other[:count]).max()
+            found[place] = max(found[place], most)
+        return found
 
     @cached_property
     def _upper(self) -> _Floats:
@@ -183,9 +188,9 @@ class SampledCounts:
         return np.arange(self.threshold - 1, self.threshold + _MOST_HOLDERS + 2)
 
 
-def _difference(one: _Floats, s: float, other: _Floats) -> float:
-    """Return the largest of ``one - s * other``, rounded up."""
-    return float((one * (1 + _ROUNDING) - s * other * (1 - _ROUNDING)).max())
+def _excess(one: _Floats, s: npt.ArrayLike, other: _Floats) -> _Floats:
+    """Return ``one - s * other``, rounded up."""
+    return np.asarray(one * (1 + _ROUNDING) - np.asarray(s) * other * (1 - _ROUNDING))
 
 
 @lru_cache(maxsize=4096)

@@ -7,8 +7,8 @@ PoPETs, for a minimum of contributors. Proofs: `fedhh.plans.noisy_histogram`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,19 @@ class TeeHistogram(TrustedAggregator):
         super().__post_init__()
         # Made once here so that a privacy without a selection is refused before anything runs.
         _ = self.release.selection
+
+    def with_item_epsilon(self, epsilon: float) -> Self:
+        """Return the settings for an epsilon of one item; of "auto" noise that with less variance.
+
+        Which noise that is depends on what is equal: Laplace noise hides one item of many better.
+        """
+        if self.noise != "auto":
+            return super().with_item_epsilon(epsilon)
+        laplace, gaussian = (
+            replace(self, noise=noise).with_item_epsilon(epsilon)
+            for noise in ("laplace", "gaussian")
+        )
+        return min(laplace, gaussian, key=lambda each: each.release.std)
 
     @property
     def release(self) -> HistogramRelease:

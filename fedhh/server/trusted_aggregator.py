@@ -36,6 +36,12 @@ from fedhh.validation import SMALLEST_EPSILON
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
+_LARGEST_EPSILON = 1000.0
+"""Of a user."""
+_TOLERANCE = 1e-3
+"""How far below a target the guarantee of an item may stay, relative."""
+_MOST_STEPS = 40
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -56,7 +62,7 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
     """
 
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
-    central_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(1000)] = 1.0
+    central_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(_LARGEST_EPSILON)] = 1.0
     delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
     clients_per_layer: CountOrAuto = AUTO
     max_items: Items = 1
@@ -84,6 +90,34 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
 
     def with_central_epsilon(self, epsilon: float) -> Self:
         return replace(self, central_epsilon=epsilon)
+
+    def with_item_epsilon(self, epsilon: float) -> Self:
+        """Return the settings with the largest epsilon of a user for which an item's is as asked.
+
+        It is looked for up to B times that of an item, which B swaps of one item cannot exceed, and
+        up to a relative thousandth.
+        """
+        low, high = epsilon, min(epsilon * self.max_items, _LARGEST_EPSILON)
+        best = self.with_central_epsilon(low)
+        reached = best.item_epsilon
+        for step in range(_MOST_STEPS):
+            if reached >= epsilon * (1 - _TOLERANCE) or high <= low * (1 + _TOLERANCE):
+                break
+            # Often an item's epsilon is proportional to a user's.
+            guess = low * epsilon / reached * (1 - 1e-12)
+            if step % 2 or not low < guess <= high:
+                guess = math.sqrt(low * high)
+            tried = self.with_central_epsilon(guess)
+            if tried.item_epsilon <= epsilon:
+                best, low, reached = tried, guess, tried.item_epsilon
+            else:
+                high = guess
+        return best
+
+    @property
+    def item_epsilon(self) -> float:
+        """Central privacy of one contribution, by the plan; it depends on no cohort."""
+        return replace(self, clients_per_layer=1).plan.item_epsilon
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
         changes: dict[str, Any] = {}
