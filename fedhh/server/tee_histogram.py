@@ -69,6 +69,10 @@ class TeeHistogram(TrustedAggregator):
         )
         return min(laplace, gaussian, key=lambda each: each.release.std)
 
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        settled = replace(self, noise=self.release.noise)
+        return super(TeeHistogram, settled).settle(num_clients=num_clients, seed=seed)
+
     @property
     def release(self) -> HistogramRelease:
         """How counts are published."""
