@@ -35,6 +35,7 @@ from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
+from fedhh.server.tee_histogram import TeeHistogram
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -155,6 +156,7 @@ def test_plain_votes_have_no_local_privacy():
         (LOCAL["ldp-triehh"], "shuffled"),
         (TrieHH(clients_per_layer=300, threshold=6, depth=4), "threshold"),
         (Blender(length=4, opt_in_share=0.3, delta=1e-6), "noisy threshold"),
+        (TeeHistogram(length=4), "nobody else's"),
     ],
 )
 def test_what_has_no_event_says_why(protocol, reason):

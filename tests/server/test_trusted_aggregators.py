@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
 from dataclasses import replace
 
@@ -12,7 +13,11 @@ from scipy.stats import binom, chisquare
 
 import fedhh
 from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.config.built_in import preset_text
+from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.run.privacy import privacy_of_plan
+from fedhh.experiments.run.run import run_config
 from fedhh.plans.noisy_histogram import histogram_release
 from fedhh.queries.base import Aggregate
 from fedhh.server.tee_histogram import publish
@@ -275,3 +280,33 @@ def test_rows_about_one_word_are_added_up_in_any_order():
     kinds = {tuple(row) for row in merged[:, :-1].tolist()}
     assert len(kinds) == len(merged)
     assert query.merged(rows[:0]).shape == (0, query.message_size)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_config_runs_by_name_and_the_same_seed_gives_the_same_words(name):
+    table = {
+        "population": {"source": "chat", "clients": 1_500},
+        "protocol": {"name": name, "central_epsilon": 8.0, "max_items": 2},
+        "privacy": {"delta": 1e-3},
+        "execution": {"workers": 0},
+    }
+    if name == "sample-and-threshold":
+        table["protocol"]["sample_rate"] = 0.2
+    config = parse_config(table, "test")
+    population = fedhh.synthetic_population("chat", 1_500, seed=0)
+    results = [run_config(config, population)[1] for _ in range(2)]
+    assert results[0].discoveries.equals(results[1].discoveries)
+    assert len(results[0].discoveries)
+    user = results[0].privacy.before_run("user")
+    assert user.epsilon <= 8.0
+    assert user.delta == 1e-3
+    other = run_config(config.model_copy(update={"seed": 1}), population)[1]
+    assert not other.discoveries.equals(results[0].discoveries)
+
+
+def test_the_preset_has_the_published_bound():
+    config = parse_config(tomllib.loads(preset_text("gboard-today")), "gboard-today")
+    protocol = build_protocol(config).settle(num_clients=15_000_000, seed=0)
+    assert round(protocol.release.threshold, 2) == 34.53
+    user = privacy_of_plan(protocol, num_clients=15_000_000, delta=1e-8).before_run("user")
+    assert (user.epsilon, user.delta) == (1.0987, 1e-8)
