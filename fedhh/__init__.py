@@ -63,13 +63,16 @@ if TYPE_CHECKING:
     from fedhh.server.pem import Pem
     from fedhh.server.rappor import Rappor
     from fedhh.server.rappor_unknown import RapporUnknown
+    from fedhh.server.sample_and_threshold import SampleAndThreshold
     from fedhh.server.secagg_triehh import SecAggTrieHH
     from fedhh.server.sfp import Sfp
     from fedhh.server.svim import Svim
     from fedhh.server.svsm import Svsm
+    from fedhh.server.tee_histogram import TeeHistogram
     from fedhh.server.treehist import TreeHist
     from fedhh.server.triehh import TrieHH
     from fedhh.server.two_servers import TwoServers
+    from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
     from fedhh.validation import InputError
     from fedhh.words.alphabet import Alphabet
     from fedhh.words.candidates import Candidates
@@ -82,6 +85,7 @@ _HOMES = {
     "Blender": "fedhh.server.blender",
     "Candidates": "fedhh.words.candidates",
     "Devices": "fedhh.devices",
+    "DpSips": "fedhh.server.weighted_gaussian",
     "InputError": "fedhh.validation",
     "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
@@ -90,13 +94,16 @@ _HOMES = {
     "RapporUnknown": "fedhh.server.rappor_unknown",
     "RunResult": "fedhh.experiments.run.result",
     "SecAggTrieHH": "fedhh.server.secagg_triehh",
+    "SampleAndThreshold": "fedhh.server.sample_and_threshold",
     "Sfp": "fedhh.server.sfp",
     "StoredPopulation": "fedhh.clients.populations.population",
     "Svim": "fedhh.server.svim",
     "Svsm": "fedhh.server.svsm",
+    "TeeHistogram": "fedhh.server.tee_histogram",
     "TreeHist": "fedhh.server.treehist",
     "TrieHH": "fedhh.server.triehh",
     "TwoServers": "fedhh.server.two_servers",
+    "WeightedGaussianSelection": "fedhh.server.weighted_gaussian",
     "at_central_epsilon": "fedhh.experiments.run.equal_privacy",
     "load_population": "fedhh.experiments.config.client_file",
     "population_from": "fedhh.experiments.config.client_file",
@@ -119,6 +126,7 @@ __all__ = [
     "Blender",
     "Candidates",
     "Devices",
+    "DpSips",
     "InputError",
     "LdpMiner",
     "LdpTrieHH",
@@ -126,14 +134,17 @@ __all__ = [
     "Rappor",
     "RapporUnknown",
     "RunResult",
+    "SampleAndThreshold",
     "SecAggTrieHH",
     "Sfp",
     "StoredPopulation",
     "Svim",
     "Svsm",
+    "TeeHistogram",
     "TreeHist",
     "TrieHH",
     "TwoServers",
+    "WeightedGaussianSelection",
     "__version__",
     "at_central_epsilon",
     "load_population",

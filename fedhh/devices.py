@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,6 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.random import Stream, generator, scatter
 from fedhh.settings import Count, check_settings
 from fedhh.validation import InputError, TakesSettingsByName, did_you_mean, shown
-
-if TYPE_CHECKING:
-    from fedhh.plans.base import Plan
 
 MOST_HOURS = 24.0 * 365
 """Of a curve, a deadline, or a gap between rounds."""
@@ -152,16 +149,6 @@ class Devices(TakesSettingsByName):
             # A share such as 0.7 of 10 is 7, not 8 by a last digit.
             return max(FEWEST_ANSWERS, math.ceil(self.least_share * cohort * (1 - 1e-12)))
         return max(FEWEST_ANSWERS, self.least_clients or 0)
-
-    def check_plan(self, plan: Plan) -> None:
-        """Raise InputError if devices cannot follow a plan, see `check_cohort`."""
-        if plan.uploads_once:
-            raise InputError(
-                "Expected no table devices for a protocol whose clients upload once for all "
-                "layers: who is there differs from layer to layer; leave it out, or compare a "
-                "protocol of one round."
-            )
-        self.check_cohort(plan.smallest_cohort)
 
     def check_cohort(self, cohort: int) -> None:
         """Raise InputError, with the nearest number, if a round cannot expect its least answers."""

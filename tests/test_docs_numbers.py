@@ -77,4 +77,4 @@ def test_every_paper_of_a_protocol_can_be_cited():
     for key in ("title", "version", "license"):
         (value,) = re.findall(rf'^{key}: "?(.*?)"?$', citation, flags=re.MULTILINE)
         assert re.search(rf"{key} *= \{{{re.escape(value)}\}},", page)
-    assert page.count("\n@") == 14
+    assert page.count("\n@") == 19

@@ -12,7 +12,9 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * a plan, before its run: `central_before_run`, and backwards `local_epsilon_of_plan`,
   `clients_of_plan`
 * a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
-  central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`
+  central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`; of a trusted aggregator:
+  `account_trusted_aggregator`
+* what no central mechanism does better: `missing_mass_lower_bound`, `largest_release_chances`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`
 * events of dp-accounting, and its bounds on what is composed: the modules
   `fedhh.accounting.dp_event` and `fedhh.accounting.second_opinion`, which load it
@@ -55,6 +57,7 @@ from fedhh.accounting.empirical_epsilon import (
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable, PrivacyReport
 from fedhh.accounting.guess_audit import audit_oracle
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
+from fedhh.accounting.missing_mass import largest_release_chances, missing_mass_lower_bound
 from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.accounting.run_facts import LayerRecord
@@ -67,6 +70,7 @@ from fedhh.accounting.shuffle_accounts import (
 )
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
 from fedhh.accounting.trusted import account_triehh
+from fedhh.accounting.trusted_aggregator import account_trusted_aggregator
 from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
 from fedhh.plans.sampled_threshold import (
     TrieHHParameters,
@@ -80,11 +84,11 @@ __all__ = [
     "PrivacyReport", "Selection", "ShuffleAccount", "ShuffleBound", "ShuffleLowerBound",
     "StatedBound", "TrieHHParameters", "Use", "UserAccount", "UserLevelEpsilon", "account",
     "account_anonymity", "account_local", "account_plan", "account_shuffle", "account_triehh",
-    "account_user", "anonymity", "audit_epsilon", "audit_oracle", "central_before_run",
-    "clients_of_plan", "clopper_pearson", "closed_form_delta", "closed_form_epsilon",
-    "composed_epsilon", "disjoint_epsilon", "dominating_blanket", "group_epsilon",
-    "local_epsilon_of_plan", "local_item_epsilon", "local_user_epsilon", "paper_subset_size",
-    "probability_surfacing", "shuffle_bound", "shuffle_delta", "shuffle_epsilon",
-    "subset_selection_blanket", "subset_selection_lower_bound", "triehh_epsilon",
-    "triehh_parameters", "user_level_epsilon",
+    "account_trusted_aggregator", "account_user", "anonymity", "audit_epsilon", "audit_oracle",
+    "central_before_run", "clients_of_plan", "clopper_pearson", "closed_form_delta",
+    "closed_form_epsilon", "composed_epsilon", "disjoint_epsilon", "dominating_blanket",
+    "group_epsilon", "largest_release_chances", "local_epsilon_of_plan", "local_item_epsilon",
+    "local_user_epsilon", "missing_mass_lower_bound", "paper_subset_size", "probability_surfacing",
+    "shuffle_bound", "shuffle_delta", "shuffle_epsilon", "subset_selection_blanket",
+    "subset_selection_lower_bound", "triehh_epsilon", "triehh_parameters", "user_level_epsilon",
 ]  # fmt: skip

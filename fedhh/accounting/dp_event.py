@@ -35,6 +35,7 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.plans.noisy_sums import SecureSums, TwoServerSums
 from fedhh.plans.opt_in import OptInBlend, laplace_scale
 from fedhh.plans.sampled_threshold import SampledThreshold
+from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
 
 __all__ = [
@@ -58,6 +59,7 @@ _LARGEST_EPSILON = 700.0
 """Above, a randomized response's noise parameter is no double."""
 _WITHOUT_EVENT = {
     SampledThreshold: "sampling with a threshold and without noise; it has none.",
+    TrustedAggregatorPlan: "words from a threshold on, which may be nobody else's; it has none.",
     OptInBlend: "a list of words above a noisy threshold; it has none. For the curator's counts of "
     "that list, see fedhh.accounting.dp_event.event_of_curator_counts.",
     SecureSums: "shares of discrete noise, of which some may be missing; it has none.",
@@ -143,12 +145,13 @@ def _of_local_reports(
 @event_of_plan.register(OptInBlend)
 @event_of_plan.register(SecureSums)
 @event_of_plan.register(TwoServerSums)
+@event_of_plan.register(TrustedAggregatorPlan)
 def _of_trusted(plan: Plan, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
     _check(unit, trust)
     if trust == "central":
         raise NoDpEventError(
             "Expected a mechanism that dp-accounting has an event for, got "
-            + _WITHOUT_EVENT[type(plan)]
+            + next(text for kind, text in _WITHOUT_EVENT.items() if isinstance(plan, kind))
         )
     # Plain words are sent; for BLENDER's clients who did not opt in, ask for plan.local.
     return NonPrivateDpEvent()

@@ -13,9 +13,12 @@ from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import Population
-from fedhh.queries.base import Aggregate, Answer, Query, merge_messages
+from fedhh.queries.base import Aggregate, Answer, Query
 from fedhh.queries.cohort import Cohort
 from fedhh.simulation.executor import Progress
+
+_MESSAGES_AT_ONCE = 64
+"""Blocks whose messages are held one by one."""
 
 
 class ClientWorker:
@@ -79,6 +82,8 @@ class ClientWorker:
             reports += counts.num_reports
             clients_asked += len(clients) - counts.num_lost
             messages.append(counts.messages)
+            if len(messages) > _MESSAGES_AT_ONCE:
+                messages = [answerer.merged(messages)]
             diagnostics = replace(
                 diagnostics,
                 num_dummies=diagnostics.num_dummies + counts.num_dummies,
@@ -91,7 +96,7 @@ class ClientWorker:
             tally=tally,
             num_reports=reports,
             num_clients=clients_asked,
-            messages=merge_messages(messages),
+            messages=answerer.merged(messages),
         )
         if counter is not None:
             diagnostics = replace(diagnostics, counted=counter.counted)

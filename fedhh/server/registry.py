@@ -27,6 +27,10 @@ PROTOCOLS: Mapping[str, str] = {
     "triehh": "fedhh.server.triehh:TrieHH",
     "secagg-triehh": "fedhh.server.secagg_triehh:SecAggTrieHH",
     "two-servers": "fedhh.server.two_servers:TwoServers",
+    "tee-histogram": "fedhh.server.tee_histogram:TeeHistogram",
+    "weighted-gaussian": "fedhh.server.weighted_gaussian:WeightedGaussianSelection",
+    "dp-sips": "fedhh.server.weighted_gaussian:DpSips",
+    "sample-and-threshold": "fedhh.server.sample_and_threshold:SampleAndThreshold",
 }
 """The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""
 

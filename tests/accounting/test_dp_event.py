@@ -36,6 +36,7 @@ from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
+from fedhh.server.tee_histogram import TeeHistogram
 from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
 from fedhh.validation import InputError
@@ -159,6 +160,7 @@ def test_plain_votes_have_no_local_privacy():
         (Blender(length=4, opt_in_share=0.3, delta=1e-6), "noisy threshold"),
         (SecAggTrieHH(depth=4), "some may be missing"),
         (TwoServers(depth=4), "the same words in every layer"),
+        (TeeHistogram(length=4), "nobody else's"),
     ],
 )
 def test_what_has_no_event_says_why(protocol, reason):

@@ -8,13 +8,16 @@ from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
+from fedhh.server.sample_and_threshold import SampleAndThreshold
 from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.svsm import Svsm
+from fedhh.server.tee_histogram import TeeHistogram
 from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
+from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
 from fedhh.testing import LETTERS, protocol_checks, protocol_trial, small_population
 from fedhh.words.candidates import Candidates
 
@@ -35,6 +38,7 @@ SFP = {
 PEM = {"alphabet": LETTERS, "clients_per_layer": 300, "length": 5, "step": 1, "keep": 5}
 RECORDS = {"alphabet": LETTERS, "length": 4, "num_hashes": 16, "num_cells": 64}
 BLENDER = {"alphabet": LETTERS, "length": 5, "opt_in_share": 0.3, "delta": 1e-6}
+TRUSTED = {"alphabet": LETTERS, "length": 5, "central_epsilon": 4.0, "delta": 1e-4}
 KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)}
 CLOSED = {**KNOWN, "keep": 5}
 BLOOM = {**KNOWN, "bloom_bits": 32, "bloom_cohorts": 8}
@@ -102,6 +106,13 @@ PROTOCOLS = {
     "two-servers-greedy": TwoServers(
         **SUMS, sampler="greedy", noise="skellam", skip_free_layers=False
     ),
+    "tee-histogram": TeeHistogram(**TRUSTED, clients_per_layer=2_000, max_items=2),
+    "tee-histogram-minimum": TeeHistogram(
+        **TRUSTED, noise="gaussian", min_contributors=4, sampler="greedy"
+    ),
+    "weighted-gaussian": WeightedGaussianSelection(**TRUSTED, max_items=3),
+    "dp-sips": DpSips(**TRUSTED, clients_per_layer=1_000, max_items=3),
+    "sample-and-threshold": SampleAndThreshold(**TRUSTED, max_items=2, sample_rate=0.2),
 }
 TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
 

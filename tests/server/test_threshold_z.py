@@ -21,10 +21,13 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
+from fedhh.server.sample_and_threshold import SampleAndThreshold
 from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.svim import Svim
+from fedhh.server.tee_histogram import TeeHistogram
 from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
+from fedhh.server.weighted_gaussian import DpSips
 from fedhh.testing import LETTERS, protocol_trial, small_population
 from fedhh.words.candidates import Candidates
 
@@ -43,12 +46,20 @@ PROTOCOLS = {
     "triehh": TrieHH(alphabet=LETTERS, clients_per_layer=300, threshold=6, depth=4),
     "secagg-triehh": SecAggTrieHH(alphabet=LETTERS, depth=4, eta_max=8, max_items=2),
     "two-servers": TwoServers(alphabet=LETTERS, depth=4, eta_max=8, max_items=2, noise="skellam"),
+    "tee-histogram": TeeHistogram(alphabet=LETTERS, length=5, central_epsilon=4.0),
+    "dp-sips": DpSips(alphabet=LETTERS, length=5, central_epsilon=4.0),
+    "sample-and-threshold": SampleAndThreshold(
+        alphabet=LETTERS, length=5, sample_rate=0.2, threshold=5
+    ),
 }
 # What decides there is no vote of the round against its noise.
 OTHERWISE = {
     "rappor": [1],
     "blender": [1, 2, 3],
     "triehh": range(1, 99),
+    "tee-histogram": [1],
+    "dp-sips": [1, 2, 3],
+    "sample-and-threshold": [1],
     "adaptive-triehh": range(1, 99),
 }
 
@@ -61,7 +72,7 @@ def test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing(name)
         decided_by_votes = summary.decides and summary.layer not in OTHERWISE.get(name, ())
         assert math.isnan(summary.threshold_z) != decided_by_votes
         if summary.kept_by == "estimates":
-            assert name in {"rappor", "blender"}
+            assert name in {"rappor", "blender", "tee-histogram", "dp-sips"}
             assert summary.threshold == 0
         else:
             assert summary.threshold_estimate == 0

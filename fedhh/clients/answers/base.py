@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.answers.sampling import add_noise_free_counts
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import FrequencyOracle
-from fedhh.queries.base import ItemQuery, Messages, Query
+from fedhh.queries.base import ItemQuery, Messages, Query, merge_messages
 from fedhh.random import Stream, generator, kernel_state
 
 
@@ -91,6 +92,13 @@ class Answerer(ABC):
             block: The block's number, which addresses its randomness.
             tally: ``(query.tally_size,) int64``, changed in place.
         """
+
+    def merged(self, messages: Sequence[Messages | None]) -> Messages | None:
+        """Return several blocks' messages as one array, or None if no block has any.
+
+        Where a query counts equal messages, those of several blocks may become one.
+        """
+        return merge_messages(messages)
 
     def _rng(self, stream: Stream, block: int) -> np.random.Generator:
         return generator(self._seed, stream, self._query.pass_index, self._query.layer, block)

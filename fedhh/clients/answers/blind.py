@@ -212,15 +212,33 @@ class PlainWordsAnswerer(BlindAnswerer):
     def _report(
         self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
     ) -> Messages:
-        distinct, counts = np.unique(keys[keys >= 0], return_counts=True)
-        histogram = np.zeros((len(distinct), self._query.longest_word + 1), dtype=np.int64)
+        query = self._query
+        sent = keys >= 0
+        sizes = sent.reshape(-1, query.max_items).sum(axis=1) if query.by_size else np.zeros(0)
+        if query.inclusion < 1:
+            sent &= rng.random(len(keys)) < query.inclusion
+        words, which = np.unique(keys[sent], return_inverse=True)
+        groups = which.ravel()
+        if query.by_size:
+            groups = groups * (query.max_items + 1) + np.repeat(sizes, query.max_items)[sent]
+        kinds, counts = np.unique(groups, return_counts=True)
+        histogram = np.zeros((len(kinds), query.message_size), dtype=np.int64)
         histogram[:, -1] = counts
+        if query.by_size:
+            kinds, histogram[:, -2] = np.divmod(kinds, query.max_items + 1)
         for names in tables:
-            names.fill(distinct, histogram[:, :-1])
+            names.fill(words[kinds], histogram[:, : query.longest_word])
         return histogram
 
+    def merged(self, messages: Sequence[Messages | None]) -> Messages | None:
+        together = super().merged(messages)
+        return together if together is None else self._query.merged(together)
+
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
-        return _whole_words(self._query, lexicon)
+        codes, usable, keys = _whole_words(self._query, lexicon)
+        if self._query.excluded is not None:
+            usable = usable & ~np.isin(keys, self._query.names.keys(self._query.excluded))
+        return codes, usable, keys
 
     def _table_of(self, codes: Codes, keys: Values) -> _Names:
         return _Names(codes, keys)

@@ -13,8 +13,20 @@ from fedhh.experiments.run.layers import LayerRow
 from fedhh.plans.base import Plan
 from fedhh.queries.base import Attendance
 from fedhh.simulation.executor import Executor
+from fedhh.validation import InputError
 
 HOURS_PER_DAY = 24.0
+
+
+def check_devices(devices: Devices, plan: Plan) -> None:
+    """Raise InputError unless devices can follow a plan, as far as is known before a run."""
+    if plan.uploads_once:
+        raise InputError(
+            "Expected no table devices for a protocol whose clients upload once for all layers: "
+            "who is there differs from layer to layer; leave it out, or run a protocol of one "
+            "round."
+        )
+    devices.check_cohort(plan.smallest_cohort)
 
 
 @dataclass(frozen=True, kw_only=True)

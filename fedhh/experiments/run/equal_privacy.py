@@ -39,7 +39,8 @@ def at_central_epsilon(
     the guarantee is at most ``epsilon`` and at least (1 - 1e-3) times that. Where shuffling
     amplifies nothing, the local guarantee is ``epsilon`` itself. Protocols with a trusted
     aggregator get ``epsilon`` as their central epsilon, of which the integers that follow from it
-    may leave a little; for those with two groups of clients, both hold.
+    may leave a little; where the guarantee of an item is stronger than a user's, they get that of a
+    user with which an item's is ``epsilon``. For those with two groups of clients, both hold.
 
     Args:
         protocol: The settings; "auto" ones stay so.
@@ -65,10 +66,11 @@ def at_central_epsilon(
     require_positive(epsilon=epsilon)
     check_delta(delta)
     name = _field(protocol, _LOCAL_EPSILON)
-    of_unit: Literal["item", "user"] = "item" if unit == "item" else "user"
-    settings: Any = protocol.with_central_epsilon(float(epsilon), unit=of_unit)
+    settings: Any = protocol
     if (of_delta := _field(protocol, _DELTA)) is not None:
         settings = replace(settings, **{of_delta: delta})
+    of_unit: Literal["item", "user"] = "item" if unit == "item" else "user"
+    settings = settings.with_central_epsilon(float(epsilon), unit=of_unit)
 
     def plan_at(changed: Any) -> Plan:
         settled: AnyProtocol = changed.settle(num_clients=num_clients, seed=0)

@@ -28,7 +28,7 @@ from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_population, require_protocol
-from fedhh.experiments.run.calendar import Timetable
+from fedhh.experiments.run.calendar import Timetable, check_devices
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
@@ -103,7 +103,7 @@ def simulate(
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
     if devices is not None:
-        devices.check_plan(protocol.plan)
+        check_devices(devices, protocol.plan)
     worker = _worker(population, seed)
     with fidelity.wrap(open_workers(worker, workers, ray_address), seed=seed) as executor:
         return _run(
@@ -250,7 +250,7 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     settled = settle_alphabet(config, population)
     settled, protocol = settle(settled, population.num_clients, population.lexicon.words)
     if (devices := devices_of(settled)) is not None:
-        devices.check_plan(protocol.plan)
+        check_devices(devices, protocol.plan)
     return settled, protocol
 
 

@@ -16,6 +16,7 @@ from fedhh.plans.base import Plan
 from fedhh.plans.noisy_sums import NoisySums, SecureSums, TwoServerSums
 from fedhh.plans.opt_in import OptInBlend
 from fedhh.plans.sampled_threshold import SampledThreshold
+from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
 
 
 def sentence(result: RunResult) -> str:
@@ -96,6 +97,15 @@ def anonymity_text(report: PrivacyReport) -> str:
     )
 
 
+_TRUSTED = (
+    (TrustedAggregatorPlan, "the aggregator, which sees their words in clear"),
+    (SampledThreshold, "the server, which sees what they send in clear"),
+    (SecureSums, "secure aggregation, which shows the server noisy sums alone"),
+    (TwoServerSums, "that two servers do not work together, which open noisy sums alone"),
+)
+"""Whom clients trust whose plan has no local privacy."""
+
+
 def _against_server(report: PrivacyReport, plan: Plan) -> str:
     """Return the local epsilons, or whom clients have to trust where there are none."""
     item, user = (local_epsilon(report, unit) for unit in ("item", "user"))
@@ -109,12 +119,9 @@ def _against_server(report: PrivacyReport, plan: Plan) -> str:
             "clients that opted in trust the server, which sees their words; of the others, "
             f"{others[0]} and {others[1]} against it."
         )
-    if isinstance(plan, SampledThreshold):
-        return "clients trust the server, which sees what they send in clear."
-    if isinstance(plan, SecureSums):
-        return "clients trust secure aggregation, which shows the server noisy sums alone."
-    if isinstance(plan, TwoServerSums):
-        return "clients trust that two servers do not work together, which open noisy sums alone."
+    trusted = next((whom for kind, whom in _TRUSTED if isinstance(plan, kind)), None)
+    if trusted is not None:
+        return f"clients trust {trusted}."
     return "none against the server, since reports are not randomized."
 
 
@@ -142,9 +149,20 @@ def _why_nothing(result: RunResult) -> str:
     regime = regime_of_run(layers)
     if regime is not None and regime.limit != "nothing":
         return f"It was limited by {regime.limit}: {regime.advice}."
-    if isinstance(result.protocol.plan, SampledThreshold):
+    in_clear = _why_nothing_in_clear(result.protocol.plan)
+    return in_clear or f"No word's reports stood out of the noise: {more}."
+
+
+def _why_nothing_in_clear(plan: Plan) -> str | None:
+    """Return the same for plans whose clients send in clear; None for all others."""
+    if isinstance(plan, TrustedAggregatorPlan):
+        return (
+            f"A word is published in half of all cases from {plan.contributors_for(0.5):,} "
+            "contributors on: ask more clients, or raise central_epsilon or delta."
+        )
+    if isinstance(plan, SampledThreshold):
         return "No word was sampled as often as the threshold asks: ask more clients."
-    return f"No word's reports stood out of the noise: {more}."
+    return None
 
 
 def _false(result: RunResult) -> str:

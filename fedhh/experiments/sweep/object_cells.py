@@ -13,6 +13,7 @@ import numpy as np
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.arguments import require_protocol
+from fedhh.experiments.run.calendar import check_devices
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
@@ -170,7 +171,7 @@ def make_cells(
                 settled = [changed.settle(num_clients=num_clients, seed=seed) for seed in seeds]
                 (options["fidelity"] or Fidelity()).check(settled[0])
                 if "devices" in options:
-                    options["devices"].check_plan(settled[0].plan)
+                    check_devices(options["devices"], settled[0].plan)
             except InputError as error:
                 raise InputError(f"{ORIGIN}, {where or 'the protocol'}: {error}") from None
             cells += [

@@ -23,13 +23,16 @@ from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
+from fedhh.server.sample_and_threshold import SampleAndThreshold
 from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.svim import Svim
 from fedhh.server.svsm import Svsm
+from fedhh.server.tee_histogram import TeeHistogram
 from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
+from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 
@@ -39,6 +42,8 @@ CLASSES = {
     "blender": Blender, "rappor-unknown": RapporUnknown,
     "secagg-triehh": SecAggTrieHH, "two-servers": TwoServers,
     "ldpminer": LdpMiner, "rappor": Rappor, "svim": Svim, "svsm": Svsm,
+    "tee-histogram": TeeHistogram, "weighted-gaussian": WeightedGaussianSelection,
+    "dp-sips": DpSips, "sample-and-threshold": SampleAndThreshold,
 }  # fmt: skip
 
 KNOWN = ("brb", "lol")

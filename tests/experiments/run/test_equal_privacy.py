@@ -107,6 +107,49 @@ def test_both_groups_of_blender_have_the_target(unit: str):
     assert epsilon_of(stated(found, unit)) == 0.8
 
 
+AGGREGATED = {
+    "Laplace": fedhh.TeeHistogram(max_items=10),
+    "Gaussian": fedhh.TeeHistogram(max_items=60, noise="gaussian"),
+    "minimum of contributors": fedhh.TeeHistogram(max_items=20, min_contributors=20),
+    "weights": fedhh.WeightedGaussianSelection(max_items=5),
+    "rounds of weights": fedhh.DpSips(max_items=5),
+    "sample": fedhh.SampleAndThreshold(max_items=1),
+}
+
+
+@pytest.mark.parametrize("unit", ["item", "user"])
+@pytest.mark.parametrize("name", AGGREGATED)
+def test_a_trusted_aggregator_has_the_target_and_no_more(name: str, unit: str):
+    protocol = AGGREGATED[name]
+    found = at_central_epsilon(protocol, CLIENTS, unit=unit, epsilon=0.8, delta=DELTA)
+    central = stated(found, unit)
+    assert 0.8 * (1 - 2e-3) <= epsilon_of(central) <= 0.8
+    assert (central.delta, central.neighboring) == (DELTA, "swap")
+    if unit == "user":
+        assert chosen_settings(protocol, found) == {"central_epsilon": 0.8, "delta": DELTA}
+    # Where noise hides an item of many better than a user, the user's epsilon is larger.
+    better = unit == "item" and name in {"Laplace", "Gaussian", "minimum of contributors"}
+    assert (found.central_epsilon > 0.8) == better
+
+
+def test_one_item_of_many_is_hidden_by_laplace_noise_where_a_user_is_by_gaussian():
+    protocol = fedhh.TeeHistogram(max_items=60)
+    of_user, of_item = (
+        at_central_epsilon(protocol, CLIENTS, unit=unit, epsilon=0.8, delta=DELTA)
+        for unit in ("user", "item")
+    )
+    assert of_user.release.noise == "gaussian"
+    assert of_item.noise == "laplace"
+    assert of_item.central_epsilon == pytest.approx(60 * 0.8)
+    assert of_item.release.std < of_user.release.std
+
+
+def test_a_given_threshold_follows_from_no_epsilon():
+    protocol = fedhh.SampleAndThreshold(sample_rate=0.1, threshold=20)
+    with pytest.raises(InputError, match=r'Expected threshold="auto" for central_epsilon=1'):
+        at_central_epsilon(protocol, CLIENTS, unit="user", epsilon=1.0)
+
+
 @pytest.mark.parametrize(
     ("protocol", "clients", "epsilon", "message"),
     [

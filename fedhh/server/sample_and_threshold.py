@@ -1,0 +1,126 @@
+"""Sample and threshold: one round of plain words, privacy from a sample and a threshold, no noise.
+
+Source: Bharadwaj, Cormode (2022), "Sample-and-threshold differential privacy: histograms and
+applications", AISTATS. Proof, exact delta, choice of the settings:
+`fedhh.plans.sample_and_threshold`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from annotated_types import Gt, Lt
+
+from fedhh.found import Found
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
+from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.server.trusted_aggregator import TrustedAggregator
+from fedhh.settings import AUTO, CountOrAuto
+from fedhh.validation import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleAndThreshold(TrustedAggregator):
+    """Settings of sample and threshold.
+
+    Each client sends each of its up to B words with probability ``sample_rate``, all independently.
+    Words of at least ``threshold`` senders are published, with their exact number, of which the
+    estimate follows. A word is published only if somebody holds it: precision is 1 by construction.
+
+    Attributes:
+        sample_rate: p. "auto" together with the threshold: the two that publish words with the
+            fewest contributors, at ``central_epsilon`` and ``delta``. Given alone, the threshold is
+            the least one; given both, they alone say what the run can claim.
+        threshold: tau, senders from which a word is published.
+    """
+
+    name: ClassVar[str] = "sample-and-threshold"
+    title: ClassVar[str] = "Sample and threshold"
+
+    sample_rate: Annotated[float, Gt(0), Lt(1)] | Literal["auto"] = AUTO
+    threshold: CountOrAuto = AUTO
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.threshold != AUTO and self.sample_rate == AUTO:
+            raise InputError(
+                'Expected threshold="auto" with sample_rate="auto", got '
+                f"threshold={self.threshold}; give both, or sample_rate alone."
+            )
+
+    @property
+    def counts(self) -> SampledCounts:
+        """Rate and threshold, once they are decided."""
+        rate = None if self.sample_rate == AUTO else float(self.sample_rate)
+        if rate is not None and self.threshold != AUTO:
+            return SampledCounts(rate=rate, threshold=self.threshold)
+        return sampled_counts(
+            epsilon=float(self.central_epsilon),
+            delta=self.delta,
+            max_items=self.max_items,
+            rate=rate,
+        )
+
+    @property
+    def plan(self) -> SampledHistogram:
+        counts = self.counts
+        return SampledHistogram(
+            layers=self.planned_rounds(),
+            max_items=self.max_items,
+            epsilon=counts.epsilon_of_swap(self.max_items, delta=self.delta),
+            delta=self.delta,
+            counts=counts,
+        )
+
+    def with_central_epsilon(
+        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
+    ) -> Self:
+        """Return the settings whose rate and threshold are to give this epsilon.
+
+        Raises:
+            InputError: Rate and threshold are given.
+        """
+        if self.threshold != AUTO:
+            raise InputError(
+                f'Expected threshold="auto" for central_epsilon={epsilon:g}, got sample_rate='
+                f"{self.sample_rate} and threshold={self.threshold}, which alone say what the run "
+                "can claim."
+            )
+        return super().with_central_epsilon(epsilon, unit=unit)
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        counts = self.counts
+        settled = replace(self, sample_rate=counts.rate, threshold=counts.threshold)
+        return super(SampleAndThreshold, settled).settle(num_clients=num_clients, seed=seed)
+
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuery:
+        return self.words_query(planned, inclusion=self.counts.rate)
+
+    def hear(
+        self,
+        planned: PlannedRound,
+        run: RunState[int],
+        query: PlainWordsQuery,
+        aggregate: Aggregate,
+    ) -> Heard[int]:
+        """Return the published words, most frequent first; ``estimate`` is senders over rate."""
+        codes, rows = self.words_of(query, aggregate)
+        counts, senders = self.counts, rows[:, -1]
+        order = np.argsort(-senders, kind="stable")
+        which = order[senders[order] >= counts.threshold]
+        estimate = senders[which] / counts.rate
+        found = Found.in_round(
+            query,
+            codes[which],
+            num_clients=aggregate.num_clients,
+            estimate=estimate,
+            variance=estimate * (1 - counts.rate) / counts.rate,
+            z=np.full(len(which), math.inf),
+        )
+        return self.published(run, query, found, threshold=counts.threshold)

@@ -1,0 +1,161 @@
+"""One round of plain words to a trusted execution environment, which adds noise: Gboard's way.
+
+Sources: TensorFlow Federated's aggregation core (thresholding histograms), by its published
+formulas; Desfontaines, Voss, Gipson, Mandayam (2022), "Differentially private partition selection",
+PoPETs, for a minimum of contributors. Proofs: `fedhh.plans.noisy_histogram`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Le
+from scipy.special import ndtri
+
+from fedhh.found import Found
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
+from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeeHistogram(TrustedAggregator):
+    """Settings of a noisy histogram of whole words, made where clients trust the code.
+
+    Each client sends up to B distinct words, 1 for each. The aggregator adds noise to the count of
+    every word that somebody sent, and publishes words with their noisy counts from a threshold on;
+    both follow from ``central_epsilon`` and ``delta`` by Google's published rule. With
+    ``min_contributors``, words are selected by their number of contributors in place of the
+    threshold, and none with fewer is ever published.
+
+    A word is published only if somebody holds it: precision is 1 by construction. Noise is
+    continuous, which suits a simulator and no deployment.
+
+    Attributes:
+        noise: "laplace", "gaussian", or "auto" for the one with the smaller variance.
+        min_contributors: Contributors that a word needs, by truncated geometric selection, which
+            takes half of the budget; 0 for the threshold.
+    """
+
+    name: ClassVar[str] = "tee-histogram"
+    title: ClassVar[str] = "TEE histogram"
+
+    noise: Literal["auto", "laplace", "gaussian"] = "auto"
+    min_contributors: Annotated[int, Ge(0), Le(1_000_000)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Made once here so that a privacy without a selection is refused before anything runs.
+        _ = self.release.selection
+
+    def with_central_epsilon(
+        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
+    ) -> Self:
+        """Return the settings for an epsilon; of an item, "auto" noise is that with less variance.
+
+        Which noise that is depends on what is equal: Laplace noise hides one item of many better.
+        """
+        if unit == "user" or self.noise != "auto":
+            return super().with_central_epsilon(epsilon, unit=unit)
+        laplace, gaussian = (
+            replace(self, noise=noise).with_central_epsilon(epsilon, unit=unit)
+            for noise in ("laplace", "gaussian")
+        )
+        return min(laplace, gaussian, key=lambda each: each.release.std)
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        settled = replace(self, noise=self.release.noise)
+        return super(TeeHistogram, settled).settle(num_clients=num_clients, seed=seed)
+
+    @property
+    def release(self) -> HistogramRelease:
+        """How counts are published."""
+        return histogram_release(
+            epsilon=float(self.central_epsilon),
+            delta=self.delta,
+            max_items=self.max_items,
+            noise=self.noise,
+            min_contributors=self.min_contributors,
+        )
+
+    @property
+    def plan(self) -> NoisyHistogram:
+        return NoisyHistogram(
+            layers=self.planned_rounds(),
+            max_items=self.max_items,
+            epsilon=float(self.central_epsilon),
+            delta=self.delta,
+            release=self.release,
+        )
+
+    def hear(
+        self,
+        planned: PlannedRound,
+        run: RunState[int],
+        query: PlainWordsQuery,
+        aggregate: Aggregate,
+    ) -> Heard[int]:
+        """Return the published words, most frequent first; ``estimate`` is the noisy count."""
+        codes, rows = self.words_of(query, aggregate)
+        release = self.release
+        which, noisy = publish(release, rows[:, -1], rng=self.noise_of(planned))
+        found = Found.in_round(
+            query,
+            codes[which],
+            num_clients=aggregate.num_clients,
+            estimate=noisy,
+            variance=np.full(len(which), release.std**2),
+            z=_z(release, noisy),
+        )
+        lowest = release.threshold if not release.min_contributors else 0.0
+        return self.published(
+            run,
+            query,
+            found,
+            threshold_estimate=lowest,
+            noise_std=release.std,
+            kept_by="estimates",
+        )
+
+
+def publish(
+    release: HistogramRelease, counts: _Ints, *, rng: np.random.Generator
+) -> tuple[_Ints, Floats]:
+    """Return which words are published, the most frequent first, and their noisy counts.
+
+    Args:
+        release: How.
+        counts: ``(c,) int64``: contributors of each word, at least 1.
+        rng: Source of the noise and the selection.
+    """
+    size = len(counts)
+    if release.noise == "laplace":
+        noisy = counts + rng.laplace(scale=release.scale, size=size)
+    else:
+        noisy = counts + rng.normal(scale=release.scale, size=size)
+    selection = release.selection
+    if selection is None:
+        kept = noisy >= release.threshold
+    else:
+        beyond = np.clip(counts - release.min_contributors + 1, 0, len(selection.chances) - 1)
+        kept = rng.random(size) < selection.chances[beyond]
+    order = np.argsort(-noisy, kind="stable")
+    which = order[kept[order]]
+    return which, noisy[which]
+
+
+def _z(release: HistogramRelease, noisy: Floats) -> Floats:
+    """Return the normal quantile of the chance that noise alone is below each noisy count."""
+    if release.noise == "gaussian":
+        return noisy / release.scale
+    tails = np.exp(-np.abs(noisy) / release.scale) / 2
+    quantiles = -ndtri(np.maximum(tails, np.finfo(np.float64).tiny))
+    return np.asarray(np.sign(noisy) * quantiles)

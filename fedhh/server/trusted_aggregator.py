@@ -1,0 +1,228 @@
+"""What discoveries share whose clients trust an aggregator with plain words.
+
+The aggregator may be a server that clients trust, or a trusted execution environment whose code
+they can verify. Its noise and its coins follow from the run's seed, which no query carries.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Gt, Le, Lt
+
+from fedhh.hashing import derived_seeds
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.protocol import DiscoveryProtocol, Heard, RunState
+from fedhh.queries.base import Aggregate, Messages
+from fedhh.queries.cohort import Cohort
+from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.random import Stream, generator
+from fedhh.settings import (
+    AUTO,
+    CountOrAuto,
+    FromConfig,
+    Items,
+    Layers,
+    check_settings,
+    decided,
+)
+from fedhh.validation import SMALLEST_EPSILON
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.trie import Codes
+
+_LARGEST_EPSILON = 1000.0
+"""Of a user."""
+_TOLERANCE = 1e-3
+"""How far below a target the guarantee of an item may stay, relative."""
+_MOST_STEPS = 40
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
+    """A discovery whose clients send up to B of their words to an aggregator that they trust.
+
+    Attributes:
+        alphabet: "printable", "lower", or the symbols themselves.
+        central_epsilon: Central privacy of a user, for all that it contributes.
+        delta: Its delta.
+        clients_per_layer: Clients of a round; "auto" for the whole population.
+        max_items: B, words that a client contributes at most, which bounds what noise has to cover.
+        sampler: How a client with more words chooses: "random" or "greedy".
+        length: Symbols of the longest word.
+        noise_seed: Seed of the aggregator's noise, which no query carries; None for the run's. The
+            seed of the names of words, which clients get, is drawn from it by another stream.
+    """
+
+    alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
+    central_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(_LARGEST_EPSILON)] = 1.0
+    delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
+    clients_per_layer: CountOrAuto = AUTO
+    max_items: Items = 1
+    sampler: Literal["random", "greedy"] = "random"
+    length: Layers = 10
+    noise_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        # Made once here so that a bad alphabet is refused before anything runs.
+        _ = self.symbols
+
+    @property
+    def symbols(self) -> Alphabet:
+        return Alphabet.named(self.alphabet)
+
+    @property
+    def longest_word(self) -> int:
+        return self.length
+
+    @property
+    @abstractmethod
+    def plan(self) -> TrustedAggregatorPlan:
+        """What a run does with its clients' words."""
+
+    def with_central_epsilon(
+        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
+    ) -> Self:
+        """Return the settings with an epsilon of a user; the largest for which an item's is asked.
+
+        Of an item, it is looked for up to B times the epsilon, which B swaps of one item cannot
+        exceed, and up to a relative thousandth.
+        """
+        if unit == "user":
+            return replace(self, central_epsilon=epsilon)
+        low, high = epsilon, min(epsilon * self.max_items, _LARGEST_EPSILON)
+        best = self.with_central_epsilon(low)
+        reached = best.item_epsilon
+        for step in range(_MOST_STEPS):
+            if reached >= epsilon * (1 - _TOLERANCE) or high <= low * (1 + _TOLERANCE):
+                break
+            # Often an item's epsilon is proportional to a user's.
+            guess = low * epsilon / reached * (1 - 1e-12)
+            if step % 2 or not low < guess <= high:
+                guess = math.sqrt(low * high)
+            tried = self.with_central_epsilon(guess)
+            if tried.item_epsilon <= epsilon:
+                best, low, reached = tried, guess, tried.item_epsilon
+            else:
+                high = guess
+        return best
+
+    @property
+    def item_epsilon(self) -> float:
+        """Central privacy of one contribution, by the plan; it depends on no cohort."""
+        return replace(self, clients_per_layer=1).plan.item_epsilon
+
+    def settle(self, *, num_clients: int, seed: int) -> Self:
+        changes: dict[str, Any] = {}
+        if self.clients_per_layer == AUTO:
+            changes["clients_per_layer"] = num_clients
+        if self.noise_seed is None:
+            changes["noise_seed"] = seed
+        settled = replace(self, **changes)
+        settled.check_population(num_clients)
+        return settled
+
+    def planned_rounds(self, rounds: int = 1) -> tuple[PlannedRound, ...]:
+        """Return rounds that ask for plain words."""
+        size = self.words_query().domain_size
+        return tuple(
+            PlannedRound(
+                pass_index=0,
+                layer=layer,
+                num_clients=decided(self.clients_per_layer, "clients_per_layer"),
+                smallest_domain=size,
+                largest_domain=size,
+            )
+            for layer in range(1, rounds + 1)
+        )
+
+    def begin(self) -> int:
+        """Return 0: the words published so far."""
+        return 0
+
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuery | None:
+        return self.words_query(planned)
+
+    def words_query(self, planned: PlannedRound | None = None, **more: Any) -> PlainWordsQuery:
+        """Return the question for plain words.
+
+        Args:
+            planned: The round; None for a query that only tries the settings.
+            more: What else the query has.
+        """
+        cohort = Cohort(start=0, size=1)
+        if planned is not None:
+            cohort = self.plan.cohort(planned.pass_index, planned.layer)
+        (public_seed,) = derived_seeds(self.noise_seed or 0, 1)
+        return PlainWordsQuery(
+            pass_index=0 if planned is None else planned.pass_index,
+            layer=1 if planned is None else planned.layer,
+            cohort=cohort,
+            alphabet=self.symbols,
+            max_items=self.max_items,
+            sampler=self.sampler,
+            longest_word=self.length,
+            hash_seed=public_seed,
+            **more,
+        )
+
+    def words_of(self, query: PlainWordsQuery, aggregate: Aggregate) -> tuple[Codes, Messages]:
+        """Return the distinct words that clients sent, with the rows that are about each.
+
+        Returns:
+            ``(c, length + 1) uint16`` codes, and ``(rows, message_size) int64`` rows, as
+            `PlainWordsQuery.merged` returns them; one for each word unless the query is by size.
+        """
+        messages = aggregate.messages
+        if messages is None or messages.shape[1:] != (query.message_size,):
+            raise ValueError(
+                f"Expected messages of {query.message_size} numbers, got "
+                f"{None if messages is None else messages.shape[1:]}."
+            )
+        rows = query.merged(messages)
+        codes = np.zeros((len(rows), self.length + 1), dtype=np.uint16)
+        codes[:, : self.length] = rows[:, : self.length]
+        return codes, rows
+
+    def noise_of(self, planned: PlannedRound) -> np.random.Generator:
+        """Return the source of the aggregator's noise in a round."""
+        return generator(self.noise_seed or 0, Stream.CURATOR, planned.pass_index, planned.layer)
+
+    def published(
+        self,
+        run: RunState[int],
+        query: PlainWordsQuery,
+        found: Any,
+        **more: Any,
+    ) -> Heard[int]:
+        """Return what is published of a round.
+
+        ``num_candidates`` are all strings that the alphabet allows: how many words clients hold is
+        nobody's to know.
+
+        Args:
+            run: Where the run stood.
+            query: The round.
+            found: The words, with what is published about them.
+            more: See `Heard`.
+        """
+        return Heard(
+            own=run.own + len(found.codes),
+            num_kept=len(found.codes),
+            num_candidates=query.num_candidates,
+            found=found,
+            **more,
+        )
+
+
+def normal_z(values: Floats, std: float) -> Floats:
+    """Return values over a standard deviation, infinite without noise."""
+    return values / std if std else np.full(len(values), math.inf)

@@ -1,0 +1,135 @@
+"""Weighted Gaussian selection in one round, and DP-SIPS, the same in several.
+
+Sources: Gopi et al. (2020), "Differentially private set union", ICML; Swanberg, Desfontaines, Haney
+(2023), "DP-SIPS: a simpler, more scalable mechanism for differentially private partition
+selection", PoPETs. Proofs: `fedhh.plans.weighted_gaussian`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Le
+
+from fedhh.found import Found
+from fedhh.plans.base import PlannedRound
+from fedhh.plans.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
+from fedhh.protocol import Heard, RunState
+from fedhh.queries.base import Aggregate
+from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.server.trusted_aggregator import Floats, TrustedAggregator, normal_z
+from fedhh.words.trie import Codes
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedSelection(TrustedAggregator):
+    """A discovery that publishes words with enough noisy weight.
+
+    A client with k words, at most B, gives 1 / sqrt(k) to each. ``estimate`` is a word's noisy sum
+    of weights: less, in expectation, than its contributors where clients have several words. With
+    one word per client, it is their noisy number.
+    """
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of a run."""
+        return 1
+
+    @property
+    def releases(self) -> tuple[WeightRelease, ...]:
+        """How each round publishes words."""
+        return weight_releases(
+            epsilon=float(self.central_epsilon),
+            delta=self.delta,
+            max_items=self.max_items,
+            rounds=self.rounds,
+        )
+
+    @property
+    def plan(self) -> WeightedGaussian:
+        return WeightedGaussian(
+            layers=self.planned_rounds(self.rounds),
+            max_items=self.max_items,
+            reuses_clients=self.rounds > 1,
+            epsilon=float(self.central_epsilon),
+            delta=self.delta,
+            releases=self.releases,
+        )
+
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuery:
+        found = run.found.codes[:, : self.length]
+        return self.words_query(planned, by_size=True, excluded=found if len(found) else None)
+
+    def hear(
+        self,
+        planned: PlannedRound,
+        run: RunState[int],
+        query: PlainWordsQuery,
+        aggregate: Aggregate,
+    ) -> Heard[int]:
+        """Return the round's published words, by falling noisy weight."""
+        codes, rows = self.words_of(query, aggregate)
+        release = self.releases[planned.layer - 1]
+        first, weights = _weights(codes, rows)
+        noisy = weights + self.noise_of(planned).normal(scale=release.sigma, size=len(weights))
+        order = np.argsort(-noisy, kind="stable")
+        which = order[noisy[order] >= release.threshold]
+        found = Found.in_round(
+            query,
+            codes[first[which]],
+            num_clients=aggregate.num_clients,
+            estimate=noisy[which],
+            variance=np.full(len(which), release.sigma**2),
+            z=normal_z(noisy[which], release.sigma),
+        )
+        return self.published(
+            run,
+            query,
+            found,
+            threshold_estimate=release.threshold,
+            noise_std=release.sigma,
+            kept_by="estimates",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedGaussianSelection(WeightedSelection):
+    """Settings of weighted Gaussian selection, in one round."""
+
+    name: ClassVar[str] = "weighted-gaussian"
+    title: ClassVar[str] = "Weighted Gaussian"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpSips(WeightedSelection):
+    """Settings of DP-SIPS: weighted Gaussian selection round after round.
+
+    Each round asks all clients, who leave out what earlier rounds published, so that what is left
+    of their words weighs more. The last round has most of the budget.
+
+    Attributes:
+        num_rounds: Rounds; each has .3 of the budget of the one after it.
+    """
+
+    name: ClassVar[str] = "dp-sips"
+    title: ClassVar[str] = "DP-SIPS"
+
+    num_rounds: Annotated[int, Ge(1), Le(10)] = 3
+
+    @property
+    def rounds(self) -> int:
+        return self.num_rounds
+
+
+def _weights(codes: Codes, rows: _Ints) -> tuple[_Ints, Floats]:
+    """Return the first row of each word, and the words' sums of weights."""
+    differs = (codes[1:] != codes[:-1]).any(axis=1)
+    first = np.flatnonzero(np.concatenate([np.ones(min(len(codes), 1), dtype=bool), differs]))
+    if not len(first):
+        return first, np.zeros(0)
+    return first, np.add.reduceat(rows[:, -1] / np.sqrt(rows[:, -2]), first)
