@@ -187,11 +187,11 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
 
     @property
     def rounds_in_turn(self) -> int:
-        """Rounds that have to wait for each other: all of the plan, if no two can be asked at once.
-
-        How long a discovery takes follows from it.
-        """
-        return len(self.plan.layers)
+        """Rounds that have to wait for each other; how long a discovery takes follows from it."""
+        plan = self.plan
+        if plan.uploads_once:
+            return 1
+        return sum(not each.opens_with_previous for each in plan.layers)
 
     @abstractmethod
     def settle(self, *, num_clients: int, seed: int) -> Self:

@@ -40,8 +40,8 @@ _IRC = "ubuntu_irc.parquet"
 _FROM_IRC = ("--data", _IRC)
 # A preset with other options, by the name of the folder.
 _VARIANTS = {
-    "field-central": ("field", ("--at", "user-central-epsilon=1")),
     "field-irc": ("field", _FROM_IRC),
+    "field-central-irc": ("field-central", _FROM_IRC),
     "field-published-irc": ("field-published", _FROM_IRC),
     "best-settings-item": ("best-settings", ("--at", "item-central-epsilon=1")),
     "best-settings-user": ("best-settings", ("--at", "user-central-epsilon=8")),

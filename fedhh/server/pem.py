@@ -126,11 +126,6 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPref
             randomizers=(self._query(1).oracle,),
         )
 
-    @property
-    def rounds_in_turn(self) -> int:
-        """All groups can be asked at once, and a validation round after them."""
-        return 1 + self.validates
-
     def settle(self, *, num_clients: int, seed: int) -> Self:
         settled = super().settle(num_clients=num_clients, seed=seed)
         if settled.oracle == AUTO:

@@ -60,6 +60,7 @@ class SecAggTrieHH(SummedTrie[SecureSumQuery]):
 
     name: ClassVar[str] = "secagg-triehh"
     title: ClassVar[str] = "TrieHH, secure aggregation"
+    trust_model: ClassVar[str] = "secure aggregation"
 
     passes: Passes = 1
     max_dropout: Share = 0.0

@@ -32,6 +32,7 @@ class TwoServers(SummedTrie[SecretSharedQuery]):
 
     name: ClassVar[str] = "two-servers"
     title: ClassVar[str] = "Two servers (Poplar1)"
+    trust_model: ClassVar[str] = "two servers"
 
     @property
     def num_passes(self) -> int:

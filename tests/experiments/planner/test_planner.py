@@ -222,8 +222,11 @@ def test_trust_models_follow_from_plans():
         kind = protocol_class(name)
         known = {"candidates": words} if "candidates" in kind.__dataclass_fields__ else {}
         found[name] = trust_model_of(kind(**known).settle(num_clients=50_000, seed=0))
-    assert found.pop("triehh") == "central"
+    for name in ("triehh", "tee-histogram", "weighted-gaussian", "dp-sips", "sample-and-threshold"):
+        assert found.pop(name) == "central"
     assert found.pop("blender") == "hybrid"
+    assert found.pop("secagg-triehh") == "secure aggregation"
+    assert found.pop("two-servers") == "two servers"
     assert set(found.values()) == {"local"}
 
 
@@ -233,6 +236,7 @@ def test_rounds_that_can_be_asked_at_once_take_one_day():
     assert pem.rounds_in_turn == 1
     validated = replace(pem, false_discovery_rate=0.05)
     assert validated.rounds_in_turn == 2
+    assert fedhh.TwoServers().settle(num_clients=20_000, seed=0).rounds_in_turn == 1
     trie = fedhh.LdpTrieHH().settle(num_clients=50_000, seed=0)
     assert trie.rounds_in_turn == len(trie.plan.layers)
 

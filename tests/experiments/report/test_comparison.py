@@ -43,6 +43,10 @@ def rows_of(table) -> dict[str, tuple[str, ...]]:
 
 
 DESCRIPTION = {"title": "T", "axes": ["protocol"]}
+TRUST_MODELS = (
+    *("secagg-triehh", "two-servers", "tee-histogram", "weighted-gaussian", "dp-sips"),
+    "sample-and-threshold",
+)
 
 
 def measured(**columns) -> dict[str, tuple[str, ...]]:
@@ -213,24 +217,27 @@ def test_presets_ask_the_same_clients_for_the_same_contributions(name):
 
 
 def test_all_fields_have_the_same_protocols_and_the_quick_one_those_of_the_whole():
-    whole, quick, published = (
+    whole, quick, *others = (
         tomllib.loads(preset_text(name, SWEEPS))["sweep"]["protocols"]
-        for name in ("field", "field-quick", "field-published")
+        for name in ("field", "field-quick", "field-published", "field-central")
     )
     names = {label: table["name"] for label, table in whole.items()}
     assert quick == whole
-    assert names == {label: table["name"] for label, table in published.items()}
-    # Itemsets are no words, and noisy sums are compared at equal guarantees; all else is there.
-    assert set(names.values()) == set(PROTOCOLS) - {"svsm", "secagg-triehh", "two-servers"}
+    for each in others:
+        assert list(names.values()) == [table["name"] for table in each.values()]
+    # Itemsets are no words, and other trust models are compared at equal guarantees.
+    assert set(names.values()) == set(PROTOCOLS) - {"svsm", *TRUST_MODELS}
 
 
-@pytest.mark.parametrize("name", ["field", "field-quick", "best-settings"])
+@pytest.mark.parametrize("name", ["field", "field-quick", "field-central", "best-settings"])
 def test_one_rule_says_which_words_all_local_protocols_return(name):
     rules = set()
     for cell in cells_of_one_seed(name):
         protocol = build_protocol(cell.config)
-        if protocol.name in {"triehh", "blender"}:  # their thresholds are their guarantee
-            assert not getattr(protocol, "validates", False)
+        if protocol.name in {"triehh", "blender", "rappor"} and not getattr(
+            protocol, "validates", False
+        ):
+            # Their own thresholds are stricter.
             continue
         rules.add((protocol.false_discovery_rate, protocol.anonymity_k))
         # No list is shorter than the words that any protocol returns.

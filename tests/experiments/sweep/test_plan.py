@@ -220,7 +220,7 @@ def asks_for_one_word_of_everybody(all_cells: Sequence[Cell]) -> None:
         one_word = [cell for cell in cells if hasattr(cell.config.protocol, "max_items")]
         assert {cell.config.protocol.max_items for cell in one_word} == {1}
         others = {cell.protocol for cell in cells} - {cell.protocol for cell in one_word}
-        assert others == {"TrieHH, central 4", "SVIM, closed domain", "LDPMiner, closed domain"}
+        assert {label.partition(",")[0] for label in others} == {"TrieHH", "SVIM", "LDPMiner"}
         for cell in cells:
             if cell.asked is None:  # before the words are known
                 assert cell.protocol.endswith("closed domain")
@@ -230,8 +230,8 @@ def asks_for_one_word_of_everybody(all_cells: Sequence[Cell]) -> None:
                 share = 1.8 if cell.config.protocol.false_discovery_rate else 1.9
                 answers = share * cell.config.population.clients
                 assert cell.asked.clients == pytest.approx(answers, abs=2)
-            elif cell.protocol != "TrieHH, central 4":
-                assert 0 <= cell.config.population.clients - cell.asked.clients < cell.asked.layers
+            elif not cell.protocol.startswith("TrieHH, central"):
+                assert 0 <= cell.config.population.clients - cell.asked.clients <= cell.asked.layers
 
 
 @pytest.mark.parametrize(
