@@ -35,6 +35,7 @@ _TABLES = {
     "sfp": ("comparison",),
     "field": ("comparison",),
     "best-settings": ("comparison",),
+    "trust-models": ("comparison",),
 }
 _IRC = "ubuntu_irc.parquet"
 _FROM_IRC = ("--data", _IRC)
@@ -45,6 +46,7 @@ _VARIANTS = {
     "field-published-irc": ("field-published", _FROM_IRC),
     "best-settings-item": ("best-settings", ("--at", "item-central-epsilon=1")),
     "best-settings-user": ("best-settings", ("--at", "user-central-epsilon=8")),
+    "trust-models-item": ("trust-models", ("--at", "item-central-epsilon=1")),
     "sfp-vs-triehh-irc": (
         "sfp-vs-triehh",
         (*_FROM_IRC, "--set", "protocol.depth=10", "--set", "protocol.eta_max=300"),

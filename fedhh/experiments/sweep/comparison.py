@@ -10,7 +10,7 @@ from typing import Any
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
 from fedhh.experiments.config.section import DEFAULT_PROTOCOL
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
-from fedhh.experiments.sweep.central_target import target_named
+from fedhh.experiments.sweep.central_target import TARGETS, target_named
 from fedhh.experiments.sweep.totals import COHORT
 from fedhh.server.registry import protocol_class, protocol_names
 from fedhh.validation import InputError, did_you_mean, shown
@@ -116,7 +116,7 @@ def _with_epsilon_axis(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def comparison_at(table: dict[str, Any], at: str) -> dict[str, Any]:
-    """Return a sweep's table with an axis over a central epsilon instead of the local one.
+    """Return a sweep's table with an axis over one central epsilon in place of all over epsilons.
 
     Args:
         table: A sweep.
@@ -125,6 +125,6 @@ def comparison_at(table: dict[str, Any], at: str) -> dict[str, Any]:
     axis, epsilon = target_named(at)
     table = copy.deepcopy(table)
     axes = dict(by_path(_table(table[SWEEP], "axes")))
-    axes.pop(_EPSILON, None)
-    table[SWEEP]["axes"] = {**axes, axis: [epsilon]}
+    kept = {path: values for path, values in axes.items() if path not in {_EPSILON, *TARGETS}}
+    table[SWEEP]["axes"] = {**kept, axis: [epsilon]}
     return table

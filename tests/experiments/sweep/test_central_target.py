@@ -106,6 +106,9 @@ def test_the_comparison_says_what_is_equal(done):
 def test_compare_replaces_the_axis_over_local_epsilons():
     table = {**TABLE, "sweep": {"protocols": PROTOCOLS, "axes": {"privacy.local_epsilon": [2, 4]}}}
     plan = parse_sweep(comparison_at(table, "user-central-epsilon=2"), "test")
+    # An axis over another central epsilon gives way as well.
+    again = comparison_at(comparison_at(table, "item-central-epsilon=1"), "user-central-epsilon=2")
+    assert again == comparison_at(table, "user-central-epsilon=2")
     assert plan.axes == ("protocol", "user_central_epsilon")
     assert [cell.target for cell in plan.cells] == [{"user_central_epsilon": 2.0}] * 3
     for wrong in ("central-epsilon=2", "item-central-epsilon", "item-central-epsilon=0", "x=1"):
