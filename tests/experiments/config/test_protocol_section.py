@@ -209,7 +209,7 @@ def test_there_is_no_baseline_of_itself_or_of_none():
 def test_baselines_are_a_list_of_tables_or_names_and_one_table_is_one():
     default = load_config()
     assert [each.protocol.name for each in default.of_baselines] == ["ldp-triehh", "sfp"]
-    assert [each.protocol.eta_max for each in default.of_baselines[:1]] == [1_000]
+    assert [each.protocol.eta_max for each in default.of_baselines[:1]] == [10_000]
     names = load_config(settings=['baseline=["pem", "sfp", "ldp-triehh"]', "protocol.max_items=3"])
     assert [each.protocol.name for each in names.of_baselines] == ["pem", "sfp", "ldp-triehh"]
     assert {each.protocol.max_items for each in names.of_baselines} == {3}
