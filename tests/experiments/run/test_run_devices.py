@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -195,7 +196,10 @@ def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():
     assert np.allclose(np.diff(once.layers["opened_hours"]), 4.0)
 
 
-def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog):
+def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog, monkeypatch):
+    # Commands that ran in this process may have their own handler.
+    monkeypatch.setattr(logging.getLogger("fedhh"), "propagate", True)
+    caplog.set_level(logging.WARNING, logger="fedhh")
     whole = simulate(PROTOCOL, POPULATION, seed=4, devices=replace(DEVICES, least_share=0.5))
     (number,) = np.flatnonzero(whole.layers["num_clients"] < 305)[:1]
     stopped = simulate(PROTOCOL, POPULATION, seed=4, devices=STOPPING)
