@@ -27,6 +27,7 @@ from fedhh.server.trie_layers import (
     TrieState,
     domains_of,
     initial_trie,
+    next_layer,
     split_kept,
     word_codes,
 )
@@ -237,13 +238,10 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
         codes = word_codes(query, words, self.depth)
         found = counted(query, aggregate, noise, codes=codes, support=sums[words])
         found = found.without(query.excluded)
-        trie = query.trie.extend(extensions)
-        is_over = query.layer == self.depth or trie.width == 0
-        if is_over:
+        following = next_layer(run.own, query, extensions, depth=self.depth)
+        own = following
+        if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found).codes)
-        else:
-            nothing = run.own.finished[:0]
-            own = replace(run.own, layer=query.layer + 1, trie=trie, finished=nothing)
         heard = judged(
             own,
             noise,
@@ -251,7 +249,7 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
             num_candidates=query.num_candidates,
             num_kept=len(kept),
             found=found,
-            kept=None if is_over else trie.levels[-1],
+            kept=None if following is None else following.trie.levels[-1],
             kept_by=kept_by,
         )
         return replace(heard, num_finished=len(words))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,23 @@ def domains_of(
         most = most_prefixes(live) * alphabet
         domains.append((layer, alphabet + 1, most + 1))
     return domains
+
+
+def next_layer(
+    own: TrieState, query: PrefixQuery, extensions: Indices, *, depth: int
+) -> TrieState | None:
+    """Return the state that asks about what extends the kept prefixes; None if the pass is over.
+
+    Args:
+        own: The state that asked.
+        query: Its question.
+        extensions: Kept candidates that extend a prefix, ascending.
+        depth: The last layer.
+    """
+    trie = query.trie.extend(extensions)
+    if query.layer == depth or trie.width == 0:
+        return None
+    return replace(own, layer=query.layer + 1, trie=trie, finished=own.finished[:0])
 
 
 def split_kept(query: PrefixQuery, kept: Indices) -> tuple[Indices, Indices]:
