@@ -47,11 +47,21 @@ _VARIANTS = {
     "best-settings-item": ("best-settings", ("--at", "item-central-epsilon=1")),
     "best-settings-user": ("best-settings", ("--at", "user-central-epsilon=8")),
     "trust-models-item": ("trust-models", ("--at", "item-central-epsilon=1")),
+    "trust-models-irc": ("trust-models", _FROM_IRC),
+    "trust-models-keyboard": (
+        "trust-models",
+        (
+            *("--at", "user-central-epsilon=1", "--set", "population.source=keyboard60d"),
+            *("--set", "population.clients=15000000"),
+        ),
+    ),
     "sfp-vs-triehh-irc": (
         "sfp-vs-triehh",
         (*_FROM_IRC, "--set", "protocol.depth=10", "--set", "protocol.eta_max=300"),
     ),
 }
+# Papers whose numbers are about a file of clients, which is not shipped.
+_PAPER_FILES = {"paper-pem": "pem_query_6bytes_sorted.txt.gz"}
 # Rows of a comparison that stand in results.csv alone.
 _IN_CSV_ALONE = re.compile(
     r"\| (?:(?:precision|recall) of the top [\d,]+|F1 of the top (?!100 )[\d,]+|F1|recall|"
@@ -84,7 +94,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.names or quick_names(arguments.out):
         if name.startswith(_PAPER):
-            _draw_paper(name, arguments.out / name, arguments.runs / name, arguments.draw_only)
+            _draw_paper(name, arguments)
             continue
         if not arguments.draw_only:
             _run(name, arguments.runs / name, arguments)
@@ -174,11 +184,14 @@ def without_details(table: str) -> str:
     return _OF_LEFT_OUT_ROWS.sub("", "\n".join(lines))
 
 
-def _draw_paper(name: str, out: Path, run: Path, draw_only: bool) -> None:
+def _draw_paper(name: str, arguments: argparse.Namespace) -> None:
     """Compute a paper's numbers, unless only to draw, and copy what came out."""
-    if not draw_only:
+    out, run = arguments.out / name, arguments.runs / name
+    if not arguments.draw_only:
         shutil.rmtree(run, ignore_errors=True)
         words = [name.removeprefix(_PAPER), "--out", str(run)]
+        if name in _PAPER_FILES:
+            words += ["--data", str(arguments.data_dir / _PAPER_FILES[name])]
         subprocess.run([sys.executable, "-m", "papers", *words], check=True)
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(run, out)
