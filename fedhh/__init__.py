@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, Any
 from fedhh.version import __version__
 
 if TYPE_CHECKING:
+    from fedhh.adversary import Adversary
     from fedhh.clients.populations.population import StoredPopulation
     from fedhh.devices import Devices
     from fedhh.experiments.config.client_file import load_population, population_from
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: `import fedhh` and `fedhh --help` stay quick.
 _HOMES = {
+    "Adversary": "fedhh.adversary",
     "AdaptiveTrieHH": "fedhh.server.adaptive.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
     "Bitstogram": "fedhh.server.bitstogram",
@@ -121,6 +123,7 @@ _HOMES = {
 
 __all__ = [
     "AdaptiveTrieHH",
+    "Adversary",
     "Alphabet",
     "Bitstogram",
     "Blender",

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from fedhh.cli.account.app import account
+from fedhh.cli.attack import attack
 from fedhh.cli.audit.app import audit
 from fedhh.cli.data import data
 from fedhh.cli.line_width import forget_wrong_sizes
@@ -61,7 +62,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, sweep, compare, plan, show, plot, report):
+for command in (run, sweep, compare, plan, attack, show, plot, report):
     app.command()(command)
 app.add_typer(pipeline, name="pipeline")
 app.add_typer(longitudinal, name="longitudinal")

@@ -281,6 +281,21 @@ class Attendance:
         return self.answers < self.fewest
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FakeReports:
+    """What fake clients sent in a round.
+
+    Attributes:
+        clients: How many they were.
+        reports: Reports of theirs.
+        tally: ``(tally_size,) int64``: what these add up to.
+    """
+
+    clients: int
+    reports: int
+    tally: Tally
+
+
 @dataclass(frozen=True, kw_only=True)
 class Diagnostics:
     """What only a simulator can know of a round; it never reaches a protocol.
@@ -291,6 +306,7 @@ class Diagnostics:
         counted: What the clients hold, where that is counted while they answer.
         is_sampled: Whether the tally was drawn at once, and no report was made.
         attendance: How many devices were there; None where all clients always answer.
+        fakes: What fake clients sent; None where there are none.
     """
 
     num_dummies: int = 0
@@ -298,6 +314,7 @@ class Diagnostics:
     counted: Counted | None = field(default=None, compare=False)
     is_sampled: bool = False
     attendance: Attendance | None = None
+    fakes: FakeReports | None = field(default=None, compare=False)
 
     def merge(self, other: Diagnostics) -> Diagnostics:
         """Return the diagnostics of both parts."""
@@ -307,6 +324,7 @@ class Diagnostics:
             counted=_merged(self.counted, other.counted),
             is_sampled=self.is_sampled or other.is_sampled,
             attendance=self.attendance or other.attendance,
+            fakes=self.fakes or other.fakes,
         )
 
 

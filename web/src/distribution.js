@@ -19,6 +19,12 @@ export const KINDS = [
   { column: "dropped_noise", label: "dropped, held by no client", color: "noise", opacity: 0.35 },
 ];
 
+/** Of runs with fake clients. */
+const FAKES = [
+  { column: "kept_fake", label: "kept, pushed by fake clients", color: "fake", opacity: 1 },
+  { column: "dropped_fake", label: "dropped, pushed by fake clients", color: "fake", opacity: 0.35 },
+];
+
 /** As long as nobody has counted who holds what. */
 const UNDECIDED = [
   { column: "kept_real", label: "kept", color: "undecided", opacity: 1 },
@@ -26,9 +32,9 @@ const UNDECIDED = [
 ];
 
 export class Distribution {
-  /** @param {boolean} isLive */
-  constructor(isLive) {
-    this.kinds = isLive ? UNDECIDED : KINDS;
+  /** @param {boolean} isLive @param {boolean} hasFakes */
+  constructor(isLive, hasFakes) {
+    this.kinds = isLive ? UNDECIDED : [...KINDS, ...(hasFakes ? FAKES : [])];
     this.picture = el("div", { class: "plot" });
     this.caption = el("p", { class: "note" });
     this.frame = 0;
@@ -87,7 +93,7 @@ export class Distribution {
       this.kinds.map((kind) => ({
         from: row.votes_from,
         to: row.votes_to + 1,
-        count: row[kind.column],
+        count: row[kind.column] ?? 0,
         kind,
       })),
     ).filter((bar) => bar.count > 0);

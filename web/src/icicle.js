@@ -34,6 +34,7 @@ const RUN_KINDS = ["neither", "only-a", "only-b", "both"];
 export function kindOf(node, overlaid) {
   if (overlaid) return RUN_KINDS[node.runs];
   if (node.trueClients < 0) return "undecided";
+  if (node.byFakes) return "fake";
   return isReal(node) ? "real" : "noise";
 }
 
@@ -45,8 +46,9 @@ export class Icicle {
    * @param {string[] | null} options.overlaid Names of the two runs that are laid over each other.
    * @param {boolean} options.validates Whether a validation round decides which words are discovered.
    * @param {boolean} [options.isLive] Whether truth may be unknown yet.
+   * @param {boolean} [options.hasFakes] Whether some clients are fake.
    */
-  constructor({ name, depth, overlaid, validates, isLive = false }) {
+  constructor({ name, depth, overlaid, validates, isLive = false, hasFakes = false }) {
     this.name = name;
     this.isLive = isLive;
     this.overlaid = overlaid;
@@ -79,7 +81,7 @@ export class Icicle {
     this.canvas.style.height = `${(depth + 2) * ROW}px`;
     this.crumbs = el("nav", { class: "crumbs", "aria-label": "Prefix that the picture begins with" });
     this.details = el("div", { class: "details", role: "status", "aria-live": "polite" });
-    this.legend = el("p", { class: "legend" }, legendOf(overlaid, isLive));
+    this.legend = el("p", { class: "legend" }, legendOf(overlaid, isLive, hasFakes));
     this.element = el(
       "figure",
       { class: "trie" },
@@ -279,7 +281,7 @@ export class Icicle {
 
   /** @returns {Record<string, string>} */
   fills() {
-    const kinds = ["real", "noise", "undecided", ...RUN_KINDS];
+    const kinds = ["real", "noise", "fake", "undecided", ...RUN_KINDS];
     return Object.fromEntries(kinds.map((kind) => [kind, color(kind)]));
   }
 

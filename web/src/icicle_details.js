@@ -2,7 +2,7 @@
 
 import { bdi, el } from "./dom.js";
 import { byPosterior, byVotes, isValidation, roundName } from "./rounds.js";
-import { number, perClient, probability, shown } from "./text.js";
+import { fakeShare, number, perClient, probability, shown } from "./text.js";
 import { DROPPED, WORD } from "./trie.js";
 
 /** @typedef {import("./trie.js").Trie} Trie */
@@ -34,6 +34,7 @@ export function detailsOf(node, { trie, layers, validates }) {
       ...pairs([
         ["round", `${layer ? roundName(layer) : `layer ${node.layer}`}, ${fateOf(node, layer, validates)}`],
         ["votes", number(node.votes)],
+        .../** @type {[string, string][]} */ (Number.isFinite(node.fakeVotes) ? [["votes of fake clients", fakeShare(node)]] : []),
         ...(layer ? deciding(node, layer, trie) : []),
         ["z", number(Number.isFinite(node.z) ? node.z : node.z > 0 ? "inf" : "-inf")],
         ["estimated contributions in the cohort", `${number(Math.round(node.estimate))} (95 %: ${number(Math.round(low))} to ${number(Math.round(high))})`],
@@ -67,6 +68,7 @@ function deciding(node, layer, trie) {
   const least = trie.leastPosterior(layer.layer, node.isWord);
   return [["posterior probability", `${own}${Number.isFinite(least) ? ` (kept from ${probability(least)})` : ""}`]];
 }
+
 
 /** @param {[string, string][]} rows */
 function pairs(rows) {

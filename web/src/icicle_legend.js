@@ -5,8 +5,9 @@ import { el } from "./dom.js";
 /**
  * @param {string[] | null} overlaid Names of the two runs that are laid over each other.
  * @param {boolean} isLive Whether truth may be unknown yet.
+ * @param {boolean} hasFakes Whether some clients are fake.
  */
-export function legendOf(overlaid, isLive) {
+export function legendOf(overlaid, isLive, hasFakes) {
   const kinds = overlaid
     ? [
         ["both", "kept by both runs"],
@@ -17,8 +18,9 @@ export function legendOf(overlaid, isLive) {
     : [
         ["real", "some client holds it"],
         ["noise", "nobody does: chance kept it"],
+        ["fake", "nobody does: fake clients pushed it"],
         ["undecided", "not counted yet"],
-      ].filter(([kind]) => kind !== "undecided" || isLive);
+      ].filter(([kind]) => (kind !== "undecided" || isLive) && (kind !== "fake" || hasFakes));
   return [
     ...kinds.map(([kind, text]) =>
       el("span", { class: "key" }, el("span", { class: `swatch ${kind}` }), text),

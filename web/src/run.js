@@ -2,7 +2,7 @@
 
 import { chunk, rowsOf } from "./data.js";
 import { Distribution } from "./distribution.js";
-import { el, fill, section } from "./dom.js";
+import { bdi, el, fill, section } from "./dom.js";
 import { Icicle } from "./icicle.js";
 import { Player } from "./player.js";
 import { Posterior } from "./posterior.js";
@@ -25,8 +25,8 @@ export class RunView {
     /** @type {Map<number, Promise<Trie>>} */
     this.tries = new Map();
     this.pass = 0;
-    this.icicle = new Icicle({ name: "trie", depth: run.depth, overlaid: null, validates: run.validates, isLive: page.live });
-    this.votes = new Distribution(page.live);
+    this.icicle = new Icicle({ name: "trie", depth: run.depth, overlaid: null, validates: run.validates, isLive: page.live, hasFakes: Boolean(run.fakes) });
+    this.votes = new Distribution(page.live, Boolean(run.fakes));
     this.posterior = new Posterior();
     this.player = new Player((step) => void this.show(step));
     this.facts = el("p", { class: "facts-line" });
@@ -48,6 +48,7 @@ export class RunView {
       "div",
       { class: "run" },
       this.facts,
+      run.fakes ? el("p", { class: "missing" }, bdi(shown(run.fakes))) : null,
       run.note && !page.live ? el("p", { class: "missing" }, run.note) : null,
       hasTrie
         ? el("div", { class: "pinned" }, this.player.element)

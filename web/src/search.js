@@ -4,7 +4,7 @@ import { bdi, el, fill } from "./dom.js";
 import { fateOf } from "./fate.js";
 import { isKnown } from "./known.js";
 import { byPosterior, isValidation, layersOf, roundName } from "./rounds.js";
-import { number, perClient, probability, shown } from "./text.js";
+import { fakeShare, number, perClient, probability, shown } from "./text.js";
 import { DROPPED } from "./trie.js";
 
 /** @typedef {import("./types.js").Run} Run */
@@ -19,6 +19,7 @@ import { DROPPED } from "./trie.js";
  * @property {number} estimate
  * @property {number} stdError
  * @property {number} share
+ * @property {number} fakeVotes NaN without fake clients.
  */
 
 /**
@@ -68,7 +69,7 @@ export function searchBox({ run, trieOf, missed, found }) {
     const last = fate.path.at(-1);
     if (fate.isCandidate && last) rows.push(...validation(last));
     const heads = [
-      "prefix", "round", "votes", "z", ...(hasPosterior() ? ["posterior probability"] : []),
+      "prefix", "round", "votes", ...(run.fakes ? ["of these by fake clients"] : []), "z", ...(hasPosterior() ? ["posterior probability"] : []),
       "contributions in the cohort, estimated \u00b1 2 std. errors", "contributions per client asked", "clients of the population, true (of a prefix: once for each word)", "",
     ];
     return el(
@@ -126,6 +127,7 @@ export function searchBox({ run, trieOf, missed, found }) {
       el("td", { class: "label" }, bdi(shown(node.prefix)), node.isWord ? " \u25a0" : ""),
       el("td", {}, round),
       el("td", {}, said ? number(said.votes) : missing),
+      run.fakes ? el("td", {}, said && Number.isFinite(said.fakeVotes) ? fakeShare(said) : "\u2013") : null,
       el("td", {}, said ? number(Number.isFinite(said.z) ? said.z : said.z > 0 ? "inf" : "-inf") : "\u2013"),
       hasPosterior() ? el("td", {}, posterior) : null,
       el("td", {}, said ? `${number(Math.round(said.estimate))} \u00b1 ${number(Math.round(2 * said.stdError))}` : "\u2013"),

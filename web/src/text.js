@@ -57,3 +57,9 @@ export function csvCell(value) {
   if (/^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20']/.test(text)) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+/** Return how many votes are those of fake clients, and which share. @param {{votes: number, fakeVotes: number}} said */
+export function fakeShare(said) {
+  const share = said.votes > 0 ? ` (${percent(said.fakeVotes / said.votes)})` : "";
+  return `${number(said.fakeVotes)}${share}`;
+}

@@ -23,6 +23,8 @@ export const DROPPED = 0, KEPT = 1, WORD = 2;
  * @property {number} trueClients -1 where nobody has counted them.
  * @property {number} share Estimated contributions for each client that was asked.
  * @property {number} width Of the whole trie, which is 1.
+ * @property {number} fakeVotes How many of the votes are those of fake clients; NaN without any.
+ * @property {boolean} byFakes Whether nobody holds it and fake clients pushed it.
  * @property {number} posterior Probability that enough clients hold it; NaN where none decided.
  * @property {Validation | null} validation What the validation round says, if that is recorded.
  * @property {number} rejected Layer of the validation round that did not return the word; 0 for none.
@@ -50,6 +52,7 @@ export function keyOf(prefix, isWord) {
  * @property {number} estimate Contributions among the round's reports.
  * @property {number} stdError
  * @property {number} share Estimated contributions for each client that was asked.
+ * @property {number} fakeVotes
  */
 
 /** @typedef {{chunk: RoundChunk, layer: Layer, run?: number}} Round */
@@ -105,7 +108,7 @@ export class Trie {
 function empty(prefix, isWord, depth) {
   return {
     prefix, isWord, depth, parent: null, children: [], layer: 0, fate: DROPPED, votes: NaN, z: NaN,
-    estimate: NaN, stdError: NaN, trueClients: -1, share: NaN, width: 0, posterior: NaN, validation: null, rejected: 0, runs: 0,
+    estimate: NaN, stdError: NaN, trueClients: -1, share: NaN, width: 0, fakeVotes: NaN, byFakes: false, posterior: NaN, validation: null, rejected: 0, runs: 0,
   };
 }
 
@@ -132,7 +135,7 @@ function add(nodes, { chunk, layer, run = 1 }, makes) {
     }
     const survived = chunk.fate[i] !== DROPPED;
     if (isValidation(layer)) {
-      node.validation = { returned: survived, votes: chunk.votes[i], z: real(said.z[at]), estimate, stdError: real(said.std_error[at]), share };
+      node.validation = { returned: survived, votes: chunk.votes[i], z: real(said.z[at]), estimate, stdError: real(said.std_error[at]), share, fakeVotes: chunk.fake_votes?.[i] ?? NaN };
       // A word keeps its place in the trie.
       if (node.layer) continue;
     }
@@ -147,6 +150,8 @@ function add(nodes, { chunk, layer, run = 1 }, makes) {
     node.stdError = real(said.std_error[at]);
     node.trueClients = chunk.true_clients[i];
     node.share = share;
+    node.fakeVotes = chunk.fake_votes?.[i] ?? NaN;
+    node.byFakes = Boolean(chunk.by_fakes?.[i]);
     node.posterior = real(chunk.posterior?.[i] ?? null);
   }
 }

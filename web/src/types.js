@@ -17,6 +17,8 @@
  * @property {number[]} fate 0 dropped, 1 kept, 2 found as a word.
  * @property {number[]} stands_for
  * @property {(number | null)[]} [posterior] Where one decides; null where none was computed.
+ * @property {number[]} [fake_votes] Of runs with fake clients: how many of the votes are theirs.
+ * @property {number[]} [by_fakes] Likewise whether nobody holds it and fake clients pushed it.
  * @property {Said} said
  *
  * @typedef {object} Claim A guarantee.
@@ -54,6 +56,7 @@
  * @property {boolean} validates Whether a validation round decides which candidates are discovered.
  * @property {{name: string, chunk: string | null} | null} known The list of words that devices do
  *   not report, and the piece that holds it, where the page has one.
+ * @property {string | null} fakes What fake clients did, in a sentence; null without any.
  * @property {string | null} below_zero Why estimates are below 0, where some are.
  * @property {string | null} words Name of the piece with the discovered words.
  * @property {string | null} missed Name of the piece with the words that were missed.

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from fedhh import plugins
+from fedhh.adversary import Adversary
 from fedhh.devices import Devices
 from fedhh.experiments.config.built_in import DEFAULT_PRESET, preset_text
 from fedhh.experiments.config.schema import Config
@@ -95,10 +96,11 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         config = Config.model_validate(table)
     except ValidationError as error:
         raise InputError(f"{origin}: {explain(error)}") from None
-    try:
-        devices_of(config)
-    except InputError as error:
-        raise InputError(f"{origin}: devices: {error}") from None
+    for name, settings_of in (("devices", devices_of), ("adversary", adversary_of)):
+        try:
+            settings_of(config)
+        except InputError as error:
+            raise InputError(f"{origin}: {name}: {error}") from None
     # The known words take a while to load, which only a run needs.
     from fedhh.experiments.config.domain import read_candidates, settle_public
 
@@ -136,6 +138,11 @@ def _parse_protocol(table: Any, key: str, origin: str) -> ProtocolSection:
 def devices_of(config: Config) -> Devices | None:
     """Return when clients' devices are there; None if all of them always answer at once."""
     return None if config.devices is None else config.devices.devices
+
+
+def adversary_of(config: Config) -> Adversary | None:
+    """Return a configuration's fake clients; None if all clients are honest."""
+    return None if config.adversary is None else config.adversary.adversary
 
 
 def use_data(table: dict[str, Any], data: Path) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 from fedhh.experiments.config.domain import CANDIDATES, alphabet_or_stand_in, candidates_of
 from fedhh.experiments.config.fidelity import Fidelity
+from fedhh.experiments.config.load import adversary_of
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.config.section import borrowed_settings
+from fedhh.experiments.config.section import borrowed_settings, section_class, switch_protocol
 from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class
+from fedhh.settings import AUTO
 from fedhh.validation import InputError
 
 _KNOWN_BY_NAME = ("scowl70", "none")
@@ -45,14 +47,40 @@ def settle(
 ) -> tuple[Config, AnyProtocol]:
     """Return a configuration with every "auto" of its protocol decided, and the protocol.
 
+    Args:
+        config: A configuration.
+        num_clients: Clients of its population, to which those of its adversary are added.
+        words: The clients' own words, see `build_protocol`.
+
     Raises:
         InputError: The population is too small for the protocol, or its clients cannot be
             simulated as configured.
     """
+    if (adversary := adversary_of(config)) is not None:
+        num_clients += adversary.num_fakes(num_clients)
     protocol = build_protocol(config, words).settle(num_clients=num_clients, seed=config.seed)
     fidelity_of(config).check(protocol)
     section = config.protocol.changed(vars(protocol))
     return config.model_copy(update={"protocol": section}), protocol
+
+
+def with_protocols(config: Config, names: Sequence[str]) -> list[Config]:
+    """Return a configuration with each of some protocols, its cohorts chosen anew.
+
+    A protocol of the configuration, or of its baselines, has its table; others share what a client
+    contributes and by what rule words are returned.
+    """
+    known = {each.name: each for each in (config.protocol, *(config.baseline or ()))}
+    table = config.protocol.model_dump(mode="json", exclude_unset=True)
+    configs = []
+    for name in dict.fromkeys(names):
+        section = known.get(name)
+        if section is None:
+            section = section_class(name).model_validate(switch_protocol(table, name))
+        if "clients_per_layer" in type(section).model_fields:
+            section = section.changed({"clients_per_layer": AUTO})
+        configs.append(config.model_copy(update={"protocol": section, "baseline": None}))
+    return configs
 
 
 def fidelity_of(config: Config) -> Fidelity:

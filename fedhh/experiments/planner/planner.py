@@ -11,9 +11,9 @@ from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.domain import CANDIDATES
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
-from fedhh.experiments.config.protocol import settle
+from fedhh.experiments.config.protocol import settle, with_protocols
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.config.section import borrowed_settings, section_class, switch_protocol
+from fedhh.experiments.config.section import borrowed_settings
 from fedhh.experiments.planner.deployment import DeploymentPlan
 from fedhh.experiments.planner.goal import (
     ALL,
@@ -32,7 +32,6 @@ from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.sweep.central_target import TARGETS, target_named
 from fedhh.server.registry import protocol_class, protocol_names
-from fedhh.settings import AUTO
 from fedhh.validation import InputError, require_at_least, require_choice, shown
 
 DEFAULT_RUNS = 60
@@ -101,7 +100,8 @@ def plan(
     )
     require_at_least(1, runs=runs)
     config = _loaded(source, settings, data)
-    bases, left_out = _bases(config, protocols), dict[str, str]()
+    names = protocols or (*protocol_names(), config.protocol.name)
+    bases, left_out = with_protocols(config, names), dict[str, str]()
     listener = Several(callbacks)
     listener.phase("drawing clients")
     planning = config.model_copy(update={"seed": config.seed + 1})
@@ -171,25 +171,6 @@ def _loaded(source: str | Path | None, settings: Sequence[str], data: Path | Non
     request = Request(source=source)
     preset = None if source is None or request.file is not None else str(source)
     return load_config(preset=preset, file=request.file, settings=settings, data=data)
-
-
-def _bases(config: Config, names: Sequence[str]) -> list[Config]:
-    """Return where each protocol's search starts.
-
-    A protocol of the configuration, or of its baselines, starts from its table; others share what
-    a client contributes and by what rule words are returned.
-    """
-    known = {each.name: each for each in (config.protocol, *(config.baseline or ()))}
-    table = config.protocol.model_dump(mode="json", exclude_unset=True)
-    bases = []
-    for name in dict.fromkeys(names or (*protocol_names(), config.protocol.name)):
-        section = known.get(name)
-        if section is None:
-            section = section_class(name).model_validate(switch_protocol(table, name))
-        if "clients_per_layer" in type(section).model_fields:
-            section = section.changed({"clients_per_layer": AUTO})
-        bases.append(config.model_copy(update={"protocol": section, "baseline": None}))
-    return bases
 
 
 def _trusted(

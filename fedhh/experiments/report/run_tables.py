@@ -14,6 +14,7 @@ from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.calendar import calendar_rows
 from fedhh.experiments.report.measures import whole_bytes
+from fedhh.experiments.run.adversary import AdversaryOutcome
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
@@ -40,6 +41,8 @@ def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator
     """Yield a run's result in one sentence, its top words, what stands next to, and its privacy."""
     yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
     yield Line(sentence(result))
+    if result.adversary is not None:
+        yield Line(result.adversary.sentence)
     of_devices = calendar_rows(result)
     for what, value, note in (*fidelity_rows(result.simulation), *of_devices, *regime_rows(result)):
         yield Line(f"{what.capitalize()} {value}: {note}.")
@@ -89,7 +92,9 @@ def summary_rows(result: RunResult) -> list[_Row]:
     plan = result.protocol.plan
     passes, items = plan.num_passes, plan.max_items
     unit = result.population["unit"]
-    clients, asked = f"{result.population['clients']:,}", f"{cost['clients_asked']:,}"
+    fakes = 0 if result.adversary is None else result.adversary.clients
+    clients = f"{result.population['clients'] + fakes:,}"
+    asked = f"{cost['clients_asked']:,}"
     if plan.reuses_clients:
         each = "client and layer"
         drawn = "most of them asked again" if plan.num_apart else "drawn anew in each layer"
@@ -108,6 +113,7 @@ def summary_rows(result: RunResult) -> list[_Row]:
         ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
         *calendar_rows(result),
         ("discovered", f"{metrics.discovered:,}", f"{metrics.significant:,} significant{cut}"),
+        *_adversary_rows(result.adversary),
         *regime_rows(result),
         (
             "coverage",
@@ -146,6 +152,14 @@ def summary_rows(result: RunResult) -> list[_Row]:
             f"of which {result.timings['rounds']:.1f} s in the layers",
         ),
     ]
+
+
+def _adversary_rows(outcome: AdversaryOutcome | None) -> list[_Row]:
+    """Return what fake clients, or clients that collude, did; nothing without any."""
+    if outcome is None:
+        return []
+    what = "colluding clients" if outcome.goal == "collude" else "fake clients"
+    return [(what, f"{outcome.colluding:,}", outcome.sentence[:-1])]
 
 
 def _ceiling_rows(metrics: Metrics) -> list[_Row]:

@@ -152,7 +152,8 @@ class Timetable:
                 (plan.cohort(row.pass_index, row.layer), row.pass_index, row.layer) for row in rows
             )
         else:
-            served = sum(row.num_clients for row in rows) / self._num_clients
+            honest = (row.num_clients - (row.fake_clients or 0) for row in rows)
+            served = sum(honest) / self._num_clients
         return Calendar(hours=hours, share_served=served, missed=missed)
 
     @property

@@ -28,6 +28,11 @@ FATES = (KEPT, WORD, DROPPED)
 LONGER, FOREIGN, LOST = "longer than the depth", "symbol outside the alphabet", "dropped"
 """Why a word was missed."""
 
+FAKE_VOTES, BY_FAKES = "fake_votes", "by_fakes"
+"""Columns of candidates that only runs with fake clients have."""
+OF_FAKES = ("kept_fake", "dropped_fake")
+"""Such columns of ranges of votes."""
+
 _LINEAR = np.arange(-6.0, 10.01, 0.25)
 """Bounds of ranges of votes, in standard deviations of noise; beyond them, they grow."""
 
@@ -63,9 +68,18 @@ def record(rounds: list[RoundRecord], truth: Truth, discovered: _Indices) -> Can
             candidate_rows(round_record, real, keep=missed.candidates(round_record, values))
         )
         votes.append(vote_ranges(round_record, real))
+    rows = pd.concat(candidates, ignore_index=True) if candidates else pd.DataFrame()
+    if FAKE_VOTES in rows:
+        # A round may have no fake client where others have some.
+        rows[FAKE_VOTES] = rows[FAKE_VOTES].fillna(0).astype(np.int64)
+        rows[BY_FAKES] = rows[BY_FAKES].fillna(False).astype(np.bool_)
+    ranges = pd.concat(votes, ignore_index=True) if votes else pd.DataFrame()
+    for name in OF_FAKES:
+        if name in ranges:
+            ranges[name] = ranges[name].fillna(0).astype(np.int64)
     return CandidateRecord(
-        candidates=pd.concat(candidates, ignore_index=True) if candidates else pd.DataFrame(),
-        votes=pd.concat(votes, ignore_index=True) if votes else pd.DataFrame(),
+        candidates=rows,
+        votes=ranges,
         missed=missed.table(),
     )
 
@@ -109,6 +123,9 @@ def candidate_rows(
             out.
         fate: "kept", found as a "word", or "dropped".
         stands_for: Candidates that the row stands for: 1, or more in a sample.
+        fake_votes: Only of runs with fake clients: how many of the votes are theirs.
+        by_fakes: Likewise whether fake clients pushed it: nobody holds it, it stands out of the
+            noise, and at least half of its votes beyond the noise are theirs.
     """
     fate = np.full(round_record.num_candidates, FATES.index(DROPPED), dtype=np.int8)
     fate[round_record.kept] = FATES.index(KEPT)
@@ -158,6 +175,14 @@ def _rows(
 ) -> pd.DataFrame:
     votes = round_record.votes[chosen].astype(np.int64)
     prefixes, is_word = round_record.spelled(chosen)
+    of_fakes = {}
+    if len(round_record.fake_votes):
+        everything = np.ones(round_record.num_candidates, dtype=np.int64)
+        everything[chosen] = real
+        of_fakes = {
+            FAKE_VOTES: round_record.fake_votes[chosen],
+            BY_FAKES: round_record.by_fakes(everything)[chosen],
+        }
     return pd.DataFrame(
         {
             "pass": round_record.pass_index + 1,
@@ -171,6 +196,7 @@ def _rows(
             "true_clients": real,
             "fate": pd.Categorical.from_codes(fate, categories=pd.Index(FATES)),
             "stands_for": stands_for,
+            **of_fakes,
         }
     ).astype({"pass": "int16", "layer": "int16"})
 
@@ -187,6 +213,9 @@ def vote_ranges(round_record: RoundRecord, real: _Indices | None) -> pd.DataFram
         kept_noise: Kept ones that no client holds.
         dropped_real: Dropped ones that some client holds.
         dropped_noise: Dropped ones that no client holds.
+        kept_fake: Only of runs with fake clients: kept ones that these pushed, as ``by_fakes`` says
+            of candidates; they are not among ``kept_noise``.
+        dropped_fake: Likewise dropped ones.
     """
     statistics = round_record.statistics
     bounds = _bounds(round_record)
@@ -212,6 +241,12 @@ def vote_ranges(round_record: RoundRecord, real: _Indices | None) -> pd.DataFram
         "dropped_real": held - kept_real,
         "dropped_noise": everything - survived - (held - kept_real),
     }
+    if real is not None and len(round_record.fake_votes):
+        fake = np.flatnonzero(round_record.by_fakes(real)[: round_record.num_fresh])
+        survivors = np.isin(fake, kept)
+        for name, numbers in (("kept", fake[survivors]), ("dropped", fake[~survivors])):
+            columns[f"{name}_fake"] = counted(round_record.votes[numbers])
+            columns[f"{name}_noise"] -= columns[f"{name}_fake"]
     ranges = pd.DataFrame(
         {
             "pass": round_record.pass_index + 1,

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from fedhh.adversary import Adversary
 from fedhh.clients.populations.population import Population
 from fedhh.devices import Devices
 from fedhh.experiments.config.fidelity import Fidelity
@@ -35,13 +36,13 @@ class Checkpoint:
         seed: int,
         fidelity: Fidelity,
         devices: Devices | None = None,
+        adversary: Adversary | None = None,
     ) -> None:
         """Name the run by a hash of all that decides how it goes on."""
         self._path = directory / CHECKPOINT
         self._protocol = protocol
         parts: tuple[Any, ...] = (__version__, protocol, seed, fidelity, population.fingerprint())
-        if devices is not None:
-            parts = (*parts, devices)
+        parts += tuple(each for each in (devices, adversary) if each is not None)
         self._identity = hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @property
@@ -111,6 +112,7 @@ class RoundRecords:
             posterior=finished.state.posterior,
             before=before.words,
             after=after,
+            fakes=finished.diagnostics.fakes,
         )
         if round_record is not None:
             self.all.append(round_record)

@@ -30,6 +30,8 @@ NAME = "run"
 SCHEMA_VERSION = 1
 CALENDAR = "calendar"
 """In `RESULT`, how long a run took with its devices; see `fedhh.experiments.run.calendar`."""
+ADVERSARY = "adversary"
+"""In `RESULT`, what fake clients did; see `fedhh.experiments.run.adversary`."""
 STATEMENT = "stated_protocol"
 """In `RESULT`, what tables need of the protocol: see `stated_protocol.statement_of`."""
 
@@ -126,6 +128,7 @@ def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -
         STATEMENT: statement_of(result.protocol),
         "cost": result.cost,
         **({} if result.calendar is None else {CALENDAR: result.calendar.to_dict()}),
+        **({} if result.adversary is None else {ADVERSARY: result.adversary.to_dict()}),
         "timings_seconds": result.timings,
     }
     cleaned: dict[str, Any] = plain(record)

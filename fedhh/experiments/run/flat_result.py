@@ -44,6 +44,9 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         share_served: Likewise the share of all clients that answered in at least one round.
         missed_layer: Likewise the layer whose answers were too few, so that the run ended; missing
             if none was.
+        fake_clients: Only with ``[adversary]``: fake clients in all, besides the population's.
+        targets: Likewise the words that they were about.
+        targets_found: Likewise how many of these were discovered.
     """
     report = run.privacy
     regime = regime_of_run(run.layers)
@@ -70,4 +73,8 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         flat["days"] = calendar.days
         flat["share_served"] = calendar.share_served
         flat["missed_layer"] = None if calendar.missed is None else calendar.missed.layer
+    if (adversary := run.adversary) is not None:
+        flat["fake_clients"] = adversary.clients
+        flat["targets"] = len(adversary.targets)
+        flat["targets_found"] = adversary.targets_found
     return {name: plain(value) for name, value in flat.items()}

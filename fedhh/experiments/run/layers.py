@@ -22,6 +22,8 @@ OF_DEVICES = (
     *("clients_asked", "clients_eligible", "clients_dropped", "least_clients"),
 )
 """Columns of runs with `[devices]` alone."""
+OF_FAKES = ("fake_clients", "fake_reports")
+"""Columns of runs with fake clients alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,8 @@ class LayerRow(RoundSummary):
         clients_eligible: Likewise those of them whose devices ever answer.
         clients_dropped: Likewise devices that checked in before the end, and dropped out.
         least_clients: Likewise the fewest answers that the round accepts.
+        fake_clients: Only where clients are fake (``[adversary]``): how many of ``num_clients``.
+        fake_reports: Likewise how many of ``num_reports`` are theirs.
     """
 
     subset_size: int | None
@@ -61,6 +65,8 @@ class LayerRow(RoundSummary):
     clients_eligible: int | None = None
     clients_dropped: int | None = None
     least_clients: int | None = None
+    fake_clients: int | None = None
+    fake_reports: int | None = None
 
     @classmethod
     def of(
@@ -71,10 +77,18 @@ class LayerRow(RoundSummary):
         observed: Observed,
         *,
         opened_hours: float = 0.0,
+        has_fakes: bool = False,
     ) -> LayerRow:
-        """Return a round's row; ``opened_hours`` is when it began, where devices have hours."""
+        """Return a round's row.
+
+        ``opened_hours`` is when it began, where devices have hours; ``has_fakes``: whether clients
+        of the run are fake, be it none in this round.
+        """
+        fakes = diagnostics.fakes
         return cls(
             **_of_devices(diagnostics.attendance, opened_hours),
+            fake_clients=(0 if fakes is None else fakes.clients) if has_fakes else None,
+            fake_reports=(0 if fakes is None else fakes.reports) if has_fakes else None,
             **asdict(summary),
             subset_size=plan.values_per_report(summary.domain_size),
             dummies=diagnostics.num_dummies,
@@ -110,7 +124,10 @@ class LayerRow(RoundSummary):
         """Return the table's row: the server's columns, whether the layer decided, and the rest."""
         values = {**asdict(self), "pass": self.pass_index + 1, "decides": self.decides}
         values["subset_size"] = self.subset_size or 0
-        left_out = OF_DEVICES if self.clients_asked is None else ()
+        left_out = (
+            *(OF_DEVICES if self.clients_asked is None else ()),
+            *(OF_FAKES if self.fake_clients is None else ()),
+        )
         return {name: values[name] for name in column_texts() if name not in left_out}
 
 
@@ -125,7 +142,7 @@ def layers_table(rows: Sequence[LayerRow]) -> pd.DataFrame:
         {
             name: pd.Series(dtype=kinds.get(types[name], np.dtype(object)))
             for name in column_texts()
-            if name not in OF_DEVICES
+            if name not in (*OF_DEVICES, *OF_FAKES)
         }
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from fedhh.accounting import PrivacyReport
+from fedhh.experiments.run.adversary import AdversaryOutcome
 from fedhh.experiments.run.calendar import Calendar
 from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.metrics import Metrics
@@ -54,6 +55,7 @@ class RunResult:
         candidates: The outcome of candidates, of a run in a directory of a protocol that asks for
             prefixes; else None.
         calendar: How long the run took with its devices; None where all of them always answer.
+        adversary: What fake clients, or clients that collude, did; None where all are honest.
         timings: Seconds; the only part that differs between two runs of one seed. "server" is the
             processor time of the protocol's part of "rounds".
     """
@@ -71,6 +73,7 @@ class RunResult:
     timings: dict[str, float]
     candidates: CandidateRecord | None = None
     calendar: Calendar | None = None
+    adversary: AdversaryOutcome | None = None
 
     @property
     def seconds(self) -> float:

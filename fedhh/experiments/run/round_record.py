@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, PrefixQuery, Query
+from fedhh.queries.base import Aggregate, FakeReports, PrefixQuery, Query
 from fedhh.queries.cohort import Cohort
 from fedhh.queries.sketches import BlindPrefixQuery
 from fedhh.queries.sums import NoisySumQuery
@@ -96,6 +96,8 @@ class RoundRecord:
         votes_std: Their standard deviation.
         posterior: ``(p,) float32``: posterior probability that enough clients hold each of the
             first p candidates; NaN, or not there, where the server has none.
+        fake_votes: ``(num_candidates,) int64``: how many of the votes are those of fake clients;
+            empty where there are none.
     """
 
     pass_index: int
@@ -114,6 +116,7 @@ class RoundRecord:
     votes_mean: float
     votes_std: float
     posterior: _Floats = field(default_factory=lambda: np.zeros(0, np.float32))
+    fake_votes: _Indices = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def num_candidates(self) -> int:
@@ -167,6 +170,19 @@ class RoundRecord:
         posterior[known] = self.posterior[candidates[known]]
         return posterior
 
+    def by_fakes(self, real: _Indices) -> npt.NDArray[np.bool_]:
+        """Return ``(num_candidates,) bool``: which candidates fake clients pushed.
+
+        Those that nobody holds and that stand out of the noise by two of its standard deviations,
+        where fake clients have at least half of the votes beyond the noise's mean.
+
+        Args:
+            real: ``(num_candidates,) int64``: clients that hold each.
+        """
+        beyond = self.votes - self.votes_mean
+        stands_out = beyond >= max(2 * self.votes_std, 1.0)
+        return np.asarray((real == 0) & stands_out & (2 * self.fake_votes >= beyond))
+
     def lengths(self, candidates: _Indices) -> _Indices:
         """Return how many symbols candidates have, the end symbol included."""
         lengths = np.full(len(candidates), self.trie.length + 1, dtype=np.int64)
@@ -189,6 +205,7 @@ def record_of(
     posterior: _Floats | None,
     before: Sequence[str],
     after: Discoveries,
+    fakes: FakeReports | None = None,
 ) -> RoundRecord | None:
     """Return the outcome of a round's candidates; None if the query is about no prefixes.
 
@@ -200,12 +217,20 @@ def record_of(
         posterior: What it kept them by, see there.
         before: Words found before the round.
         after: Words found, those of the round included.
+        fakes: What fake clients sent; None without any.
     """
     if isinstance(query, PrefixQuery) and len(aggregate.tally) == query.domain_size:
         round_record = _of_votes(query, aggregate, summary, kept, before=before, after=after)
+        if fakes is not None:
+            fake_votes = fakes.tally[: query.num_candidates]
+            round_record = replace(round_record, fake_votes=fake_votes)
         return round_record if posterior is None else replace(round_record, posterior=posterior)
     if isinstance(query, BlindPrefixQuery) and kept is not None:
-        return _of_sketch(query, aggregate, summary, kept)
+        round_record = _of_sketch(query, aggregate, summary, kept)
+        if fakes is not None:
+            sent = replace(aggregate, tally=fakes.tally, num_reports=fakes.reports)
+            round_record = replace(round_record, fake_votes=query.support(sent, kept))
+        return round_record
     return None
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fedhh.adversary import Adversary
 from fedhh.clients.attendance import MissedRoundError
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
@@ -24,9 +25,10 @@ from fedhh.experiments.config.domain import (
     settle_alphabet,
 )
 from fedhh.experiments.config.fidelity import Fidelity
-from fedhh.experiments.config.load import devices_of
+from fedhh.experiments.config.load import adversary_of, devices_of
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.adversary import FakeClients
 from fedhh.experiments.run.arguments import require_population, require_protocol
 from fedhh.experiments.run.calendar import Timetable, check_devices
 from fedhh.experiments.run.candidates import record
@@ -68,6 +70,7 @@ def simulate(
     ray_address: str = "",
     fidelity: Fidelity | None = None,
     devices: Devices | None = None,
+    adversary: Adversary | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -86,6 +89,7 @@ def simulate(
         fidelity: How faithfully to simulate clients; if None, every report, or each layer's
             tally at once where that is cheaper.
         devices: When clients' devices are there; if None, all of them always answer at once.
+        adversary: Fake clients, or clients that collude; if None, all are honest.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -99,7 +103,8 @@ def simulate(
     """
     require_protocol(protocol)
     require_population(population)
-    protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
+    num_fakes = 0 if adversary is None else adversary.num_fakes(population.num_clients)
+    protocol = protocol.settle(num_clients=population.num_clients + num_fakes, seed=seed)
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
     if devices is not None:
@@ -113,6 +118,7 @@ def simulate(
             seed=seed,
             fidelity=fidelity,
             devices=devices,
+            adversary=adversary,
             settings=settings or MetricSettings(),
             delta=delta,
             alpha=alpha,
@@ -129,6 +135,7 @@ def _run(
     seed: int,
     fidelity: Fidelity,
     devices: Devices | None,
+    adversary: Adversary | None,
     settings: MetricSettings,
     delta: float,
     alpha: float,
@@ -143,7 +150,13 @@ def _run(
         state, rows, spent = protocol.initialize(), [], 0.0
     else:
         checkpoint = Checkpoint(
-            checkpoint_in, protocol, population, seed=seed, fidelity=fidelity, devices=devices
+            checkpoint_in,
+            protocol,
+            population,
+            seed=seed,
+            fidelity=fidelity,
+            devices=devices,
+            adversary=adversary,
         )
         state, rows, spent = checkpoint.load()
         round_records = checkpoint.round_records(len(rows))
@@ -171,7 +184,10 @@ def _run(
     )
     ready = time.perf_counter()
     hours = Timetable(executor, population, devices, plan=plan, rows=rows, seed=seed)
-    follow = _follow(protocol, plan, hours, state, observer, rows=rows, listener=listener)
+    fakes = FakeClients(adversary, protocol, population, seed=seed)
+    follow = _follow(
+        protocol, plan, hours, state, observer, fakes=fakes, rows=rows, listener=listener
+    )
     server_seconds = 0.0
     for finished in follow:
         state = finished.state
@@ -233,6 +249,7 @@ def _run(
         privacy=privacy,
         cost=cost_of(plan, state.history),
         calendar=hours.calendar,
+        adversary=fakes.outcome(table),
         timings={
             "prepare": ready - started,
             "rounds": asked - ready,
@@ -314,6 +331,7 @@ def run_config(
             seed=config.seed,
             fidelity=fidelity_of(config),
             devices=devices_of(config),
+            adversary=adversary_of(config),
             settings=MetricSettings(**config.metrics.model_dump()),
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,
@@ -370,13 +388,14 @@ def _follow(
     state: Any,
     observer: Observer,
     *,
+    fakes: FakeClients,
     rows: list[LayerRow],
     listener: Callbacks,
 ) -> Iterator[engine.Round[Any]]:
     """Yield each round, its row appended to ``rows``; a round that misses its answers ends it."""
     passes, layers = plan.num_passes, plan.layers[-1].layer
     finished_rounds = engine.rounds(
-        protocol, hours.executor, state=state, progress=listener.advance
+        protocol, fakes.reach(hours.executor), state=state, progress=listener.advance
     )
     try:
         for finished in finished_rounds:
@@ -387,6 +406,7 @@ def _follow(
                 finished.diagnostics,
                 observed,
                 opened_hours=hours.opening_hours(finished.query.pass_index, finished.query.layer),
+                has_fakes=bool(fakes.words),
             )
             rows.append(row)
             unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"

@@ -10,9 +10,11 @@ from fedhh import plugins
 from fedhh.accounting import PrivacyReport
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.adversary import AdversaryOutcome
 from fedhh.experiments.run.calendar import Calendar
-from fedhh.experiments.run.candidates import CandidateRecord
+from fedhh.experiments.run.candidates import BY_FAKES, FAKE_VOTES, OF_FAKES, CandidateRecord
 from fedhh.experiments.run.directory import (
+    ADVERSARY,
     CALENDAR,
     CANDIDATES,
     MISSED,
@@ -39,7 +41,7 @@ from fedhh.validation import InputError
 
 _NOT_SIMULATION = {
     "schema_version", KIND, "fedhh_version", "seed", "population", "protocol", "privacy", "metrics",
-    "cost", CALENDAR, "timings_seconds", STATEMENT,
+    "cost", CALENDAR, ADVERSARY, "timings_seconds", STATEMENT,
 }  # fmt: skip
 
 DISCOVERIES: Schema = {
@@ -66,8 +68,12 @@ MISSED_WORDS: Schema = {
     "word": "text", "true_clients": "int", "true_count": "int", "why": "text", "pass": "int",
     "layer": "int", "votes": "int", "threshold": "int",
 }  # fmt: skip
-_LATER = "posterior"
-"""A column of both tables of candidates that older versions did not write."""
+_SOME: Schema = {
+    "posterior": "float", FAKE_VOTES: "int", BY_FAKES: "bool",
+    **dict.fromkeys(OF_FAKES, "int"),
+}  # fmt: skip
+"""Columns of tables of candidates that not all runs have: older versions did not write the first,
+and the others are of runs with fake clients."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,6 +131,9 @@ def _read_result(directory: Path) -> StoredResult:
             timings=record["timings_seconds"],
             candidates=_candidates(directory),
             calendar=Calendar.from_dict(record[CALENDAR]) if CALENDAR in record else None,
+            adversary=AdversaryOutcome.from_dict(record[ADVERSARY])
+            if ADVERSARY in record
+            else None,
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):
@@ -144,7 +153,9 @@ def _candidates(directory: Path) -> CandidateRecord | None:
     tables = [read_arrow(path) for path in paths]
     candidates, votes, missed = (
         frame_of(
-            table, {**schema, **({_LATER: "float"} if _LATER in table.schema.names else {})}, path
+            table,
+            {**schema, **{key: _SOME[key] for key in _SOME if key in table.schema.names}},
+            path,
         )
         for table, schema, path in zip(tables, schemas, paths, strict=True)
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedhh.adversary import Adversary
 from fedhh.clients.populations.population import Population
 from fedhh.devices import Devices
 from fedhh.experiments.config.fidelity import Fidelity
@@ -54,6 +55,7 @@ def sweep_over(
     ray_address: str = "",
     fidelity: Fidelity | None = None,
     devices: Devices | None = None,
+    adversary: Adversary | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -85,6 +87,7 @@ def sweep_over(
             local Ray if empty.
         fidelity: How faithfully to simulate clients; every report if None.
         devices: When clients' devices are there; if None, all of them always answer at once.
+        adversary: Fake clients, or clients that collude, of every run; if None, all are honest.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -112,6 +115,7 @@ def sweep_over(
     options = {
         "fidelity": fidelity, "settings": settings, "delta": delta, "alpha": alpha,
         **({} if devices is None else {"devices": devices}),
+        **({} if adversary is None else {"adversary": adversary}),
     }  # fmt: skip
     check_cluster(workers, ray_address)
     values = listed_axes(axes or {}, listed)

@@ -93,6 +93,9 @@ def _rounds_of(cell: Cell, population: Population | None) -> tuple[Any, ...] | N
     """Return whom a cell asks round by round; None where there is nothing to share."""
     if population is None or isinstance(population, StoredPopulation):
         return None
+    if cell.config.adversary is not None:
+        # Fake clients take places of honest ones, in each cell others.
+        return None
     try:
         plan = check_config(cell.config, population)[1].plan
     except InputError:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedhh.experiments.run.candidates import DROPPED, KEPT, WORD
+from fedhh.experiments.run.candidates import BY_FAKES, DROPPED, FAKE_VOTES, KEPT, WORD
 from fedhh.experiments.study.json_values import plain
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.words.scowl import scowl_words
@@ -108,6 +108,9 @@ def round_chunk(rows: pd.DataFrame) -> dict[str, Any]:
         "true_clients": rows["true_clients"].to_numpy(),
         "fate": fates[rows["fate"].cat.codes.to_numpy()],
     }
+    if FAKE_VOTES in rows:
+        columns[FAKE_VOTES] = rows[FAKE_VOTES].to_numpy()
+        columns[BY_FAKES] = rows[BY_FAKES].to_numpy().astype(int)
     posterior = {}
     if "posterior" in rows and rows["posterior"].notna().any():
         posterior["posterior"] = values_of(rows["posterior"].iloc[order], 3)

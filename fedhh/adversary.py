@@ -1,0 +1,217 @@
+"""Adversaries: fake clients in a run, what they are after, and how they go about it.
+
+Fake clients are registered like others and stand at random positions in the order of clients, so
+a server asks them as it asks others: a round's cohort has a hypergeometric number of them. They
+belong to nobody's truth: what is true, and what coverage counts, is what honest clients hold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Gt, Le, Lt
+
+from fedhh.random import Stream, generator
+from fedhh.settings import Count, check_settings
+from fedhh.validation import InputError, TakesSettingsByName
+from fedhh.words.alphabet import Alphabet
+
+Goal = Literal["promote", "demote", "fill", "collude"]
+Strategy = Literal["output", "input", "random-reports", "random-values"]
+FakeShare = Annotated[float, Gt(0), Lt(1)]
+TargetLength = Annotated[int, Ge(1), Le(1_000)]
+
+MOST_TARGETS = 1_000_000
+"""Words that fake clients push."""
+
+_TRIES = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeGroup:
+    """Fake clients that push, or oppose, the same words.
+
+    Attributes:
+        targets: Positions of their words in the adversary's list of words.
+        clients: How many they are.
+    """
+
+    targets: tuple[int, ...]
+    clients: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adversary(TakesSettingsByName):
+    """Fake clients, or clients that collude with the server.
+
+    Attributes:
+        clients: Fake clients in all rounds together; or give ``share``, or ``clients_per_target``.
+        share: The same as a share of all clients, the fake ones included.
+        clients_per_target: Fake clients of each target by itself: the first number pushes the
+            first target, and so on.
+        goal: "promote": every target should be found; "fill": the same of many words, to take the
+            places of others (coverage says what that did); "demote": the targets should not be
+            found; "collude": no client lies, but so many tell the server what they reported, which
+            honest clients' shuffle amplification then does without.
+        strategy: "output": reports crafted to say as much as one report can; "input": honest
+            reports of the targets; "random-reports": uniform over all possible reports;
+            "random-values": honest reports of uniform values. The last two ignore the targets.
+        knowledge: "query": what the server broadcasts to every client; "frequencies": also which
+            words clients type most, so that ``demote`` can choose the ``num_targets`` most held.
+        targets: The words; if none are named, ``num_targets`` random strings of the alphabet that
+            no client holds.
+        num_targets: How many, where they are not named.
+        target_length: Symbols of a random target.
+    """
+
+    clients: Count | None = None
+    share: FakeShare | None = None
+    clients_per_target: tuple[Count, ...] | None = None
+    goal: Goal = "promote"
+    strategy: Strategy = "output"
+    knowledge: Literal["query", "frequencies"] = "query"
+    targets: tuple[str, ...] = ()
+    num_targets: Annotated[int, Ge(1), Le(MOST_TARGETS)] = 1
+    target_length: TargetLength = 8
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        given = [self.clients, self.share, self.clients_per_target]
+        if sum(each is not None for each in given) != 1:
+            names = "adversary.clients, adversary.share or adversary.clients_per_target"
+            raise InputError(f"Expected one of {names}; give the number of fake clients once.")
+        if self.clients_per_target is not None:
+            if self.goal == "collude":
+                raise InputError(
+                    "Expected adversary.clients or adversary.share with goal 'collude', got "
+                    "clients_per_target: clients that collude push no target."
+                )
+            if self.targets and len(self.targets) != len(self.clients_per_target):
+                raise InputError(
+                    f"Expected adversary.clients_per_target with a number for each of "
+                    f"{len(self.targets):,} targets, got {len(self.clients_per_target):,}."
+                )
+        if len(set(self.targets)) != len(self.targets):
+            raise InputError("Expected adversary.targets as distinct words; name each once.")
+        if "" in self.targets:
+            raise InputError("Expected adversary.targets without empty words; remove them.")
+        if self.goal == "demote" and not self.targets and self.knowledge == "query":
+            raise InputError(
+                "Expected adversary.targets with goal 'demote', got none: name them, or set "
+                "knowledge = 'frequencies' to take the words that most clients hold."
+            )
+        if self.goal == "collude" and self.targets:
+            raise InputError("Expected no adversary.targets with goal 'collude'; leave them out.")
+
+    @property
+    def lies(self) -> bool:
+        """Whether there are fake clients, who answer what they like."""
+        return self.goal != "collude"
+
+    def num_fakes(self, num_honest: int) -> int:
+        """Return how many clients are fake besides so many honest ones; of colluders, 0."""
+        if not self.lies:
+            return 0
+        if self.clients_per_target is not None:
+            return sum(self.clients_per_target)
+        if self.clients is not None:
+            return self.clients
+        assert self.share is not None
+        return max(1, round(self.share / (1 - self.share) * num_honest))
+
+    def num_colluding(self, num_honest: int) -> int:
+        """Return of how many clients the adversary knows the reports: the fake, or colluders.
+
+        Raises:
+            InputError: More clients collude than there are.
+        """
+        if self.lies:
+            return self.num_fakes(num_honest)
+        number = self.clients or math.ceil((self.share or 0.0) * num_honest)
+        if number >= num_honest:
+            raise InputError(
+                f"Expected adversary.clients < {num_honest:,} with goal 'collude', the clients of "
+                f"the population, got {number:,}."
+            )
+        return number
+
+    @property
+    def num_words(self) -> int:
+        """How many words it is about."""
+        return len(self.targets or self.clients_per_target or ()) or self.num_targets
+
+    def groups(self, num_honest: int) -> tuple[FakeGroup, ...]:
+        """Return the fake clients by the words that they are about."""
+        if self.clients_per_target is not None:
+            numbered = enumerate(self.clients_per_target)
+            return tuple(FakeGroup(targets=(i,), clients=each) for i, each in numbered)
+        words = tuple(range(self.num_words))
+        return (FakeGroup(targets=words, clients=self.num_fakes(num_honest)),)
+
+
+def random_targets(
+    number: int, *, length: int, alphabet: Alphabet, held: frozenset[str], seed: int
+) -> list[str]:
+    """Return distinct random strings that nobody holds, of letters where the alphabet has some.
+
+    Args:
+        number: How many.
+        length: Symbols of each.
+        alphabet: Their symbols.
+        held: Words that are none of them.
+        seed: The run's seed.
+
+    Raises:
+        InputError: There are not so many strings.
+    """
+    symbols = [each for each in alphabet.symbols if each.isalpha()] or list(alphabet.symbols)
+    rng = generator(seed, Stream.ADVERSARY, 0)
+    found: dict[str, None] = {}
+    for _ in range(_TRIES):
+        drawn = rng.integers(len(symbols), size=(number - len(found), length))
+        words = ("".join(symbols[i] for i in row) for row in drawn.tolist())
+        found.update(dict.fromkeys(word for word in words if word not in held))
+        if len(found) == number:
+            return list(found)
+    raise InputError(
+        f"Expected adversary.num_targets <= {len(found):,}, the strings of {length} symbols that "
+        f"nobody holds, got {number:,}; raise adversary.target_length."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FakePositions:
+    """Where fake clients stand among all clients, in one order of these.
+
+    Attributes:
+        positions: ``(M,) int64``, ascending, in [0, N + M).
+        groups: ``(M,) int64``: the group of each.
+    """
+
+    positions: npt.NDArray[np.int64]
+    groups: npt.NDArray[np.int64]
+
+    @classmethod
+    def draw(
+        cls, groups: tuple[FakeGroup, ...], num_honest: int, *, rng: np.random.Generator
+    ) -> FakePositions:
+        """Return uniformly random positions of these groups' clients."""
+        sizes = [group.clients for group in groups]
+        number = sum(sizes)
+        drawn = rng.choice(num_honest + number, size=number, replace=False)
+        order = np.argsort(drawn)
+        labels = np.repeat(np.arange(len(groups)), sizes)
+        return cls(positions=drawn[order].astype(np.int64), groups=labels[order])
+
+    def before(self, position: int) -> int:
+        """Return how many stand before a position."""
+        return int(np.searchsorted(self.positions, position))
+
+    def numbers(self, start: int, stop: int, num_groups: int) -> npt.NDArray[np.int64]:
+        """Return ``(num_groups,) int64``: how many of each group stand from start up to stop."""
+        here = self.groups[self.before(start) : self.before(stop)]
+        return np.bincount(here, minlength=num_groups)

@@ -1,0 +1,1 @@
+"""How many fake clients a discovery survives: `fedhh attack`."""

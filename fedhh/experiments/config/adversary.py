@@ -1,0 +1,42 @@
+"""The table `[adversary]` of a configuration: fake clients, or clients that collude."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fedhh.adversary import MOST_TARGETS, Adversary, FakeShare, Goal, Strategy, TargetLength
+from fedhh.experiments.config.section import Section, text_or_texts
+from fedhh.settings import Count, described
+
+
+class AdversaryConfig(Section):
+    """Fake clients, or clients that collude; without this table, all clients are honest."""
+
+    clients: Count | None = None
+    share: FakeShare | None = None
+    clients_per_target: Annotated[tuple[Count, ...] | None, Field(strict=False)] = None
+    goal: Goal = "promote"
+    strategy: Strategy = "output"
+    knowledge: Literal["query", "frequencies"] = "query"
+    targets: Annotated[str | tuple[str, ...], text_or_texts("a word or a list of words")] = ()
+    num_targets: Annotated[int, Field(ge=1, le=MOST_TARGETS)] = 1
+    target_length: TargetLength = 8
+
+    @property
+    def adversary(self) -> Adversary:
+        """The settings, for a run.
+
+        Raises:
+            InputError: They contradict each other.
+        """
+        values = dict(self)
+        if isinstance(self.targets, str):
+            values["targets"] = (self.targets,) if self.targets else ()
+        return Adversary(**values)
+
+
+# What the settings mean stands once, with the dataclass that they make.
+_MEANINGS = "".join(f"    {key}: {text}\n" for key, text in described(Adversary).items())
+AdversaryConfig.__doc__ = f"{AdversaryConfig.__doc__}\n\nAttributes:\n{_MEANINGS}"

@@ -1,0 +1,172 @@
+"""Fake clients take part in rounds, of every protocol, and honest clients answer as ever."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+import pytest
+
+import fedhh
+from fedhh.adversary import Adversary, FakeGroup
+from fedhh.clients.adversary.executor import AdversaryExecutor
+from fedhh.clients.worker import ClientWorker
+from fedhh.experiments.run.run import simulate
+from fedhh.queries.base import Answer
+from fedhh.simulation.engine import rounds
+from fedhh.simulation.executor import InProcessExecutor
+from tests.asked_clients import Recording
+from tests.clients.test_attendance import PROTOCOLS, TRIE, Parts
+from tests.conftest import LETTERS, zipf_population
+
+POPULATION = zipf_population(6_000)
+GROUPS = (FakeGroup(targets=(0, 1), clients=150), FakeGroup(targets=(2,), clients=60))
+TARGETS = ["cdb", "db", "cc"]
+ALL = PROTOCOLS | {
+    "secure sum": fedhh.SecAggTrieHH(alphabet=LETTERS, depth=3, passes=1),
+    "two servers": fedhh.TwoServers(alphabet=LETTERS, depth=3),
+    "trusted histogram": fedhh.TeeHistogram(alphabet=LETTERS, length=4),
+    "weights": fedhh.WeightedGaussianSelection(alphabet=LETTERS, length=4),
+    "sampled words": fedhh.SampleAndThreshold(alphabet=LETTERS, length=4),
+    "unknown dictionary": fedhh.RapporUnknown(alphabet=LETTERS, length=4, max_items=1),
+}
+
+
+def executor(*, strategy="output", goal="promote", workers=1, population=POPULATION, groups=GROUPS):
+    parts = Parts([ClientWorker(population, seed=9) for _ in range(workers)])
+    return AdversaryExecutor(
+        parts,
+        words=TARGETS,
+        groups=groups,
+        num_honest=population.num_clients,
+        goal=goal,
+        strategy=strategy,
+        seed=9,
+    )
+
+
+def settled(protocol):
+    return protocol.settle(num_clients=POPULATION.num_clients + 210, seed=9)
+
+
+@pytest.mark.parametrize("strategy", ["output", "input", "random-reports", "random-values"])
+@pytest.mark.parametrize("name", ALL)
+def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name, strategy):
+    protocol = settled(ALL[name])
+    states = []
+    for count in (1, 3):
+        last = None
+        fakes = 0
+        for finished in rounds(protocol, executor(strategy=strategy, workers=count)):
+            sent = finished.diagnostics.fakes
+            fakes += sent.clients
+            assert 0 < sent.clients < finished.query.cohort.size
+            assert finished.aggregate.num_clients <= finished.query.cohort.size
+            assert finished.aggregate.num_reports >= sent.reports
+            assert sent.tally.shape == finished.aggregate.tally.shape
+            last = finished.state
+        states.append(last)
+        assert fakes >= 100
+    one, other = states
+    assert one.history == other.history
+    found, same = (protocol.discoveries(state) for state in states)
+    assert found.words == same.words
+    assert np.array_equal(found.estimate, same.estimate)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_demoting_works_or_abstains_for_every_protocol(name):
+    protocol = settled(ALL[name])
+    for finished in rounds(protocol, executor(goal="demote")):
+        assert finished.diagnostics.fakes.clients > 0
+
+
+def test_honest_clients_are_asked_as_a_cohort_of_their_own():
+    protocol = settled(TRIE)
+    query = protocol.next_query(protocol.initialize())
+    asked = Recording(POPULATION)
+    answer = reduce(Answer.merge, executor(population=asked).answer(query))
+    fakes = answer.diagnostics.fakes
+    assert len(np.unique(asked.asked)) == len(asked.asked) == query.cohort.size - fakes.clients
+    assert asked.asked.max() < POPULATION.num_clients
+    assert answer.aggregate.num_clients == query.cohort.size
+    assert answer.aggregate.num_reports == 4 * query.cohort.size
+    assert fakes.reports == 4 * fakes.clients
+    # What the fakes sent is all that honest clients did not.
+    smaller = replace(query, cohort=replace(query.cohort, size=len(asked.asked)))
+    plain = InProcessExecutor(ClientWorker(POPULATION, seed=9))
+    honest = reduce(Answer.merge, plain.answer(smaller))
+    assert np.array_equal(answer.aggregate.tally - fakes.tally, honest.aggregate.tally)
+
+
+def test_cohorts_of_a_run_hold_every_fake_client_once():
+    protocol = fedhh.LdpTrieHH(
+        alphabet=LETTERS, clients_per_layer=1_035, depth=6, passes=1, eta_max=20
+    ).settle(num_clients=6_210, seed=9)
+    sent = [each.diagnostics.fakes.clients for each in rounds(protocol, executor())]
+    assert len(sent) == 6
+    assert sum(sent) == 210
+
+
+def test_targets_are_found_with_fakes_and_not_without():
+    kind = fedhh.LdpTrieHH(alphabet=LETTERS, depth=3, passes=1, eta_max=12, max_items=2)
+    targets = ("dcd", "ddc")
+    for strategy, clients, found in (
+        ("output", 600, 2),
+        ("input", 600, 2),
+        ("output", 1, 0),
+        ("random-reports", 600, 0),
+    ):
+        adversary = Adversary(clients=clients, targets=targets, strategy=strategy)
+        result = simulate(kind, POPULATION, seed=3, adversary=adversary)
+        outcome = result.adversary
+        assert outcome.targets_found == found, strategy
+        assert [target.found for target in outcome.targets] == [
+            word in set(result.discoveries["word"]) for word in targets
+        ]
+        assert result.population["clients"] == 6_000
+        assert result.layers["fake_clients"].sum() <= clients
+    honest = simulate(kind, POPULATION, seed=3)
+    assert honest.adversary is None
+    assert "fake_clients" not in honest.layers
+    # Fake clients change what is found, never what is true.
+    assert honest.metrics.target_contributions == result.metrics.target_contributions
+    assert honest.metrics.words_with_min_clients == result.metrics.words_with_min_clients
+
+
+def test_crafted_reports_say_more_than_honest_ones():
+    kind = fedhh.LdpTrieHH(
+        alphabet=LETTERS, depth=3, passes=1, eta_max=12, max_items=2, local_epsilon=1.0
+    )
+    votes = []
+    for strategy in ("input", "output"):
+        adversary = Adversary(clients=300, targets=("dcd",), strategy=strategy)
+        result = simulate(kind, POPULATION, seed=3, adversary=adversary)
+        (target,) = result.adversary.targets
+        votes.append(target.estimated_clients or 0.0)
+    assert votes[1] > 2 * votes[0]
+
+
+def test_demoted_words_lose_what_they_had():
+    kind = fedhh.LdpTrieHH(alphabet=LETTERS, depth=3, passes=1, eta_max=30, max_items=2)
+    honest = simulate(kind, POPULATION, seed=3)
+    adversary = Adversary(clients=2_500, goal="demote", knowledge="frequencies", num_targets=2)
+    result = simulate(kind, POPULATION, seed=3, adversary=adversary)
+    most_held = np.argsort(-POPULATION.word_clients, kind="stable")[:2]
+    words = [POPULATION.lexicon.words[i] for i in most_held]
+    assert [target.word for target in result.adversary.targets] == words
+    before = honest.discoveries.set_index("word")["estimated_clients"]
+    for target in result.adversary.targets:
+        assert target.word in before
+        assert not target.found or target.estimated_clients < 0.9 * before[target.word]
+
+
+def test_what_cannot_be_spelled_is_refused():
+    with pytest.raises(fedhh.InputError, match=r"adversary\.targets of at most 3 symbols"):
+        simulate(
+            fedhh.LdpTrieHH(alphabet=LETTERS, depth=3, passes=1),
+            POPULATION,
+            seed=1,
+            adversary=Adversary(clients=3, targets=("abcd",)),
+        )
