@@ -14,7 +14,7 @@ import numpy as np
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Reports, Tally, Values
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
-from fedhh.oracles.crafted_reports import FakeReports, Oracle, bits_with, in_turn
+from fedhh.oracles.crafted_reports import CraftedReports, Oracle, bits_with, in_turn
 from fedhh.oracles.hadamard_response import HadamardResponse
 from fedhh.oracles.hadamard_sketches import HadamardSketch
 from fedhh.oracles.hashed_response import HashedResponseOracle
@@ -27,7 +27,7 @@ HASH_FUNCTIONS = 1000
 _HASHES_AT_ONCE = 2**21
 
 
-class FakeHashes(FakeReports[LocalHashing]):
+class CraftedHashes(CraftedReports[LocalHashing]):
     """Local hashing: of some random functions, the one that sends the most wanted values together.
 
     A report is that function and their cell. Some functions send all values to one cell: those
@@ -104,7 +104,7 @@ class FakeHashes(FakeReports[LocalHashing]):
         return np.zeros(num_rows, dtype=np.int64), drawn
 
 
-class FakeSymbols(FakeReports[Oracle]):
+class CraftedSymbols(CraftedReports[Oracle]):
     """Oracles with few enough reports to look at each: one of those with the best score, at random.
 
     A report's score is what it adds to the support of the wanted values.
@@ -135,7 +135,7 @@ class FakeSymbols(FakeReports[Oracle]):
         return self.reports(rng.choice(np.flatnonzero(scores == scores.min()), size=count))
 
 
-class FakeCells(FakeSymbols[HashedResponseOracle]):
+class CraftedCells(CraftedSymbols[HashedResponseOracle]):
     """Randomized response to a hash: the row and its cell that hold the most wanted values."""
 
     @property
@@ -151,7 +151,7 @@ class FakeCells(FakeSymbols[HashedResponseOracle]):
         return np.stack(np.divmod(symbols, self.oracle.row_size), axis=1)
 
 
-class FakeSigns(FakeSymbols[HadamardSketch]):
+class CraftedSigns(CraftedSymbols[HadamardSketch]):
     """Sketches of Hadamard entries: row, coefficient and sign that the most wanted values have.
 
     In a Hadamard Count Mean Sketch, coefficient 0 with +1 supports all values there are.
@@ -179,7 +179,7 @@ class FakeSigns(FakeSymbols[HadamardSketch]):
         return np.stack([rows, coefficients, 2 * signs - 1], axis=1)
 
 
-class FakeHalfBlocks(FakeSymbols[HadamardResponse]):
+class CraftedHalfBlocks(CraftedSymbols[HadamardResponse]):
     """Hadamard response: the symbol in the most wanted values' halves of their blocks."""
 
     @property
@@ -196,7 +196,7 @@ class FakeHalfBlocks(FakeSymbols[HadamardResponse]):
         return symbols
 
 
-class FakePoints(FakeSymbols[ProjectiveGeometryResponse]):
+class CraftedPoints(CraftedSymbols[ProjectiveGeometryResponse]):
     """Projective geometry response: the point orthogonal to the most wanted ones."""
 
     @property
@@ -214,7 +214,7 @@ class FakePoints(FakeSymbols[ProjectiveGeometryResponse]):
         return symbols
 
 
-class FakeVectors(FakeReports[CountMeanSketch]):
+class CraftedVectors(CraftedReports[CountMeanSketch]):
     """Count Mean Sketch: in a random row, the wanted values' cells are +1.
 
     Every row takes all wanted values. Others are +1 up to what an honest report expects of them,

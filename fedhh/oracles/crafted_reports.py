@@ -25,7 +25,7 @@ from fedhh.random import kernel_state
 Oracle = TypeVar("Oracle", bound=FrequencyOracle)
 
 
-class FakeReports(ABC, Generic[Oracle]):
+class CraftedReports(ABC, Generic[Oracle]):
     """What a device that makes its reports up may send to an oracle of one family.
 
     Args:
@@ -78,7 +78,7 @@ def in_turn(values: Values, count: int, *, rng: np.random.Generator) -> Values:
     return np.asarray(values[(np.arange(count) + rng.integers(len(values))) % len(values)])
 
 
-class FakeValues(FakeReports[PureOracle]):
+class CraftedValues(CraftedReports[PureOracle]):
     """Randomized response: a report is a value, a wanted one."""
 
     def uniform(self, count: int, *, rng: np.random.Generator) -> Reports:
@@ -94,7 +94,7 @@ class FakeValues(FakeReports[PureOracle]):
         return other_values(rng.integers(rest, size=count), unwanted)
 
 
-class FakeSubsets(FakeReports[SubsetSelection]):
+class CraftedSubsets(CraftedReports[SubsetSelection]):
     """Subset Selection: a report holds all wanted values, or d of them, and others at random."""
 
     def uniform(self, count: int, *, rng: np.random.Generator) -> Reports:
@@ -130,7 +130,7 @@ def bits_with(
     return bits
 
 
-class FakeBits(FakeReports[UnaryEncoding]):
+class CraftedBits(CraftedReports[UnaryEncoding]):
     """Unary encodings: the wanted bits are 1; a report has as many ones as an honest one expects.
 
     That is p + (s - 1) q, rounded down, as Cao, Jia, Gong (2021) pad; more if more are wanted.
@@ -151,7 +151,7 @@ class FakeBits(FakeReports[UnaryEncoding]):
         return bits_with(oracle.domain_size, values, bit=bit, ones=ones, count=count, rng=rng)
 
 
-class FakeEntries(FakeReports[HistogramEncoding]):
+class CraftedEntries(CraftedReports[HistogramEncoding]):
     """Histogram encodings: the wanted entries are the largest that a report may have.
 
     All others are those of an honest report of a random value.
@@ -178,7 +178,7 @@ class FakeEntries(FakeReports[HistogramEncoding]):
         return reports
 
 
-class FakeSampledBits(FakeReports[DBitFlip]):
+class CraftedSampledBits(CraftedReports[DBitFlip]):
     """dBitFlip: a report draws all wanted values, or d of them, each with a 1.
 
     Other values that it draws have the bits of values that the client does not hold.
@@ -205,7 +205,7 @@ class FakeSampledBits(FakeReports[DBitFlip]):
         return np.sort(np.concatenate([2 * own + bit, 2 * others + bits], axis=1), axis=1)
 
 
-class FakeResidues(FakeReports[ModularSubsetSelection]):
+class CraftedResidues(CraftedReports[ModularSubsetSelection]):
     """Modular Subset Selection: the block and the d residues of it that add most to the estimates.
 
     Estimates are linear in the support, so each residue of each block adds a number of its own;
@@ -220,7 +220,7 @@ class FakeResidues(FakeReports[ModularSubsetSelection]):
         reports[:, 0] = drawn
         for number, block in enumerate(self.oracle.blocks):
             own = drawn == number
-            subsets = FakeSubsets(block).uniform(int(own.sum()), rng=rng)
+            subsets = CraftedSubsets(block).uniform(int(own.sum()), rng=rng)
             reports[own, 1 : 1 + block.d] = subsets
         return reports
 

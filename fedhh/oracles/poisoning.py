@@ -37,21 +37,21 @@ from fedhh.oracles.base import (
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.crafted_hashes import (
     HASH_FUNCTIONS,
-    FakeCells,
-    FakeHalfBlocks,
-    FakeHashes,
-    FakePoints,
-    FakeSigns,
-    FakeVectors,
+    CraftedCells,
+    CraftedHalfBlocks,
+    CraftedHashes,
+    CraftedPoints,
+    CraftedSigns,
+    CraftedVectors,
 )
 from fedhh.oracles.crafted_reports import (
-    FakeBits,
-    FakeEntries,
-    FakeReports,
-    FakeResidues,
-    FakeSampledBits,
-    FakeSubsets,
-    FakeValues,
+    CraftedBits,
+    CraftedEntries,
+    CraftedReports,
+    CraftedResidues,
+    CraftedSampledBits,
+    CraftedSubsets,
+    CraftedValues,
     in_turn,
     other_values,
 )
@@ -89,7 +89,7 @@ def effect(oracle: FrequencyOracle, reports: Reports, values: npt.ArrayLike) -> 
     return float(estimates.sum()) / len(reports)
 
 
-class BestOfHonest(FakeReports[FrequencyOracle]):
+class BestOfHonest(CraftedReports[FrequencyOracle]):
     """An oracle of no known family: the best of `HONEST_REPORTS` honest ones of a wanted value.
 
     Nothing is known of its report space, so random reports are honest ones of random values. Each
@@ -122,20 +122,20 @@ class BestOfHonest(FakeReports[FrequencyOracle]):
         return np.asarray(reports[best + HONEST_REPORTS * np.arange(len(best))])
 
 
-FAMILIES: dict[type[Any], type[FakeReports[Any]]] = {
-    GeneralizedRandomizedResponse: FakeValues,
-    Identity: FakeValues,
-    SubsetSelection: FakeSubsets,
-    UnaryEncoding: FakeBits,
-    HistogramEncoding: FakeEntries,
-    DBitFlip: FakeSampledBits,
-    ModularSubsetSelection: FakeResidues,
-    LocalHashing: FakeHashes,
-    HashedResponseOracle: FakeCells,
-    HadamardSketch: FakeSigns,
-    CountMeanSketch: FakeVectors,
-    HadamardResponse: FakeHalfBlocks,
-    ProjectiveGeometryResponse: FakePoints,
+FAMILIES: dict[type[Any], type[CraftedReports[Any]]] = {
+    GeneralizedRandomizedResponse: CraftedValues,
+    Identity: CraftedValues,
+    SubsetSelection: CraftedSubsets,
+    UnaryEncoding: CraftedBits,
+    HistogramEncoding: CraftedEntries,
+    DBitFlip: CraftedSampledBits,
+    ModularSubsetSelection: CraftedResidues,
+    LocalHashing: CraftedHashes,
+    HashedResponseOracle: CraftedCells,
+    HadamardSketch: CraftedSigns,
+    CountMeanSketch: CraftedVectors,
+    HadamardResponse: CraftedHalfBlocks,
+    ProjectiveGeometryResponse: CraftedPoints,
 }
 """What is made up for which family; subclasses have their reports from it."""
 
@@ -150,7 +150,7 @@ def random_reports(oracle: FrequencyOracle, count: int, *, rng: np.random.Genera
         count: How many.
         rng: Source of the attacker's coins.
     """
-    return _fake(oracle).uniform(count, rng=rng)
+    return _crafted(oracle).uniform(count, rng=rng)
 
 
 def supporting_reports(
@@ -173,7 +173,7 @@ def supporting_reports(
         rng: Source of the attacker's coins.
         num_functions: Hash functions that are tried for a report of local hashing.
     """
-    return _fake(oracle, num_functions).supporting(_distinct(oracle, wanted), count, rng=rng)
+    return _crafted(oracle, num_functions).supporting(_distinct(oracle, wanted), count, rng=rng)
 
 
 def opposing_reports(
@@ -189,7 +189,7 @@ def opposing_reports(
     Arguments are those of `supporting_reports`. One report lowers an estimate by q / (p - q) where
     it can leave all unwanted values out.
     """
-    return _fake(oracle, num_functions).opposing(_distinct(oracle, unwanted), count, rng=rng)
+    return _crafted(oracle, num_functions).opposing(_distinct(oracle, unwanted), count, rng=rng)
 
 
 def expected_gain(
@@ -235,7 +235,7 @@ def maximal_gain(
     1.58198
     """
     values = _distinct(oracle, wanted)
-    best = _fake(oracle).best(values)
+    best = _crafted(oracle).best(values)
     return expected_gain(oracle, best, values, share=share, frequency=frequency)
 
 
@@ -279,14 +279,14 @@ def _power(coefficients: Floats, exponent: int) -> Floats:
     return np.asarray(power, dtype=np.float64)
 
 
-def _fake(oracle: FrequencyOracle, num_functions: int = HASH_FUNCTIONS) -> FakeReports[Any]:
+def _crafted(oracle: FrequencyOracle, num_functions: int = HASH_FUNCTIONS) -> CraftedReports[Any]:
     """Return what is made up for an oracle, by the nearest of its classes that has a family."""
     require_at_least(1, num_functions=num_functions)
     family = next((FAMILIES[each] for each in type(oracle).__mro__ if each in FAMILIES), None)
-    fake = (family or BestOfHonest)(oracle)
-    if isinstance(fake, FakeHashes):
-        fake.num_functions = num_functions
-    return fake
+    crafted = (family or BestOfHonest)(oracle)
+    if isinstance(crafted, CraftedHashes):
+        crafted.num_functions = num_functions
+    return crafted
 
 
 def _distinct(oracle: FrequencyOracle, values: npt.ArrayLike) -> Values:

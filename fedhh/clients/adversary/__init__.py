@@ -1,0 +1,1 @@
+"""Fake clients: who of a round's cohort they are, and what they send."""
