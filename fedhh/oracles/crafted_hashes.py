@@ -162,16 +162,16 @@ class CraftedSigns(CraftedSymbols[HadamardSketch]):
         return 2 * self.oracle.num_hashes * self.oracle.num_cells
 
     def scores(self, values: Values) -> Tally:
-        oracle = self.oracle
-        rows = np.repeat(np.arange(oracle.num_hashes), oracle.num_cells)
-        coefficients = np.tile(np.arange(oracle.num_cells), oracle.num_hashes)
-        positive = np.zeros(len(rows), dtype=np.int64)
-        for value in values.tolist():
-            cells = oracle.hashes.cells(
-                np.arange(oracle.num_hashes), np.full(oracle.num_hashes, value)
-            )
-            positive += oracle.signs(coefficients, np.repeat(cells, oracle.num_cells)) > 0
-        return np.stack([len(values) - positive, positive], axis=1).ravel()
+        oracle, size = self.oracle, self.oracle.num_cells
+        rows = np.repeat(np.arange(oracle.num_hashes), len(values))
+        cells = oracle.hashes.cells(rows, np.tile(values, oracle.num_hashes))
+        # A value's signs are its cell's row of the matrix, times its sign at coefficient 0.
+        table = np.zeros((oracle.num_hashes, size), dtype=np.int64)
+        places = rows, cells * size // oracle.row_size
+        np.add.at(table, places, oracle.signs(np.zeros_like(cells), cells))
+        hadamard_rows(table)
+        agreement = table.ravel()
+        return (len(values) + np.stack([-agreement, agreement], axis=1).ravel()) // 2
 
     def reports(self, symbols: Values) -> Reports:
         entries, signs = np.divmod(symbols, 2)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -446,3 +448,26 @@ def test_values_are_checked(make):
 def test_repeated_values_count_once():
     of = oracle("oue")
     assert maximal_gain(of, [4, 4], share=0.1) == maximal_gain(of, [4], share=0.1)
+
+
+# --- The page ---
+
+
+def test_the_page_has_these_gains():
+    page = Path(__file__).parents[2] / "docs" / "oracles.md"
+    _, section = page.read_text(encoding="utf-8").split("## What a fake report can do")
+    stated = dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \| [^|]* \|$", section, flags=re.MULTILINE))
+    assert set(stated) == set(NAMES)
+    for name, cells in stated.items():
+        gains = [
+            maximal_gain(oracle(name, epsilon=epsilon), range(wanted), share=0.05)
+            for epsilon in (1.0, 4.0)
+            for wanted in (1, 10)
+        ]
+        assert cells.split(" | ") == [f"{gain:.3f}" for gain in gains]
+    assert f"{expected_load(10, 4, 1000):.2f} of ten" in section
+    assert f"a gain of {gain_by_search(1000):.3f}" in section
+    (code,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    printed: list[str] = []
+    exec(code, {"print": lambda number: printed.append(str(number))})
+    assert printed == re.findall(r"# ([0-9.]+)", code)
