@@ -21,6 +21,7 @@ of it; everything else may change in any release:
 * `fedhh.experiments.run.audit_verdict`: lower bounds from a randomizer, a layer and a run
 * `fedhh.oracles`: local randomizers with their estimators
 * `fedhh.oracles.comparison`: noise, size and work of all oracles, and which to use
+* `fedhh.oracles.poisoning`: what fake devices can report, and what they gain by it
 * `fedhh.oracles.post_processing`: estimates made consistent by the server
 * `fedhh.oracles.sketch_errors`: how large a Count Mean Sketch must be
 * `fedhh.protocol`: what a discovery protocol implements

@@ -147,7 +147,7 @@ class CountMeanSketch(SampledAggregates, MeanSketchOracle):
         self._check_report_space(self.report_bits, width=self.num_cells)
         vectors = np.array(list(itertools.product([False, True], repeat=self.num_cells)))
         rows = np.repeat(np.arange(self.num_hashes, dtype=np.int64), len(vectors))
-        return self._pack(rows, np.tile(vectors, (self.num_hashes, 1)))
+        return self.pack(rows, np.tile(vectors, (self.num_hashes, 1)))
 
     @property
     def report_bits(self) -> float:
@@ -171,7 +171,8 @@ class CountMeanSketch(SampledAggregates, MeanSketchOracle):
         per_report = self.num_cells * coin_ns - _COUNT_NS
         return num_reports * per_report - self.num_hashes * (self.num_cells * _CELL_NS + _ROW_NS)
 
-    def _pack(self, rows: Values, vectors: npt.NDArray[np.bool_]) -> Reports:
+    def pack(self, rows: Values, vectors: npt.NDArray[np.bool_]) -> Reports:
+        """Return reports of ``(n,)`` rows and ``(n, m)`` entries that are +1."""
         words = -(-self.num_cells // _BITS)
         padded = np.zeros((len(rows), words * _BITS), dtype=np.bool_)
         padded[:, : self.num_cells] = vectors

@@ -45,7 +45,7 @@ class HadamardSketch(TableSketch):
             )
 
     @abstractmethod
-    def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
+    def signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
         """Return what a client says before noise whose value is in a cell of its row."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class HadamardSketch(TableSketch):
         """Return ``(n, 3) int64``: row, coefficient, and the sign, -1 or +1."""
         rows, cells = self._draw_cells(values, rng)
         coefficients = rng.integers(self.num_cells, size=len(rows))
-        signs = self._signs(coefficients, cells)
+        signs = self.signs(coefficients, cells)
         signs[rng.random(len(rows)) < self.flip_probability] *= -1
         return np.stack([rows, coefficients, signs], axis=1)
 
@@ -80,7 +80,7 @@ class HadamardSketch(TableSketch):
         for row, cell in zip(*np.nonzero(held), strict=True):
             landed = rng.multinomial(held[row, cell], chances)
             agreeing = 2 * rng.binomial(landed, self.p) - landed
-            table[row] += self._signs(coefficients, np.full(self.num_cells, cell)) * agreeing
+            table[row] += self.signs(coefficients, np.full(self.num_cells, cell)) * agreeing
         return sketch
 
     def _support(self, aggregates: Sketch, candidates: Values | None) -> Tally:
@@ -96,7 +96,7 @@ class HadamardSketch(TableSketch):
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         rows, coefficients, signs = reports.T
-        own = self._signs(coefficients, self.hashes.cells(rows, np.full(len(rows), value)))
+        own = self.signs(coefficients, self.hashes.cells(rows, np.full(len(rows), value)))
         kept = np.where(signs == own, math.log(self.p), math.log(self.flip_probability))
         return np.asarray(kept - math.log(self.num_hashes * self.num_cells), dtype=np.float64)
 
@@ -159,7 +159,7 @@ class HadamardCountMeanSketch(HadamardSketch, MeanSketchOracle):
     def _published_noise(self) -> float:
         return 1 / (self.p - self.flip_probability) ** 2
 
-    def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
+    def signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
         return hadamard_entries(coefficients, cells)
 
     def _supporters_among(self, reports: Reports, candidates: Values) -> Tally:
@@ -239,7 +239,7 @@ class Hashtogram(HadamardSketch):
         pairs = count * np.maximum(count - 1, 0)
         return np.asarray(pairs / (self.num_hashes * self.num_cells), dtype=np.float64)
 
-    def _signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
+    def signs(self, coefficients: Values, cells: Values) -> npt.NDArray[np.int64]:
         return hadamard_entries(coefficients, cells // 2) * (1 - 2 * (cells & 1))
 
     def _agreement(self, sketches: Sketch) -> Sketch:

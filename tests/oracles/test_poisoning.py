@@ -1,0 +1,473 @@
+"""What fake devices report, against all reports there are, and against published gains."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedhh.oracles import ORACLES, FrequencyOracle, OracleSpec, PureOracle, make_oracle
+from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.poisoning import (
+    FAMILIES,
+    HONEST_REPORTS,
+    effect,
+    expected_gain,
+    expected_load,
+    maximal_gain,
+    opposing_reports,
+    random_reports,
+    supporting_reports,
+)
+from fedhh.testing import follows_distribution
+from fedhh.testing.statistics import rows
+from fedhh.validation import InputError
+from tests.wrong_oracles import KeepsItsValueTooOften
+
+NAMES = [name for name in ORACLES if name != "none"]
+ENUMERATED = [name for name in NAMES if name not in ("olh", "blh")]
+
+# Small enough to enumerate all reports.
+SMALL = {
+    "cms": {"num_hashes": 3, "num_cells": 4},
+    "hcms": {"num_hashes": 2, "num_cells": 4},
+    "hashtogram": {"num_hashes": 2, "num_cells": 4},
+    "flh": {"num_hashes": 4},
+    "bassily-smith": {"num_hashes": 5},
+    "dbitflip": {"num_bits": 3},
+    "she": {"steps": 2, "reach": 0.5},
+    "the": {"steps": 2, "reach": 0.5},
+}
+WANTED = ([3], [0, 2], [1, 2, 5])
+
+
+def oracle(name: str, *, epsilon: float = 1.0, domain_size: int = 128, **params) -> FrequencyOracle:
+    return make_oracle(OracleSpec(name=name, epsilon=epsilon, params=params), domain_size)
+
+
+def small(name: str) -> FrequencyOracle:
+    # Entries of histogram encodings have 7 levels here.
+    epsilon, domain_size = {"she": (2.0, 4), "the": (2.0, 4)}.get(name, (1.2, 6))
+    return oracle(name, epsilon=epsilon, domain_size=domain_size, **SMALL.get(name, {}))
+
+
+def wanted_of(name: str) -> list[list[int]]:
+    return [[v for v in each if v < small(name).domain_size] for each in WANTED]
+
+
+def effects(of: FrequencyOracle, reports: Reports, values: list[int]) -> np.ndarray:
+    return np.array([effect(of, reports[i : i + 1], values) for i in range(len(reports))])
+
+
+# --- Published and closed forms ---
+
+
+@pytest.mark.parametrize(
+    ("name", "gain"),
+    # Share .05, ten wanted values of 128 that nobody holds, epsilon 1: computed independently from
+    # the formulas of Cao, Jia, Gong (2021), and for Subset Selection from p and q.
+    [("grr", 3.48366), ("oue", 1.58198), ("ss", 1.55587)],
+)
+def test_maximal_gains_of_a_common_setting(name, gain):
+    of = oracle(name)
+    assert maximal_gain(of, range(10), share=0.05) == pytest.approx(gain, abs=5e-6)
+    reports = supporting_reports(of, range(10), 50, rng=np.random.default_rng(1))
+    assert expected_gain(of, reports, range(10), share=0.05) == pytest.approx(gain, abs=5e-6)
+
+
+def test_subset_selections_gain_is_of_these_parameters():
+    of = oracle("ss")
+    assert of.d == 35
+    assert of.p == pytest.approx(0.505687, abs=5e-7)
+    assert of.q == pytest.approx(0.271609, abs=5e-7)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize(("num_wanted", "frequency"), [(1, 0.0), (3, 0.25), (40, 0.9)])
+def test_maximal_gains_follow_the_closed_forms(epsilon, num_wanted, frequency):
+    beta, r, f, odds = 0.1, num_wanted, frequency, math.exp(epsilon)
+    ss, cells = oracle("ss", epsilon=epsilon), round(odds) + 1
+    p, q = odds / (odds + cells - 1), 1 / cells
+    forms = {
+        "grr": beta * (1 - f) + beta * (128 - r) / (odds - 1),
+        "oue": beta * (2 * r - f) + 2 * beta * r / (odds - 1),
+        "ss": beta * ((min(r, ss.d) - r * ss.q) / (ss.p - ss.q) - f),
+        # All wanted values in one cell.
+        "olh": beta * (r * (1 - q) / (p - q) - f),
+    }
+    for name, gain in forms.items():
+        of = oracle(name, epsilon=epsilon)
+        found = maximal_gain(of, range(5, 5 + r), share=beta, frequency=f)
+        assert found == pytest.approx(gain, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wanted_value_through_the_honest_randomizer_gains_beta_only(name):
+    params = {"num_hashes": 256} if name in ("cms", "hcms") else {}
+    of, wanted, n = oracle(name, **params), [3, 50, 99], 6000
+    rng = np.random.default_rng(2)
+    gain = expected_gain(
+        of, of.privatize(rng.choice(wanted, n), rng=rng), wanted, share=0.05, frequency=0.2
+    )
+    # One of the wanted counts is 1/3 of the reports in the mean; others may fall together.
+    spread = sum(math.sqrt(float(of.variance(n / 3, n))) for _ in wanted) / n
+    assert abs(gain - 0.05 * (1 - 0.2)) < 6.2 * 0.05 * spread
+    # The control: crafted reports gain more than that.
+    assert maximal_gain(of, wanted, share=0.05, frequency=0.2) > 0.05 * (1 - 0.2) + 0.01
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "olh"])
+def test_random_reports_gain_what_their_report_space_gives(name):
+    beta, f, n = 0.05, 0.1, 20_000
+    of, wanted = oracle(name), list(range(10))
+    reports = random_reports(of, n, rng=np.random.default_rng(3))
+    gain = expected_gain(of, reports, wanted, share=beta, frequency=f)
+    r, s = len(wanted), of.domain_size
+    chance, expected = {
+        "grr": (1 / s, beta * (r / s - f)),
+        "oue": (1 / 2, beta * (r - f)),
+        "olh": (of.q, beta * (0 - f)),
+    }[name]
+    # Sums of at most perfectly dependent votes.
+    spread = r * math.sqrt(chance * (1 - chance) / n) / (of.p - of.q)
+    assert abs(gain - expected) < 6.2 * beta * spread
+    assert abs(gain - maximal_gain(of, wanted, share=beta, frequency=f)) > 12 * beta * spread
+
+
+# --- All reports there are ---
+
+
+@pytest.mark.parametrize("name", ENUMERATED)
+def test_no_report_surpasses_those_that_are_crafted(name):
+    of, rng = small(name), np.random.default_rng(4)
+    space = of.report_space()
+    for wanted in wanted_of(name):
+        all_effects = effects(of, space, wanted)
+        best, worst = all_effects.max(), all_effects.min()
+        assert maximal_gain(of, wanted, share=0.5) == pytest.approx(best / 2, rel=1e-9)
+        crafted = effects(of, supporting_reports(of, wanted, 12, rng=rng), wanted)
+        assert crafted == pytest.approx(np.full(12, best), rel=1e-9)
+        opposed = effects(of, opposing_reports(of, wanted, 12, rng=rng), wanted)
+        assert opposed == pytest.approx(np.full(12, worst), rel=1e-9)
+        # Honest reports of a wanted value are not all as good.
+        assert all_effects.mean() < best
+
+
+@pytest.mark.parametrize("name", ENUMERATED)
+def test_all_that_is_made_up_is_in_the_report_space(name):
+    of, rng = small(name), np.random.default_rng(5)
+    space = set(rows(of.report_space()))
+    honest = of.privatize(np.zeros(3, dtype=np.int64), rng=rng)
+    for wanted in [*wanted_of(name), list(range(of.domain_size))]:
+        for reports in (
+            supporting_reports(of, wanted, 40, rng=rng),
+            opposing_reports(of, wanted, 40, rng=rng),
+            random_reports(of, 40, rng=rng),
+        ):
+            assert reports.shape == (40, *honest.shape[1:])
+            assert reports.dtype == honest.dtype
+            assert set(rows(reports)) <= space
+            assert of.aggregate(reports).shape == (of.aggregate_size,)
+
+
+@pytest.mark.parametrize("name", ENUMERATED)
+def test_random_reports_are_uniform_over_the_report_space(name):
+    of, rng = small(name), np.random.default_rng(6)
+    space = rows(of.report_space())
+    distribution = dict.fromkeys(space, 1 / len(space))
+    draws = 20 * len(space)
+    assert follows_distribution(rows(random_reports(of, draws, rng=rng)), distribution)
+    crafted = supporting_reports(of, [0, 3], draws, rng=rng)
+    assert not follows_distribution(rows(crafted), distribution)
+
+
+@pytest.mark.parametrize("name", ["olh", "blh"])
+def test_local_hashing_draws_functions_and_cells_uniformly(name):
+    of, rng = oracle(name, domain_size=6), np.random.default_rng(7)
+    reports = random_reports(of, 40_000, rng=rng)
+    cells = dict.fromkeys(range(of.num_cells), 1 / of.num_cells)
+    assert follows_distribution(reports[:, 3], cells)
+    for word in range(3):
+        top = reports.view(np.uint64)[:, word] >> np.uint64(60)
+        assert follows_distribution(top.astype(np.int64), dict.fromkeys(range(16), 1 / 16))
+    for made in (
+        supporting_reports(of, [1, 4], 50, rng=rng),
+        opposing_reports(of, [1], 50, rng=rng),
+    ):
+        assert made.shape == (50, 4)
+        assert ((made[:, 3] >= 0) & (made[:, 3] < of.num_cells)).all()
+        assert len(np.unique(made[:, 0])) == 50
+        assert of.aggregate(made).shape == (6,)
+
+
+# --- Through the real estimator, among honest devices ---
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_estimates_rise_by_the_gain_that_is_stated(name):
+    num_honest, num_fake = 9000, 1000
+    params = {"num_hashes": 64} if name in ("cms", "hcms") else {}
+    of, rng = oracle(name, epsilon=2.0, domain_size=40, **params), np.random.default_rng(8)
+    wanted = [7, 8, 21]
+    held = np.where(rng.random(num_honest) < 0.1, 8, rng.integers(22, 40, size=num_honest))
+    share, frequency = 0.1, np.isin(held, wanted).mean()
+    reports = supporting_reports(of, wanted, num_fake, rng=rng)
+    tally = of.aggregate(values=held, rng=rng)
+    of.aggregate(reports, out=tally)
+    everybody = num_honest + num_fake
+    estimates = of.estimate(of.support(tally), everybody)[wanted] / everybody
+    gain = expected_gain(of, reports, wanted, share=share, frequency=frequency)
+    if name not in ("olh", "blh"):
+        assert gain == pytest.approx(
+            maximal_gain(of, wanted, share=share, frequency=frequency), rel=1e-9
+        )
+    counts = np.bincount(held, minlength=40)
+    exact = getattr(of, "exact_variance", None)
+    variances = exact(counts) if exact else of.variance(counts, num_honest)
+    spread = np.sqrt(variances[wanted]).sum() / everybody
+    assert abs(estimates.sum() - frequency - gain) < 6.2 * spread
+    # The control: without fake devices' support the same reports would be far off.
+    assert abs(estimates.sum() - frequency) > 6.2 * spread
+
+
+# --- What the rest of a report is ---
+
+
+@pytest.mark.parametrize("name", ["oue", "sue"])
+def test_unary_reports_have_as_many_ones_as_honest_ones_expect(name):
+    of, rng = oracle(name, domain_size=40), np.random.default_rng(9)
+    ones = math.floor(of.p + 39 * of.q)
+    assert ones > 3
+    promoted = supporting_reports(of, [3, 5, 39], 4000, rng=rng)
+    assert (promoted.sum(axis=1) == ones).all()
+    assert promoted[:, [3, 5, 39]].all()
+    demoted = opposing_reports(of, [3, 5, 39], 50, rng=rng)
+    assert (demoted.sum(axis=1) == ones).all()
+    assert not demoted[:, [3, 5, 39]].any()
+    many = supporting_reports(of, range(30), 5, rng=rng)
+    assert (many.sum(axis=1) == 30).all()
+    # The others are uniform: each is there as often as any other.
+    others = np.delete(promoted, [3, 5, 39], axis=1).sum(axis=0)
+    share = (ones - 3) / 37
+    assert np.abs(others - 4000 * share).max() < 6.2 * math.sqrt(4000 * share * (1 - share))
+
+
+def test_subsets_take_as_many_wanted_values_as_fit_and_uniform_others():
+    of, rng = oracle("ss", domain_size=12, epsilon=0.7), np.random.default_rng(10)
+    assert of.d == 4
+    few = supporting_reports(of, [2, 11], 20_000, rng=rng)
+    pairs = [tuple(v for v in row if v not in (2, 11)) for row in few.tolist()]
+    others = [v for v in range(12) if v not in (2, 11)]
+    pairs_there_are = list(itertools.combinations(others, 2))
+    assert follows_distribution(pairs, dict.fromkeys(pairs_there_are, 1 / len(pairs_there_are)))
+    many = supporting_reports(of, [0, 1, 2, 5, 8, 9], 20_000, rng=rng)
+    fours = list(itertools.combinations([0, 1, 2, 5, 8, 9], 4))
+    assert follows_distribution(many, dict.fromkeys(fours, 1 / len(fours)))
+    # Of ten unwanted values, two at least are in every report: it has four of twelve.
+    opposed = opposing_reports(of, range(10), 50, rng=rng)
+    assert (np.isin(opposed, [10, 11]).sum(axis=1) == 2).all()
+
+
+def test_reports_of_one_value_take_turns():
+    of = oracle("grr", domain_size=20)
+    sent = supporting_reports(of, [4, 9, 17], 10, rng=np.random.default_rng(11))
+    assert sorted(np.bincount(sent, minlength=20)[[4, 9, 17]].tolist()) == [3, 3, 4]
+    rest = opposing_reports(of, [4, 9, 17], 20_000, rng=np.random.default_rng(12))
+    others = [v for v in range(20) if v not in (4, 9, 17)]
+    assert follows_distribution(rest, dict.fromkeys(others, 1 / 17))
+
+
+def test_histogram_encodings_report_their_largest_entry_and_noise_elsewhere():
+    of, rng = oracle("she", domain_size=6), np.random.default_rng(13)
+    reports = supporting_reports(of, [2], 400, rng=rng)
+    assert (reports[:, 2] == of.steps + of.margin).all()
+    assert (opposing_reports(of, [2], 4, rng=rng)[:, 2] == -of.margin).all()
+    others = np.delete(reports, 2, axis=1)
+    assert len(np.unique(others)) > 1000
+    assert np.abs(others).max() < of.margin
+
+
+def test_a_sketch_sets_all_wanted_cells_of_any_row():
+    of, rng = oracle("cms", num_hashes=8, num_cells=64), np.random.default_rng(14)
+    reports = supporting_reports(of, [1, 2, 3, 90], 4000, rng=rng)
+    assert of.support(reports=reports, candidates=np.array([1, 2, 3, 90])).tolist() == [4000] * 4
+    assert follows_distribution(reports[:, 0], dict.fromkeys(range(8), 1 / 8))
+    ones = np.array([bin(bits % 2**64).count("1") for bits in reports[:, 1].tolist()])
+    assert (ones == math.floor(of.p + 63 * of.flip_probability)).all()
+
+
+def test_reports_of_the_null_mechanism_are_values():
+    of = oracle("none", epsilon=math.inf, domain_size=5)
+    assert set(supporting_reports(of, [1], 9, rng=np.random.default_rng(0)).tolist()) == {1}
+    assert maximal_gain(of, [1, 2], share=0.2, frequency=0.5) == pytest.approx(0.1)
+
+
+# --- The search for a hash function ---
+
+
+@pytest.mark.parametrize(("num_wanted", "num_cells"), [(1, 3), (3, 2), (4, 3), (5, 2)])
+def test_the_load_of_the_fullest_cell_is_that_of_all_functions(num_wanted, num_cells):
+    functions = itertools.product(range(num_cells), repeat=num_wanted)
+    loads = np.array([max(each.count(cell) for cell in each) for each in functions])
+    assert expected_load(num_wanted, num_cells, 1) == pytest.approx(loads.mean(), rel=1e-12)
+    of_two = np.maximum.outer(loads, loads).mean()
+    assert expected_load(num_wanted, num_cells, 2) == pytest.approx(of_two, rel=1e-12)
+
+
+def test_loads_are_computed_for_many_values_and_cells():
+    assert expected_load(100, 22_027, 1) == pytest.approx(1.2, abs=0.05)
+    assert expected_load(500, 2, 1) == pytest.approx(250 + math.sqrt(500 / (2 * math.pi)), rel=1e-3)
+
+
+def gain_by_search(num_functions: int) -> float:
+    of = oracle("olh")
+    load = expected_load(10, of.num_cells, num_functions)
+    return 0.05 * (load - 10 * of.q) / (of.p - of.q)
+
+
+def test_olh_by_search_gains_near_an_independent_measurement():
+    # Share .05, ten of 128 values, epsilon 1: 1.0277, measured independently on real hashes.
+    assert gain_by_search(100) < 1.0277 < gain_by_search(200)
+    assert gain_by_search(1000) < maximal_gain(oracle("olh"), range(10), share=0.05)
+
+
+@pytest.mark.parametrize("num_functions", [1, 150])
+def test_the_search_finds_for_values_far_apart_what_independent_functions_give(num_functions):
+    of, rng = oracle("olh", domain_size=2**31), np.random.default_rng(15)
+    effects_found = []
+    for _ in range(25):
+        wanted = rng.integers(2**31, size=10)
+        reports = supporting_reports(of, wanted, 40, rng=rng, num_functions=num_functions)
+        effects_found += effects(of, reports, wanted).tolist()
+    gain = 0.05 * float(np.mean(effects_found))
+    spread = 0.05 * float(np.std(effects_found)) / math.sqrt(len(effects_found))
+    assert abs(gain - gain_by_search(num_functions)) < 6.2 * spread
+
+
+def test_close_values_share_cells_more_often_and_one_function_sends_all_to_one():
+    of, rng = oracle("olh"), np.random.default_rng(16)
+    reports = supporting_reports(of, range(10), 50, rng=rng)
+    gain = expected_gain(of, reports, range(10), share=0.05)
+    most = maximal_gain(of, range(10), share=0.05)
+    assert gain_by_search(1000) + 0.3 < gain <= most + 1e-12
+    everything = np.zeros((1, 4), dtype=np.int64)
+    assert of.support(reports=everything, candidates=np.arange(128)).tolist() == [1] * 128
+
+
+def test_local_hashing_leaves_unwanted_values_out():
+    rng = np.random.default_rng(17)
+    of = oracle("olh", epsilon=3.0)
+    few = opposing_reports(of, range(20), 50, rng=rng)
+    assert of.support(reports=few, candidates=np.arange(20)).sum() == 0
+    of = oracle("blh")
+    many = opposing_reports(of, range(0, 120, 13), 50, rng=rng)
+    against = expected_gain(of, many, range(0, 120, 13), share=0.05)
+    assert against < -0.9 * maximal_gain(of, range(0, 120, 13), share=0.05)
+
+
+# --- Oracles of no known family, and wrong input ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign(PureOracle):
+    """Somebody else's randomized response."""
+
+    @property
+    def own(self) -> FrequencyOracle:
+        return oracle("grr", epsilon=self.epsilon, domain_size=self.domain_size)
+
+    @property
+    def p(self) -> float:
+        return self.own.p
+
+    @property
+    def q(self) -> float:
+        return self.own.q
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        return self.own.privatize(values, rng=rng)
+
+    def log_prob(self, reports: Reports, value: int) -> Floats:
+        return self.own.log_prob(reports, value)
+
+    def report_space(self) -> Reports:
+        return self.own.report_space()
+
+    @property
+    def report_bits(self) -> float:
+        return self.own.report_bits
+
+    def _add_reports(self, reports: Reports, out: Tally) -> None:
+        self.own.aggregate(reports, out=out)
+
+
+def test_the_best_of_some_honest_reports_where_no_family_is_known():
+    of, rng = Foreign(epsilon=0.5, domain_size=8), np.random.default_rng(18)
+    reports = supporting_reports(of, [2], 60, rng=rng)
+    # One of 32 honest reports is of the value itself with a chance of 1 - (1 - p)**32.
+    missed = np.count_nonzero(reports != 2)
+    assert (1 - of.p) ** HONEST_REPORTS < 0.002
+    assert missed < 5
+    assert not np.isin(opposing_reports(of, [2, 3], 20, rng=rng), [2, 3]).any()
+    everything = opposing_reports(of, range(8), 5, rng=rng)
+    assert everything.shape == (5,)
+    uniform = random_reports(of, 20_000, rng=rng)
+    assert follows_distribution(uniform, dict.fromkeys(range(8), 1 / 8))
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_every_registered_oracle_has_a_family(name):
+    of = oracle(name, epsilon=math.inf if name == "none" else 1.0)
+    assert any(kind in FAMILIES for kind in type(of).__mro__)
+
+
+def test_a_subclass_has_the_reports_of_its_family():
+    of = KeepsItsValueTooOften(epsilon=1.0, domain_size=20)
+    reports = supporting_reports(of, [3, 4], 20, rng=np.random.default_rng(19))
+    assert (np.isin(reports, [3, 4]).sum(axis=1) == 2).all()
+
+
+@pytest.mark.parametrize("make", [supporting_reports, opposing_reports])
+def test_values_are_checked(make):
+    of, rng = oracle("ss"), np.random.default_rng(0)
+    with pytest.raises(InputError, match="at least one value"):
+        make(of, [], 3, rng=rng)
+    with pytest.raises(InputError, match=r"\[0, 128\)"):
+        make(of, [128], 3, rng=rng)
+    with pytest.raises(InputError, match="num_functions >= 1"):
+        make(of, [1], 3, rng=rng, num_functions=0)
+    with pytest.raises(InputError, match="share"):
+        maximal_gain(of, [1], share=1.5)
+
+
+def test_repeated_values_count_once():
+    of = oracle("oue")
+    assert maximal_gain(of, [4, 4], share=0.1) == maximal_gain(of, [4], share=0.1)
+
+
+# --- The page ---
+
+
+def test_the_page_has_these_gains():
+    page = Path(__file__).parents[2] / "docs" / "oracles.md"
+    _, section = page.read_text(encoding="utf-8").split("## What a fake report can do")
+    stated = dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \| [^|]* \|$", section, flags=re.MULTILINE))
+    assert set(stated) == set(NAMES)
+    for name, cells in stated.items():
+        gains = [
+            maximal_gain(oracle(name, epsilon=epsilon), range(wanted), share=0.05)
+            for epsilon in (1.0, 4.0)
+            for wanted in (1, 10)
+        ]
+        assert cells.split(" | ") == [f"{gain:.3f}" for gain in gains]
+    assert f"{expected_load(10, 4, 1000):.2f} of ten" in section
+    assert f"a gain of {gain_by_search(1000):.3f}" in section
+    (code,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    printed: list[str] = []
+    exec(code, {"print": lambda number: printed.append(str(number))})
+    assert printed == re.findall(r"# ([0-9.]+)", code)

@@ -1,0 +1,102 @@
+"""A small query of each kind, about words over six letters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedhh.oracles import OracleSpec
+from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
+from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
+from fedhh.queries.blooms import BloomQuery, NgramQuery
+from fedhh.queries.cohort import Cohort
+from fedhh.queries.noise_shares import DiscreteLaplace
+from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery, singletons
+from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
+from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.puzzle import FragmentPuzzle
+from fedhh.words.trie import PrefixTrie
+
+ALPHABET = Alphabet(symbols="abcdef")
+LONGEST = 6
+
+_SHARED: dict[str, Any] = {
+    "pass_index": 0,
+    "layer": 1,
+    "cohort": Cohort(start=0, size=500),
+    "alphabet": ALPHABET,
+    "max_items": 3,
+}
+_ITEMS = {**_SHARED, "sampler": "random"}
+_PREFIXES = {
+    **_ITEMS,
+    "trie": PrefixTrie.all_of_length_one(ALPHABET.size),
+    "finished": np.zeros((0, LONGEST + 1), dtype=np.uint16),
+    "excluded": np.zeros((0, LONGEST + 1), dtype=np.uint16),
+    "oracle": OracleSpec(name="none", epsilon=math.inf),
+}
+_SKETCH = OracleSpec(name="cms", epsilon=4.0, params={"num_hashes": 8, "num_cells": 64})
+_PUZZLE = FragmentPuzzle(
+    alphabet_size=ALPHABET.size, length=LONGEST, fragment_length=2, num_puzzles=4, hash_seed=1
+)
+_SET = {
+    **_SHARED,
+    "words": ALPHABET.encode(["abc", "abd", "fee", "dada"], width=LONGEST + 1),
+    "itemsets": singletons(4),
+    "epsilon": 2.0,
+    "oracle_name": "oue",
+}
+
+
+def bloom_reports(bits: int, hashes: int, cohorts: int, epsilon: float) -> BloomReports:
+    """Return reports of filters of this size."""
+    return BloomReports(
+        filters=BloomFilters(num_bits=bits, num_hashes=hashes, num_cohorts=cohorts, hash_seed=3),
+        response=BitResponse.of_one_report(epsilon, num_hashes=hashes),
+    )
+
+
+QUERIES: dict[type[Query], Query] = {
+    each.__class__: each
+    for each in (
+        PrefixQuery(**{**_PREFIXES, "oracle": OracleSpec(name="ss", epsilon=2.0)}),
+        WordVoteQuery(**_PREFIXES),
+        SecureSumQuery(**_PREFIXES, noise=DiscreteLaplace(std=4.0), modulus=1 << 20),
+        SecretSharedQuery(**_PREFIXES, noise=DiscreteLaplace(std=4.0)),
+        PlainWordsQuery(**_ITEMS, longest_word=LONGEST, hash_seed=1),
+        FragmentQuery(
+            **_ITEMS,
+            puzzle=_PUZZLE,
+            word_oracle=_SKETCH,
+            fragment_oracle=OracleSpec(name="oue", epsilon=2.0),
+        ),
+        BlindPrefixQuery(
+            **_ITEMS, prefix_length=3, longest_word=LONGEST, oracle=_SKETCH, hash_seed=1
+        ),
+        BloomQuery(
+            **_ITEMS,
+            longest_word=LONGEST,
+            reports=bloom_reports(bits=32, hashes=2, cohorts=4, epsilon=2.0),
+            name_seed=2,
+        ),
+        NgramQuery(
+            **_ITEMS,
+            puzzle=replace(_PUZZLE, num_puzzles=1),
+            words=bloom_reports(bits=32, hashes=2, cohorts=4, epsilon=2.0),
+            ngrams=bloom_reports(bits=4, hashes=1, cohorts=3, epsilon=2.0),
+        ),
+        PaddedSampleQuery(**_SET, padded_size=3),
+        SetSizeQuery(**_SET),
+    )
+}
+"""By kind."""
+
+
+def query_of(kind: type[Query], **changes: object) -> Any:
+    """Return the query of a kind, with some of its fields changed."""
+    return replace(QUERIES[kind], **changes)
