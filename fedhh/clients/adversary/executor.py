@@ -165,5 +165,10 @@ class AdversaryExecutor(Executor):
             return crafter.add_random_reports(number, rng=rng, tally=tally)
         if self._strategy == "random-values":
             return crafter.add_random_values(number, rng=rng, tally=tally)
-        goal = "demote" if self._goal == "demote" else "promote"
-        return crafter.add(group.targets, number, goal=goal, rng=rng, tally=tally)
+        return crafter.add(
+            group.targets,
+            number,
+            goal="demote" if self._goal == "demote" else "promote",
+            rng=rng,
+            tally=tally,
+        )

@@ -8,7 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from fedhh.cli.app import app
-from fedhh.experiments.attack.attack import attack
+from fedhh.experiments.attack.attack import AttackResult, attack
+from fedhh.experiments.attack.survival import LayerCut, survival
+from fedhh.experiments.config.load import load_config
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.run.run import run_config
+from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.validation import InputError
 
 SMALL = (
@@ -43,7 +48,11 @@ def test_crafted_reports_need_fewer_fakes_than_honest_ones_at_small_epsilon(foun
     honest = attack(
         "small", settings=(*SMALL, "privacy.local_epsilon=4"), strategy="input", runs=2
     ).each[0]
-    assert honest.needed(0.5).low > found.each[0].needed(0.5).high
+    crafted = found.each[0]
+    # Not even a tenth of all clients, of which a run has half at most for one target.
+    assert honest.needed(0.5) is None
+    assert crafted.needed(0.5).high < honest.most == crafted.most == 1_000
+    assert "above 1,000" in AttackResult(population="p", each=(honest,)).table().render("csv")
 
 
 def test_json_and_table_say_the_same(found):
@@ -80,3 +89,32 @@ def test_what_is_wrong_is_said_in_a_line(words, complaint):
 def test_all_means_the_sources_own_and_its_baselines():
     with pytest.raises(InputError, match="runs"):
         attack("small", protocols=("all",), runs=0)
+
+
+def test_a_trie_gives_way_to_as_many_fake_clients_as_its_layers_cuts_say():
+    settings = (*SMALL, "privacy.local_epsilon=6")
+    measured = attack("small", settings=settings, runs=3).each[0]
+    config = load_config(preset="small", settings=list(settings))
+    population = build_population(config.population, seed=config.seed)[0]
+    config, honest = run_config(config, population)
+    spec = OracleSpec(name="ss", epsilon=6.0, params={"subset_size": config.protocol.subset_size})
+    cuts = [
+        LayerCut(
+            num_clients=row.num_clients,
+            max_items=config.protocol.max_items,
+            q=make_pure_oracle(spec, row.domain_size).q,
+            threshold=row.threshold,
+        )
+        for row in honest.layers.itertuples()
+    ]
+    assert honest.layers["decides"].all()
+    for chance in (0.5, 0.95):
+        needed = measured.needed(chance)
+        # Cuts of other runs differ by a vote or two, and targets take places of each other.
+        low, high = (
+            survival(cuts, fakes=fakes, num_clients=20_000 + fakes)
+            for fakes in (round(0.8 * needed.low), round(1.2 * needed.high))
+        )
+        assert low < chance < high
+    half = measured.needed(0.5).clients
+    assert survival(cuts, fakes=half // 2, num_clients=20_000) < 0.1
