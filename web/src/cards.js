@@ -33,6 +33,10 @@ export function cardsOf(run) {
     cards.push({ label: "words found", value: number(run.discovered), note: run.discovered ? wrong : "" });
   }
   cards.push({ label: "clients", value: number(run.clients), note: "" });
+  if (run.calendar) {
+    const { days, share_served: served, missed } = run.calendar;
+    cards.push({ label: missed ? "days until it stopped" : "days to the result", value: days.toFixed(1), note: `${percent(served)} of the clients served in some round` });
+  }
   for (const claim of run.privacy.claims) {
     if (!claim.best || claim.realised) continue;
     const who = claim.against === "server" ? "local epsilon" : "central epsilon";

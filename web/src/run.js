@@ -8,7 +8,7 @@ import { Player } from "./player.js";
 import { Posterior } from "./posterior.js";
 import { byPosterior, isValidation, layersOf, lossOf, roundNames } from "./rounds.js";
 import { searchBox } from "./search.js";
-import { configuration } from "./tables.js";
+import { configuration, textTable } from "./tables.js";
 import { number, percent, shown } from "./text.js";
 import { Trie } from "./trie.js";
 import { wordTable } from "./words.js";
@@ -80,6 +80,7 @@ export class RunView {
         "What was found, and the missed words with the most clients. False words are those that no client holds; significant ones have votes that chance hardly explains.",
         this.words,
       ),
+      calendar(run),
       configuration("", run.config),
     );
     this.refresh();
@@ -184,6 +185,17 @@ export class RunView {
       }),
     );
   }
+}
+
+/** @param {Run} run */
+function calendar({ calendar: said }) {
+  if (!said) return null;
+  return section(
+    "Calendar",
+    "When each round opened and closed, in days since the first one opened; how long of that it waited beyond its deadline, in hours; and how many of the asked clients answered, of which fewer than the least are not accepted.",
+    said.missed ? el("p", { class: "missing" }, said.missed) : null,
+    textTable(said.rounds),
+  );
 }
 
 /** @param {Run} run */

@@ -65,6 +65,9 @@
  * @property {Columns} layers
  * @property {string | null} note What is missing, and why.
  * @property {{claims: Claim[], notes: string[]}} privacy
+ * @property {{days: number, share_served: number, missed: string | null, rounds: TextTable} | null} calendar
+ *   Of a run whose devices are not always there: its totals, the round that had too few answers,
+ *   and when each round took place.
  * @property {string} config
  *
  * @typedef {object} RunManifest

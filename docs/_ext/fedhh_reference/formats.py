@@ -81,6 +81,9 @@ SWEEP_FILES = {
     "tradeoff.png": "coverage against the central epsilon before the run, also as PDF and SVG; "
     "where settings vary beyond that, maps (`coverage_map.png`) and `sampling_gain.png`, see "
     "`fedhh plot`",
+    "price_of_trust.png": "of protocols at several equal central epsilons: coverage of each in the "
+    "color of whom its clients trust, below what no central mechanism does better, also as PDF and "
+    "SVG",
 }
 PIPELINE_FILES = {
     "config.toml": "the resolved configuration; running it again gives the same bits",

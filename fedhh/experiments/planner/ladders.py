@@ -15,7 +15,7 @@ _SIZES = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 _LENGTHS = (4, 6, 8, 10, 12, 15)
 
 LADDERS: Mapping[str, Mapping[str, Sequence[Value]]] = {
-    CONTRIBUTIONS: {"max_items": (1, 2, 5, 10, 20, 60)},
+    CONTRIBUTIONS: {"max_items": (1, 2, 5, 10, 20, 60, 200)},
     SIZES: {"eta_max": _SIZES, "keep": _SIZES, "max_words": _SIZES},
     "lengths": {"depth": _LENGTHS, "length": _LENGTHS},
     "passes": {"passes": (1, 2)},

@@ -127,7 +127,6 @@ def plan(
         left_out |= {each.name: each.reason for each in entrants if not each.trials}
         if not any(trial.meets(goal) for each in entrants for trial in each.trials):
             raise InputError(nearest(entrants, goal, population, left_out))
-        listener.phase("running by other seeds")
         left_out |= {
             each.name: f"the nearest tried, of {needs_of(each.trials, goal)}."
             for each in entrants

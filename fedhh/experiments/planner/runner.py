@@ -11,7 +11,7 @@ from fedhh.experiments.config.schema import Config, ExecutionConfig
 from fedhh.experiments.planner.goal import Goal
 from fedhh.experiments.planner.trial import Outcome, Trial, confirmed, run_trial
 from fedhh.experiments.run.workers import choose_workers
-from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep.execution import fits_with_others
 from fedhh.plugin_errors import naming_plugins
 from fedhh.validation import InputError
@@ -64,7 +64,8 @@ class Runner:
         return self._all(run_trial, configs)
 
     def outcomes(self, configs: Sequence[Config]) -> list[Outcome]:
-        """Return the outcome of each settled configuration."""
+        """Return the outcome of each settled configuration, in runs beside the budget."""
+        self._listener.start(Work(title="plan", noun="runs by other seeds", total=len(configs)))
         found = self._all(confirmed, configs)
         for each in found:
             if isinstance(each, InputError):

@@ -165,9 +165,18 @@ def put_legend(figure: Figure, layout: Layout) -> None:
 
 
 def finish(
-    figure: Figure, counts: Iterable[int], title: str, failed: int, *, interval: bool = True
+    figure: Figure,
+    counts: Iterable[int],
+    title: str,
+    failed: int,
+    *,
+    interval: bool = True,
+    further: str = "",
 ) -> None:
-    """Put title, and below the figure what the marks mean, over how many seeds, and what failed."""
+    """Put title, and below the figure what the marks mean, over how many seeds, and what failed.
+
+    ``further`` is what a line of its own says below.
+    """
     counts = list(counts)
     seeds = seeds_text(counts)
     note = interval_text(counts) if interval or seeds == "1" else f"mean over {seeds} seeds"
@@ -177,4 +186,4 @@ def finish(
         put_heading(figure, short)
     else:
         put_title(figure.axes[0], short)
-    put_note(figure, note)
+    put_note(figure, f"{note}\n{further}".strip())

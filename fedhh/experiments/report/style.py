@@ -41,7 +41,7 @@ _SUFFIXES = tuple(f".{kind}" for kind in FORMATS)
 DPI = 160
 
 _COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _WIDEST, _NARROWEST = (3.6, 8.5), (1.3, 3.5)
 # Vector files without a date are the same for the same results.
@@ -64,7 +64,7 @@ def series(number: int, of: int) -> dict[str, Any]:
     )
     return {
         "color": _COLORS[number % len(_COLORS)],
-        "marker": _MARKERS[number % len(_MARKERS)],
+        "marker": MARKERS[number % len(MARKERS)],
         "linestyle": _DASHES[number % len(_DASHES)] if number else "-",
         "linewidth": width,
         "markersize": marker,

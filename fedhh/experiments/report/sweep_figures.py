@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.report.gboard import published_to_compare
 from fedhh.experiments.report.heat_map import draw_map, map_layout
+from fedhh.experiments.report.price_of_trust import COVERAGE, draw_price, has_price
+from fedhh.experiments.report.price_of_trust import NAME as PRICE
 from fedhh.experiments.report.style import write_figure
 from fedhh.experiments.report.sweep_lines import (
     draw_gains,
@@ -35,7 +37,7 @@ from fedhh.experiments.sweep.directory import base_config, read_labeled_results
 from fedhh.experiments.sweep.intervals import SAMPLER, sampling_gains
 from fedhh.validation import InputError
 
-METRICS = ("coverage", "precision", "recall", "f1")
+METRICS = (COVERAGE, "precision", "recall", "f1")
 
 _EPSILON = "privacy.local_epsilon"
 
@@ -98,9 +100,11 @@ def figures_of(
     over = map_layout(grid, layout, asked=bool(drawing.facet))
     in_place_of_lines = over is not None and num_combinations(grid, layout.by) > MOST_LINES
     drawn: dict[str, Callable[..., Figure]] = {}
+    if COVERAGE in shown and has_price(grid, description):
+        drawn[PRICE] = partial(draw_price, grid, description)
     for metric in shown:
         if not in_place_of_lines:
-            stated = to_compare if metric == "coverage" else ()
+            stated = to_compare if metric == COVERAGE else ()
             drawn[metric] = partial(draw_metric, table, layout, metric, to_compare=stated)
         if over is not None and (in_place_of_lines or metric == shown[0]):
             drawn[f"{metric}_map"] = partial(draw_map, grid, over, metric)

@@ -11,8 +11,9 @@ import json
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedhh import plugins
-from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.load import parse_config, put_settings
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.study import resume as resuming
@@ -250,10 +251,16 @@ def label_results(
     return done, {**description, "failed": int((frame["status"] == FAILED).sum())}
 
 
-def base_config(description: dict[str, Any]) -> Config | None:
+def base_config(
+    description: dict[str, Any], settings: Mapping[str, Any] = MappingProxyType({})
+) -> Config | None:
     """Return the configuration besides `[sweep]`, from what `read_results` says of a sweep.
 
     None for results whose file says nothing, or nothing that this version understands.
+
+    Args:
+        description: What the results' file says.
+        settings: Values by path that stand in place of the file's own.
     """
     if not description["sweep"]:
         return None
@@ -261,6 +268,7 @@ def base_config(description: dict[str, Any]) -> Config | None:
         with plugins.disabled():
             table = parse_toml(description["sweep"], SWEEP_FILE)
             table.pop(SWEEP, None)
+            put_settings(table, dict(settings))
             return parse_config(table, SWEEP_FILE)
     except InputError:
         return None

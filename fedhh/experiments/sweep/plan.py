@@ -260,7 +260,7 @@ def _cell(
     table = copy.deepcopy(base)
     try:
         if label := settings.get(PROTOCOL, ""):
-            table[PROTOCOL] = _listed_protocol(table, section.protocols[label])
+            table[PROTOCOL] = listed_protocol(table, section.protocols[label])
         no_keys = (PROTOCOL, *NO_KEYS)
         put_settings(table, {path: x for path, x in settings.items() if path not in no_keys})
     except InputError as error:
@@ -316,7 +316,7 @@ def _skip(cell: Cell, rule: str, why: str, section: SweepSection, origin: str) -
     return replace(cell, skipped=rule, why=why)
 
 
-def _listed_protocol(base: dict[str, Any], listed: dict[str, Any]) -> dict[str, Any]:
+def listed_protocol(base: dict[str, Any], listed: dict[str, Any]) -> dict[str, Any]:
     """Return the `[protocol]` of one of `SweepSection.protocols`."""
     name = listed.get("name", base.get(PROTOCOL, {}).get("name", DEFAULT_PROTOCOL))
     return {**switch_protocol(base.get(PROTOCOL, {}), name), **listed}

@@ -20,6 +20,7 @@ from fedhh.experiments.planner.trial import share_std_error, with_guarantee
 from fedhh.experiments.planner.trust import trust_model_of
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.run import check_config, run_config
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.server.registry import PROTOCOLS, protocol_class
 from fedhh.validation import InputError
 
@@ -126,6 +127,28 @@ def test_a_budget_of_runs_is_not_passed():
     )  # fmt: skip
     assert found.runs == 3
     assert len(found.trials) <= 3
+
+
+def test_no_more_runs_end_than_were_announced():
+    class Heard(Callbacks):
+        def __init__(self):
+            self.works = []
+
+        def start(self, work):
+            self.works.append([work.noun, work.total, 0])
+
+        def finish(self, unit, result):
+            self.works[-1][2] += 1
+
+    heard = Heard()
+    found = fedhh.plan(
+        settings=CHAT, protocols=("triehh",), at="item-central-epsilon=4", runs=2,
+        callbacks=(heard,),
+    )  # fmt: skip
+    searched, *confirmed = heard.works
+    assert searched == ["runs", 2, found.runs]
+    assert confirmed
+    assert all(noun == "runs by other seeds" and ended == n for noun, n, ended in confirmed)
 
 
 def test_a_limit_on_bytes_is_reached_by_smaller_sizes():

@@ -274,6 +274,7 @@ def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
         (["population.source=chatt"], "chatt"),
         (["longitudinal.protocols.sfp.nam=1"], "protocol sfp: unknown key protocol.nam; did you"),
         (["baseline.name=sfp"], "belongs to fedhh run"),
+        (["devices.eligible=0.5"], ": devices: expected no such table, .* within a period; remove"),
         (["longitudinal.yearly_loss=[7]"], "expected at least 8, what one run"),
     ],
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fedhh.experiments.config.labels import round_up
+from fedhh.experiments.report.calendar import calendar_table
 from fedhh.experiments.report.comparison import comparison_table, numbers_of
 from fedhh.experiments.report.explorer.chunks import (
     columns_of,
@@ -55,6 +56,7 @@ EMPTY_RUN: dict[str, Any] = {
     "layers": {},
     "note": None,
     "privacy": {"claims": [], "notes": []},
+    "calendar": None,
     "config": "",
 }
 """What a page says of a run before its first round."""
@@ -108,6 +110,7 @@ def run_data(
         "rounds": [],
         "layers": columns_of(result.layers),
         "privacy": {"claims": _claims(record), "notes": record["privacy"]["notes"]},
+        "calendar": _calendar(result),
         "seed": record["seed"],
         "fakes": None if result.adversary is None else result.adversary.sentence,
         "below_zero": below_zero(result, words),
@@ -137,6 +140,19 @@ def facts_of(protocol: AnyProtocol) -> dict[str, Any]:
         "max_items": protocol.plan.max_items,
         "estimated": estimated_of(protocol.plan),
         "validates": float(getattr(protocol, "false_discovery_rate", 0.0)) > 0,
+    }
+
+
+def _calendar(result: RunResult) -> dict[str, Any] | None:
+    """Return when rounds took place, and the totals; None of a run whose devices always answer."""
+    calendar = result.calendar
+    if calendar is None:
+        return None
+    return {
+        "days": calendar.days,
+        "share_served": calendar.share_served,
+        "missed": calendar.missed_text or None,
+        "rounds": plain_table(calendar_table([result])),
     }
 
 
