@@ -191,7 +191,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         if not self.has_posterior:
             return super().hear(planned, run, query, aggregate)
         state = self._belief(run)
-        noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
+        noise = Noise.of_votes(query, aggregate)
         votes = aggregate.tally[: query.num_extensions + len(state.finished)]
         seen = self._seen(votes, noise, aggregate)
         size = query.alphabet.size
@@ -212,7 +212,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         evidence = state.evidence
         if self._carries:
             carried = aggregate.tally[len(votes) : len(votes) + len(run.found.codes)]
-            evidence = evidence.with_votes(noise.oracle, carried, aggregate)
+            evidence = evidence.with_votes(noise, carried, aggregate.num_clients)
         kept = chosen.prefixes
         found = self._new_candidates(run, query, aggregate, noise, chosen.words)
         trie, belief = query.trie.extend(kept), children.posterior(kept)
@@ -278,7 +278,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             votes,
             noise.oracle,
             num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
+            num_reports=noise.num_reports,
             limit=_LIMIT * self._share_noise,
         )
 
