@@ -66,26 +66,31 @@ def averaged(
     return children + step[parent_of], np.asarray(sums + numbers * step, dtype=np.float64)
 
 
-def num_exceeding(
-    children: _Floats,
-    parents: _Floats,
-    *,
-    child_variance: _Floats,
-    parent_variance: _Floats,
-) -> int:
-    """Return how many children's estimates exceed their parents' by more than chance.
-
-    By `ALARM_Z` standard deviations of the difference, whose noises are independent, since layers
-    ask different clients.
+def shares_of(estimate: _Floats, variance: _Floats, num_clients: int) -> _Floats:
+    """Return ``(c, 2) float64``: estimated shares of clients, and the variance of each.
 
     Args:
-        children: ``(c,) float64``: estimated shares of clients.
-        parents: ``(c,) float64``: of each child's parent.
-        child_variance: ``(c,) float64``.
-        parent_variance: ``(c,) float64``.
+        estimate: ``(c,) float64`` counts.
+        variance: ``(c,) float64``, theirs.
+        num_clients: Clients that were asked.
     """
-    deviation = np.sqrt(child_variance + parent_variance)
-    return int(np.count_nonzero(children - parents > ALARM_Z * deviation))
+    clients = max(num_clients, 1)
+    return np.stack([estimate / clients, variance / clients**2], axis=1)
+
+
+def num_exceeding(children: _Floats, parents: _Floats) -> int:
+    """Return how many children's shares exceed their parents' by more than chance.
+
+    By `ALARM_Z` standard deviations of the difference, whose noises are independent, since layers
+    ask different clients. Shares are of clients that contribute a prefix: where clients hold more
+    prefixes than B, and fewer of them in a later layer, an honest child may exceed its parent.
+
+    Args:
+        children: ``(c, 2) float64``, see `shares_of`.
+        parents: ``(c, 2) float64``: of each child's parent.
+    """
+    deviation = np.sqrt(children[:, 1] + parents[:, 1])
+    return int(np.count_nonzero(children[:, 0] - parents[:, 0] > ALARM_Z * deviation))
 
 
 def expected_alarms(num_candidates: int) -> float:

@@ -20,6 +20,7 @@ from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.server.layer_consistency import shares_of
 from fedhh.server.local_discovery import LocalProtocol, judged
 from fedhh.server.noise import Noise, counted
 from fedhh.server.post_processed import PostProcessed
@@ -29,6 +30,7 @@ from fedhh.server.trie_layers import (
     domains_of,
     initial_trie,
     next_layer,
+    shares_after,
     split_kept,
     word_codes,
 )
@@ -249,8 +251,9 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         kept, threshold = self.keep(votes, noise, query)
         extensions, words = split_kept(query, kept)
         found = self._found(query, aggregate, noise, words).without(query.excluded)
+        shares, exceeding = self._shares_after(run.own, query, aggregate, noise, extensions)
         following = next_layer(run.own, query, extensions, depth=self.depth)
-        own = following
+        own = None if following is None else replace(following, shares=shares)
         if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found))
         heard = judged(
@@ -262,7 +265,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
             found=found,
             kept=None if following is None else following.trie.levels[-1],
         )
-        return replace(heard, num_finished=len(words))
+        return replace(heard, num_finished=len(words), num_exceeding=exceeding)
 
     def _oracle(self, domain_size: int) -> PureOracle:
         return make_pure_oracle(self.oracle_spec, domain_size)
@@ -285,6 +288,19 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
             most_kept=self.most_kept,
             skip_free_layers=self.skip_free_layers,
         )
+
+    def _shares_after(
+        self,
+        own: TrieState,
+        query: PrefixQuery,
+        aggregate: Aggregate,
+        noise: Noise,
+        extensions: npt.NDArray[np.int64],
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        """Return `shares_after` a layer's votes."""
+        estimate = noise.estimate(aggregate.tally[extensions])
+        shares = shares_of(estimate, noise.variance(estimate), aggregate.num_clients)
+        return shares_after(own, query, shares, extensions)
 
     def _found(
         self,

@@ -7,7 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.server.layer_consistency import averaged, capped, expected_alarms, num_exceeding
+from fedhh.server.layer_consistency import (
+    averaged,
+    capped,
+    expected_alarms,
+    num_exceeding,
+    shares_of,
+)
 
 # Two parents with three children each.
 PARENT_OF = np.repeat([0, 1], 3)
@@ -63,12 +69,8 @@ def test_the_cap_lowers_a_child_that_all_clients_of_its_parent_hold():
 
 
 def test_children_above_their_parents_by_more_than_chance_are_counted():
-    variance = np.full(4, 2.0)
-    found = num_exceeding(
-        np.array([0.0, 9.9, 10.1, 50.0]),
-        np.zeros(4),
-        child_variance=variance,
-        parent_variance=variance,
-    )
+    children = shares_of(np.array([0.0, 99.0, 101.0, 500.0]), np.full(4, 200.0), 10)
+    parents = shares_of(np.zeros(4), np.full(4, 200.0), 10)
+    found = num_exceeding(children, parents)
     assert found == 2
     assert expected_alarms(1_000_000) == pytest.approx(0.2867, abs=1e-4)

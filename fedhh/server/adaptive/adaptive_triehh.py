@@ -219,6 +219,9 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         model = state.model.after(numbers, distributions, children.held.reshape(-1, size))
         known = run.found.append(found).codes
         is_over = query.layer == self.depth or trie.width == 0
+        words = chosen.words[chosen.words < query.num_extensions]
+        extensions = np.union1d(kept, words)
+        shares, exceeding = self._shares_after(state, query, aggregate, noise, extensions)
         survived = votes[np.concatenate([kept, chosen.words])]
         return Heard(
             own=replace(
@@ -227,6 +230,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 layer=self.depth + 1 if is_over else query.layer + 1,
                 trie=trie,
                 finished=state.finished[:0],
+                shares=shares,
                 belief=belief,
                 model=model,
                 evidence=evidence.and_nothing(len(found.codes)),
@@ -240,6 +244,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             threshold=int(survived.min()) if len(survived) else int(votes.max()) + 1,
             noise_std=noise.std,
             kept_by="posterior",
+            num_exceeding=exceeding,
         )
 
     def earlier_evidence(self, own: TrieState) -> Evidence | None:
