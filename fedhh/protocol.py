@@ -61,6 +61,9 @@ class RoundSummary:
             votes of several rounds.
         report_bits: Bits of one report.
         download_bits: Bits of the broadcast to one client.
+        num_exceeding: Kept prefixes whose estimated share of clients exceeds their parents' by more
+            than chance, by five standard deviations of both layers; 0 where no two layers are
+            compared.
     """
 
     pass_index: int
@@ -79,6 +82,7 @@ class RoundSummary:
     download_bits: float
     kept_by: KeptBy = "votes"
     threshold_estimate: float = 0.0
+    num_exceeding: int = 0
 
     @property
     def decides(self) -> bool:
@@ -119,6 +123,7 @@ class Heard(Generic[State]):
     noise_std: float = 0.0
     num_finished: int | None = None
     kept_by: KeptBy = "votes"
+    num_exceeding: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -325,6 +330,7 @@ class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
             report_bits=query.report_bits,
             download_bits=query.download_bits,
             kept_by=heard.kept_by,
+            num_exceeding=heard.num_exceeding,
         )
         return RunState(
             place=place + 1,

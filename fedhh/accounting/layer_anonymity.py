@@ -124,7 +124,9 @@ def _claim(
     local_epsilon = plan.local_epsilon
     for record in records:
         problem = out_of_range(local_epsilon=local_epsilon, num_reports=record.num_reports)
-        if record.kept_by == "posterior":
+        if plan.votes_per_client == "one":
+            problem = "a layer counts clients, and the lemma is about votes of reports"
+        elif record.kept_by == "posterior":
             problem = "the layer keeps candidates by what all layers showed, not by its votes"
         elif record.num_kept == 0:
             problem = "the layer kept nothing"

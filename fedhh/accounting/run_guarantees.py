@@ -47,6 +47,9 @@ Bounds = tuple[ShuffleBound, ...]
 REACHABLE = "blanket, any domain"
 """The method of the guarantees by `reachable_blanket`, where votes decide domains."""
 
+LINKED = "a client's reports are counted together, and the theorems are about shuffled reports"
+"""Why nothing is amplified where each client has one vote for a value; see docs/accounting.md."""
+
 _NUM_LATER = 2
 """Bounds of 2023 in `central_guarantees`: by optimal differences, and in closed form."""
 _GROUPS = "a client is in one of two groups of rounds, the maximum of both"
@@ -173,13 +176,15 @@ def realised_guarantees(run: RunFacts) -> list[Guarantee]:
 
     Empty where the plan says all of it: clients fill up to B reports, as many answered as it
     accepts at least, and no vote decides the domain of a layer. With clients that are reused, only
-    the plan counts.
+    the plan counts. Empty, too, where nothing is amplified: each client has one vote for a value.
 
     Args:
         run: The rounds that took place.
     """
     votes_decide = run.plan.is_subset_selection and run.uses == 1 and run.domains_vary
     others_answered = run.uses == 1 and _others_answered(run)
+    if run.plan.votes_per_client == "one":
+        return []
     if not run.layers or (run.plan.padded and not (votes_decide or others_answered)):
         return []
     num_reports = min(run.cohort, run.reports)
@@ -210,6 +215,8 @@ def _not_computed(run: RunFacts) -> str | None:
     )
     if not run.plan.padded:
         problem = problem or "before the run it is not known how many reports clients send"
+    if run.plan.votes_per_client == "one":
+        problem = LINKED
     return problem
 
 

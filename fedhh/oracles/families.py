@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import AggregateForm, Floats, FrequencyOracle, Reports, Tally
+from fedhh.oracles.base import (
+    AggregateForm,
+    Floats,
+    FrequencyOracle,
+    Reports,
+    Tally,
+)
+from fedhh.validation import InputError
 
 
-class PureOracle(FrequencyOracle):
-    """An oracle whose report supports a held value with probability p, any other with q.
+class PureVotes(ABC):
+    """Independent votes: one for a held value with probability p, for any other with q.
 
     The estimate is (tally - n q) / (p - q), its variance for a true count c
     [c p (1 - p) + (n - c) q (1 - q)] / (p - q)**2: Wang, Blocki, Li, Jha (2017), "Locally
@@ -39,6 +46,27 @@ class PureOracle(FrequencyOracle):
         held = count * self.p * (1 - self.p)
         others = (num_reports - count) * self.q * (1 - self.q)
         return np.asarray((held + others) / (self.p - self.q) ** 2, dtype=np.float64)
+
+
+class PureOracle(PureVotes, FrequencyOracle):
+    """An oracle whose report supports a held value with probability p, any other with q.
+
+    Attributes:
+        lists_support: Whether `supported_values` lists what reports support.
+    """
+
+    lists_support: ClassVar[bool] = False
+
+    def supported_values(self, reports: Reports) -> Reports:
+        """Return ``(n, w)`` integers: the distinct values that each report supports.
+
+        Raises:
+            InputError: Reports of this oracle have no list of so many values.
+        """
+        raise InputError(
+            f"Expected an oracle whose reports list the values that they support, got "
+            f"{type(self).__name__}; use ss or grr."
+        )
 
 
 class Moments(NamedTuple):

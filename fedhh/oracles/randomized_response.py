@@ -41,6 +41,7 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracl
     """
 
     aggregate_form: ClassVar[AggregateForm] = "values"
+    lists_support: ClassVar[bool] = True
 
     @property
     def p(self) -> float:
@@ -56,6 +57,9 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracl
         others += others >= values
         moved = rng.random(len(values)) < (self.domain_size - 1) * self.q
         return np.where(moved, others, values)
+
+    def supported_values(self, reports: Reports) -> Reports:
+        return reports[:, None]
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
         """Return the counts of reports, drawn with the exact distribution; O(s), whatever n.
@@ -88,6 +92,7 @@ class Identity(SampledAggregates, CountedOutputs, PureOracle):
     """
 
     aggregate_form: ClassVar[AggregateForm] = "values"
+    lists_support: ClassVar[bool] = True
 
     def _check_epsilon(self) -> None:
         if self.epsilon != math.inf:
@@ -106,6 +111,9 @@ class Identity(SampledAggregates, CountedOutputs, PureOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         return self._check_values(values).copy()
+
+    def supported_values(self, reports: Reports) -> Reports:
+        return reports[:, None]
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
         return self._check_counts(counts).copy()

@@ -7,6 +7,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betaln
@@ -72,6 +73,8 @@ class SubsetSelection(SampledAggregates, PureOracle):
         Wang, Huang, Wang, Nie, Xu, Yang, Li, Qiao (2016), "Mutual information optimally local
         private discrete distribution estimation".
     """
+
+    lists_support: ClassVar[bool] = True
 
     subset_size: str = "paper"
 
@@ -155,6 +158,9 @@ class SubsetSelection(SampledAggregates, PureOracle):
     def report_bits(self) -> float:
         """log2 of C(s, d): an enumerative code of the subset."""
         return _log_binomial(self.domain_size, self.d) / math.log(2)
+
+    def supported_values(self, reports: Reports) -> Reports:
+        return reports
 
     def _add_reports(self, reports: Reports, out: Tally) -> None:
         out += np.bincount(reports.ravel(), minlength=self.domain_size)

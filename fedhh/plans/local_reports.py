@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fedhh import oracles
 from fedhh.oracles import OracleSpec, make_oracle
+from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.plans.base import Plan
 from fedhh.validation import InputError
 
@@ -32,6 +33,9 @@ class LocalReports(Plan):
             a run returns have passed it, and it is the last layer.
         anonymity_k: k of the validation round: a word that at most k clients of the population
             hold passes it with probability at most ``false_discovery_rate``.
+        votes_per_client: "one" where a client's reports are counted together. What is computed
+            from them is then no function of shuffled reports, so that what holds for these does not
+            follow: see docs/accounting.md, section 12.
     """
 
     randomizers: tuple[OracleSpec, ...]
@@ -39,6 +43,7 @@ class LocalReports(Plan):
     validation_randomizer: OracleSpec | None = None
     false_discovery_rate: float = 0.0
     anonymity_k: int = 0
+    votes_per_client: VotesPerClient = "all"
 
     @property
     def local_epsilon(self) -> float:
@@ -78,6 +83,12 @@ class LocalReports(Plan):
             raise InputError(
                 f"Expected local_epsilon <= {self.local_epsilon} per contribution in {where}, as "
                 f"planned, got local_epsilon={query.local_epsilon}."
+            )
+        asked = getattr(query, "votes_per_client", "all")
+        if asked != self.votes_per_client:
+            raise InputError(
+                f"Expected votes_per_client={self.votes_per_client!r} in {where}, as planned, got "
+                f"{asked!r}."
             )
         if self.is_subset_selection and query.randomizers != self.randomizers:
             raise InputError(

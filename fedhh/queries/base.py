@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec, make_oracle
+from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.queries.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
@@ -103,12 +104,15 @@ class PrefixQuery(ItemQuery):
             them; empty but in a pass's first layer.
         excluded: ``(x, width)`` codes of words that clients leave out, found by earlier passes.
         oracle: The local randomizer.
+        votes_per_client: Whether each of a client's reports counts by itself ("all"), or all of
+            them together, so that a value has at most "one" vote of a client.
     """
 
     trie: PrefixTrie
     finished: Codes
     excluded: Codes
     oracle: OracleSpec
+    votes_per_client: VotesPerClient = "all"
 
     @property
     def num_extensions(self) -> int:
@@ -180,7 +184,8 @@ class Aggregate:
     """What the server learns of a round, or of a part of it: exact integers, merged in any order.
 
     Attributes:
-        tally: ``(query.tally_size,) int64``; for a `PrefixQuery`, support counts of all values.
+        tally: ``(query.tally_size,) int64``; for a `PrefixQuery`, support counts of all values, by
+            reports or by clients, see ``votes_per_client`` there.
         num_reports: Reports behind them, dummies included.
         num_clients: Clients that answered.
         messages: The reports themselves, first axis one per report (or, where a query says so, one

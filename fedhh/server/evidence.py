@@ -15,8 +15,7 @@ import numpy.typing as npt
 from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 
 from fedhh.found import Found
-from fedhh.oracles import PureOracle
-from fedhh.queries.base import Aggregate
+from fedhh.server.noise import Noise
 
 MISSES = 0.05
 """Share of the intervals of returned words that may miss, in expectation."""
@@ -32,7 +31,7 @@ class Evidence:
 
     Attributes:
         votes: Reports that support the word.
-        num_reports: Reports of those rounds, n.
+        num_reports: Reports of those rounds, n; clients, where each has one vote for a value.
         expected: Sum of n q: the votes of a word that no client holds.
         support: The largest p of those rounds, not a sum: the probability that a report for the
             word supports it.
@@ -56,15 +55,15 @@ class Evidence:
         """Return no vote for so many words."""
         return cls(**{name: np.zeros(num_words) for name in cls.__dataclass_fields__})
 
-    def with_votes(self, oracle: PureOracle, votes: _Counts, aggregate: Aggregate) -> Evidence:
+    def with_votes(self, noise: Noise, votes: _Counts, num_clients: int) -> Evidence:
         """Return the evidence after a round that asked about the first words.
 
         Args:
-            oracle: The round's.
+            noise: What chance does in the round.
             votes: ``(k,) int64``, for the first k words.
-            aggregate: The round's answers.
+            num_clients: Clients that answered it.
         """
-        reports, clients = aggregate.num_reports, aggregate.num_clients
+        oracle, reports, clients = noise.oracle, noise.num_reports, num_clients
         alone, one = np.asarray(oracle.variance(np.array([0.0, 1.0]), max(reports, 1)))
         fresh: dict[str, float | _Floats | _Counts] = {
             "votes": votes,
@@ -162,11 +161,11 @@ def p_values_of_rare(
 ) -> _Floats:
     """Return an upper bound on P(at least so many votes) for words that at most k clients hold.
 
-    Each holder has at most one report for the word in all rounds together, which supports it with
-    probability at most ``support``: J ~ Bin(k, support) votes, whichever cohorts the holders are
-    in. All other votes are at most those of a word that no client holds, and independent of these,
-    so that P(J + others >= votes) = sum over j of P(J = j) times the bound of `p_values` at votes -
-    j. With k = 0 that is `p_values` itself.
+    Each holder has at most one report (or, where clients are counted, one vote) for the word in all
+    rounds together, which supports it with probability at most ``support``: J ~ Bin(k, support)
+    votes, whichever cohorts the holders are in. All other votes are at most those of a word that no
+    client holds, and independent of these, so that P(J + others >= votes) = sum over j of P(J = j)
+    times the bound of `p_values` at votes - j. With k = 0 that is `p_values` itself.
 
     Args:
         votes: ``(c,) float64``, whole numbers.

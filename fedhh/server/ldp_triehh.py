@@ -15,10 +15,12 @@ from annotated_types import Ge, Le
 
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
+from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.server.layer_consistency import shares_of
 from fedhh.server.local_discovery import LocalProtocol, judged
 from fedhh.server.noise import Noise, counted
 from fedhh.server.post_processed import PostProcessed
@@ -28,10 +30,12 @@ from fedhh.server.trie_layers import (
     domains_of,
     initial_trie,
     next_layer,
+    shares_after,
     split_kept,
     word_codes,
 )
 from fedhh.settings import Layers, Passes, decided
+from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -69,6 +73,10 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         skip_free_layers: Begin each pass at the first layer that drops a candidate, see above.
         oracle: Local randomizer by name; "ss" is the paper's.
         subset_size: For "ss": "paper" or "optimal".
+        votes_per_client: "one": a client's B reports are counted together, and a value has its vote
+            if any of them supports it, so that a fake client has one vote for a value and not B.
+            Whoever counts has to know which reports are of one client; no amplification by
+            shuffling is claimed then. "all": each report is counted by itself, as in the paper.
         reuse_clients: Draw each cohort from all clients again, so that one may serve repeatedly.
             Off in the paper; needed only for populations too small for fresh cohorts.
     """
@@ -84,6 +92,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
     skip_free_layers: bool = True
     oracle: str = "ss"
     subset_size: Literal["optimal", "paper"] = "optimal"
+    votes_per_client: VotesPerClient = "all"
     reuse_clients: bool = False
 
     def __post_init__(self) -> None:
@@ -91,7 +100,14 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         # Made once here so that a bad oracle is refused before anything runs, also one that fits no
         # large domain: extensions of all kept prefixes, short words that end earlier, the dummy.
         kept = self.eta_max if isinstance(self.eta_max, int) else 1
-        self._oracle(kept * (self.symbols.size + 2) + 1)
+        oracle = self._oracle(kept * (self.symbols.size + 2) + 1)
+        if self.votes_per_client == "one":
+            ClientVotes(oracle=oracle, max_items=self.max_items)
+            if not self.pad:
+                raise InputError(
+                    "Expected pad=true with votes_per_client='one', since a client's chance of a "
+                    "vote follows from the number of its reports, got pad=false; set pad=true."
+                )
 
     def most_prefixes(self, candidates: int) -> int:
         """Return how many prefixes a layer keeps at most that the next one extends.
@@ -220,6 +236,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
             finished=state.finished,
             excluded=state.excluded,
             oracle=self.oracle_spec,
+            votes_per_client=self.votes_per_client,
         )
 
     def hear(
@@ -229,13 +246,14 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         query: PrefixQuery,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
+        noise = Noise.of_votes(query, aggregate)
         votes = aggregate.tally[: query.num_candidates]
         kept, threshold = self.keep(votes, noise, query)
         extensions, words = split_kept(query, kept)
         found = self._found(query, aggregate, noise, words).without(query.excluded)
+        shares, exceeding = self._shares_after(run.own, query, aggregate, noise, extensions)
         following = next_layer(run.own, query, extensions, depth=self.depth)
-        own = following
+        own = None if following is None else replace(following, shares=shares)
         if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found))
         heard = judged(
@@ -247,7 +265,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
             found=found,
             kept=None if following is None else following.trie.levels[-1],
         )
-        return replace(heard, num_finished=len(words))
+        return replace(heard, num_finished=len(words), num_exceeding=exceeding)
 
     def _oracle(self, domain_size: int) -> PureOracle:
         return make_pure_oracle(self.oracle_spec, domain_size)
@@ -270,6 +288,19 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
             most_kept=self.most_kept,
             skip_free_layers=self.skip_free_layers,
         )
+
+    def _shares_after(
+        self,
+        own: TrieState,
+        query: PrefixQuery,
+        aggregate: Aggregate,
+        noise: Noise,
+        extensions: npt.NDArray[np.int64],
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        """Return `shares_after` a layer's votes."""
+        estimate = noise.estimate(aggregate.tally[extensions])
+        shares = shares_of(estimate, noise.variance(estimate), aggregate.num_clients)
+        return shares_after(own, query, shares, extensions)
 
     def _found(
         self,

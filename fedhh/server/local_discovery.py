@@ -16,7 +16,8 @@ import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.found import Found
-from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.oracles import OracleSpec
+from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, QueryType, RunState, State
@@ -106,6 +107,11 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
     @abstractmethod
     def pad(self) -> bool:
         """Whether every client sends exactly B contributions."""
+
+    @property
+    def votes_per_client(self) -> VotesPerClient:
+        """Whether a client has "one" vote for a value, or one for "all" of its reports."""
+        return "all"
 
     @property
     def num_cohorts(self) -> int:
@@ -227,6 +233,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             "padded": self.pad,
             "false_discovery_rate": self.false_discovery_rate,
             "anonymity_k": self.anonymity_k,
+            "votes_per_client": self.votes_per_client,
             "validation_randomizer": self.validation_oracle if self.validates else None,
         }
         layers = list(rounds)
@@ -306,6 +313,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             finished=words,
             excluded=np.zeros((0, width), dtype=np.uint16),
             oracle=oracle,
+            votes_per_client=self.votes_per_client,
         )
 
     def with_reported(
@@ -333,12 +341,11 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         self, run: RunState[State], query: PrefixQuery, aggregate: Aggregate
     ) -> Heard[State]:
         """Return the words that the validation round lets through."""
-        oracle = make_pure_oracle(query.oracle, query.domain_size)
-        noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+        noise, clients = Noise.of_votes(query, aggregate), aggregate.num_clients
         votes = aggregate.tally[: len(run.found.codes)]
-        validation = Evidence.nothing(len(votes)).with_votes(oracle, votes, aggregate)
+        validation = Evidence.nothing(len(votes)).with_votes(noise, votes, clients)
         earlier = self.earlier_evidence(run.own)
-        evidence = validation if earlier is None else earlier.with_votes(oracle, votes, aggregate)
+        evidence = validation if earlier is None else earlier.with_votes(noise, votes, clients)
         accepted, chosen = evidence.accepted(
             run.found,
             self.false_discovery_rate,

@@ -12,8 +12,10 @@ from scipy.special import betainc, logsumexp, ndtri
 
 from fedhh import oracles
 from fedhh.found import Found
-from fedhh.oracles import PureOracle
-from fedhh.queries.base import Aggregate, Query
+from fedhh.oracles import PureOracle, make_pure_oracle
+from fedhh.oracles.client_votes import ClientVotes
+from fedhh.oracles.families import PureVotes
+from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.server.sum_noise import SumNoise
 from fedhh.words.trie import Codes
 
@@ -135,14 +137,23 @@ class Noise:
     """What chance does in one round.
 
     Attributes:
-        oracle: The randomizer of the reports.
-        num_reports: How many were counted, n.
+        oracle: The randomizer of the reports; or `ClientVotes`, where clients are counted.
+        num_reports: How many reports, or clients, were counted, n.
         sketch: The distribution of a sketch, where reports were counted in one.
     """
 
-    oracle: PureOracle
+    oracle: PureVotes
     num_reports: int
     sketch: SketchNoise | None = None
+
+    @classmethod
+    def of_votes(cls, query: PrefixQuery, aggregate: Aggregate) -> Noise:
+        """Return the noise of a round of votes for prefixes, by reports or by clients."""
+        oracle = make_pure_oracle(query.oracle, query.domain_size)
+        if query.votes_per_client == "all":
+            return cls(oracle=oracle, num_reports=aggregate.num_reports)
+        votes = ClientVotes(oracle=oracle, max_items=query.max_items)
+        return cls(oracle=votes, num_reports=aggregate.num_clients)
 
     @classmethod
     def of_aggregate(cls, oracle: PureOracle, num_reports: int, aggregate: _Tally) -> Noise:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.queries.base import PrefixQuery
+from fedhh.server.layer_consistency import num_exceeding
 from fedhh.words.alphabet import END
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -25,6 +26,8 @@ class TrieState:
         trie: Prefixes of length ``layer``.
         finished: Words shorter than the candidates that wait to be voted on, see `initial_trie`.
         excluded: Words found by earlier passes.
+        shares: ``(P, 2) float64``: of each prefix of length ``layer``, the share of clients that
+            the layer before estimated, and its variance; ``(0, 2)`` where no layer asked about it.
     """
 
     pass_index: int
@@ -32,6 +35,7 @@ class TrieState:
     trie: PrefixTrie
     finished: Codes
     excluded: Codes
+    shares: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
 
 
 def initial_trie(
@@ -97,7 +101,31 @@ def next_layer(
     trie = query.trie.extend(extensions)
     if query.layer == depth or trie.width == 0:
         return None
-    return replace(own, layer=query.layer + 1, trie=trie, finished=own.finished[:0])
+    return replace(
+        own,
+        layer=query.layer + 1,
+        trie=trie,
+        finished=own.finished[:0],
+        shares=own.shares[:0],
+    )
+
+
+def shares_after(
+    own: TrieState, query: PrefixQuery, shares: npt.NDArray[np.float64], extensions: Indices
+) -> tuple[npt.NDArray[np.float64], int]:
+    """Return the next state's ``shares``, and how many kept prefixes exceed their parents'.
+
+    Args:
+        own: The state that asked.
+        query: Its question.
+        shares: ``(e, 2) float64``, see `layer_consistency.shares_of`: of the kept extensions.
+        extensions: ``(e,) int64``: kept candidates that extend a prefix, ascending.
+    """
+    size = query.trie.alphabet_size
+    exceeding = 0
+    if len(own.shares) == query.trie.width:
+        exceeding = num_exceeding(shares, own.shares[extensions // size])
+    return shares[extensions % size != END], exceeding
 
 
 def split_kept(query: PrefixQuery, kept: Indices) -> tuple[Indices, Indices]:

@@ -12,9 +12,9 @@ from scipy import stats
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles import OracleSpec, SubsetSelection, make_pure_oracle
-from fedhh.queries.base import Aggregate
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import Evidence, benjamini_hochberg, p_values, p_values_of_rare
+from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.testing import LETTERS
 from fedhh.testing.oracle_distributions import tally_distribution
@@ -72,9 +72,9 @@ def test_with_no_holder_p_values_are_those_of_the_plain_test_bit_for_bit():
 def test_a_holders_one_report_may_be_in_the_round_where_it_counts_most(sizes):
     evidence = Evidence.nothing(2)
     oracles = [make_pure_oracle(OracleSpec(name="grr", epsilon=2.0), size) for size in sizes]
-    answers = Aggregate(tally=np.zeros(1, dtype=np.int64), num_reports=100, num_clients=100)
     for oracle, words in zip(oracles, (1, 2), strict=True):
-        evidence = evidence.with_votes(oracle, np.full(words, 30), answers)
+        noise = Noise(oracle=oracle, num_reports=100)
+        evidence = evidence.with_votes(noise, np.full(words, 30), 100)
     # Randomized response tells more of five values than of fifty: e^2 / (e^2 + 4).
     likelier, rarer = math.exp(2) / (math.exp(2) + 4), math.exp(2) / (math.exp(2) + 49)
     assert evidence.support[0] == pytest.approx(likelier)

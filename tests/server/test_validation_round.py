@@ -14,11 +14,11 @@ from scipy import stats
 
 from fedhh.found import Found
 from fedhh.oracles import SubsetSelection
-from fedhh.queries.base import Aggregate
 from fedhh.server import evidence as evidence_module
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import Evidence
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.testing import ALPHA, LETTERS, small_population
@@ -54,8 +54,7 @@ class ValidationRound:
         oracle, n = self.oracle, self.num_reports
         rest = np.r_[np.zeros(self.others, dtype=np.int64), n - counts.sum()]
         tally = oracle.sample_aggregate(np.r_[counts, rest], rng=rng)
-        answers = Aggregate(tally=tally, num_reports=n, num_clients=n)
-        return before.with_votes(oracle, tally[:NUM_WORDS], answers)
+        return before.with_votes(Noise(oracle=oracle, num_reports=n), tally[:NUM_WORDS], n)
 
 
 # Many votes by chance, where their distribution is nearly normal; five, where it is skewed; and the
@@ -171,18 +170,18 @@ def test_without_the_correction_words_that_nobody_holds_are_returned(no_correcti
 def test_a_round_adds_up_to_what_the_oracle_says_of_it():
     oracle = SubsetSelection(epsilon=3.0, domain_size=41, subset_size="optimal")
     tally = np.arange(100, 141)
-    answers = Aggregate(tally=tally, num_reports=900, num_clients=300)
-    once = Evidence.nothing(5).with_votes(oracle, tally[:3], answers)
+    noise = Noise(oracle=oracle, num_reports=900)
+    once = Evidence.nothing(5).with_votes(noise, tally[:3], 300)
     assert once.votes.tolist() == [100, 101, 102, 0, 0]
     assert once.num_reports.tolist() == [900, 900, 900, 0, 0]
     assert once.num_clients.tolist() == [300, 300, 300, 0, 0]
     np.testing.assert_allclose(once.estimate[:3], oracle.estimate(tally[:3], 900))
     np.testing.assert_allclose(once.expected[:3], 900 * oracle.q)
-    twice = once.with_votes(oracle, tally[:4], answers).and_nothing(2)
+    twice = once.with_votes(noise, tally[:4], 300).and_nothing(2)
     assert twice.votes.tolist() == [200, 202, 204, 103, 0, 0, 0]
     words = Found(**{name: getattr(CANDIDATES, name)[:7] for name in Found.__dataclass_fields__})
     # With all votes of one round for it, a word is certain: variance by the oracle's own formula.
-    sure = Evidence.nothing(7).with_votes(oracle, np.full(7, 700), answers)
+    sure = Evidence.nothing(7).with_votes(noise, np.full(7, 700), 300)
     found, chosen = sure.accepted(words, RATE, validation=sure)
     assert chosen.all()
     clients = np.clip(found.estimate, 0, 300)

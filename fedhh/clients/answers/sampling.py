@@ -50,9 +50,10 @@ def can_sample(query: Query) -> bool:
     """Return whether a query's tally can be drawn from its noise-free counts."""
     if type(query) is PrefixQuery:
         oracle = _oracle(query)
-        if isinstance(oracle, SampledAggregates) and oracle.aggregate_form == "values":
-            return True
-        return isinstance(oracle, SketchOracle)
+        counts_values = isinstance(oracle, SampledAggregates) and oracle.aggregate_form == "values"
+        # Of what a client's reports support together, no joint distribution is known.
+        is_known = counts_values or isinstance(oracle, SketchOracle)
+        return is_known and query.votes_per_client == "all"
     if isinstance(query, FragmentQuery):
         return all(isinstance(each, SampledAggregates) for each in (query.words, query.fragments))
     if isinstance(query, BlindPrefixQuery):

@@ -21,6 +21,7 @@ from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.sentences import (
     below_zero,
+    noticed,
     privacy_sentence,
     realised_of,
     sentence,
@@ -48,6 +49,8 @@ def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator
         yield Line(f"{what.capitalize()} {value}: {note}.")
     if estimates := estimates_line(result):
         yield Line(estimates)
+    if seen := noticed(result):
+        yield Line(seen)
     yield Line("")
     top = result.discoveries.head(_TOP_WORDS)
     if len(top):

@@ -113,9 +113,11 @@ class RunResult:
 
     def __str__(self) -> str:
         """Return the run in a few lines; the rest is in its attributes."""
-        from fedhh.experiments.run.sentences import privacy_sentence, sentence
+        from fedhh.experiments.run.sentences import noticed, privacy_sentence, sentence
 
         lines = [f"{self.protocol.title} on {self.population['name']}", sentence(self)]
+        if note := noticed(self):
+            lines.append(note)
         if len(self.discoveries):
             lines.append("First words: " + ", ".join(self.discoveries["word"].head(10)))
         return "\n".join(map(printable, [*lines, privacy_sentence(self)]))

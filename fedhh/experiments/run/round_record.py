@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.queries.base import Aggregate, FakeReports, PrefixQuery, Query
 from fedhh.queries.cohort import Cohort
@@ -248,8 +248,7 @@ def _of_votes(
         votes, noise = query.sums(aggregate), SumNoise.of(query, aggregate)
     else:
         votes = aggregate.tally[: query.num_candidates]
-        oracle = make_pure_oracle(query.oracle, query.domain_size)
-        noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+        noise = Noise.of_votes(query, aggregate)
     width = max(query.finished.shape[1], query.trie.length + 1)
     is_validation = not query.num_extensions
     texts = list(after.words)

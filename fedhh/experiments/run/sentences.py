@@ -17,6 +17,7 @@ from fedhh.plans.noisy_sums import NoisySums, SecureSums, TwoServerSums
 from fedhh.plans.opt_in import OptInBlend
 from fedhh.plans.sampled_threshold import SampledThreshold
 from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.server.layer_consistency import ALARM_Z, expected_alarms
 
 
 def sentence(result: RunResult) -> str:
@@ -82,6 +83,25 @@ def below_zero(result: RunResult, words: pd.DataFrame) -> str | None:
     return (
         "Estimates are unbiased and not cut at 0: one below 0 is noise around the count of a word "
         "that few clients hold, or none."
+    )
+
+
+def noticed(result: RunResult) -> str | None:
+    """Return what in a run's layers contradicts each other, as the server sees it; None if nothing.
+
+    An attack that supports a prefix in one layer and not in the one before is noticed so; one that
+    fits all layers is not.
+    """
+    layers = result.layers
+    if "num_exceeding" not in layers or not (number := int(layers["num_exceeding"].sum())):
+        return None
+    by_chance = expected_alarms(int(layers["num_candidates"].sum()))
+    are = "prefix or word has" if number == 1 else "prefixes or words have"
+    return (
+        f"Noticed: {number:,} kept {are} a larger estimated share of clients than what precedes "
+        f"the last symbol, by more than {ALARM_Z:g} standard deviations (by chance at most "
+        f"{by_chance:.2g} expected). Fake clients that support it in one layer alone look so; so "
+        "do honest ones that hold more than max_items prefixes."
     )
 
 

@@ -34,6 +34,7 @@ def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
             "local_epsilon": plan.local_epsilon if local else None,
             "is_of_whole_set": getattr(plan, "is_of_whole_set", False),
             "false_discovery_rate": getattr(plan, "false_discovery_rate", 0.0),
+            "votes_per_client": getattr(plan, "votes_per_client", "all"),
         },
     }
 
@@ -96,6 +97,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
                 spent=float(stated["local_epsilon"]),
                 is_of_whole_set=bool(stated["is_of_whole_set"]),
                 false_discovery_rate=float(stated["false_discovery_rate"]),
+                votes_per_client="one" if stated.get("votes_per_client") == "one" else "all",
             )
         return cls(
             title=str(statement["title"]),

@@ -191,7 +191,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         if not self.has_posterior:
             return super().hear(planned, run, query, aggregate)
         state = self._belief(run)
-        noise = Noise(oracle=self._oracle(query.domain_size), num_reports=aggregate.num_reports)
+        noise = Noise.of_votes(query, aggregate)
         votes = aggregate.tally[: query.num_extensions + len(state.finished)]
         seen = self._seen(votes, noise, aggregate)
         size = query.alphabet.size
@@ -212,13 +212,16 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         evidence = state.evidence
         if self._carries:
             carried = aggregate.tally[len(votes) : len(votes) + len(run.found.codes)]
-            evidence = evidence.with_votes(noise.oracle, carried, aggregate)
+            evidence = evidence.with_votes(noise, carried, aggregate.num_clients)
         kept = chosen.prefixes
         found = self._new_candidates(run, query, aggregate, noise, chosen.words)
         trie, belief = query.trie.extend(kept), children.posterior(kept)
         model = state.model.after(numbers, distributions, children.held.reshape(-1, size))
         known = run.found.append(found).codes
         is_over = query.layer == self.depth or trie.width == 0
+        words = chosen.words[chosen.words < query.num_extensions]
+        extensions = np.union1d(kept, words)
+        shares, exceeding = self._shares_after(state, query, aggregate, noise, extensions)
         survived = votes[np.concatenate([kept, chosen.words])]
         return Heard(
             own=replace(
@@ -227,6 +230,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 layer=self.depth + 1 if is_over else query.layer + 1,
                 trie=trie,
                 finished=state.finished[:0],
+                shares=shares,
                 belief=belief,
                 model=model,
                 evidence=evidence.and_nothing(len(found.codes)),
@@ -240,6 +244,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             threshold=int(survived.min()) if len(survived) else int(votes.max()) + 1,
             noise_std=noise.std,
             kept_by="posterior",
+            num_exceeding=exceeding,
         )
 
     def earlier_evidence(self, own: TrieState) -> Evidence | None:
@@ -278,7 +283,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             votes,
             noise.oracle,
             num_clients=aggregate.num_clients,
-            num_reports=aggregate.num_reports,
+            num_reports=noise.num_reports,
             limit=_LIMIT * self._share_noise,
         )
 

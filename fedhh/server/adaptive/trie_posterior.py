@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles import PureOracle
+from fedhh.oracles.families import PureVotes
 from fedhh.words.alphabet import END
 
 _Floats = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ class LayerEvidence:
 
     @classmethod
     def of_votes(
-        cls, votes: _Counts, oracle: PureOracle, *, num_clients: int, num_reports: int, limit: float
+        cls, votes: _Counts, oracle: PureVotes, *, num_clients: int, num_reports: int, limit: float
     ) -> LayerEvidence:
         """Return the likelihood of ``(c,) int64`` votes.
 
@@ -117,7 +117,7 @@ class LayerEvidence:
             votes: The layer's.
             oracle: Its randomizer.
             num_clients: n.
-            num_reports: N.
+            num_reports: N; n where each client has one vote for a value.
             limit: See above.
         """
         different, which = np.unique(votes, return_inverse=True)
