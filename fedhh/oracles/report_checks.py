@@ -75,16 +75,20 @@ class ReportForm:
     has_row: bool = False
     entries_per_value: int = 0
 
+    def flaw_of_array(self, reports: npt.NDArray[Any]) -> Flaw | None:
+        """Return what is wrong with an array's type or axes, whatever its numbers are."""
+        if reports.dtype != self.dtype:
+            return Flaw.TYPE
+        return Flaw.SIZE if not reports.ndim or reports.shape[1:] != self.shape else None
+
     def codes(self, reports: npt.NDArray[Any]) -> Codes:
         """Return ``(n,) uint8``: 0 for each report of this form, the code of its flaw otherwise.
 
         Args:
             reports: Any array, whose first axis is one per report; without axes, it is one.
         """
-        if reports.dtype != self.dtype:
-            return np.full(num_reports_in(reports), _CODES[Flaw.TYPE])
-        if reports.ndim == 0 or reports.shape[1:] != self.shape:
-            return np.full(num_reports_in(reports), _CODES[Flaw.SIZE])
+        if (flaw := self.flaw_of_array(reports)) is not None:
+            return np.full(len(reports) if reports.ndim else 1, _CODES[flaw])
         return self._codes_of_numbers(reports)
 
     def _codes_of_numbers(self, reports: npt.NDArray[Any]) -> Codes:
@@ -175,8 +179,3 @@ def check_reports(oracle: FrequencyOracle, reports: object) -> ReportCheck:
     if not isinstance(reports, np.ndarray):
         return ReportCheck(codes=np.full(1, _CODES[Flaw.TYPE]))
     return ReportCheck(codes=oracle.report_form.codes(np.asarray(reports)))
-
-
-def num_reports_in(reports: npt.NDArray[Any]) -> int:
-    """Return how many reports an array counts as."""
-    return len(reports) if reports.ndim else 1

@@ -25,6 +25,7 @@ from fedhh.experiments.config.section import (
     table_in,
 )
 from fedhh.experiments.config.toml_file import DEEPEST, TOO_DEEP, literal, parse_toml, read_toml
+from fedhh.faults import Faults
 from fedhh.validation import InputError, did_you_mean, shown
 
 PROTOCOL, BASELINE = "protocol", "baseline"
@@ -95,10 +96,11 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         config = Config.model_validate(table)
     except ValidationError as error:
         raise InputError(f"{origin}: {explain(error)}") from None
-    try:
-        devices_of(config)
-    except InputError as error:
-        raise InputError(f"{origin}: devices: {error}") from None
+    for key, made_of in (("devices", devices_of), ("faults", faults_of)):
+        try:
+            made_of(config)
+        except InputError as error:
+            raise InputError(f"{origin}: {key}: {error}") from None
     # The known words take a while to load, which only a run needs.
     from fedhh.experiments.config.domain import read_candidates, settle_public
 
@@ -136,6 +138,11 @@ def _parse_protocol(table: Any, key: str, origin: str) -> ProtocolSection:
 def devices_of(config: Config) -> Devices | None:
     """Return when clients' devices are there; None if all of them always answer at once."""
     return None if config.devices is None else config.devices.devices
+
+
+def faults_of(config: Config) -> Faults | None:
+    """Return which clients send what the server refuses; None if none does."""
+    return None if config.faults is None else config.faults.faults
 
 
 def use_data(table: dict[str, Any], data: Path) -> None:

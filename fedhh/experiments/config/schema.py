@@ -17,6 +17,7 @@ from annotated_types import Ge
 from pydantic import Field, SerializeAsAny, create_model
 
 from fedhh.experiments.config.devices import DevicesConfig
+from fedhh.experiments.config.faults import FaultsConfig
 from fedhh.experiments.config.section import (
     DEFAULT_PROTOCOL,
     CountOrAuto,
@@ -220,6 +221,7 @@ class Config(Section):
         privacy: What privacy costs are stated for.
         simulation: How faithfully clients are simulated.
         devices: When clients' devices are there; if left out, all of them always answer at once.
+        faults: Which clients send what the server refuses; if left out, none does.
         metrics: What the result is measured against.
         execution: How fast.
         output: Where files go.
@@ -232,6 +234,7 @@ class Config(Section):
     privacy: PrivacyConfig = PrivacyConfig()
     simulation: SimulationConfig = SimulationConfig()
     devices: DevicesConfig | None = None
+    faults: FaultsConfig | None = None
     metrics: MetricsConfig = MetricsConfig()
     execution: ExecutionConfig = ExecutionConfig()
     output: OutputConfig = OutputConfig()
@@ -239,7 +242,8 @@ class Config(Section):
     @property
     def result_key(self) -> str:
         """Hexadecimal hash of everything that makes the result."""
-        excluded = {"execution", "output", *([] if self.devices else ["devices"])}
+        left_out = [key for key in ("devices", "faults") if getattr(self, key) is None]
+        excluded = {"execution", "output", *left_out}
         content = self.model_dump(mode="json", exclude=excluded)
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

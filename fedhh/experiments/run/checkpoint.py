@@ -12,6 +12,7 @@ from fedhh.devices import Devices
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import ROUND_TYPES, RoundRecord, record_of
+from fedhh.faults import Faults
 from fedhh.protocol import AnyProtocol, Discoveries
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
@@ -35,13 +36,13 @@ class Checkpoint:
         seed: int,
         fidelity: Fidelity,
         devices: Devices | None = None,
+        faults: Faults | None = None,
     ) -> None:
         """Name the run by a hash of all that decides how it goes on."""
         self._path = directory / CHECKPOINT
         self._protocol = protocol
         parts: tuple[Any, ...] = (__version__, protocol, seed, fidelity, population.fingerprint())
-        if devices is not None:
-            parts = (*parts, devices)
+        parts = (*parts, *(each for each in (devices, faults) if each is not None))
         self._identity = hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @property

@@ -10,8 +10,10 @@ import pandas as pd
 from fedhh.accounting import PrivacyReport
 from fedhh.experiments.run.calendar import Calendar
 from fedhh.experiments.run.candidates import CandidateRecord
+from fedhh.experiments.run.intake import intake_of
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.protocol import AnyProtocol
+from fedhh.queries.refusals import IntakeCounts
 from fedhh.validation import printable
 
 if TYPE_CHECKING:
@@ -71,6 +73,11 @@ class RunResult:
     timings: dict[str, float]
     candidates: CandidateRecord | None = None
     calendar: Calendar | None = None
+
+    @property
+    def intake(self) -> IntakeCounts | None:
+        """How many answers arrived and were refused; None where no client has faults."""
+        return intake_of(self.layers)
 
     @property
     def seconds(self) -> float:

@@ -15,6 +15,7 @@ from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.directory import (
     CALENDAR,
     CANDIDATES,
+    INTAKE,
     MISSED,
     STATEMENT,
     VOTES,
@@ -39,7 +40,7 @@ from fedhh.validation import InputError
 
 _NOT_SIMULATION = {
     "schema_version", KIND, "fedhh_version", "seed", "population", "protocol", "privacy", "metrics",
-    "cost", CALENDAR, "timings_seconds", STATEMENT,
+    "cost", CALENDAR, INTAKE, "timings_seconds", STATEMENT,
 }  # fmt: skip
 
 DISCOVERIES: Schema = {

@@ -40,6 +40,7 @@ from fedhh.experiments.sweep.object_cells import (
     path_of,
 )
 from fedhh.experiments.sweep.totals import check_equal, total_line
+from fedhh.faults import Faults
 from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError, shown
 
@@ -54,6 +55,7 @@ def sweep_over(
     ray_address: str = "",
     fidelity: Fidelity | None = None,
     devices: Devices | None = None,
+    faults: Faults | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -85,6 +87,7 @@ def sweep_over(
             local Ray if empty.
         fidelity: How faithfully to simulate clients; every report if None.
         devices: When clients' devices are there; if None, all of them always answer at once.
+        faults: Which clients send what the server refuses; if None, none does.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -112,6 +115,7 @@ def sweep_over(
     options = {
         "fidelity": fidelity, "settings": settings, "delta": delta, "alpha": alpha,
         **({} if devices is None else {"devices": devices}),
+        **({} if faults is None else {"faults": faults}),
     }  # fmt: skip
     check_cluster(workers, ray_address)
     values = listed_axes(axes or {}, listed)
