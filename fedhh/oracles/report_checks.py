@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -160,6 +160,14 @@ class ReportCheck:
         return {flaw: count for flaw, count in zip(FLAWS, counts, strict=True) if count}
 
 
+def is_plain_array(reports: object) -> TypeGuard[npt.NDArray[Any]]:
+    """Return whether something is an array of numbers, and not of one of its subclasses.
+
+    These may hide some of their numbers, as masked arrays do.
+    """
+    return type(reports) is np.ndarray
+
+
 def check_reports(oracle: FrequencyOracle, reports: object) -> ReportCheck:
     """Return which reports a server accepts that arrive as reports of an oracle.
 
@@ -176,6 +184,6 @@ def check_reports(oracle: FrequencyOracle, reports: object) -> ReportCheck:
     >>> check.accepted.tolist(), {str(flaw): n for flaw, n in check.refused.items()}
     ([True, True, False, False], {'out of domain': 2})
     """
-    if not isinstance(reports, np.ndarray):
+    if not is_plain_array(reports):
         return ReportCheck(codes=np.full(1, _CODES[Flaw.TYPE]))
-    return ReportCheck(codes=oracle.report_form.codes(np.asarray(reports)))
+    return ReportCheck(codes=oracle.report_form.codes(reports))

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import FrequencyOracle, make_oracle
-from fedhh.oracles.report_checks import FLAWS, Flaw, check_reports
+from fedhh.oracles.report_checks import FLAWS, Flaw, check_reports, is_plain_array
 from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.queries.refusals import IntakeCounts, Refusal
 from fedhh.queries.sets import HeldSetQuery
@@ -143,7 +143,7 @@ class Intake:
         flaws: list[Refusal | None] = []
         arrays = []
         for answer in answers:
-            flaw = form.flaw_of_array(answer) if isinstance(answer, np.ndarray) else Flaw.TYPE
+            flaw = form.flaw_of_array(answer) if is_plain_array(answer) else Flaw.TYPE
             flaws.append(None if flaw is None else Refusal(flaw))
             arrays.append(np.asarray(answer) if flaw is None else None)
         whole = [(place, array) for place, array in enumerate(arrays) if array is not None]

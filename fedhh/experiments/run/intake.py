@@ -74,7 +74,7 @@ def check_faults(faults: Faults, devices: Devices | None, protocol: AnyProtocol)
                 f"Expected faults.{fault} = 0, got {faults.share_of(fault):g}: an answer to a "
                 f"{type(query).__name__} {_of_oracle(query)}cannot have that fault."
             )
-    if faults.configured == (Fault.STALE,) and len(plan.layers) == 1:
+    if faults.stale_answers and len(plan.layers) == 1:
         raise InputError(
             f"Expected faults.{Fault.STALE} = 0, got {faults.stale_answers:g}: the protocol has "
             "one round, and none before it."

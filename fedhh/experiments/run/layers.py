@@ -201,7 +201,7 @@ def _of_devices(attendance: Attendance | None, opened_hours: float) -> dict[str,
     }
 
 
-def _of_faults(intake: IntakeCounts | None) -> dict[str, int]:
+def _of_faults(intake: IntakeCounts | None) -> dict[str, Any]:
     """Return the columns of a round whose clients had faults."""
     if intake is None:
         return {}
