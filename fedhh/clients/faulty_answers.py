@@ -7,7 +7,6 @@ that is accepted by its fault alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ import numpy.typing as npt
 
 from fedhh.faults import FAULTS, Fault
 from fedhh.oracles import FrequencyOracle
-from fedhh.oracles.report_checks import BlockForm
+from fedhh.oracles.report_checks import BlockForm, check_reports
 from fedhh.queries.base import Query
-from fedhh.queries.intake import Envelope, Intake, oracle_of_reports, reports_per_client
+from fedhh.queries.intake import Envelope, oracle_of_reports, reports_per_client
 from fedhh.queries.refusals import Refusal
 
 Reports = npt.NDArray[Any]
@@ -51,16 +50,11 @@ class FaultyAnswers:
 
     def can_have(self, fault: Fault) -> bool:
         """Return whether an answer to the query can have a fault, and be refused for it."""
-        query = self._query
         if fault is Fault.SECOND:
             return True
         if fault is Fault.STALE:
             return self._round_before is not None
-        if self._oracle is None:
-            return False
-        intake = Intake(replace(query, cohort=replace(query.cohort, presence=None)))
-        intake.receive(self.envelopes([fault], [0], rng=np.random.default_rng(0)))
-        return intake.counts.refused == {REFUSALS[fault]: 1}
+        return self._oracle is not None and reports_can_have(fault, self._oracle)
 
     def envelopes(
         self, faults: Sequence[Fault], tokens: Sequence[int], *, rng: np.random.Generator
@@ -94,6 +88,15 @@ class FaultyAnswers:
 
 
 _HALF = 0.5
+
+
+def reports_can_have(fault: Fault, oracle: FrequencyOracle) -> bool:
+    """Return whether an oracle's reports can have a fault, and are refused for it."""
+    if fault is Fault.NUMBER:
+        return True
+    honest = oracle.privatize(np.zeros(1, dtype=np.int64), rng=np.random.default_rng(0))
+    refused = check_reports(oracle, damaged(fault, oracle, honest, fewer=False)).refused
+    return list(refused) == [REFUSALS[fault].value]
 
 
 def damaged(fault: Fault, oracle: FrequencyOracle, reports: Reports, *, fewer: bool) -> Reports:

@@ -6,14 +6,18 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.clients.faulty_answers import FaultyAnswers
+from fedhh.clients.faulty_answers import FaultyAnswers, reports_can_have
 from fedhh.devices import Devices
 from fedhh.experiments.config.load import devices_of, faults_of
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.calendar import check_devices
 from fedhh.experiments.run.layers import REFUSED
 from fedhh.faults import Fault, Faults
+from fedhh.oracles import make_oracle
+from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol
+from fedhh.queries.base import Query
+from fedhh.queries.intake import oracle_of_reports
 from fedhh.queries.refusals import IntakeCounts
 from fedhh.validation import InputError
 
@@ -69,7 +73,7 @@ def check_faults(faults: Faults, devices: Devices | None, protocol: AnyProtocol)
         return
     made = FaultyAnswers(query, round_before=(0, 0))
     for fault in faults.configured:
-        if not made.can_have(fault):
+        if not (made.can_have(fault) or _later_ones_can_have(fault, query, plan)):
             raise InputError(
                 f"Expected faults.{fault} = 0, got {faults.share_of(fault):g}: an answer to a "
                 f"{type(query).__name__} {_of_oracle(query)}cannot have that fault."
@@ -79,6 +83,14 @@ def check_faults(faults: Faults, devices: Devices | None, protocol: AnyProtocol)
             f"Expected faults.{Fault.STALE} = 0, got {faults.stale_answers:g}: the protocol has "
             "one round, and none before it."
         )
+
+
+def _later_ones_can_have(fault: Fault, query: Query, plan: Plan) -> bool:
+    """Return whether answers to a later query can have a fault, whose domain may be larger."""
+    if oracle_of_reports(query) is None or len(query.randomizers) != 1:
+        return False
+    largest = max(each.largest_domain for each in plan.layers)
+    return reports_can_have(fault, make_oracle(query.randomizers[0], largest))
 
 
 def intake_of(layers: pd.DataFrame) -> IntakeCounts | None:
@@ -109,6 +121,6 @@ def intake_record(counts: IntakeCounts) -> dict[str, Any]:
     }
 
 
-def _of_oracle(query: Any) -> str:
+def _of_oracle(query: Query) -> str:
     names = ", ".join(spec.name for spec in query.randomizers)
     return f"with oracle {names} " if names else ""
