@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from fedhh.experiments.study.source import run
     from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
+    from fedhh.faults import Faults
     from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
     from fedhh.server.bitstogram import Bitstogram
     from fedhh.server.blender import Blender
@@ -89,6 +90,7 @@ _HOMES = {
     "Candidates": "fedhh.words.candidates",
     "Devices": "fedhh.devices",
     "DpSips": "fedhh.server.weighted_gaussian",
+    "Faults": "fedhh.faults",
     "InputError": "fedhh.validation",
     "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
@@ -131,6 +133,7 @@ __all__ = [
     "Candidates",
     "Devices",
     "DpSips",
+    "Faults",
     "InputError",
     "LdpMiner",
     "LdpTrieHH",

@@ -16,6 +16,7 @@ hours, and who answers is the same to the bit wherever it is computed.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -150,11 +151,16 @@ class Devices(TakesSettingsByName):
             return max(FEWEST_ANSWERS, math.ceil(self.least_share * cohort * (1 - 1e-12)))
         return max(FEWEST_ANSWERS, self.least_clients or 0)
 
-    def check_cohort(self, cohort: int) -> None:
-        """Raise InputError, with the nearest number, if a round cannot expect its least answers."""
+    def check_cohort(self, cohort: int, *, refused: float = 0.0) -> None:
+        """Raise InputError, with the nearest number, if a round cannot expect its least answers.
+
+        Args:
+            cohort: Clients that it asks.
+            refused: Share of the answers that the server refuses.
+        """
         waits = self.when_missed == "wait"
         by = self.end_hours if waits else self.closing_hours
-        expected = cohort * self._answering(by)
+        expected = cohort * self._answering(by) * (1 - refused)
         fewest = self.fewest_answers(cohort)
         if fewest <= expected * (1 + 1e-12):
             return
@@ -165,13 +171,14 @@ class Devices(TakesSettingsByName):
             bound = f"least_clients <= {math.floor(expected * (1 + 1e-12)):,}"
             got = f"least_clients={self.least_clients or FEWEST_ANSWERS:,}"
         at = "the last check-in" if by == self.end_hours else "the deadline"
-        needed = self.hours_of(fewest / cohort / max(self._answering(math.inf, 1.0), 1e-300))
+        most = self._answering(math.inf, 1.0) * (1 - refused)
+        needed = self.hours_of(fewest / cohort / max(most, 1e-300))
         later = "" if waits or math.isinf(needed) else f"; or deadline_hours >= {needed:.4g}"
         raise InputError(
             f"Expected devices.{bound}{later}, got {got}: of a cohort of {cohort:,} clients "
             f"{math.floor(expected):,} answers can be expected by {at} at {by:g} hours (eligible "
             f"{self.eligible:g}, checked in {self.share_by(by):g}, not dropped out "
-            f"{1 - self.dropout:g})."
+            f"{1 - self.dropout:g}{f', not refused {1 - refused:g}' if refused else ''})."
         )
 
     def is_eligible(self, clients: npt.NDArray[np.int64], *, seed: int) -> npt.NDArray[np.bool_]:
@@ -196,23 +203,16 @@ class Devices(TakesSettingsByName):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Presence:
-    """Who of a round's cohort answers: the devices that are there before it closes.
+class Presence(ABC):
+    """Who of a round's cohort answers, and how many: the same for any number of workers.
 
     Attributes:
-        devices: When devices are there.
-        pass_index: The round's pass; with the layer it addresses the draw.
-        layer: Its layer.
-        share: The curve where the round closes: devices answer whose number is below it.
         answers: How many of the cohort do.
     """
 
-    devices: Devices
-    pass_index: int
-    layer: int
-    share: float
     answers: int
 
+    @abstractmethod
     def is_there(
         self, clients: npt.NDArray[np.int64], block: int, *, seed: int
     ) -> npt.NDArray[np.bool_]:
@@ -223,6 +223,27 @@ class Presence:
             block: The block's number.
             seed: The run's seed.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedIn(Presence):
+    """The devices that are there before the round closes.
+
+    Attributes:
+        devices: When devices are there.
+        pass_index: The round's pass; with the layer it addresses the draw.
+        layer: Its layer.
+        share: The curve where the round closes: devices answer whose number is below it.
+    """
+
+    devices: Devices
+    pass_index: int
+    layer: int
+    share: float
+
+    def is_there(
+        self, clients: npt.NDArray[np.int64], block: int, *, seed: int
+    ) -> npt.NDArray[np.bool_]:
         coins = check_ins(self.devices, self.pass_index, self.layer, clients, block, seed=seed)
         return np.asarray(coins.is_kept & (coins.place < self.share))
 

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from fedhh.devices import CURVES, Devices, Presence, check_ins
+from fedhh.devices import CURVES, CheckedIn, Devices, check_ins
 from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
 
@@ -100,7 +100,7 @@ def test_rounds_and_blocks_draw_check_ins_of_their_own():
 
 def test_a_presence_is_a_value_that_says_the_same_elsewhere():
     devices = Devices(check_in=CURVE, eligible=0.8, dropout=0.1)
-    presence = Presence(devices=devices, pass_index=1, layer=3, share=0.5, answers=7)
+    presence = CheckedIn(devices=devices, pass_index=1, layer=3, share=0.5, answers=7)
     copy = pickle.loads(pickle.dumps(presence))
     assert copy == presence
     assert hash(copy) == hash(presence)

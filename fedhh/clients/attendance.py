@@ -15,7 +15,7 @@ import numpy as np
 from fedhh.clients.exact_tally import ScaledProgress
 from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import Population
-from fedhh.devices import CheckIns, Devices, Presence, check_ins
+from fedhh.devices import CheckedIn, CheckIns, Devices, Presence, check_ins
 from fedhh.queries.base import Answer, Attendance, Query
 from fedhh.queries.cohort import Cohort
 from fedhh.simulation.executor import Executor, Progress
@@ -70,10 +70,15 @@ class AttendanceExecutor(Executor):
             progress = ScaledProgress(listener=progress, scale=scale)
         asked = replace(query, cohort=replace(query.cohort, presence=presence))
         known: Attendance | None = attendance
-        for answer in self._executor.answer(asked, progress):
-            diagnostics = replace(answer.diagnostics, attendance=known)
-            yield replace(answer, diagnostics=diagnostics)
-            known = None
+        try:
+            for answer in self._executor.answer(asked, progress):
+                diagnostics = replace(answer.diagnostics, attendance=known)
+                yield replace(answer, diagnostics=diagnostics)
+                known = None
+        except MissedRoundError as error:
+            # Enough were there, and too few of their answers are accepted.
+            accepted = error.attendance.answers
+            raise MissedRoundError(replace(attendance, answers=accepted)) from None
 
     def attend(self, cohort: Cohort, pass_index: int, layer: int) -> tuple[Attendance, Presence]:
         """Return how many of a round's cohort are there and for how long it is open, and who."""
@@ -96,7 +101,7 @@ class AttendanceExecutor(Executor):
             hours=end,
             waited_hours=end - closing,
         )
-        presence = Presence(
+        presence = CheckedIn(
             devices=devices, pass_index=pass_index, layer=layer, share=share, answers=answers
         )
         return attendance, presence

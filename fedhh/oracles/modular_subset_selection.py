@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from fedhh.oracles.base import AggregateForm, Floats, Reports, Tally, Values
+from fedhh.oracles.report_checks import BlockForm, ReportForm
 from fedhh.oracles.residue_systems import ResidueSystem, residue_system
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import SubsetSelection
@@ -276,6 +277,11 @@ class ModularSubsetSelection(SampledAggregates):
             subsets = reports[own, 1 : 1 + block.d]
             logs[own] = math.log(chance) + block.log_prob(subsets, place % block.domain_size)
         return logs
+
+    @cached_property
+    def report_form(self) -> ReportForm:
+        forms = tuple(block.report_form for block in self.blocks)
+        return BlockForm(shape=(self._width,), blocks=forms)
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self._width)

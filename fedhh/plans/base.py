@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from fedhh.queries.cohort import Cohort
-from fedhh.validation import InputError
+from fedhh.validation import InputError, shown
 
 if TYPE_CHECKING:  # Queries load compiled code, which accounting does not need.
     from fedhh.queries.base import Query
@@ -156,8 +156,8 @@ class Plan:
             if (each.pass_index, each.layer) == (pass_index, layer):
                 return each
         raise InputError(
-            f"Expected a planned round, got pass {pass_index + 1}, layer {layer}; the plan has "
-            f"{len(self.layers)} rounds: state it in the protocol's mechanism."
+            f"Expected a planned round, got pass {shown(pass_index + 1)}, layer {shown(layer)}; "
+            f"the plan has {len(self.layers)} rounds: state it in the protocol's mechanism."
         )
 
     def cohort(self, pass_index: int, layer: int) -> Cohort:
@@ -185,21 +185,28 @@ class Plan:
         What accounting claims before a run rests on the plan, so a query has its epsilon, cohort,
         contributions, padding and domain from there.
         """
+        for name in ("pass_index", "layer"):
+            _require_integer(getattr(query, name), name)
         planned = self.planned(query.pass_index, query.layer)
         where = f"pass {query.pass_index + 1}, layer {query.layer}"
         cohort = self.cohort(query.pass_index, query.layer)
-        if query.cohort != cohort:
-            raise InputError(f"Expected {cohort} in {where}, as planned, got {query.cohort}.")
-        if query.max_items > self.max_items:
+        # A start of 0.0 is equal to 0, and addresses no client.
+        if query.cohort != cohort or repr(query.cohort) != repr(cohort):
             raise InputError(
-                f"Expected max_items <= {self.max_items} in {where}, as planned, got "
-                f"max_items={query.max_items}."
+                f"Expected {cohort} in {where}, as planned, got {shown(query.cohort)}."
             )
-        if self.padded and not query.pad:
+        _require_integer(query.max_items, "max_items")
+        if not 1 <= query.max_items <= self.max_items:
             raise InputError(
-                f"Expected pad=True in {where}, as planned, got pad=False; state padded=False."
+                f"Expected 1 <= max_items <= {self.max_items} in {where}, as planned, got "
+                f"max_items={shown(query.max_items)}."
             )
-        size = query.domain_size
+        if self.padded and query.pad is not True:
+            raise InputError(
+                f"Expected pad=True in {where}, as planned, got pad={shown(query.pad)}; state "
+                "padded=False."
+            )
+        size = stated_by(query, "domain_size")
         if size is not None and not planned.smallest_domain <= size <= planned.largest_domain:
             raise InputError(
                 f"Expected a domain of {planned.smallest_domain} to {planned.largest_domain} "
@@ -210,3 +217,28 @@ class Plan:
     def values_per_report(self, domain_size: int) -> int | None:
         """Return d where a report is a set of d values of so large a domain; None otherwise."""
         return None
+
+
+def stated_by(query: Query, name: str) -> float | None:
+    """Return a number that a query states of itself, None if it states none.
+
+    Raises:
+        InputError: Its fields are of another type, so that the number does not follow from them.
+    """
+    try:
+        number = getattr(query, name)
+        if number is not None:
+            math.isnan(number)
+    except InputError:
+        raise
+    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InputError(
+            f"Expected fields of a {type(query).__name__} from which its {name} follows, got "
+            f"others: {error}."
+        ) from error
+    return number  # type: ignore[no-any-return]
+
+
+def _require_integer(value: object, name: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"Expected {name} of a query as an integer, got {name}={shown(value)}.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fedhh import oracles
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.client_votes import VotesPerClient
-from fedhh.plans.base import Plan
+from fedhh.plans.base import Plan, stated_by
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
@@ -79,10 +79,12 @@ class LocalReports(Plan):
     def check_report(self, query: Query) -> None:
         """Raise InputError unless a query's contributions are randomized as stated."""
         where = f"pass {query.pass_index + 1}, layer {query.layer}"
-        if query.local_epsilon > self.local_epsilon * (1 + _ROUNDING):
+        epsilon = stated_by(query, "local_epsilon")
+        # Not a number is no epsilon that is stated.
+        if epsilon is None or not epsilon <= self.local_epsilon * (1 + _ROUNDING):
             raise InputError(
                 f"Expected local_epsilon <= {self.local_epsilon} per contribution in {where}, as "
-                f"planned, got local_epsilon={query.local_epsilon}."
+                f"planned, got local_epsilon={epsilon}."
             )
         asked = getattr(query, "votes_per_client", "all")
         if asked != self.votes_per_client:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.queries.cohort import Cohort
+from fedhh.queries.refusals import IntakeCounts
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -312,6 +313,7 @@ class Diagnostics:
         is_sampled: Whether the tally was drawn at once, and no report was made.
         attendance: How many devices were there; None where all clients always answer.
         fakes: What fake clients sent; None where there are none.
+        intake: How many answers arrived, and why some were refused; None where all are accepted.
     """
 
     num_dummies: int = 0
@@ -320,6 +322,7 @@ class Diagnostics:
     is_sampled: bool = False
     attendance: Attendance | None = None
     fakes: FakeReports | None = field(default=None, compare=False)
+    intake: IntakeCounts | None = None
 
     def merge(self, other: Diagnostics) -> Diagnostics:
         """Return the diagnostics of both parts."""
@@ -330,10 +333,14 @@ class Diagnostics:
             is_sampled=self.is_sampled or other.is_sampled,
             attendance=self.attendance or other.attendance,
             fakes=self.fakes or other.fakes,
+            intake=_merged(self.intake, other.intake),
         )
 
 
-def _merged(one: Counted | None, other: Counted | None) -> Counted | None:
+_Counts = TypeVar("_Counts", Counted, IntakeCounts)
+
+
+def _merged(one: _Counts | None, other: _Counts | None) -> _Counts | None:
     if one is None or other is None:
         return one or other
     return one.merge(other)

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import fedhh
-from fedhh.experiments.run import calendar, candidates, cost, flat_result, layers, metrics
+from fedhh.experiments.run import calendar, candidates, cost, flat_result, intake, layers, metrics
 from fedhh.experiments.sweep import directory as sweep_directory
 from fedhh.longitudinal.pipeline import directory as pipeline_directory
 from fedhh.longitudinal.pipeline import measures
@@ -35,6 +35,7 @@ _SETTINGS = (
     "baseline.name=sfp",
     "devices.check_in=papaya",
     "devices.least_share=0.5",
+    "faults.stale_answers=0.02",
 )
 _REPEATED = ("--workers", "0", "--set", "longitudinal.days=14", "--set", "population.clients=5000")
 _SWEEP = """[population]
@@ -141,6 +142,7 @@ _SECTIONS = {
     "metrics": "Below",
     "cost": "Below",
     "calendar": "Only of a run with `[devices]`: below",
+    "intake": "Only of a run with `[faults]`: below",
     "timings_seconds": "Seconds; the only part that differs between two runs of one seed",
 }
 
@@ -204,6 +206,8 @@ def _page(folder: Path) -> str:
             _keys(result["cost"], meanings_in(cost.cost_of)),
             "### Calendar\n\n",
             _keys(result["calendar"], meanings_in(calendar.Calendar.to_dict)),
+            "### Intake\n\n",
+            _keys(result["intake"], meanings_in(intake.intake_record)),
             "## A sweep's directory\n\n",
             _files(swept, SWEEP_FILES),
             "## results\n\nAfter `cell`, a column for each setting that varies between cells, "

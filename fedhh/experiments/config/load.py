@@ -26,6 +26,7 @@ from fedhh.experiments.config.section import (
     table_in,
 )
 from fedhh.experiments.config.toml_file import DEEPEST, TOO_DEEP, literal, parse_toml, read_toml
+from fedhh.faults import Faults
 from fedhh.validation import InputError, did_you_mean, shown
 
 PROTOCOL, BASELINE = "protocol", "baseline"
@@ -96,11 +97,12 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         config = Config.model_validate(table)
     except ValidationError as error:
         raise InputError(f"{origin}: {explain(error)}") from None
-    for name, settings_of in (("devices", devices_of), ("adversary", adversary_of)):
+    checked = {"devices": devices_of, "adversary": adversary_of, "faults": faults_of}
+    for key, made_of in checked.items():
         try:
-            settings_of(config)
+            made_of(config)
         except InputError as error:
-            raise InputError(f"{origin}: {name}: {error}") from None
+            raise InputError(f"{origin}: {key}: {error}") from None
     # The known words take a while to load, which only a run needs.
     from fedhh.experiments.config.domain import read_candidates, settle_public
 
@@ -143,6 +145,11 @@ def devices_of(config: Config) -> Devices | None:
 def adversary_of(config: Config) -> Adversary | None:
     """Return a configuration's fake clients; None if all clients are honest."""
     return None if config.adversary is None else config.adversary.adversary
+
+
+def faults_of(config: Config) -> Faults | None:
+    """Return which clients send what the server refuses; None if none does."""
+    return None if config.faults is None else config.faults.faults
 
 
 def use_data(table: dict[str, Any], data: Path) -> None:

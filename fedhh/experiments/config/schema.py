@@ -18,6 +18,7 @@ from pydantic import Field, SerializeAsAny, create_model
 
 from fedhh.experiments.config.adversary import AdversaryConfig
 from fedhh.experiments.config.devices import DevicesConfig
+from fedhh.experiments.config.faults import FaultsConfig
 from fedhh.experiments.config.section import (
     DEFAULT_PROTOCOL,
     CountOrAuto,
@@ -222,6 +223,7 @@ class Config(Section):
         simulation: How faithfully clients are simulated.
         devices: When clients' devices are there; if left out, all of them always answer at once.
         adversary: Fake clients, or clients that collude; if left out, all are honest.
+        faults: Which clients send what the server refuses; if left out, none does.
         metrics: What the result is measured against.
         execution: How fast.
         output: Where files go.
@@ -235,6 +237,7 @@ class Config(Section):
     simulation: SimulationConfig = SimulationConfig()
     devices: DevicesConfig | None = None
     adversary: AdversaryConfig | None = None
+    faults: FaultsConfig | None = None
     metrics: MetricsConfig = MetricsConfig()
     execution: ExecutionConfig = ExecutionConfig()
     output: OutputConfig = OutputConfig()
@@ -242,8 +245,9 @@ class Config(Section):
     @property
     def result_key(self) -> str:
         """Hexadecimal hash of everything that makes the result."""
-        optional = ("devices", "adversary")
-        excluded = {"execution", "output", *(key for key in optional if not getattr(self, key))}
+        optional = ("devices", "adversary", "faults")
+        left_out = [key for key in optional if getattr(self, key) is None]
+        excluded = {"execution", "output", *left_out}
         content = self.model_dump(mode="json", exclude=excluded)
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -13,6 +13,7 @@ from fedhh.devices import Devices
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import ROUND_TYPES, RoundRecord, record_of
+from fedhh.faults import Faults
 from fedhh.protocol import AnyProtocol, Discoveries
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
@@ -37,12 +38,14 @@ class Checkpoint:
         fidelity: Fidelity,
         devices: Devices | None = None,
         adversary: Adversary | None = None,
+        faults: Faults | None = None,
     ) -> None:
         """Name the run by a hash of all that decides how it goes on."""
         self._path = directory / CHECKPOINT
         self._protocol = protocol
         parts: tuple[Any, ...] = (__version__, protocol, seed, fidelity, population.fingerprint())
-        parts += tuple(each for each in (devices, adversary) if each is not None)
+        others = (devices, adversary, faults)
+        parts = (*parts, *(each for each in others if each is not None))
         self._identity = hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @property

@@ -25,17 +25,18 @@ from fedhh.experiments.config.domain import (
     settle_alphabet,
 )
 from fedhh.experiments.config.fidelity import Fidelity
-from fedhh.experiments.config.load import adversary_of, devices_of
+from fedhh.experiments.config.load import adversary_of, faults_of
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.adversary import FakeClients
 from fedhh.experiments.run.arguments import require_population, require_protocol
-from fedhh.experiments.run.calendar import Timetable, check_devices
+from fedhh.experiments.run.calendar import Timetable
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
 from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.cost import cost_of
+from fedhh.experiments.run.intake import HEAVY_FIRST, accepting, accepting_of, check_clients
 from fedhh.experiments.run.layers import LayerRow, layers_table
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
@@ -50,6 +51,7 @@ from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.experiments.study.callbacks import Callbacks, Several
+from fedhh.faults import Faults
 from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol
 from fedhh.simulation import engine
@@ -71,6 +73,7 @@ def simulate(
     fidelity: Fidelity | None = None,
     devices: Devices | None = None,
     adversary: Adversary | None = None,
+    faults: Faults | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -90,6 +93,7 @@ def simulate(
             tally at once where that is cheaper.
         devices: When clients' devices are there; if None, all of them always answer at once.
         adversary: Fake clients, or clients that collude; if None, all are honest.
+        faults: Which clients send what the server refuses; if None, none does.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -107,8 +111,8 @@ def simulate(
     protocol = protocol.settle(num_clients=population.num_clients + num_fakes, seed=seed)
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
-    if devices is not None:
-        check_devices(devices, protocol.plan)
+    devices = accepting(devices, faults)
+    check_clients(devices, faults, protocol)
     worker = _worker(population, seed)
     with fidelity.wrap(open_workers(worker, workers, ray_address), seed=seed) as executor:
         return _run(
@@ -119,6 +123,7 @@ def simulate(
             fidelity=fidelity,
             devices=devices,
             adversary=adversary,
+            faults=faults,
             settings=settings or MetricSettings(),
             delta=delta,
             alpha=alpha,
@@ -136,6 +141,7 @@ def _run(
     fidelity: Fidelity,
     devices: Devices | None,
     adversary: Adversary | None,
+    faults: Faults | None,
     settings: MetricSettings,
     delta: float,
     alpha: float,
@@ -157,6 +163,7 @@ def _run(
             fidelity=fidelity,
             devices=devices,
             adversary=adversary,
+            faults=faults,
         )
         state, rows, spent = checkpoint.load()
         round_records = checkpoint.round_records(len(rows))
@@ -183,7 +190,7 @@ def _run(
         )
     )
     ready = time.perf_counter()
-    hours = Timetable(executor, population, devices, plan=plan, rows=rows, seed=seed)
+    hours = Timetable(executor, population, devices, faults=faults, plan=plan, rows=rows, seed=seed)
     fakes = FakeClients(adversary, protocol, population, seed=seed)
     follow = _follow(
         protocol, plan, hours, state, observer, fakes=fakes, rows=rows, listener=listener
@@ -228,6 +235,8 @@ def _run(
         alpha=alpha,
         devices=devices,
     )
+    if faults is not None and faults.order == "heavy-first":
+        privacy = replace(privacy, notes=(*privacy.notes, HEAVY_FIRST))
     metrics = replace(metrics, **measured_anonymity(table, claimed_k(privacy)))
     return RunResult(
         protocol=protocol,
@@ -266,8 +275,7 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     """Return a configuration with its alphabet and every "auto" settled, and its protocol."""
     settled = settle_alphabet(config, population)
     settled, protocol = settle(settled, population.num_clients, population.lexicon.words)
-    if (devices := devices_of(settled)) is not None:
-        check_devices(devices, protocol.plan)
+    check_clients(accepting_of(settled), faults_of(settled), protocol)
     return settled, protocol
 
 
@@ -330,8 +338,9 @@ def run_config(
             clients,
             seed=config.seed,
             fidelity=fidelity_of(config),
-            devices=devices_of(config),
+            devices=accepting_of(config),
             adversary=adversary_of(config),
+            faults=faults_of(config),
             settings=MetricSettings(**config.metrics.model_dump()),
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,
