@@ -23,7 +23,8 @@ def test_an_attack_is_a_table_a_figure_and_json(command, monkeypatch, tmp_path):
     assert f"{half['clients']:,} [" in done.stdout
 
 
-def test_a_run_says_what_its_fake_clients_did(command, tmp_path):
+def test_a_run_says_what_its_fake_clients_did(command, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "200")
     fakes = ("--set", "adversary.clients=1500", "--set", 'adversary.targets=["zzqqzz"]')
     done = command("run", "small", *fakes, "--workers", "0", "-q", "--out", "ran", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -208,7 +208,8 @@ def discoveries_table(
     # random however many are asked: intervals take the whole variance of independent clients,
     # which bounds that of both (with a chance c of each client to contribute, the mean of c (1 - c)
     # and the variance of c add up to f (1 - f)).
-    left = 1.0 if states_intervals else 1 - cohort / truth.num_clients
+    # With fake clients, a cohort may have more than the population.
+    left = 1.0 if states_intervals else np.maximum(1 - cohort / truth.num_clients, 0.0)
     drawn = cohort * fraction * (1 - fraction) * left
     table = pd.DataFrame(
         {
