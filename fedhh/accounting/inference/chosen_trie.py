@@ -132,7 +132,9 @@ def exact_successes(
                 found.append(heard.success)
             else:
                 states = _next_states(states, one, _values_by_rank(strategy, words))
-                found.append(sum(mass * _posterior(state)[0] for state, mass in states.items()))
+                found.append(
+                    float(sum(mass * _posterior(state)[0] for state, mass in states.items()))
+                )
     except TooManyKindsError:
         pass
     return found + [None] * (rounds - len(found))
