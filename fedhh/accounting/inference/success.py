@@ -42,7 +42,7 @@ def allowed_success(*, local_epsilon: float, hypotheses: int, reports: int = 1) 
     >>> round(allowed_success(local_epsilon=1.0, hypotheses=2), 4)
     0.7311
     >>> round(allowed_success(local_epsilon=1.0, hypotheses=2, reports=3), 4)
-    0.8222
+    0.8219
     """
     require_epsilon(local_epsilon=local_epsilon)
     require_at_least(2, hypotheses=hypotheses)
